@@ -136,7 +136,7 @@ def _table(state: Parts, spec: CallSpec, choice: Choice) -> Calls:
 
 
 def remember(calls: Calls, spec: CallSpec, arguments: tuple[Any, ...], run: Run) -> None:
-    """Put the function that runs a call into a table, unless its message is no array or its operation no predefined one.
+    """Put the function that runs a call into a table, if its message is an array or absent and its operation lasts.
 
     :param calls: the table.
     :param spec: the description of the call.

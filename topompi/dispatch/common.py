@@ -41,7 +41,7 @@ class Common:
     :ivar natives: table of the calls that each of these communicators leaves to the MPI library. It has only methods
         whose every call the library runs: a call of any other method may have to create contexts, collectively with
         ranks that do not find it in their tables.
-    :ivar early: table of the calls that the library runs only among a communicator's first calls; looks on in
+    :ivar early: table of the calls that the library runs only among a communicator's first calls; then
         ``natives``.
     """
 
@@ -83,7 +83,7 @@ class Common:
 
     @cached_property
     def only(self) -> Choice | None:
-        """The single choice for every call, if all ranks know that there is only one; it holds for any subset of them."""
+        """The single choice for every call, if all ranks know that there is only one; valid for any subset, too."""
         return self.policy.only(self.interface)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Running a collective by a named algorithm, once or as a persistent request."""
+"""Runs of a collective by a named algorithm, once or as a persistent request."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ from .taking_part import gathers_sizes, unread, with_own_blocks, with_own_memory
 __all__ = ["can_run", "is_ready", "prepare", "ready", "run"]
 
 ROOTED = frozenset(name for name, spec in CALLS.items() if spec.rooted)
-NOTHING_BOUND = Binding([])  # of calls over leaders that have been looked at
+NOTHING_BOUND = Binding([])  # cached for a call over leaders whose arguments were checked
 UNPLANNED = "no plan takes messages in a device's memory, or of so many blocks"
 
 
 def can_run(method: str, algorithm: str, needs: Needs = NO_NEEDS) -> bool:
-    """Whether an algorithm can run a call, decided from what all ranks know, without the network.
+    """Whether an algorithm can run a call, decided from facts that all ranks know, without the network.
 
-    :param method: the call, a key of ``specs.CALLS``.
-    :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, perhaps cut (``ring/32K``).
+    :param method: name of the call, a key of ``specs.CALLS``.
+    :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, with or without a segment size
+        (``ring/32K``).
     :param needs: the demands of a reduction's operation.
     """
     return not why_not(method, algorithm, needs)
@@ -47,25 +48,28 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
     """Run a collective by an algorithm; collective.
 
     :param executor: the communicator's executor.
-    :param method: the call, a key of ``specs.CALLS``.
-    :param algorithm: one that ``can_run`` allows, the same on all ranks.
-    :param arguments: those of mpi4py's method, in their order, defaults filled in.
-    :returns: the algorithm that ran. It is ``native`` where the given one cannot run: for the network or the sizes,
-        which is the same on all ranks, or for messages in a device's memory, where either all ranks have them or none.
-    :raises ValueError: for an algorithm that ``can_run`` does not allow; and as the method itself.
-    Cost: the messages of the algorithm; the first call of its kind makes this rank's plan too.
+    :param method: name of the call, a key of ``specs.CALLS``.
+    :param algorithm: an algorithm that ``can_run`` allows, the same on all ranks.
+    :param arguments: all arguments of mpi4py's method, in their order, defaults filled in.
+    :returns: name of the algorithm that ran. It is ``native`` if the given one cannot run: because of the network or
+        the sizes, which are the same on all ranks, or because messages are in a device's memory, on all ranks or on
+        none.
+    :raises ValueError: if ``can_run`` does not allow the algorithm.
+    :raises Exception: the errors of the method itself.
+
+    Cost: the messages of the algorithm; a first call also makes this rank's plan.
     """
     if method in ROOTED:
         arguments = _with_whole_root(arguments)
     if algorithm == "levels":
         if method not in LEADERS:
             raise ValueError(f"expecting a call of {', '.join(LEADERS)}, got {method!r}")
-        levels = executor.groups.levels(CALLS[method].kind)  # what is collective comes first
+        levels = executor.groups.levels(CALLS[method].kind)  # collective: before arguments are looked at
         if (error := _unsuited(executor, method, arguments)) is not None:
             return _refused(executor, method, algorithm, arguments, error)
         try:
             LEADERS[method](levels, *arguments)
-        except DeviceMemoryError:  # messages are read before any is sent
+        except DeviceMemoryError:  # raised before anything is sent
             executor.unplanned[method, algorithm] = UNPLANNED
             return _native(executor, method, arguments)
         except MPI.Exception as revoked:
@@ -84,7 +88,7 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
     try:
         for call, some in rest:
             call(*some)
-    except BaseException as error:  # a signal's handler may have raised it
+    except BaseException as error:  # also from a signal handler
         finish(rest, error)
         _pass_on(executor, error)
         raise
@@ -94,18 +98,18 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
 
 
 def _pass_on(executor: Executor, error: BaseException) -> None:
-    """Revoke what this rank shares with ranks that are not in the communicator in which it met a revocation."""
+    """After a revocation, revoke all communicators made for this one: further ranks may wait in them."""
     if is_revoked(error):
         executor.groups.revoke()
 
 
 def _with_whole_root(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The same arguments; mpi4py takes any number for the root, which comes last."""
+    """The arguments with the root, which comes last, as an int; mpi4py accepts any integer type."""
     return arguments if type(arguments[-1]) is int else (*arguments[:-1], int(arguments[-1]))
 
 
 def _unsuited(executor: Executor, method: str, arguments: tuple[Any, ...]) -> Exception | None:
-    """What is wrong with a call over leaders, as far as this rank can tell; of calls like an earlier one nothing is."""
+    """The error of this rank in a call over leaders, or None. Cached calls are not checked again."""
     spec, key = CALLS[method], quick_key(method, "levels", arguments)
     if spec.form is Form.NOTHING or (key is not None and executor.bindings.get(key) is not None):
         return None
@@ -116,13 +120,14 @@ def _unsuited(executor: Executor, method: str, arguments: tuple[Any, ...]) -> Ex
 
 
 def _refused(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...], error: Exception) -> str:
-    """What a call comes to that something is wrong with on this rank: the library says what, in its own words.
+    """Finish a call that has an error on this rank: raise the error, or let the MPI library find it and raise its own.
 
-    Where only this rank's receive buffer is wrong the others know nothing of it: it takes its part in what they do.
+    If only this rank's receive buffer is wrong, the other ranks do not know of the error, so this rank takes its part
+    in the call before it raises.
     """
     spec = CALLS[method]
     takes_part = _takes_part(executor, spec, algorithm, arguments, error)
-    # The library would wait for the others, who are done.
+    # The other ranks have finished the call, so that the library's call would wait for ever.
     if isinstance(error, ShortMemoryError) or (takes_part and isinstance(error, MPI.Exception)):
         raise error
     if spec.rooted and isinstance(error, MismatchError):
@@ -133,8 +138,8 @@ def _refused(executor: Executor, method: str, algorithm: str, arguments: tuple[A
 def _takes_part(
     executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...], error: Exception
 ) -> bool:
-    """Take this rank's part in a call that it refuses, if it can."""
-    if algorithm == "levels" and spec.local:  # where sizes go ahead of blocks
+    """Take this rank's part in a call that has an error on this rank; False if it cannot."""
+    if algorithm == "levels" and spec.local:  # a rank can announce its refusal with the sizes, which precede the blocks
         if 0 <= arguments[-1] < executor.groups.size:
             take_part_over_leaders(executor.groups.levels(spec.kind), spec.form, arguments[-1])
             return True
@@ -148,22 +153,22 @@ def _takes_part(
 def _instead(
     executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...], error: Exception
 ) -> tuple[Any, ...] | None:
-    """The call with memory of ours for a message that is wrong on this rank; None if it can take no part."""
+    """The call with memory of topompi in place of a message that is wrong on this rank; None if that is impossible."""
     groups, root = executor.groups, arguments[-1]
     try:
         if spec.rooted and gathers_sizes(spec, arguments, groups):
             plan = _plan(executor, spec, algorithm, unread(groups.size, root))
             return None if plan is None else with_what_arrives(spec, plan, groups, root)
-        if isinstance(error, MismatchError) and not spec.rooted:  # what it sends is as likely to be wrong
+        if isinstance(error, MismatchError) and not spec.rooted:  # the send buffer may be the wrong one
             return None
         ways = [with_own_memory, *([with_own_blocks] if isinstance(error, MPI.Exception) else [])]
         for way in ways:
-            with suppress(Exception):  # more is wrong than that
+            with suppress(Exception):  # another argument is wrong, too
                 instead = way(spec, arguments, groups)
                 if instead is not None and _looked_at(groups, spec, instead)[1] is None:
                     return instead
         return None
-    except Exception:  # more is wrong than that
+    except Exception:  # another argument is wrong, too
         return None
 
 
@@ -173,11 +178,11 @@ def _native(executor: Executor, method: str, arguments: tuple[Any, ...]) -> str:
 
 
 def is_ready(executor: Executor, method: str, algorithm: str) -> bool:
-    """Whether nothing collective comes before the messages of a call; the same on all ranks.
+    """Whether a call can send its messages without a collective step before; the same on all ranks.
 
-    :param executor: as for ``run``, with a context for messages.
-    :param method: as for ``run``.
-    :param algorithm: as for ``run``.
+    :param executor: the communicator's executor, with a communicator for messages of plans.
+    :param method: name of the call, a key of ``specs.CALLS``.
+    :param algorithm: name of an algorithm that ``can_run`` allows.
     """
     if algorithm == "levels":
         return executor.groups.has_levels(CALLS[method].kind)
@@ -185,11 +190,14 @@ def is_ready(executor: Executor, method: str, algorithm: str) -> bool:
 
 
 def ready(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> None:
-    """Make the plan of a call beforehand, so that its first run takes as long as later ones; collective.
+    """Make the plan of a call in advance, so that its first run takes as long as later ones; collective.
 
-    Nothing is done for ``levels``, whose communicators are made when it runs.
+    For ``levels`` nothing is done: its communicators are made by the first run.
 
-    :param executor: as for ``run``; likewise ``method``, ``algorithm`` and ``arguments``.
+    :param executor: the communicator's executor.
+    :param method: name of the call, a key of ``specs.CALLS``.
+    :param algorithm: an algorithm that ``can_run`` allows, the same on all ranks.
+    :param arguments: all arguments of mpi4py's method, in their order, defaults filled in.
     """
     if algorithm not in ("native", "levels"):
         key = quick_key(method, algorithm, arguments)
@@ -200,12 +208,14 @@ def ready(executor: Executor, method: str, algorithm: str, arguments: tuple[Any,
 def prepare(
     executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]
 ) -> MPI.Prequest | PersistentPlan:
-    """A collective bound to its buffers, to be started many times; collective.
+    """A request for a collective on given buffers, to be started many times; collective.
 
-    :param executor: as for ``run``; likewise ``algorithm`` and ``arguments``.
-    :param method: the call without its ending, ``Bcast`` for ``Bcast_init``.
-    :returns: a request; the MPI library's own where no plan can run.
-    :raises ValueError: as ``run``.
+    :param executor: the communicator's executor.
+    :param method: name of the call without ``_init``: ``Bcast`` for ``Bcast_init``.
+    :param algorithm: an algorithm that ``can_run`` allows, the same on all ranks.
+    :param arguments: all arguments of mpi4py's method without ``info``, in their order, defaults filled in.
+    :returns: a request; the MPI library's own if no plan can run the call.
+    :raises ValueError: if ``can_run`` does not allow the algorithm.
     """
     if method in ROOTED:
         arguments = _with_whole_root(arguments)
@@ -224,9 +234,9 @@ def prepare(
 def _bound(
     executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...], key: Hashable | None
 ) -> Binding | Exception | None:
-    """The calls of a plan on these arguments, None for native, or what is wrong with the arguments on this rank.
+    """A plan bound to the arguments; None to run natively; or the error of this rank's arguments.
 
-    The calls are held under the key where addresses suffice.
+    The binding is cached under the key if addresses alone identify the arguments.
     """
     operands, error = (None, None) if algorithm == "native" else _read(executor, method, algorithm, arguments)
     if error is not None:
@@ -236,7 +246,8 @@ def _bound(
     plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)
     if operands is None or plan is None:
         return None
-    # What a refused call leaves behind, as where a root alone has no room, does not meet calls of other methods.
+    # A channel per method: messages left over by a refused call, for example one whose root alone lacks memory, then
+    # match no call of another method.
     binding = bind(plan, operands, executor.groups, executor.groups.channel(CALLS[method].number))
     if key is not None and operands.by_address:
         executor.bindings.put(key, binding, binding.weight)
@@ -249,7 +260,7 @@ def _read(
     if not can_run(method, algorithm):
         raise ValueError(f"expecting an algorithm that can run {method}, got {algorithm!r}")
     spec = CALLS[method]
-    # What is collective comes first, whatever this rank's arguments are.
+    # Collective steps come first, whatever this rank's arguments are.
     share_costly(executor, spec.collective, cut(algorithm)[0])
     executor.groups.connect()
     operands, error = _looked_at(executor.groups, spec, arguments)
@@ -257,7 +268,7 @@ def _read(
 
 
 def _looked_at(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple[Operands | None, Exception | None]:
-    """The operands of a call, None for the MPI library's to run or to refuse; and what is wrong with it."""
+    """The operands of a call, None if the MPI library shall run it; and this rank's error, None if there is none."""
     try:
         operands = read(groups, spec, arguments)
         if operands is not None:
@@ -265,15 +276,15 @@ def _looked_at(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tu
             for side in (operands.input, operands.output):
                 if isinstance(side, Block):
                     side.require_memory()
-    except DeviceMemoryError:  # the library can do what we cannot
+    except DeviceMemoryError:  # the library can send it; a plan cannot
         return None, None
-    except Exception as error:  # whatever it is, the others know nothing of it
+    except Exception as error:  # any error: the other ranks do not know of it
         return None, error
     return operands, None
 
 
 def _pieces(collective: str, name: str, segment: int, operands: Operands, ranks: int) -> tuple[int | None, int]:
-    """The number of blocks of a message that is cut, and of lanes of its transfers; the same on all ranks."""
+    """Number of blocks of a message that is cut, and number of lanes of its transfers; the same on all ranks."""
     if divides(collective, name):
         return segments_of((operands.length or 0) * operands.extent, segment), 1
     if operands.length is not None:
@@ -284,7 +295,7 @@ def _pieces(collective: str, name: str, segment: int, operands: Operands, ranks:
 
 
 def _plan(executor: Executor, spec: CallSpec, algorithm: str, operands: Operands) -> Plan | None:
-    """The plan of this rank; None, on all ranks, where none can be made."""
+    """The plan of this rank; None, on all ranks, if no plan can be made."""
     ordered = operands.op is not None and not operands.op.Is_commutative()
     if operands.empty:
         return Plan((), 1, 0, 0, False)
@@ -295,7 +306,7 @@ def _plan(executor: Executor, spec: CallSpec, algorithm: str, operands: Operands
     )
     sizes = operands.length, operands.shift, operands.scale, None if counts is None else counts.tobytes()
     refusal = executor.shared.get((spec.collective, name))
-    if isinstance(refusal, str):  # other communicators' plans are held here too
+    if isinstance(refusal, str):  # the cache of plans is shared with other communicators, where the schedule may exist
         executor.unplanned[spec.name, algorithm] = refusal
         return None
     key = ("plan", spec.collective, name, blocks, lanes, operands.root, *sizes, ordered)
