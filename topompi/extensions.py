@@ -26,7 +26,7 @@ def names_function(name: str) -> bool:
 def imported(name: str) -> Callable[..., Any]:
     """The function that ``module:function`` names; the current directory is searched first, as ``python -m`` does.
 
-    :raises ValueError: if the module cannot be imported or has no such function; also, for root, if others may write in
+    :raises ValueError: if the module cannot be imported or lacks the function; also, for root, if others may write in
         the current directory, because the module could be theirs.
     """
     module, _, function = name.partition(":")

@@ -6,7 +6,7 @@ made from topompi's the right class, ``siblings`` finds the communicators that o
 ranks, ``discovery`` finds the topology, ``agreement`` checks arguments across ranks.
 
 Threads: with ``MPI_THREAD_MULTIPLE`` different threads may use different communicators at the same time, as in MPI, but
-not the same communicator. A communicator's first collective counts as a use of the communicator it was made from.
+not the same communicator. The set-up in a communicator's first collective is a use of that communicator, too.
 """
 
 from .kinds import Cartcomm, Distgraphcomm, Graphcomm, Intercomm, Intracomm

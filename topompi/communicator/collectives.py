@@ -64,7 +64,7 @@ class Collectives(Handle):
         self.Barrier()
 
     def bcast(self, obj: Any, root: int = 0) -> Any:
-        """Broadcast the root's object, pickled once, by the algorithm chosen for its bytes. Trials skip it."""
+        """Broadcast the root's object, pickled once, by the algorithm chosen for its bytes. No trial times it."""
         if (self._knows_natives() or self._held is not None or self._calls is ALL) and self._calls.all:
             return NativeIntracomm.bcast(self, obj, root)
         state = self._working()

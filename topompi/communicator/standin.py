@@ -47,7 +47,7 @@ def is_derived(kind: type, base: type) -> bool:
 def take_places(kinds: dict[str, StandIn]) -> None:
     """Put classes of topompi in the places of mpi4py's.
 
-    :param kinds: by name of the class in ``mpi4py.MPI``, topompi's class.
+    :param kinds: topompi's classes, by name of the class in ``mpi4py.MPI``.
     """
     for name, kind in kinds.items():
         kind._replaces = getattr(MPI, name)
@@ -60,7 +60,7 @@ _named: dict[str, StandIn] = {}  # topompi's classes, by name of mpi4py's class
 def pickle_by_place(kinds: dict[str, StandIn]) -> None:
     """Make classes picklable: by mpi4py's name while the class has that place, else by topompi's own.
 
-    :param kinds: by name of the class in ``mpi4py.MPI``, topompi's class.
+    :param kinds: topompi's classes, by name of the class in ``mpi4py.MPI``.
     """
     _named.update(kinds)
 

@@ -37,7 +37,7 @@ class Common:
     :ivar plans: cache of this rank's parts of schedules, and of the plans compiled from them.
     :ivar answers: choices that rank 0 has made.
     :ivar orders: cache of the rank orders that this process computed.
-    :ivar known: by class of calls, the choice that every rank can make without asking rank 0; None if it must be asked.
+    :ivar known: choices that every rank can make without asking rank 0, by class of calls; None if it must be asked.
     :ivar natives: table of the calls that each of these communicators leaves to the MPI library. It has only methods
         whose every call the library runs: a call of any other method may have to create contexts, collectively with
         ranks that do not find it in their tables.
@@ -111,7 +111,7 @@ class Bequest(NamedTuple):
 
     @property
     def of_some(self) -> Bequest | None:
-        """The part of it that holds for a subset of the ranks; None if nothing does."""
+        """The inherited state that also holds for a subset of the ranks; None if nothing does."""
         if self.common is None:
             return self
         return None if self.common.only is None else Bequest(None, self.common.only, {}, {})

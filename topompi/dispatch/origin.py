@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cut", "Origin"]
 
-GROUPS_HELD = 16  # groups of ranks, and splits, that each topology holds: the latest
+GROUPS_HELD = 16  # latest groups of ranks, and latest splits, that each topology keeps
 BYTES_HELD = 1 << 26  # for the routes of the held groups' networks, as estimated by ``BYTES_OF_PAIR``
 NOWHERE = -1  # color of a rank that is in no part of a split
 BYTES_OF_ROW = 4  # memory of a split per byte that the ranks exchanged for it

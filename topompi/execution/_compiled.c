@@ -5,7 +5,7 @@
 #include "_buffers.h"
 #include <stdint.h>
 
-enum { RECEIVE, SEND, START_RECEIVE, START_SEND, WAIT, COPY, REDUCE, NUM_KINDS }; /* the same numbers as in compiled.py */
+enum { RECEIVE, SEND, START_RECEIVE, START_SEND, WAIT, COPY, REDUCE, NUM_KINDS }; /* as in compiled.py */
 enum { KIND, FIRST, SECOND, COUNT, DATATYPE, PEER, NUM_FIELDS };
 
 typedef int64_t Instruction[NUM_FIELDS];

@@ -95,7 +95,7 @@ class Span:
         ]
 
     def view(self) -> Bytes:
-        """The bytes of all units."""
+        """The bytes of all units, as an array."""
         memory: Any = self.memory  # numpy's type hints do not list it among the buffers
         view: Bytes = np.frombuffer(memory, dtype=np.uint8)
         return view

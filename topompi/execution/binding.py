@@ -55,7 +55,7 @@ class Binding:
     :param calls: the calls, in the order in which they run.
     :param weight: bytes of memory that the binding owns.
     :param plan: the plan; None if there is none.
-    :param areas: by buffer, its memory.
+    :param areas: memory of each buffer, by number of the buffer.
     """
 
     calls: list[Call]

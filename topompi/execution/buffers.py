@@ -283,7 +283,7 @@ def whole(message: Any, number: int, *, readonly: bool) -> Block:
 
 
 def _simple(message: Any, number: int, readonly: bool) -> tuple[Any, MPI.Datatype, int, int]:
-    """Buffer, datatype, entries per block, and the number of the first entry, for ``number`` equal blocks."""
+    """Buffer, datatype, entries per block and first entry of a message of ``number`` equal blocks."""
     buffer, count, displ, datatype = _split(message)
     data, entry = _buffer(buffer, datatype, readonly)
     displ = 0 if displ is None else _index(displ, "displacement")
@@ -391,7 +391,7 @@ def _buffer(buffer: Any, datatype: Any, readonly: bool) -> tuple[Any, MPI.Dataty
 
 
 def on_device(message: Any) -> bool:
-    """Whether a message's buffer lies in a device's memory, or does not tell where it lies.
+    """Whether a message's buffer lies in a device's memory, or in unknown memory.
 
     :param message: a specification in any form.
     """
@@ -415,7 +415,7 @@ def on_device(message: Any) -> bool:
 def _code_on_host(buffer: Any) -> str:
     """The type code of the items of an array that shares its memory only by DLPack.
 
-    :raises DeviceMemoryError: if its memory is a device's, or it does not tell.
+    :raises DeviceMemoryError: if its memory is a device's, or unknown.
     """
     where = getattr(buffer, "__dlpack_device__", None)
     if where is None or where()[0] not in HOST_KINDS:

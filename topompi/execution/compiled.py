@@ -88,7 +88,7 @@ def _handle(one: Any) -> int:
 def _functions() -> tuple[int, ...] | None:
     """Addresses of the MPI library's functions; None if one of them is not found.
 
-    The process's symbols are searched first: a tool that wraps MPI functions, such as a profiler, is called.
+    The process's symbols are searched first, so that a profiler that wraps MPI functions is called.
     """
     libraries = [ctypes.CDLL(None), ctypes.CDLL(MPI.__file__)]
     found = [next(filter(None, (_address(one, name) for one in libraries)), 0) for name in FUNCTIONS]

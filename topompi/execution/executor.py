@@ -29,10 +29,10 @@ class Executor:
     :param network: function that makes the network; called at the first need, because a network has n * n routes.
     :param plans: cache of this rank's parts of schedules and of the plans compiled from them; it may be shared by
         communicators over the same ranks. None for a new one.
-    :param shared: by collective and algorithm, the schedule that rank 0 sent to all, or the reason why there is none;
-        never dropped, so that all ranks keep the same. None for an empty one.
+    :param shared: schedules that rank 0 sent to all, by collective and algorithm, or reasons why there are none; never
+        dropped, so that all ranks keep the same. None for an empty one.
     :ivar bindings: cache of plans bound to the buffers of the latest calls.
-    :ivar unplanned: by method and algorithm, the reason why the latest call could not run by it.
+    :ivar unplanned: reason why the latest call of a method could not run by an algorithm, by both.
     :ivar ran: the binding that ran last and is not counted yet, while a recording is active; else None.
     """
 

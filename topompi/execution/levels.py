@@ -23,7 +23,7 @@ class Levels:
     :param comm: the user's communicator; not freed here.
     :param hierarchy: the ranks, partitioned by each level of their topology.
     :param alone: a communicator of this rank only; not freed here.
-    :ivar parts: by level, this rank's sub-communicator, for the levels in which the rank is a member.
+    :ivar parts: sub-communicators of this rank, by level, for the levels in which the rank is a member.
     :ivar stages: cache of plans of the latest roots, and of programs of the latest roots and sizes.
     """
 

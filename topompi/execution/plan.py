@@ -220,7 +220,7 @@ def _divided(rows: Integers, bounds: Integers) -> Integers:
 
 
 def _stays(rows: Integers, shift: int) -> NDArray[np.bool_]:
-    """Per row True if it copies data to the place where they are already, shape (rows,)."""
+    """Per row True if it copies data onto themselves, shape (rows,)."""
     stays: NDArray[np.bool_] = (
         (rows[:, _SOURCE] == rows[:, _DESTINATION])
         & (rows[:, _FROM] == INPUT)

@@ -109,7 +109,7 @@ class Resumable(NamedTuple):
     """One call of a run that can be interrupted and resumed.
 
     :param call: the function.
-    :param arguments: its arguments.
+    :param arguments: arguments of the function.
     :param test: for a call that waits, a function that returns True, and completes the messages, if the call would not
         wait any more; None for a call that does not wait.
     """

@@ -41,10 +41,10 @@ def from_rank_0(plain: MPI.Intracomm, work: Callable[[], Answer]) -> Answer:
 
 
 def tellable(error: Exception) -> Exception:
-    """The error, or a TopompiError with its message if it cannot be pickled, for example for an open file."""
+    """The error, or a TopompiError with its message if pickle refuses it, for example because of an open file."""
     try:
         MPI.pickle.loads(MPI.pickle.dumps(error))
-    except Exception:  # pickle raises whatever the object does
+    except Exception:  # pickle calls the object's own code, which may raise anything
         return TopompiError(f"{type(error).__name__}: {error}")
     return error
 

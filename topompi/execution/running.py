@@ -98,7 +98,7 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
 
 
 def _pass_on(executor: Executor, error: BaseException) -> None:
-    """After a revocation, revoke all communicators made for this one: further ranks may wait in them."""
+    """If an error is a revocation, revoke topompi's communicators of these ranks, too, because ranks wait in them."""
     if is_revoked(error):
         executor.groups.revoke()
 
@@ -127,7 +127,7 @@ def _refused(executor: Executor, method: str, algorithm: str, arguments: tuple[A
     """
     spec = CALLS[method]
     takes_part = _takes_part(executor, spec, algorithm, arguments, error)
-    # The other ranks have finished the call, so that the library's call would wait for ever.
+    # Not in the library: the other ranks have finished the call, so that it would wait for ever.
     if isinstance(error, ShortMemoryError) or (takes_part and isinstance(error, MPI.Exception)):
         raise error
     if spec.rooted and isinstance(error, MismatchError):

@@ -23,7 +23,7 @@ NOTHING = [b"", 0, MPI.BYTE]
 
 
 def with_own_memory(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -> tuple[Any, ...] | None:
-    """The same call with memory of topompi in place of a wrong receive buffer; None if the call has no form for that.
+    """The same call with memory of topompi in place of a receive buffer that only this rank has; None without one.
 
     :param spec: the description of the call.
     :param arguments: all arguments of mpi4py's method, in their order.
@@ -39,7 +39,7 @@ def with_own_memory(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) 
         return None
     message = block(arguments[at], readonly=True)
     if spec.form is Form.BROADCAST:
-        _check_type(message, groups.alone)  # the others check it, too; a scatter's root uses ``with_own_blocks``
+        _check_type(message, groups.alone)  # if wrong, it is wrong on all ranks; not so in a scatter
     return *arguments[:at], [bytearray(message.size), message.size, MPI.BYTE], arguments[-1]
 
 
@@ -119,7 +119,7 @@ def unread(size: int, root: int) -> Operands:
 
 
 def with_what_arrives(spec: CallSpec, plan: Plan, groups: Groups, root: int) -> tuple[Any, ...]:
-    """A gather of uneven blocks with memory of topompi for what arrives; waits until each rank's block is announced.
+    """A gather of uneven blocks with memory of topompi for them; waits until each rank's block is announced.
 
     :param spec: the description of the call.
     :param plan: the root's plan.

@@ -50,7 +50,7 @@ def _run_file(name: str) -> None:
             sys.path.insert(0, "")
         sys.path[0] = os.getcwd() if name == os.curdir else path
         _new_main()
-        runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]  # likewise
+        runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]  # as above
         return
     _search_first(os.path.realpath(os.path.dirname(os.path.realpath(path)) or "."))
     loader: Any = (SourcelessFileLoader if path.endswith(".pyc") else SourceFileLoader)("__main__", path)

@@ -40,8 +40,8 @@ class Level:
     :param cluster: number of each host's cluster, shape (H,), in the order of the clusters' first hosts.
     :param round_trip: median round trip of the pairs that this level joins, in seconds.
     :param limit: seconds; a pair within a cluster disagrees with the level if its round trip is longer.
-    :param confidence: from 0 to 1: share of the joined pairs that agree, times the share of the gap above that exceeds
-        noise.
+    :param confidence: share of the joined pairs that agree, times the share of the gap above that exceeds
+            noise; from 0 to 1.
     """
 
     cluster: IntArray

@@ -132,7 +132,7 @@ class MPIInstrument:
             last = now
             self._comm.Sendrecv(self._out[:size], peer, 0, self._in[:size], peer, 0)
             nbytes += size if begin else 0
-            begin = begin or time.perf_counter()  # uncounted: full buckets, small windows
+            begin = begin or time.perf_counter()  # the first message, with full buckets, is not counted
             size = int(ahead[0] if leads else told[0])
         return nbytes / (time.perf_counter() - begin)
 

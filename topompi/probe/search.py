@@ -151,7 +151,7 @@ def _doubtful(best: FloatArray, levels: tuple[Level, ...], generator: np.random.
     leaf = levels[0].cluster
     again = disagreeing(best, levels)[: AGAIN * len(best)].tolist()
     again += _borders(best, leaf, generator)
-    alone = np.flatnonzero(np.bincount(leaf)[leaf] == 1).tolist()  # perhaps only by disturbances
+    alone = np.flatnonzero(np.bincount(leaf)[leaf] == 1).tolist()  # disturbances may have set it apart
     again += [(min(host, peer), max(host, peer)) for host in alone for peer in range(len(best)) if peer != host]
     for host, nearest in enumerate(np.argsort(best, axis=1)[:, :NEAREST].tolist()):
         again += [(min(host, peer), max(host, peer)) for peer in nearest if peer != host]

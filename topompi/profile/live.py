@@ -194,7 +194,7 @@ class Recording:
             yield comm.recv(source=rank)
 
     def units_of(self, group: MPI.Group) -> NDArray[np.int64]:
-        """The counted peer of each rank of a group, shape (ranks,); -1 for one that is not recorded. Cost: O(ranks)."""
+        """Number of the peer for each rank of a group, shape (ranks,); -1 if it is not recorded. Cost: O(ranks)."""
         ranks = np.array(group.Translate_ranks(None, self._group), dtype=np.int64)
         return np.where(ranks >= 0, self._unit[ranks], -1)
 
@@ -208,7 +208,7 @@ class Recording:
 
 
 def _units(size: int, rank_host: NDArray[np.int64] | None) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The counted peer of each rank, shape (ranks,), and the rank that stands for each peer, shape (peers,)."""
+    """Number of the peer that stands for each rank, shape (ranks,), and a rank that names each peer, shape (peers,)."""
     if rank_host is None:
         return np.arange(size, dtype=np.int32), np.arange(size, dtype=np.int64)
     _, first, unit = np.unique(rank_host, return_index=True, return_inverse=True)

@@ -33,7 +33,7 @@ def page(
 ) -> str:
     """The page of some runs, as HTML.
 
-    :param runs: by name, profile and placement of each run.
+    :param runs: profile and placement of each run, by name.
     :param palette: name of a palette of `topompi.profile.colours`.
     :param granularity: granularity with which the page opens; "" for the profile's own, or ``process`` if it has none.
     :param count: ``bytes`` or ``messages``, with which the page opens; "" for the profile's own.

@@ -130,7 +130,7 @@ def draw_comparison(
     """Draw several runs in one chart: one bar per run, stacked by hop class.
 
     :param path: path of the picture, in .svg or .png.
-    :param runs: by name, graph and placement of each run.
+    :param runs: graph and placement of each run, by name.
     :param count: ``bytes`` or ``messages``.
     :param palette: name of a palette of `topompi.profile.colours`.
     :raises ProfileError: if an argument is another word, or matplotlib is missing.
@@ -157,7 +157,7 @@ def _weight(graph: CommunicationGraph, count: str) -> Floats:
 
 
 def _shaded(amount: Floats, hops: NDArray[np.int64], colours: Mapping[int, str]) -> Floats:
-    """White for pairs without traffic, up to the class's full colour for the largest pair, shape (units, units, 3)."""
+    """The image, shape (units, units, 3): white without traffic, the class's full colour for the largest pair."""
     full = np.ones((*amount.shape, 3))
     for one, colour in colours.items():
         full[hops == one] = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]

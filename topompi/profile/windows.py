@@ -48,7 +48,7 @@ def _method(name: str) -> Any:
 
 
 def _units(window: Any, recording: Any) -> Any:
-    """The counted peer of each rank of a window, kept with the window."""
+    """Number of the peer that stands for each rank of a window, shape (ranks,); kept with the window."""
     held = getattr(window, "_units", None)
     if held is None or held[0] is not recording:
         group = window.Get_group()

@@ -72,8 +72,8 @@ class Advisor:
         measures = measurable and self.tune in ("measure", "again")
         verdict = self.memory.recall(key) if self.tune in ("", "measure") else None
         if verdict is not None and runs(verdict.algorithm):
-            # Siblings remember different verdicts, and would compare different rivals in a second trial, though it
-            # measures them only if all try the same: they make none.
+            # No second trial among siblings: their trials must compare the same candidates, but each remembers another
+            # verdict.
             if measures and not verdict.sure and not self._together(key):
                 return self._contest(key, [verdict.algorithm], again=True)
             trials = "an earlier trial" if verdict.trials == 1 else f"{verdict.trials} earlier trials"
@@ -123,6 +123,6 @@ class Advisor:
         return Contest((NATIVE, *rivals), again, CLEAR_OF_SIBLINGS if apart else CLEAR, together)
 
     def _together(self, key: Key) -> bool:
-        """Whether siblings make these calls (long alltoalls) at the same time, trials included, sharing links."""
+        """Whether a class has long alltoalls, which siblings make at the same time, also in trials, on shared links."""
         exchange = self.job.siblings is not None and CALLS[key[0]].collective == "alltoall"
         return exchange and class_bytes(key[1])[0] > PAIRWISE

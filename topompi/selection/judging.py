@@ -19,7 +19,7 @@ CLEAR = 1.05  # least gain for which native is left
 CHANCE = 0.036  # probability that one of two equal candidates wins by luck: 8 of 9 rounds, 35 of 54
 CHANCE_TURNS = 0.11  # the same for turns, whose calls depend on each other: 5 of 6
 JOBS_DIFFER = 0.1  # standard deviation of the logarithm of a gain between jobs: docs/lab/emulated.md
-SURE = 2.33  # standard deviations of the mean by which a gain is sure: an error of one in a hundred
+SURE = 2.33  # standard deviations of the mean by which a sure gain exceeds none: an error of one in a hundred
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Verdict:
         return self.algorithm == NATIVE or (later > 0 and self.ratio >= exp(SURE * JOBS_DIFFER / sqrt(later)))
 
     def and_then(self, later: Verdict) -> Verdict:
-        """The combined verdict of this and of a later trial, in which the rival was alone with native."""
+        """The combined verdict of this trial and a later one, which compared only this rival with native."""
         share = 1 / self.trials  # weight of the later trial: the first trial has none
         ratio = self.ratio ** (1 - share) * later.ratio**share
         winner, seconds = (NATIVE, later.seconds) if ratio < CLEAR else (self.algorithm, self.seconds)

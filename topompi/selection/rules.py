@@ -152,7 +152,7 @@ class Rules:
         return next((found for found in self.matching(method, nbytes, job) if runs(found[1].algorithm)), None)
 
     def matching(self, method: str, nbytes: int, job: JobShape) -> Iterator[tuple[int, Rule]]:
-        """All rules that match a call, with numbers from 1, and with their algorithms in the form for this call.
+        """All rules that match a call, with their numbers from 1; their algorithms are in the form that runs the call.
 
         :param method: mpi4py's name of the call.
         :param nbytes: size of the call in bytes.
@@ -188,7 +188,7 @@ class Rules:
         :param job: the job.
         :param runs: function that tells whether an algorithm can run the call.
         :param needs: the demands of a reduction's operation.
-        :returns: the text; "" if there are no such rules.
+        :returns: the text; "" if the first matching rule can run.
         """
         said = []
         for number, rule in takewhile(lambda found: not runs(found[1].algorithm), self.matching(method, nbytes, job)):

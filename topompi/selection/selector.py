@@ -147,13 +147,13 @@ class Selector:
         return answer if isinstance(answer, Choice) else Trial(answer)
 
     def runs(self, key: Key, algorithm: str) -> bool:
-        """Whether an algorithm can run for a class, and differs from native and from a simpler algorithm of its own."""
+        """Whether an algorithm can run calls of a class, and is not another algorithm under a second name."""
         from ..execution.running import can_run
         from ..schedules.registry import ALGORITHMS
 
         divides = algorithm != LEVELS or len(self._interface.levels) > 0
         found = ALGORITHMS.get(CALLS[key[0]].collective, {}).get(algorithm)
-        alone = found is not None and found.joint and self._siblings is None  # then it equals ``even``
+        alone = found is not None and found.joint and self._siblings is None  # ``even`` does the same then
         return divides and not alone and can_run(key[0], algorithm, key[2])
 
     @cached_property

@@ -52,7 +52,7 @@ class TuneRecord:
     :param nodes: the machine on which each rank really ran.
     :param description: the placement of the ranks in one line.
     :param topology: fingerprint of the network.
-    :param forced: by method in lower case, the algorithm that the environment forces on Open MPI.
+    :param forced: algorithms that the environment forces on Open MPI, by method in lower case.
     :param date: time of the run in UTC, ISO 8601.
     :param results: the times of each method, size and algorithm.
     """

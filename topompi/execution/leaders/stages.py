@@ -95,7 +95,7 @@ class Program:
     :param plan: this rank's plan.
     :param sizes: bytes of every block (one number), or bytes of each block that this rank holds, from position
         ``plan.low`` on, shape (blocks,).
-    :param parts: by level, this rank's sub-communicator.
+    :param parts: sub-communicators of this rank, by level.
     :ivar length: bytes of this rank's buffer.
     :ivar origin: offset in bytes of the block at position 0, if this rank holds it; else 0.
     :ivar mine: slice of the buffer for this rank's own block.

@@ -85,15 +85,15 @@ class _Total:
         return self.reduce if leads else self.send
 
     def send(self, part: MPI.Intracomm, op: MPI.Op, root: int) -> None:
-        """Send the vector to the leader."""
+        """Send the vector to the root of a sub-communicator's reduction."""
         part.Reduce(self._target.message if self._held and self._target else self._own.message, None, op, root)
 
     def reduce(self, part: MPI.Intracomm, op: MPI.Op, root: int) -> None:
-        """Receive and add the other ranks' vectors."""
+        """Reduce the vectors of a sub-communicator's ranks to this rank, its root."""
         part.Reduce(*self._ends(), op, root)
 
     def reduce_to_all(self, part: MPI.Intracomm, op: MPI.Op) -> None:
-        """Add the other ranks' vectors, on all ranks."""
+        """All-reduce the vectors of a sub-communicator's ranks."""
         part.Allreduce(*self._ends(), op)
 
     def settle(self) -> None:

@@ -42,7 +42,7 @@ class Rule:
     :param most: largest size in bytes; None for any.
     :param total: True if ``most`` is the size of all ranks' blocks together.
     :param commutes: True if the operation must commute; None for any. MPICH checks instead whether it is predefined.
-    :param items: True if a vector needs at least as many items as the largest power of two ranks.
+    :param items: True if a vector needs an item for each rank of the largest power of two within the number of ranks.
     """
 
     algorithm: str

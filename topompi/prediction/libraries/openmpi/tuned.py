@@ -62,7 +62,7 @@ _REDUCE_TREES = {
 
 
 def tuned(question: Question) -> Decision | None:
-    """The algorithm on a communicator served by these two components; None for a call that the model does not know."""
+    """The algorithm by coll/tuned or coll/basic on a communicator; None for a call that the model does not know."""
     collective = COLLECTIVE.get(question.method)
     if collective is None or question.ranks < 2:
         return None
@@ -87,7 +87,7 @@ def _items(question: Question) -> int:
 
 
 def _in_order(question: Question) -> dict[str, Any]:
-    """The parameter that replaces an algorithm's order by nearness by rank order."""
+    """The parameter that gives an algorithm rank order instead of an order by nearness."""
     return {"order": range(question.ranks)}
 
 
