@@ -1,4 +1,4 @@
-"""``python -m topompi``: run a program with topompi in place of MPI, or a topompi command."""
+"""``python -m topompi``: run an mpi4py program with topompi's communicators, or run a topompi command."""
 
 import sys
 

@@ -110,7 +110,7 @@ class Resumable(NamedTuple):
 
     :param call: the function.
     :param arguments: arguments of the function.
-    :param test: for a call that waits, a function that returns True, and completes the messages, if the call would not
+    :param test: function for a call that waits; returns True, and completes the messages, if the call would not
         wait any more; None for a call that does not wait.
     """
 
