@@ -1,10 +1,11 @@
-"""topompi: MPI that knows the network.
+"""topompi: MPI collectives and rank placement that follow the network's topology.
 
-``topompi.Intracomm`` wraps a communicator so that its collectives follow the switches; ``topompi.topology``
-reads and queries fabrics without MPI. mpi4py is imported when a communicator is first asked for, not before.
+``topompi.Intracomm`` wraps a communicator, so that its collectives follow the switches; ``topompi.topology``
+reads and queries fabrics without MPI. mpi4py is imported when a communicator class is first used, not before.
 """
 
-# ``python -m topompi`` comes through here before it looks at the current directory: see ``guard``.
+# ``python -m topompi`` runs this file before the guard has checked the current directory, so it imports nothing at the
+# top, not even ``typing``: see ``guard``.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -48,5 +49,5 @@ def __getattr__(name: str) -> "Any":
 
 
 def __dir__() -> list[str]:
-    """The names that programs use, imported or not."""
+    """The public names of the package, whether imported yet or not."""
     return sorted({*__all__, *ROOMS, *(name for name in globals() if name.startswith("__"))})

@@ -1,10 +1,10 @@
-"""``python -m topompi``: the command line, and the launcher of programs."""
+"""``python -m topompi``: run an mpi4py program with topompi's communicators, or run a topompi command."""
 
 import sys
 
 from .guard import require_own_code
 
-if not sys.flags.safe_path:  # -P keeps the current directory off sys.path; else it is looked at before more is imported
+if not sys.flags.safe_path:  # without -P, the imports below could come from the current directory
     require_own_code("topompi", any_owner=True)
 
 import os
@@ -16,7 +16,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run a program if the command line names one, else a command."""
+    """Launch the program that the command line names; if it names none, run it as a command."""
     arguments = sys.argv[1:]
     if arguments[:2] == ["topology", "query"]:
         from .cli.topology.query import ask_quickly

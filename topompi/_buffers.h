@@ -1,5 +1,5 @@
-/* Arrays that Python hands to the C extensions: their items, shape, order and access are checked before anything reads
-   them. Numbers inside are the caller's matter. */
+/* Arrays that Python passes to the C extensions: item type, shape, memory order and access are checked before the code
+   reads an item. The values of the items are for the caller to check. */
 
 #ifndef TOPOMPI_BUFFERS_H
 #define TOPOMPI_BUFFERS_H
@@ -12,13 +12,13 @@ enum { BUFFERS_MOST = 40, BUFFERS_DIMENSIONS = 2, BUFFERS_ANY = -1 };
 enum { BUFFERS_READ = 0, BUFFERS_WRITE = PyBUF_WRITABLE };
 typedef enum { BUFFERS_INT8, BUFFERS_INT32, BUFFERS_INT64, BUFFERS_FLOAT32, BUFFERS_FLOAT64 } BufferItem;
 
-/* The arrays of one call, which are released together. */
+/* The arrays that one call has taken; buffers_release gives all of them back. */
 typedef struct {
     Py_buffer views[BUFFERS_MOST];
     int count;
 } Buffers;
 
-/* The name of an item as numpy spells it; NULL for items of other kinds and in foreign byte order. */
+/* numpy's name of a buffer's item type; NULL for any other type and for foreign byte order. */
 static inline const char *
 buffers_item_name(const Py_buffer *view)
 {
@@ -56,9 +56,9 @@ buffers_check(const Py_buffer *view, const char *name, BufferItem item, int dime
     return 1;
 }
 
-/* The items of an array that lies together in memory; NULL with an exception for an array of another kind.
+/* The items of a C-contiguous array. For any other array, NULL with a Python exception set.
 
-   Where the shape is BUFFERS_ANY, it is filled in. */
+   An axis of `shape` that is BUFFERS_ANY accepts any length; all axes are set to the array's lengths. */
 static inline void *
 buffers_take(Buffers *all, PyObject *array, const char *name, BufferItem item, int access, int dimensions, Py_ssize_t *shape)
 {
@@ -84,7 +84,7 @@ buffers_take(Buffers *all, PyObject *array, const char *name, BufferItem item, i
     return view->buf == NULL ? nothing : view->buf;
 }
 
-/* The items of an array of one dimension and `*length` items, BUFFERS_ANY for any number, which is filled in. */
+/* The items of a one-dimensional array of `*length` items; BUFFERS_ANY accepts any number, and is set to it. */
 static inline void *
 buffers_column(Buffers *all, PyObject *array, const char *name, BufferItem item, int access, Py_ssize_t *length)
 {

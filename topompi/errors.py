@@ -1,4 +1,4 @@
-"""The exceptions topompi raises; each has a builtin parent, so callers may catch either."""
+"""The exceptions that topompi raises. Each also derives from a builtin exception, so callers may catch either."""
 
 from .visible import visible
 
@@ -17,26 +17,26 @@ __all__ = [
 
 
 class TopompiError(Exception):
-    """Root of every error that topompi raises on its own account; control characters of its message are escaped."""
+    """Base class of all errors that topompi raises itself; control characters in the message are escaped."""
 
     def __str__(self) -> str:
         return visible(super().__str__())
 
 
 class SourceError(TopompiError, ValueError):
-    """A topology source could not be read; the message names file, line and what should stand there."""
+    """A topology source cannot be read; the message names the file, the line and what is expected there."""
 
 
 class ServiceError(SourceError):
-    """A topology service cannot be reached, does not answer in time, or refuses what it was asked."""
+    """A topology service cannot be reached, does not answer in time, or refuses the request."""
 
 
 class FabricError(TopompiError, ValueError):
-    """A fabric contradicts itself: a host twice, an unknown switch, a link without an end."""
+    """A fabric contradicts itself, for example by a duplicate host, an unknown switch or a link with one end."""
 
 
 class RouteError(TopompiError, ValueError):
-    """A route loops, dies, or does not exist."""
+    """A route has a loop, ends before its destination, or does not exist."""
 
 
 class HostError(TopompiError, LookupError):
@@ -44,16 +44,16 @@ class HostError(TopompiError, LookupError):
 
 
 class BenchmarkError(TopompiError, ValueError):
-    """A benchmark was asked for something it cannot do."""
+    """A benchmark cannot do what the user asked for."""
 
 
 class MPILibraryError(TopompiError, ImportError):
-    """No MPI library is there that mpi4py could load."""
+    """mpi4py finds no MPI library that it can load."""
 
 
 class OutputError(TopompiError, OSError):
-    """What has the name of a file to write is none, or another user's."""
+    """An output path names something other than a regular file, or a file of another user."""
 
 
 class SettingError(TopompiError, ValueError):
-    """A variable of the environment has a value, or a name, that topompi does not know."""
+    """An environment variable of topompi has an unknown name or an invalid value."""

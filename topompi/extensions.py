@@ -1,4 +1,4 @@
-"""What is imported by name: a user's functions, as ``module:function``, the MPI library, parts of ours when used."""
+"""Imports by name: a user's ``module:function``, the MPI library, and lazily the public names of a package."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
 def names_function(name: str) -> bool:
-    """Whether a name has the form ``module:function``; nothing is imported."""
+    """True if a name has the form ``module:function``. Nothing is imported."""
     return _FUNCTION.fullmatch(name) is not None
 
 
 def imported(name: str) -> Callable[..., Any]:
     """The function that ``module:function`` names; the current directory is searched first, as ``python -m`` does.
 
-    :raises ValueError: for a module that cannot be imported, or one without that function; for root also in a directory
-        that others may write, where modules could be theirs.
+    :raises ValueError: if the module cannot be imported or lacks the function; also, for root, if others may write in
+        the current directory, because the module could be theirs.
     """
     module, _, function = name.partition(":")
     here = os.getcwd()
@@ -38,7 +38,7 @@ def imported(name: str) -> Callable[..., Any]:
         sys.path.insert(0, here)
     try:
         found: Any = getattr(import_module(module), function, None)
-    except Exception as error:  # whatever the module does wrong when it is run
+    except Exception as error:  # the module is a user's program, so its import may raise anything
         raise ValueError(f"{name}: cannot be imported: {type(error).__name__}: {error}") from error
     if not callable(found):
         raise ValueError(f"{name}: expecting a function {function!r} in {module}, got none")
@@ -49,18 +49,18 @@ def imported(name: str) -> Callable[..., Any]:
 def require_mpi() -> None:
     """Import mpi4py's ``MPI``, which initialises MPI.
 
-    :raises MPILibraryError: in one line, where mpi4py is not installed or finds no MPI library.
+    :raises MPILibraryError: if mpi4py is not installed or finds no MPI library; the message has one line.
     """
     try:
         import_module("mpi4py.MPI")
-    except (ImportError, RuntimeError) as error:  # mpi4py raises the latter, with a line for each library it tried
+    except (ImportError, RuntimeError) as error:  # mpi4py raises RuntimeError, with a line per library that it tried
         raise MPILibraryError(library_hint(error)) from None
 
 
 def library_hint(said: object) -> str:
     """The advice for a machine without an MPI library, in one line.
 
-    :param said: the error of mpi4py, or a word in its place.
+    :param said: the error that mpi4py raised, or a text in its place; its first line is quoted.
     """
     first = str(said).strip().partition("\n")[0].rstrip(":")
     return (
@@ -70,10 +70,10 @@ def library_hint(said: object) -> str:
 
 
 def when_used(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a package whose public names are imported when they are first used.
+    """A ``__getattr__`` for a package, which imports each public name when it is first used.
 
-    :param package: its name.
-    :param homes: name -> the package's module that defines it.
+    :param package: full name of the package.
+    :param homes: mapping from a public name to the package's module that defines it.
     """
 
     def found(name: str) -> Any:

@@ -1,8 +1,8 @@
-"""Who may replace what root is about to run or believe.
+"""Checks that no other user can replace the code that root is about to run or the files that root believes.
 
-``osu_like_bench/guard.py`` is a link to this file: each of the two packages imports its own before anything else, and
-nothing but ``os`` and ``sys`` comes with it. Python has loaded these two before it puts the current directory on
-``sys.path``; any other module could be one that somebody left there.
+``osu_like_bench/guard.py`` is a link to this file: each of the two packages imports its copy before anything else, and
+the file imports only ``os`` and ``sys``. Python has loaded these two before it puts the current directory on
+``sys.path``; any other module could be one that somebody left in that directory.
 """
 
 import os
@@ -13,14 +13,14 @@ __all__ = ["intrusion", "require_own_code"]
 
 
 def intrusion(path: str, *, may_add: bool = False, any_owner: bool = False) -> str:
-    """The first folder or file through which others may replace what a path names, and who; empty if nobody may.
+    """The first folder or file through which others may replace a path's content, and who they are; "" if nobody may.
 
-    Trusted are root and this process's user. A folder with the sticky bit keeps others from replacing what is in it,
-    not from adding to it.
+    Root and this process's user are trusted. The sticky bit of a folder keeps others from replacing its entries, not
+    from adding entries.
 
     :param path: the path of a file or folder, which need not exist.
-    :param may_add: whether others may add files to the folder that the path names.
-    :param any_owner: whether whoever the files belong to is trusted, too.
+    :param may_add: True to allow that others add files to the folder ``path``.
+    :param any_owner: True to trust the owners of the files, too.
     """
     for chain in dict.fromkeys((os.path.abspath(path), os.path.realpath(path))):
         parts = [part for part in _parts(chain) if os.path.lexists(part)]
@@ -32,13 +32,20 @@ def intrusion(path: str, *, may_add: bool = False, any_owner: bool = False) -> s
 
 
 def _parts(path: str) -> list[str]:
-    """A path and the folders above it, from the root on."""
+    """A path and all folders above it, the root folder first."""
     names = path.strip("/").split("/")
     return ["/", *("/" + "/".join(names[: count + 1]) for count in range(len(names)) if path != "/")]
 
 
 def _others(found: os.stat_result, is_sticky_enough: bool, any_owner: bool) -> str:
-    """Who else may write a file; empty if nobody may. A group that bears its owner's number is the owner's own."""
+    """A phrase that names who else may write a file; "" if nobody may.
+
+    A group whose number is the owner's user number is trusted, because it is the owner's private group.
+
+    :param found: the file's status, links not followed.
+    :param is_sticky_enough: True if a sticky bit protects the file enough.
+    :param any_owner: True to trust the owner, whoever it is.
+    """
     if not any_owner and found.st_uid not in (0, os.geteuid()):
         return f"belongs to user {found.st_uid}"
     if stat.S_ISLNK(found.st_mode) or (is_sticky_enough and found.st_mode & stat.S_ISVTX):
@@ -51,10 +58,11 @@ def _others(found: os.stat_result, is_sticky_enough: bool, any_owner: bool) -> s
 
 
 def require_own_code(program: str, *, any_owner: bool = False) -> None:
-    """End a process of root's that would import modules which others may replace; nothing for any other user.
+    """End a process of root that would import modules which others may replace; do nothing for other users.
 
-    :param program: name of its command and of its console script, with which the message begins.
-    :param any_owner: see ``intrusion``; the current directory alone is looked at then, if it is on ``sys.path``.
+    :param program: name of the package, with which the error message begins.
+    :param any_owner: True to trust the owners of the files, and to check only the current directory, if it is on
+        ``sys.path``.
     """
     if os.geteuid() != 0:
         return

@@ -1,4 +1,4 @@
-"""Text of others made safe to show: control characters as escapes, cells of CSV that no spreadsheet runs."""
+"""Foreign text made safe to show: control characters are escaped, and spreadsheets run no CSV cell as a formula."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 __all__ = ["csv_cell", "unmarked", "visible"]
 
-# C0 but tab and newline, DEL, C1, and the marks that reverse what a reader sees (Unicode's bidirectional controls).
+# C0 except tab and newline, DEL, C1, and Unicode's bidirectional controls, which reorder the text that a reader sees.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _FORMULA = tuple("=+-@\t\r\n")
 
 
 def visible(text: str) -> str:
-    r"""The text with control characters as escapes (``\x1b``); newlines and tabs stay.
+    r"""The text with control characters written as escapes (``\x1b``); newlines and tabs stay.
 
-    DEL becomes ``\u007f``, which JSON reads too: JSON's writers escape all other control characters themselves.
+    DEL becomes ``\u007f``, which is valid in JSON, too: JSON writers escape all control characters except DEL.
     """
     return _CONTROL.sub(lambda match: _escape(ord(match[0])), text)
 
@@ -26,12 +26,12 @@ def _escape(code: int) -> str:
 
 
 def unmarked(text: str) -> str:
-    """The text with what XML 1.0 does not allow, and control characters, replaced by U+FFFD."""
+    """The text with control characters and all characters that XML 1.0 forbids replaced by U+FFFD."""
     return _NOT_XML.sub("\ufffd", text)
 
 
 def csv_cell(value: Any) -> Any:
-    """A value as a cell of CSV: text that a spreadsheet takes for a formula gets an apostrophe, numbers stay.
+    """A value as a CSV cell: text that a spreadsheet would run as a formula gets an apostrophe in front; numbers stay.
 
     :param value: a number, None or text.
     """

@@ -1,4 +1,4 @@
-"""The checks of ``TOPOMPI_CHECK``: before each collective, all ranks verify that they make the same call."""
+"""The checks of ``TOPOMPI_CHECK``: before each collective call, all ranks verify that they make the same call."""
 
 from __future__ import annotations
 
@@ -23,22 +23,24 @@ __all__ = ["AgreementError", "checked"]
 
 
 class AgreementError(TopompiError, ValueError):
-    """The ranks of a communicator made different collective calls, or one call with arguments that do not fit."""
+    """The ranks of a communicator made different collective calls, or one call with arguments that do not match."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """One rank's description of a call, which is compared with the other ranks'.
+    """One rank's description of a call, which is compared with the other ranks' descriptions.
 
     :param method: name of mpi4py's method.
     :param root: the root; None in a call without one.
-    :param operation: name of the reduction; of operations that the user made only whether they commute is compared.
-    :param size: bytes of the vector, in a call whose vector is as long on all ranks; else None.
+    :param operation: name of the reduction operation; for users' operations, only whether they commute. None without
+        one.
+    :param size: bytes of the vector, if it must be equally long on all ranks; else None.
     :param sends: bytes to each rank, shape (ranks,), or one number for all; None if the rank sends nothing or cannot
         know.
-    :param receives: bytes from each rank, in the same form.
-    :param memory: where the messages lie; for a device's memory nothing else is compared.
-    :param problem: why this rank cannot make the call; None if it can.
+    :param receives: bytes from each rank, shape (ranks,), or one number for all; None if the rank receives nothing or
+        cannot know.
+    :param memory: kind of memory of the messages; for device memory nothing else is compared.
+    :param problem: the reason why this rank cannot make the call; None if it can.
     """
 
     method: str
@@ -55,19 +57,20 @@ class Facts:
 def checked(
     comm: Any, method: str, arguments: tuple[Any, ...], root: int | None = None, op: Any = None
 ) -> Iterator[None]:
-    """Verify that all ranks make the same call with arguments that fit, then run what stands inside; collective.
+    """Verify that all ranks make the same call with matching arguments, then run the body of the ``with``; collective.
 
     The check compares method, root, operation, the bytes of vectors, and for each pair of ranks the bytes that one
-    sends with those that the other expects. MPI demands more of datatypes: the kinds of their items must match too.
-    Where check and call take longer than the communicator's seconds, the watchdog says so.
+    sends with the bytes that the other expects. It does not compare the datatypes' items, which MPI requires to match,
+    too. If check and call take longer than ``TOPOMPI_CHECK``'s seconds, the watchdog prints a line.
 
-    :param comm: the communicator of ours on which the call is made.
+    :param comm: the communicator of topompi on which the call is made.
     :param method: name of mpi4py's method.
-    :param arguments: all arguments of the method, in their order, the root and the operation among them.
+    :param arguments: all arguments of the method, in their order, with root and operation.
     :param root: the root; None in a call without one.
     :param op: the operation of a reduction, an ``MPI.Op`` or a function of two objects; None in other calls.
-    :raises AgreementError: the same on all ranks.
-    Cost: one allgather of objects, and p * p numbers: for debugging.
+    :raises AgreementError: if the calls differ; the same on all ranks.
+
+    Cost: one allgather of objects, and p * p numbers per rank: for debugging.
     """
     plain = NativeIntracomm(comm)
     rank, size = plain.Get_rank(), plain.Get_size()
@@ -78,7 +81,7 @@ def checked(
 
 
 def _waits(said: Facts, where: str, name: str, rank: int, size: int) -> str:
-    """What the watchdog says of a call."""
+    """The watchdog's line about a call that still waits."""
     about = {"root": said.root, "operation": said.operation, "bytes": said.size}
     details = "".join(f", {what} {value}" for what, value in about.items() if value is not None)
     world = MPI.COMM_WORLD.Get_rank()
@@ -88,7 +91,7 @@ def _waits(said: Facts, where: str, name: str, rank: int, size: int) -> str:
 
 
 def _compare(told: Sequence[Facts]) -> None:
-    method = told[0].method  # rank 0's, so that all ranks raise the same message
+    method = told[0].method  # rank 0's method, so that all ranks raise the same message
     _check_same(method, "collective", [one.method for one in told])
     _check_same(method, "root", [one.root for one in told])
     _check_same(method, "operation", [one.operation for one in told])
@@ -127,7 +130,7 @@ def _pairs(method: str, told: Sequence[Facts]) -> None:
 
 
 def _table(rows: Sequence[Any]) -> NDArray[np.int64]:
-    """Row i: the bytes that rank i stated for each other rank, -1 where it stated none; shape (ranks, ranks)."""
+    """The bytes per pair of ranks, shape (ranks, ranks): row i has rank i's numbers, -1 for an unknown one."""
     table = np.full((len(rows), len(rows)), -1, dtype=np.int64)
     for rank, row in enumerate(rows):
         if row is not None:
@@ -136,7 +139,7 @@ def _table(rows: Sequence[Any]) -> NDArray[np.int64]:
 
 
 def _described(said: Facts, arguments: tuple[Any, ...], rank: int, size: int) -> Facts:
-    """The same facts with the bytes added; object methods have no bytes to compare."""
+    """The description with the bytes of the messages added. Methods for objects have no bytes to compare."""
     stem = said.method.removesuffix("_init")
     spec = CALLS.get(stem[1:].capitalize() if stem[:1] == "I" else stem)
     if spec is None or spec.form is Form.NOTHING:
@@ -149,12 +152,12 @@ def _described(said: Facts, arguments: tuple[Any, ...], rank: int, size: int) ->
         return replace(said, **_DESCRIPTIONS[spec.form](spec, arguments, rank, size))
     except DeviceMemoryError:
         return replace(said, memory="a device's")
-    except Exception as error:  # whatever it is, all ranks are to hear of it
+    except Exception as error:  # any error, because all ranks must learn of it
         return replace(said, problem=f"{error}")
 
 
 def _messages(spec: CallSpec, arguments: tuple[Any, ...], rank: int) -> list[Any]:
-    """The messages of a call that count on this rank."""
+    """The messages of a call that MPI uses on this rank."""
     named = dict(zip(spec.parameters, arguments, strict=False))
     if spec.rooted and named.get("root") != rank and spec.form is not Form.BROADCAST:
         named.pop("sendbuf" if spec.form is Form.SCATTER else "recvbuf", None)
@@ -218,7 +221,7 @@ def _reduction(spec: CallSpec, arguments: tuple[Any, ...], rank: int, size: int)
 
 
 def _of_each(spec: CallSpec, message: Any, size: int) -> Any:
-    """Bytes of the block of each rank."""
+    """Bytes of each rank's block, shape (ranks,), or one number if all are equal."""
     if spec.counts is Counts.COUNTED:
         return vector(message, size, readonly=True).sizes
     return blocks(message, size, readonly=True).block(0).size

@@ -1,4 +1,4 @@
-"""The blocking and persistent buffer collectives, run by the algorithm chosen for each call."""
+"""The blocking and persistent collectives on buffers, run by the algorithm chosen for each call."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ NO_REQUEST = "calls over the leaders of levels have no persistent form"
 
 
 class Collectives(Handle):
-    """The buffer collectives of MPI, blocking and persistent; each keeps mpi4py's contract to the letter.
+    """MPI's collectives on buffers, blocking and persistent; each behaves exactly as mpi4py documents it.
 
-    Their methods are made from the table of calls, ``execution.specs.CALLS``.
+    The methods are generated from the table of calls, ``execution.specs.CALLS``.
     """
 
     def _choose(self, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None) -> None:
-        """Choose an algorithm and run the call; check its arguments and count it where the user asked for that."""
+        """Choose an algorithm and run the call; check its arguments and count it if the user asked for that."""
         if self._knows_natives():
-            self._calls.made -= 1  # it comes by once more
+            self._calls.made -= 1  # the repeated call counts it
             getattr(self, method)(*arguments)
             return
         state = self._working()
@@ -49,7 +49,7 @@ class Collectives(Handle):
         if choice.always:
             state.only = choice
             self._leave_all(state)
-        if choice.trial is not None:  # what is timed is the call, not its plan
+        if choice.trial is not None:  # so that the call is timed without the making of its plan
             from ..execution import running
 
             running.ready(state.executor, method, choice.algorithm, arguments)
@@ -60,11 +60,11 @@ class Collectives(Handle):
         run_and_remember(state, spec, choice, arguments, again)(self, *arguments)
 
     def barrier(self) -> None:
-        """Wait for all ranks, as ``Barrier``."""
+        """Wait for all ranks, as ``Barrier`` does."""
         self.Barrier()
 
     def bcast(self, obj: Any, root: int = 0) -> Any:
-        """The root's object, pickled once, by the algorithm chosen for as many bytes; such calls are never timed."""
+        """Broadcast the root's object, pickled once, by the algorithm chosen for its bytes. No trial times it."""
         if (self._knows_natives() or self._held is not None or self._calls is ALL) and self._calls.all:
             return NativeIntracomm.bcast(self, obj, root)
         state = self._working()
@@ -99,7 +99,7 @@ class Collectives(Handle):
         return self._combine("Exscan", sendobj, op)
 
     def _combine(self, method: str, sendobj: Any, op: Any) -> Any:
-        """A reduction of objects by the algorithm chosen for messages of unknown size; such calls are never timed."""
+        """Reduce objects by the algorithm chosen for messages of unknown size. Trials never time these calls."""
         name, state = method.lower(), self._working()
         with agreement.checked(self, name, (sendobj, op), None, op) if self._checks else nullcontext():
             return self._combine_chosen(state, method, sendobj, op)
@@ -116,7 +116,7 @@ class Collectives(Handle):
         return objects.combine(state.executor, spec.collective, choice.algorithm.partition("/")[0], sendobj, op)
 
     def _prepare(self, method: str, arguments: tuple[Any, ...], info: MPI.Info) -> MPI.Prequest:
-        """A request that runs a collective at each start, by a plan if one is chosen, else by the MPI library."""
+        """A request that runs a collective at each start: by a plan for a chosen schedule, else by the MPI library."""
         state, given = self._working(), dict(zip(CALLS[method].parameters, arguments, strict=True))
         root, op = given.get("root"), given.get("op")
         with agreement.checked(self, f"{method}_init", arguments, root, op) if self._checks else nullcontext():
@@ -146,7 +146,7 @@ class Collectives(Handle):
             ran = "native" if isinstance(prepared, MPI.Prequest) else choice.algorithm
             why = why_ran(state, method, choice, ran, size, root, op)
             counters.count(name, size, ran, why, choice.predicted)
-        request: MPI.Prequest = prepared  # it has the methods of a request, if not its type
+        request: MPI.Prequest = prepared  # it has a request's methods, though it is not derived from the class
         return request
 
 

@@ -1,4 +1,4 @@
-"""Communicators made from one of ours get our class of the same kind, and their part of the topology."""
+"""Communicators made from one of topompi's get topompi's class of their kind, and their part of the topology."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .standin import is_derived
 
 __all__ = ["CHILDREN", "FOUND", "adopt", "give_ours", "make_ours", "register"]
 
-# Methods that make a communicator, and whether all ranks of the parent call them.
+# Methods that make a communicator: True if all ranks of the parent call them.
 CHILDREN = {
     "Dup": True,
     "Dup_with_info": True,
@@ -40,7 +40,7 @@ CHILDREN = {
     "Connect": False,
 }
 
-# Class methods that give a communicator, and whether the caller is to free it.
+# Class methods that return a communicator: True if the caller must free it.
 FOUND = {
     "f2py": False,
     "fromhandle": False,
@@ -51,25 +51,26 @@ FOUND = {
     "Create_from_groups": True,
 }
 
-PARTING = ("Split", "Sub")  # whose children are likely to call the same collectives at the same time
+PARTING = ("Split", "Sub")  # their new communicators are likely to run the same collectives at the same time
 SAME_RANKS = ("Dup", "Dup_with_info", "Clone", "Idup", "Idup_with_info")
 
 _kinds: list[tuple[type[MPI.Comm], type[Any]]] = []
 
 
 def register(native: type[MPI.Comm], ours: type[Any]) -> None:
-    """Register our class for one of mpi4py's; the first one registered that fits a communicator is taken."""
+    """Register topompi's class for one of mpi4py's. The first registered pair that fits a communicator is used."""
     _kinds.append((native, ours))
 
 
 def adopt(comm: Any, parent: Any, same: bool = False) -> Any:
-    """Our communicator for the one that a call on ``parent`` made; its topology is its ranks' part of the parent's.
+    """Turn a communicator made by a call on ``parent`` into one of topompi, whose topology is its part of the parent's.
 
-    No communication: the part of the topology is worked out when it is first used.
+    No communication: the part of the topology is computed at its first use.
 
-    :param comm: of mpi4py's own kind.
-    :param parent: the communicator of ours.
-    :param same: whether the ranks and their order are the parent's.
+    :param comm: the new communicator, of mpi4py's class or topompi's.
+    :param parent: the communicator of topompi on which it was made.
+    :param same: True if the ranks and their order are the parent's.
+    :returns: the communicator of topompi; ``comm`` itself if topompi has no class of its kind.
     """
     child: Any = comm if isinstance(comm, Handle) else _ours(comm)
     if child is None:
@@ -84,7 +85,7 @@ def adopt(comm: Any, parent: Any, same: bool = False) -> Any:
 
 
 def _ours(comm: Any) -> Any:
-    """A communicator as one of our classes: another handle of it if its class is mpi4py's, None if no class is."""
+    """The communicator as one of topompi's classes, by a second handle if its class is mpi4py's; None if none fits."""
     given: Any = type(comm)
     kind: Any = _kind_of(given)
     if kind is None:
@@ -94,16 +95,16 @@ def _ours(comm: Any) -> Any:
 
 @functools.cache
 def _kind_of(given: Any) -> type[Any] | None:
-    """Our class for one of mpi4py's, or for one of ours; all are registered when the first communicator is made."""
+    """The class of topompi for a class of mpi4py or topompi; None if none fits. All are registered at import."""
     return next((ours for native, ours in _kinds if issubclass(given, native)), None)
 
 
 def give_ours(kind: Any, name: str, owned: bool) -> None:
-    """Replace a class method that gives a communicator by one that gives a communicator of our class; local.
+    """Replace a class method that returns a communicator by one that returns topompi's class. Local: no communication.
 
-    :param kind: the class that gets the method; mpi4py's method is found in it under ``name``.
-    :param name: the method's name, such as ``fromhandle``.
-    :param owned: whether the caller is to free the communicator.
+    :param kind: the class whose method ``name``, mpi4py's, is replaced.
+    :param name: name of the method, for example ``fromhandle``.
+    :param owned: True if the caller must free the communicator.
     """
     native = next(base.__dict__[name] for base in kind.__mro__ if name in base.__dict__)
 
@@ -120,18 +121,18 @@ def give_ours(kind: Any, name: str, owned: bool) -> None:
 
 
 def make_ours(kind: type[Handle], name: str, everyone: bool) -> None:
-    """Replace a method that makes a communicator by one that returns a communicator of our class.
+    """Replace a method that makes a communicator by one that returns a communicator of topompi.
 
-    :param kind: the class that gets the method; mpi4py's method is found in it under ``name``.
-    :param name: of the method, such as ``Split``.
-    :param everyone: whether all ranks of the communicator call it, so that their arguments can be compared.
+    :param kind: the class whose method ``name``, mpi4py's, is replaced.
+    :param name: name of the method, for example ``Split``.
+    :param everyone: True if all ranks of the communicator call the method, so that the calls can be compared.
     """
     call: Callable[..., Any] = getattr(kind, name)
     parts, same = name in PARTING, name in SAME_RANKS
 
     @functools.wraps(call)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(self, Handle):  # mpi4py's own, by a method that was found in our class
+        if not isinstance(self, Handle):  # mpi4py's own communicator, on which our class's method was called
             return call(self, *args, **kwargs)
         if counters.enabled and name == "Create_intercomm":
             counters.count(name, 0, "native", "the MPI library's always")

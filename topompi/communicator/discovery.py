@@ -1,4 +1,4 @@
-"""Rank 0 finds the topology of a communicator's ranks once, and sends it to all."""
+"""Discovery of the topology of a communicator's ranks: rank 0 finds it once, and sends it to all ranks."""
 
 from __future__ import annotations
 
@@ -28,39 +28,41 @@ def find_topology(
 ) -> TopologyInterface:
     """Find the topology of a communicator's ranks; collective.
 
-    Rank 0's arguments and environment count: it reads the source, the others get the job's part of it. An error at
-    rank 0 is raised on every rank.
+    Rank 0's arguments and environment are used: rank 0 reads the source, and the other ranks get the job's part of it.
+    An error on rank 0 is raised on every rank.
 
-    :param comm: the ranks to find; of the MPI library's own kind or of ours.
-    :param topology: a source (see ``topompi.topology.load``); else ``TOPOMPI_TOPOLOGY``; else, in a job of Slurm and
-        where a service is known, ``auto``; else the hosts' own levels. With ``auto`` hosts that no source knows are
-        one flat level.
-    :param hosts: virtual placement: host of each rank of ``comm``, or a host list filled in blocks; else
-        ``TOPOMPI_HOSTS``, a host list over the ranks of ``MPI.COMM_WORLD``, in blocks where it is shorter; else the
-        hosts where the ranks run.
-    :raises TopompiError: for a source that cannot be read, a service that does not answer, or hosts that are not in it
-        (with ``TOPOMPI_FALLBACK`` as ``print`` or ``silent`` the latter two make one flat level of hosts).
-    Cost: one gather of some hundred bytes a rank, one barrier, one broadcast of the job's part of the fabric.
+    :param comm: communicator of the ranks, mpi4py's or topompi's.
+    :param topology: a source (see ``topompi.topology.load``). Default: ``TOPOMPI_TOPOLOGY``; without that, ``auto`` in
+        a job of Slurm and if a topology service is known; without these, the hosts' own levels. With ``auto``, hosts
+        that no source knows form one flat level.
+    :param hosts: virtual placement: the host of each rank of ``comm``, or a host list that is filled in blocks.
+        Default: ``TOPOMPI_HOSTS``, a host list for the ranks of ``MPI.COMM_WORLD``, which is filled in blocks if it is
+        shorter; without that, the hosts on which the ranks run.
+    :raises TopompiError: if the source cannot be read, the service does not answer, or a host is not in the source
+        (with ``TOPOMPI_FALLBACK`` set to ``print`` or ``silent``, the last two cases give one flat level of hosts
+        instead).
+
+    Cost: one gather of some hundred bytes per rank, one barrier, one broadcast of the job's part of the fabric.
     """
-    plain = NativeIntracomm(comm)  # never one of ours: this is how ours begin
+    plain = NativeIntracomm(comm)  # never topompi's class, whose methods need the topology that is sought here
     world_rank = MPI.COMM_WORLD.Get_rank()
     facts = plain.gather(Facts(MPI.Get_processor_name(), world_rank, own_place(), own_address(os.environ)))
 
     def find() -> TopologyInterface:
         placed = _place(facts or [], topology, hosts)
-        _ = placed.levels  # worked out once and sent along: the others need not do it again, all at once
+        _ = placed.levels  # computed once and sent along, so that not all ranks compute it at once
         return placed
 
     return from_rank_0(plain, find)
 
 
 class Facts(NamedTuple):
-    """What a rank knows of its place.
+    """The facts that a rank knows about its place.
 
-    :param name: the processor's, as MPI has it.
-    :param world_rank: rank in ``MPI.COMM_WORLD``.
-    :param place: inside its host, and the host's adapters.
-    :param address: what Slurm says of the switches above the host, and the pattern of that; None without Slurm.
+    :param name: name of the processor, as MPI returns it.
+    :param world_rank: the rank's number in ``MPI.COMM_WORLD``.
+    :param place: the rank's place inside its host, and the host's adapters.
+    :param address: the switches above the host as Slurm names them, and the pattern of that text; None without Slurm.
     """
 
     name: str
@@ -72,8 +74,8 @@ class Facts(NamedTuple):
 def _place(
     facts: Sequence[Facts], topology: str | os.PathLike[str] | None, hosts: Sequence[str] | str | None
 ) -> TopologyInterface:
-    """The job's view at rank 0, from what each rank said."""
-    from ..topology import TopologyInterface  # as what reads sources: rank 0 alone needs it now
+    """The topology interface of the job, made on rank 0 from the facts of all ranks."""
+    from ..topology import TopologyInterface  # imported here, because only rank 0 needs the readers of sources
 
     topology = topology or os.environ.get("TOPOMPI_TOPOLOGY") or _default_source()
     fallback = word_of("TOPOMPI_FALLBACK", os.environ) or ("silent" if topology == "auto" else "error")
@@ -102,13 +104,13 @@ def _place(
 
 
 def _domains(of_ranks: Sequence[Mapping[str, int]]) -> list[tuple[str, list[int]]]:
-    """The number of each rank's part of each kind that some host has, coarsest first; -1 where it has none."""
+    """Each rank's domain per kind (package, NUMA node, cache) that a host has, coarsest first; -1 for none."""
     known = {kind for domains in of_ranks for kind in domains}
     return [(kind, [domains.get(kind, -1) for domains in of_ranks]) for kind in KINDS if kind in known]
 
 
 def _default_source() -> str | None:
-    """``auto`` in a job of Slurm, or where a service is known; None, which costs nothing, elsewhere."""
+    """The default source: ``auto`` in a job of Slurm or if a topology service is known, else None."""
     told = any(os.environ.get(name) for name in ("TOPOMPI_SERVER", JOB))
     return "auto" if told or os.path.exists(SOCKET) else None
 
@@ -116,10 +118,10 @@ def _default_source() -> str | None:
 def _discover(
     topology: str | os.PathLike[str] | None, names: Sequence[str], facts: Sequence[Facts], fallback: str
 ) -> tuple[Discovery | None, str]:
-    """What the source says, None where there is nothing and the job goes on without it; and where from, or why not."""
+    """The source's answer, None if the job goes on without it, and words that tell its origin, or why there is none."""
     if topology is None:
         return None, ""
-    from ..topology.sources import automatic, load  # what reads all formats takes time to import; one rank needs it
+    from ..topology.sources import automatic, load  # slow to import: only rank 0 needs it
 
     if topology == automatic.AUTO:
         addresses = {fact.name: fact.address for fact in facts if fact.address is not None}
@@ -134,7 +136,7 @@ def _discover(
 
 
 def _pretended_hosts(hosts: Sequence[str] | str | None, world_ranks: Sequence[int]) -> list[str] | None:
-    """The virtual host of each rank, None where placement is real."""
+    """The virtual host of each rank; None if the placement is real."""
     listed: Any = os.environ.get("TOPOMPI_HOSTS")
     if hosts is None and not listed:
         return None
@@ -143,7 +145,7 @@ def _pretended_hosts(hosts: Sequence[str] | str | None, world_ranks: Sequence[in
             raise TopompiError(f"hosts: expecting one for each of {len(world_ranks)} ranks, got {len(hosts)}")
         return list(hosts)
     from ..inputs.hostlist import read_hosts
-    from ..mapping.placement import place  # with all of ``mapping``: most jobs run where they run
+    from ..mapping.placement import place  # imports all of ``mapping``, and most jobs have a real placement
 
     if hosts is not None:
         return place(len(world_ranks), read_hosts(hosts), "block")

@@ -1,4 +1,4 @@
-"""The base of our communicators: the topology of their ranks, their state, and whether calls are checked."""
+"""The base class of topompi's communicators: topology, state, and whether calls are checked."""
 
 from __future__ import annotations
 
@@ -27,44 +27,44 @@ if TYPE_CHECKING:
 
 __all__ = ["Handle", "pickle_by_name"]
 
-# As MPI names them; the launcher puts one of ours in the place of MPI.COMM_WORLD.
+# By MPI's names. They are read at import, because the launcher later puts topompi's handle in place of MPI.COMM_WORLD.
 PREDEFINED = {"COMM_WORLD": MPI.COMM_WORLD, "COMM_SELF": MPI.COMM_SELF, "COMM_NULL": MPI.COMM_NULL}
 
-ALL = Calls()  # of handles that leave every call to the MPI library
+ALL = Calls()  # table of all handles whose every call the MPI library runs
 ALL.all = True
 
 _keyval_lock = Lock()
 
 
 class Handle(NativeIntracomm):
-    """A second handle of a communicator, with its topology and state; it makes no duplicate of the communicator.
+    """A second handle of a communicator, with topology and state. The communicator is not duplicated.
 
-    An object of a class derived from ours, or made by compiled code, may come without any of what is set here: the
-    values of the class are those of a handle of which nothing is known.
+    An object of a derived class, or one made by compiled code, may exist without ``__new__`` having run. The class
+    attributes are the values for that case: nothing is known yet.
     """
 
-    # What the collectives look at first: a slot is the quickest to read, in C too.
+    # The collectives read this first: a slot is the fastest attribute, in C, too.
     __slots__ = ("_calls",)
-    # What runs calls like earlier ones; never anything where calls are checked or counted.
+    # Table of calls; it stays empty if calls are checked or counted.
     _calls: Calls
 
-    # The launcher's world; None without a launcher.
+    # The launcher's MPI.COMM_WORLD; None without a launcher.
     launched: Handle | None = None
 
-    # The state as this handle saw it last: an attribute of ours is read far quicker than one of MPI's.
+    # The state as last seen by this handle: reading an attribute of Python is far faster than reading one of MPI.
     _held: Parts | None = None
-    # In a communicator made from another one: the topology of the other one.
+    # The ancestor's topology, in a communicator made from another one; else None.
     _origin: Origin | None = None
-    # Of the ``Split`` or ``Sub`` that made this one, where its siblings matter.
+    # The result of the ``Split`` or ``Sub`` that made this communicator, if choices may depend on its siblings.
     _cut: Cut | None = None
-    # What this one took over when it was made.
+    # The state taken over from the parent when this communicator was made.
     _inherited: Bequest | None = None
-    # What rank 0 said of its environment; None where it has not been asked.
+    # Rank 0's settings; None if rank 0 has not been asked.
     _policy: Policy | None = None
-    # Seconds in a call after which the watchdog speaks; 0 where calls are not checked.
+    # Seconds in a call after which the watchdog prints a line; 0 if calls are not checked.
     _checks = 0
     _owns = False
-    # Whether it is the launcher's world, or another handle of that: freeing leaves alone what is kept with it.
+    # True for handles of MPI.COMM_WORLD and MPI.COMM_SELF under the launcher: freeing them keeps the shared state.
     _lasts = False
 
     # The first of mpi4py's own classes among the bases.
@@ -74,7 +74,7 @@ class Handle(NativeIntracomm):
         super().__init_subclass__(**named)
         cls._native = next(
             base for base in cls.__mro__ if any(base is one for one in NATIVE_KINDS)
-        )  # ours may be equal
+        )  # ``is``, because topompi's classes may compare equal to mpi4py's
 
     def __new__(
         cls,
@@ -84,16 +84,16 @@ class Handle(NativeIntracomm):
     ) -> Handle:
         """Make a handle of a communicator.
 
-        It is complete then, and there is no ``__init__``, as in mpi4py: a class of the user's may have any other
-        arguments. Under the launcher, and for another handle of one of ours, nothing is communicated.
+        ``__new__`` does all of it, and there is no ``__init__``, as in mpi4py: a user's derived class may have other
+        arguments. Nothing is communicated under the launcher, or for a second handle of a communicator of topompi.
 
         :param comm: the communicator; collective over it.
         :param topology: a source (see ``topompi.topology.load``), or a ``TopologyInterface`` over the ranks of
-            ``comm``, the same on all ranks; else what the communicator has already, else ``TOPOMPI_TOPOLOGY``, else the
-            hosts' own levels. A new topology takes the place of the one that the communicator has.
-        :param hosts: virtual placement: host of each rank, or a host list that is filled in blocks; else
-            ``TOPOMPI_HOSTS``, else the hosts where the ranks run.
-        :raises TopompiError: the same on all ranks, if the source cannot be read or hosts are not in it.
+            ``comm``, the same on all ranks; it replaces a topology that the communicator has. Default: the topology
+            that it has; without one, ``TOPOMPI_TOPOLOGY``; without that, the hosts' own levels.
+        :param hosts: virtual placement: the host of each rank, or a host list that is filled in blocks. Default:
+            ``TOPOMPI_HOSTS``; without that, the hosts on which the ranks run.
+        :raises TopompiError: if the source cannot be read or does not have a host; the same on all ranks.
         """
         self: Handle = cls._bare(comm)
         if self == MPI.COMM_NULL:
@@ -106,16 +106,16 @@ class Handle(NativeIntracomm):
 
     @classmethod
     def _bare(cls, comm: MPI.Comm | None) -> Any:
-        """A handle of which nothing is known, made as mpi4py's own class makes one."""
-        # Python makes objects of ours by the base that comes first, whose layout all of mpi4py's kinds share; that the
-        # communicator is of the kind is for mpi4py's own class to say.
+        """A handle without topology and state, made in the way of mpi4py's own class."""
+        # Python makes the object by its first base, whose layout all kinds of mpi4py share. mpi4py's own class for the
+        # kind is called first, because it checks that the communicator is of that kind.
         native = cls._native
         self = NativeIntracomm.__new__(cls, comm if comm is None or type(comm) is native else native(comm))
         self._calls = Calls()
         return self
 
     def _share(self, comm: Any) -> None:
-        """Take over what another handle of the communicator knows, if that is one of ours; local."""
+        """Take over the knowledge of another handle of the communicator, if that is one of topompi. Local."""
         if not isinstance(comm, Handle):
             return
         self._checks, self._policy, self._lasts = comm._checks, comm._policy, comm._lasts
@@ -124,7 +124,7 @@ class Handle(NativeIntracomm):
             self._hold(comm._held)
 
     def _begin(self, topology: Any = None, hosts: Any = None) -> None:
-        """Ask rank 0 for the settings, and find the topology; collective."""
+        """Get the settings from rank 0, and find the topology; collective."""
         self._checks, self._policy = settings_of(NativeIntracomm(self))
         if topology is not None and not isinstance(topology, str | os.PathLike):
             if topology.num_ranks != self.Get_size():
@@ -145,7 +145,7 @@ class Handle(NativeIntracomm):
         return state
 
     def _inherit(self, bequest: Bequest | None) -> None:
-        """Take over what a communicator leaves to this one, which is new; no communication."""
+        """Take over a parent's state in a new communicator. Local: no communication."""
         self._inherited = bequest
         if bequest is None or not self._is_quick:
             return
@@ -156,8 +156,8 @@ class Handle(NativeIntracomm):
             self._calls.others = common.early if common.policy.native_calls else common.natives
 
     def _knows_natives(self) -> bool:
-        """Whether this handle, new and without a state, has just got a table with calls to look into; local."""
-        if not hasattr(self, "_calls"):  # a handle that another class's __new__ has made
+        """Give a new handle its parent's table, if it has none yet; True if the table has calls to look up. Local."""
+        if not hasattr(self, "_calls"):  # made by another class's __new__
             self._calls = Calls()
         if self._held is not None or self._origin is None or self._calls.others is not None or self._checks:
             return False
@@ -166,13 +166,13 @@ class Handle(NativeIntracomm):
         return self._calls.all or (self._is_quick and len(common.natives) + len(common.early) > 0)
 
     def leave_to_library(self) -> None:
-        """Leave every call on this handle of one rank to the MPI library, and those made from it; local."""
+        """Leave each call on this handle of one rank, and on those made from it, to the MPI library. Local."""
         self._policy = Policy()
         self._inherit(Bequest(None, self._policy.alone, {}, {}))
 
     @property
     def _is_quick(self) -> bool:
-        """Whether calls may go by what the table knows: they are neither checked nor counted."""
+        """Whether calls may run by the table alone, because they are neither checked nor counted."""
         return not self._checks and not counters.enabled
 
     def _hold(self, state: Parts) -> None:
@@ -182,16 +182,16 @@ class Handle(NativeIntracomm):
         self._leave_all(state)
 
     def _leave_all(self, state: Parts) -> None:
-        """Leave every call to the MPI library, until the state is freed, where nothing is to be chosen."""
+        """Leave every call to the MPI library until the state is freed, if there is only one choice for all."""
         if state.usable and state.only and self._is_quick:
             state.calls.all = True
 
     @property
     def _state(self) -> Parts:
-        """The state attached to this communicator, perhaps freed; made here, collectively, if there is none."""
+        """The state attached to this communicator, which may be freed; made here, collectively, if there is none."""
         state = self._held
         if state is None or not state.usable:
-            with _keyval_lock:  # no MPI call in here waits for another rank
+            with _keyval_lock:  # safe, because no MPI call in here waits for another rank
                 found = attached(self)
             state = self._attach(self._find(), self._inherited) if found is None else found
             self._hold(state)
@@ -199,13 +199,13 @@ class Handle(NativeIntracomm):
 
     @property
     def _family(self) -> Origin | None:
-        """From where communicators made from this one have their topology; None if none has been found yet."""
+        """The topology for communicators made from this one; None if it is not found yet."""
         held = self._held
         return self._origin or (None if held is None else held.origin)
 
     @property
     def _bequest(self) -> Bequest | None:
-        """What a communicator takes over that is made from this one now; None if nothing is known yet."""
+        """The state that a communicator made now from this one takes over; None if nothing is known yet."""
         held = self._held
         return self._inherited if held is None or not held.usable else held.bequest
 
@@ -215,7 +215,7 @@ class Handle(NativeIntracomm):
         return None if self._cut is None else self._cut.siblings
 
     def _find(self) -> Common:
-        """Where the ranks sit: their part of the topology they came from; found anew, collectively, if from none."""
+        """The shared state of these ranks, from the parent's topology; without a parent, found collectively."""
         if self._inherited is not None and self._inherited.common is not None:
             return self._inherited.common
         if self._origin is None and (world := Handle.launched) is not None and world is not self:
@@ -227,14 +227,14 @@ class Handle(NativeIntracomm):
         return Common(find_topology(self), self._policy)
 
     def _origin_of(self, comm: Any) -> Origin | None:
-        """The origin of a communicator that compiled code has made; None if some of its ranks are not here. Local."""
+        """The topology for a communicator made by compiled code; None if this one lacks some of its ranks. Local."""
         family = self._family
         return family if family is not None and family.covers(comm) else None
 
     def _working(self) -> Parts:
-        """The state, to run a collective with.
+        """The state, for a collective.
 
-        :raises RuntimeError: if it has been freed; the same on all ranks, for freeing is collective.
+        :raises RuntimeError: if it is freed; the same on all ranks, because freeing is collective.
         """
         state = self._state
         if not state.usable:
@@ -243,18 +243,19 @@ class Handle(NativeIntracomm):
 
     @property
     def interface(self) -> TopologyInterface:
-        """Where the ranks sit in the network.
+        """The placement of the ranks on the network.
 
-        The name is not ``topology``, which in mpi4py is the kind of a Cartesian or graph topology. The first use on a
-        communicator made from another one is collective: it computes the part of the other one's topology.
+        It is not called ``topology``, because that is mpi4py's name for the kind of a Cartesian or graph topology. The
+        first use on a communicator made from another one is collective: it computes the communicator's part of the
+        topology.
         """
         return self._state.interface
 
     def choice_of(self, method: str, nbytes: int) -> Choice | None:
-        """What was chosen for calls of a size, and why; None while nothing is. Local.
+        """The algorithm chosen for calls of a size, and the reason; None if none is chosen yet. Local.
 
-        :param method: mpi4py's name of the call, such as ``Alltoall``.
-        :param nbytes: its size in bytes, as the rules count it (docs/rules.md).
+        :param method: mpi4py's name of the call, for example ``Alltoall``.
+        :param nbytes: size of the call in bytes, as rules count it (docs/rules.md).
         """
         held = self._held
         return None if held is None else held.choice_of(method, nbytes)
@@ -263,9 +264,9 @@ class Handle(NativeIntracomm):
     def sub_communicators(self) -> dict[str, MPI.Intracomm]:
         """The sub-communicators that this rank is in, by name, outermost first; collective at its first use.
 
-        Each unites the leaders, the lowest ranks, of one level within a cluster of the level above; the last one
-        unites the ranks of one innermost cluster. A rank that leads nothing is in the last one only. They belong to
-        this communicator: do not free them.
+        Each has the leaders (lowest ranks) of one level within a cluster of the level above; the last one has the ranks
+        of one innermost cluster. A rank that is no leader is in the last one only. They belong to this communicator: do
+        not free them.
         """
         state = self._state
         if not state.groups.divided:
@@ -274,15 +275,15 @@ class Handle(NativeIntracomm):
         return {names[level - 1]: part for level, part in sorted(state.groups.levels("the user's").parts.items())}
 
     def free(self) -> None:
-        """Free what topompi keeps with this communicator; collective. Its collectives then raise RuntimeError.
+        """Free topompi's state of this communicator; collective. Its collectives then raise RuntimeError.
 
-        A communicator that was made from one of ours is freed too, as by mpi4py's ``free``; one that the user wrapped
-        is not, since the user owns it. ``MPI.COMM_WORLD``, where the launcher put it, stays as mpi4py's does.
+        A communicator made from one of topompi is freed, too, as by mpi4py's ``free``. A communicator that the user
+        wrapped is not, because the user owns it. The launcher's ``MPI.COMM_WORLD`` stays usable, as mpi4py's does.
         """
         if self == MPI.COMM_NULL or self is MPI.COMM_WORLD or self is MPI.COMM_SELF:
             return
         if self._lasts:
-            super().free()  # of a predefined communicator: only this handle becomes null
+            super().free()  # of MPI.COMM_WORLD or COMM_SELF: only this handle becomes null
             return
         if self._owns:
             self.Free()
@@ -292,23 +293,24 @@ class Handle(NativeIntracomm):
             state.free()
 
     def Free(self) -> None:
-        """Free the communicator and all that topompi keeps with it; collective."""
+        """Free the communicator and all state that topompi keeps with it; collective."""
         self._release()
         super().Free()
 
     def Disconnect(self) -> None:
-        """Wait for pending communication, then free the communicator and all that topompi keeps with it; collective."""
+        """Wait for pending communication, then free the communicator and topompi's state of it; collective."""
         self._release()
         super().Disconnect()
 
     def Revoke(self) -> None:
-        """Revoke the communicator, and those that topompi keeps with it: no rank waits in these either."""
+        """Revoke the communicator, and those that topompi made for it, so that no rank waits in them."""
         super().Revoke()
         if (state := attached(self)) is not None:
             state.groups.revoke()
 
     def _release(self) -> None:
-        # MPI refuses to free predefined ones; a state that only another handle holds it frees with the communicator.
+        # MPI refuses to free predefined communicators. A state that only another handle has seen is freed by MPI's
+        # attribute callback, together with the communicator.
         if self == MPI.COMM_NULL or (self._held is None if self._owns else self in PREDEFINED.values()):
             return
         state = attached(self)
@@ -316,7 +318,7 @@ class Handle(NativeIntracomm):
             state.free()
 
     def __reduce__(self) -> str | tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Predefined communicators are pickled by name, others refuse, as mpi4py's do."""
+        """Pickle predefined communicators by name; refuse all others, as mpi4py does."""
         for name, predefined in PREDEFINED.items():
             if self == predefined:
                 return name if self is getattr(MPI, name) else (_named, (type(self), name))
@@ -324,7 +326,7 @@ class Handle(NativeIntracomm):
 
 
 def _named(kind: type[Handle], name: str) -> Handle:
-    """A new handle of the predefined communicator of this name, as mpi4py makes one for all but its constants."""
+    """A new handle of the predefined communicator of this name: the unpickled form of a user's handle."""
     now: Any = getattr(MPI, name)
     handle: Handle = kind._bare(now)
     handle._share(now)
@@ -332,13 +334,13 @@ def _named(kind: type[Handle], name: str) -> Handle:
 
 
 def pickle_by_name() -> None:
-    """Let mpi4py's own handles of predefined communicators be pickled where one of ours has the name."""
+    """Make mpi4py's own handles of predefined communicators picklable while topompi's handle has the name."""
     copyreg.pickle(NativeIntracomm, _reduced)
 
 
 def _reduced(comm: MPI.Intracomm) -> Any:
-    """As mpi4py has it: what has a name in its module is pickled by it, another handle of that is made anew."""
-    if isinstance(comm, Handle):  # its class may equal mpi4py's
+    """The pickled form of a handle, as in mpi4py: its name if that refers to it, else a call that makes one."""
+    if isinstance(comm, Handle):  # its class may compare equal to mpi4py's
         return comm.__reduce__()
     for name, predefined in PREDEFINED.items():
         if comm is predefined:
@@ -354,6 +356,6 @@ def _plain(name: str) -> MPI.Intracomm:
 
 
 def _by_name(name: str) -> MPI.Intracomm:
-    """The communicator that has this name in ``mpi4py.MPI`` now."""
+    """The communicator to which this name in ``mpi4py.MPI`` refers now."""
     comm: MPI.Intracomm = getattr(MPI, name)
     return comm

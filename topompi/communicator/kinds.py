@@ -1,4 +1,4 @@
-"""The classes of our communicators, one for each of mpi4py's."""
+"""The classes of topompi's communicators, one for each class of mpi4py."""
 
 from __future__ import annotations
 
@@ -27,22 +27,23 @@ __all__ = ["KINDS", "Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intr
 class Intracomm(Reordering, Collectives, metaclass=StandIn):
     """An intracommunicator whose collectives follow the network.
 
-    A buffer collective runs natively, over the leaders of the job's levels (switch clusters, hosts, packages), or as a
-    schedule made for the network, whichever is chosen for its size (see ``topompi.selection``); the MPI library's own
-    is always a candidate. ``bcast`` follows the choice for its object's bytes once pickled. Other calls with objects
-    but scans, non-blocking and neighbourhood collectives are the MPI library's. The contract of each is mpi4py's. Where
-    there is nothing to choose (one host without inner levels, one rank) the methods are the MPI library's themselves.
+    A collective on buffers runs natively, over the leaders of the job's levels (switch clusters, hosts, packages), or
+    as a schedule made for the network, whichever is chosen for its size (see ``topompi.selection``); the MPI library's
+    own algorithm is always a candidate. ``bcast`` runs as chosen for the bytes of its pickled object, and ``scan`` and
+    ``exscan`` of objects as chosen for messages of unknown size. The MPI library runs all other calls with objects, and
+    non-blocking and neighbourhood collectives. Each call behaves as mpi4py documents it. If there is nothing to choose
+    (one host without inner levels, one rank), the methods are the MPI library's own.
 
-    The object is a second handle of the communicator it wraps: no duplicate is made. The topology is found once for
-    each communicator and kept with it as an MPI attribute; it is freed with it, or by ``free``. Communicators made
-    from this one are of our classes too, and have their ranks' part of its topology.
+    The object is a second handle of the communicator that it wraps, which is not duplicated. The topology is found once
+    per communicator, kept with it as an MPI attribute, and freed with it, or by ``free``. Communicators made from this
+    one are of topompi's classes, too, with their ranks' part of its topology.
 
     Its arguments are those of ``__new__``.
     """
 
 
 class Topocomm(Intracomm, NativeTopocomm):
-    """What communicators with a Cartesian or graph topology have in common."""
+    """The common base of communicators with a Cartesian or graph topology."""
 
 
 class Cartcomm(Topocomm, NativeCartcomm):
@@ -58,9 +59,9 @@ class Distgraphcomm(Topocomm, NativeDistgraphcomm):
 
 
 class Intercomm(NativeIntercomm, metaclass=StandIn):
-    """An intercommunicator: its collectives are the MPI library's, and ``Merge`` makes an ``Intracomm``."""
+    """An intercommunicator: the MPI library runs its collectives, and ``Merge`` makes an ``Intracomm``."""
 
-    _checks = 0  # what ``Merge`` makes inherits it; calls here are not checked: the two groups say other things
+    _checks = 0  # also of ``Merge``'s result; the two groups pass different arguments, so calls are not checked
     _family = _cut = _bequest = None
     _owns = True
 
@@ -69,22 +70,22 @@ class Intercomm(NativeIntercomm, metaclass=StandIn):
         return cls.__new__(cls, comm)
 
     def Merge(self, high: bool = False) -> Intracomm:
-        """One communicator of both groups; its topology is found at its first use."""
+        """A communicator of both groups; its topology is found at its first use."""
         merged: Any = NativeIntracomm(super().Merge(high))
         ours: Intracomm = adopt(merged, self)
         return ours
 
 
-# In the order in which a communicator's class is looked for.
+# In the order in which the class for a communicator is looked up.
 KINDS: dict[str, StandIn] = {
-    # Not Comm: compiled code asks for it, as dolfinx does, by the bases of a class alone.
+    # Not Comm: compiled code, for example dolfinx, checks for it by the bases of a class alone.
     kind.__name__: kind
     for kind in (Cartcomm, Graphcomm, Distgraphcomm, Topocomm, Intracomm, Intercomm)
 }
 
 
 def _complete() -> None:
-    """Add the methods that are made from tables to the classes."""
+    """Add the methods that are generated from tables to the classes."""
     handled, slot = vars(Collectives), vars(Handle)["_calls"]
     forms = {
         **OBJECTS,
@@ -107,7 +108,7 @@ def _complete() -> None:
             if hasattr(kind, name):
                 give_ours(kind, name, owned)
     for name, ours in KINDS.items():
-        ours.__module__ = MPI.__name__  # by which petsc4py and others know a communicator of mpi4py's
+        ours.__module__ = MPI.__name__  # petsc4py and others recognise mpi4py's communicators by it
         if ours is not Topocomm:
             register(getattr(MPI, name), ours)
     pickle_by_place(KINDS)

@@ -1,4 +1,4 @@
-"""Collective calls that always go to the MPI library, after being counted and checked where the user asks."""
+"""Collective calls that always go to the MPI library, after being counted or checked if the user asks for it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["BUFFERS", "NEIGHBOURS", "OBJECTS", "pass_on"]
 
 
 def _of_object(parameter: str) -> str:
-    """The name of a parameter where an object takes the place of a buffer."""
+    """A buffer parameter's name in the method for objects: ``obj`` for ``buf``, ``sendobj`` for ``sendbuf``."""
     return {"buf": "obj", "sendbuf": "sendobj"}.get(parameter, parameter)
 
 
-# Names of the arguments, for the checks. Non-blocking and persistent forms take those of the blocking ones.
+# Parameter names by method, for the checks. Non-blocking and persistent forms have those of the blocking form.
 BUFFERS = {name: spec.parameters for name, spec in CALLS.items()}
 OBJECTS = {
     name.lower(): tuple(_of_object(one) for one in parameters if one != "recvbuf")
@@ -37,7 +37,7 @@ NEIGHBOURS = {
 }
 
 
-# Why calls are the MPI library's.
+# Reasons why the MPI library runs a call.
 _REASONS = {
     "neighbours": "the MPI library's always: no schedules are made for neighbours",
     "non-blocking": "the MPI library's always: a schedule goes on only inside calls of ours",
@@ -48,7 +48,7 @@ _REASONS = {
 
 
 def _reason(kind: type, name: str) -> str:
-    """Why the calls of a method of a class are the MPI library's."""
+    """The reason why the MPI library runs the calls of a class's method."""
     if name in NEIGHBOURS:
         return _REASONS["neighbours"]
     if not issubclass(kind, NativeIntracomm):
@@ -61,11 +61,12 @@ def _reason(kind: type, name: str) -> str:
 def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = True, slot: Any = None) -> None:
     """Replace a method of a class by one that counts and checks the call before the MPI library runs it.
 
-    :param kind: the class that gets the method; the MPI library's is found in it under ``name``.
-    :param name: of the method, such as ``Ibcast``.
-    :param parameters: names of its arguments in their order, without those that only some forms have (``info``).
-    :param checked: whether ``TOPOMPI_CHECK`` applies; it cannot where the ranks of two groups pass different arguments.
-    :param slot: the descriptor of the slot in which communicators of the class hold their ``Calls``; None if they hold
+    :param kind: the class whose method ``name``, the MPI library's, is replaced.
+    :param name: name of the method, for example ``Ibcast``.
+    :param parameters: names of the method's parameters in order, without those that only some forms have (``info``).
+    :param checked: True if ``TOPOMPI_CHECK`` applies; False for intercommunicators, whose two groups pass different
+        arguments.
+    :param slot: the descriptor of the slot in which communicators of the class keep their ``Calls``; None if they have
         none.
     """
     call: Callable[..., Any] = getattr(kind, name)
@@ -75,7 +76,7 @@ def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if counters.enabled:
             counters.count(name, 0, "native", reason)
-        if not (checked and getattr(self, "_checks", False)):  # mpi4py's own may come here too
+        if not (checked and getattr(self, "_checks", False)):  # self may be mpi4py's own communicator
             return call(self, *args, **kwargs)
         given = {**DEFAULTS, **dict(zip(parameters, args, strict=False)), **kwargs}
         root, op = (given.get(one) if one in parameters else None for one in ("root", "op"))

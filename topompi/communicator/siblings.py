@@ -1,4 +1,4 @@
-"""Making a communicator by ``Split`` or ``Sub`` where its siblings matter: those that the same call makes."""
+"""``Split`` and ``Sub`` in the case that choices depend on siblings, the communicators that the same call makes."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 __all__ = ["divide"]
 
-ROW = Struct("3i")  # color, key, and number in the topology of a rank
+ROW = Struct("3i")  # a rank's color, key, and number in the topology
 Call = Callable[..., Any]
 
 
 def divide(parent: Any, name: str, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Cut | None]:
-    """What ``Split`` or ``Sub`` makes, of mpi4py's own kind, and this rank's part of the split.
+    """Split a communicator by ``Split`` or ``Sub``; return mpi4py's new communicator and this rank's part of the split.
 
-    The part is None where no choice depends on the siblings: then the call is the MPI library's and no more.
+    The part is None if no choice depends on siblings: then the MPI library's method is called and nothing else.
 
-    :param parent: the communicator of ours that is split.
-    :param name: of the method that splits it, ``Split`` or ``Sub``.
+    :param parent: the communicator of topompi that is split.
+    :param name: name of the method, ``Split`` or ``Sub``.
     :param call: mpi4py's method.
-    :param args: positional arguments of that call.
-    :param kwargs: keyword arguments of that call.
+    :param args: positional arguments of the call.
+    :param kwargs: keyword arguments of the call.
     """
     origin: Origin | None = parent._family
     if origin is None or not origin.minds_siblings:
@@ -41,13 +41,13 @@ def divide(parent: Any, name: str, call: Call, args: tuple[Any, ...], kwargs: di
 
 
 def _split(parent: Any, origin: Origin, call: Call, color: Any = 0, key: Any = 0) -> tuple[Any, Cut | None]:
-    """What an MPI library does for ``Split``, apart: all tell their colors and keys, each group makes a communicator.
+    """Split as an MPI library does, but keep the exchanged data: gather colors and keys, then ``Create`` groups.
 
-    Cost: one allgather of 12 bytes a rank, and ``Create``.
+    Cost: one allgather of 12 bytes per rank, and ``Create``.
     """
     try:
         row = ROW.pack(index(color), index(key), origin.rank)
-    except Exception:  # what mpi4py refuses too, on this rank, before it communicates
+    except Exception:  # mpi4py's method raises the same error, on this rank, before it communicates
         return call(parent, color, key), None
     rows = bytearray(ROW.size * parent.Get_size())
     NativeIntracomm(parent).Allgather(row, rows)
@@ -58,7 +58,7 @@ def _split(parent: Any, origin: Origin, call: Call, color: Any = 0, key: Any = 0
 
 
 def _rows_of_grids(cart: Any, origin: Origin, remain_dims: Any) -> bytes:
-    """What the ranks of a grid would tell that is cut into smaller ones: all of it follows from the grid's extents."""
+    """The rows that ranks would exchange to split a grid into smaller ones, computed from its extents."""
     dims, _, _ = cart.Get_topo()
     table = np.zeros((cart.Get_size(), 3), dtype=np.int32)
     for extent, coordinate, remains in zip(dims, np.indices(dims), remain_dims, strict=True):

@@ -1,4 +1,4 @@
-"""Classes of communicators that answer as mpi4py's own: by name, by module, and where they are asked for a kind."""
+"""Communicator classes that pass for mpi4py's own: by name, by module, and in type checks."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["StandIn", "is_derived", "pickle_by_place", "take_places"]
 
 
 class StandIn(ABCMeta):
-    """The class of our classes, any of which may stand in the place of one of mpi4py's.
+    """The metaclass of topompi's communicator classes, each of which can take the place of one of mpi4py's.
 
-    petsc4py and others ask ``type(comm).__module__ == "mpi4py.MPI"``, others ``type(comm) is MPI.Intracomm``. Compiled
-    code makes communicators of mpi4py's own classes; these have to be of the kind that has the name now, and a class
-    equals the one whose place it has: programs compare types, and look them up. It is derived from ``ABCMeta`` because
-    programs derive abstract classes from mpi4py's.
+    Programs ask ``type(comm).__module__ == "mpi4py.MPI"`` (petsc4py) or ``type(comm) is MPI.Intracomm``. Compiled code
+    makes communicators of mpi4py's own classes, which must count as instances of the class that now has the name. A
+    class compares equal to the class that it replaces, because programs compare types and use them as keys. The
+    metaclass derives from ``ABCMeta``, because programs derive abstract classes from mpi4py's.
     """
 
-    # The class of mpi4py's in whose place this very class stands; None in classes derived from it.
+    # The class of mpi4py that this very class replaces; None in classes derived from it.
     _replaces: type | None = None
 
     def __eq__(cls, other: object) -> bool:
@@ -40,27 +40,27 @@ class StandIn(ABCMeta):
 
 
 def is_derived(kind: type, base: type) -> bool:
-    """Whether a class is another one or derived from it, as compiled code asks: equal ones are two."""
+    """Whether a class is ``base`` or derived from it, as compiled code checks: by identity, not equality."""
     return type.__subclasscheck__(base, kind)
 
 
 def take_places(kinds: dict[str, StandIn]) -> None:
-    """Put classes of ours in the places of mpi4py's.
+    """Put classes of topompi in the places of mpi4py's.
 
-    :param kinds: name of the class in ``mpi4py.MPI`` -> ours.
+    :param kinds: topompi's classes, by name of the class in ``mpi4py.MPI``.
     """
     for name, kind in kinds.items():
         kind._replaces = getattr(MPI, name)
         setattr(MPI, name, kind)
 
 
-_named: dict[str, StandIn] = {}  # ours, by the names of mpi4py's
+_named: dict[str, StandIn] = {}  # topompi's classes, by name of mpi4py's class
 
 
 def pickle_by_place(kinds: dict[str, StandIn]) -> None:
-    """Let classes be pickled by mpi4py's names where they stand in its classes' places, else by ours.
+    """Make classes picklable: by mpi4py's name while the class has that place, else by topompi's own.
 
-    :param kinds: name of the class in ``mpi4py.MPI`` -> ours.
+    :param kinds: topompi's classes, by name of the class in ``mpi4py.MPI``.
     """
     _named.update(kinds)
 

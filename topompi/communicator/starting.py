@@ -1,4 +1,4 @@
-"""What a communicator asks of rank 0's environment before anything else."""
+"""The settings in rank 0's environment, which a communicator gets before anything else."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
 __all__ = ["settings_of"]
 
-WRONG, RULES, FORGETFUL = 1, 2, 4  # bits of what rank 0 says
+WRONG, RULES, FORGETFUL = 1, 2, 4  # bits of rank 0's answer
 
 
 def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
-    """The seconds of rank 0's ``TOPOMPI_CHECK``, 0 for no checks, and by what all ranks choose; collective.
+    """The seconds of rank 0's ``TOPOMPI_CHECK`` (0: no checks), and the policy by which all ranks choose; collective.
 
-    :param comm: a communicator of the MPI library's own kind.
-    :raises TopompiError: the same on all ranks, where a variable of rank 0's is not as wanted.
+    :param comm: an instance of mpi4py's own class.
+    :raises TopompiError: if a variable in rank 0's environment is invalid; the same on all ranks.
+
     Cost: one broadcast of 12 bytes; one more of the rules file, if there is one.
     """
     said: tuple[str, str] | TopompiError | None = None
@@ -36,7 +37,7 @@ def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
             answer[1:] = patience(os.environ), native_calls(os.environ)
             answer[0] |= FORGETFUL * is_forgetful(os.environ)
             if name := os.environ.get("TOPOMPI_RULES"):
-                from ..inputs import read_text  # with all that unpacks archives: most jobs have no rules
+                from ..inputs import read_text  # imports the code that unpacks archives, and most jobs have no rules
 
                 said = name, read_text(name, SettingError, "TOPOMPI_RULES")
                 _parsed(*said)
@@ -54,6 +55,6 @@ def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
 
 @lru_cache(maxsize=8)
 def _parsed(name: str, text: str) -> Rules:
-    from ..selection.rules import Rules  # with all generators of schedules: most jobs have no rules
+    from ..selection.rules import Rules  # imports all generators of schedules, and most jobs have no rules
 
     return Rules.parse(text, name)

@@ -1,4 +1,4 @@
-"""The watchdog of ``TOPOMPI_CHECK``: says on standard error in which collective call this rank has waited for long."""
+"""The watchdog of ``TOPOMPI_CHECK``: prints to standard error in which collective call this rank has waited long."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PACKAGE = str(Path(__file__).resolve().parents[1])
 class _Call:
     """A call that has not returned.
 
-    :param says: called for a description of it.
-    :param begin: when it began, in seconds.
-    :param due: when to say next that it still waits.
+    :param says: function that returns a description of the call.
+    :param begin: begin of the call, in seconds of the monotonic clock.
+    :param due: time of the next line about it, in seconds of the monotonic clock.
     """
 
     says: Callable[[], str]
@@ -37,10 +37,10 @@ _thread: threading.Thread | None = None
 
 @contextmanager
 def watching(seconds: float, says: Callable[[], str]) -> Iterator[None]:
-    """Watch what runs inside: if it takes longer than so many seconds, a line says so, and again after twice as many.
+    """Watch the body of the ``with``: print a line after ``seconds``, and again at each doubling of that time.
 
-    :param seconds: above 0.
-    :param says: called, perhaps in another thread, for a description of the call.
+    :param seconds: seconds until the first line, above 0.
+    :param says: function that returns a description of the call; another thread may call it.
     """
     now = time.monotonic()
     call = _Call(says, now, now + seconds)
@@ -56,7 +56,7 @@ def watching(seconds: float, says: Callable[[], str]) -> Iterator[None]:
 
 
 def call_site() -> str:
-    """File and line of the innermost frame outside this package."""
+    """File and line of the innermost frame outside this package, as ``name:line``."""
     frame = sys._getframe(1)
     while frame.f_back is not None and (
         frame.f_code.co_filename.startswith(PACKAGE) or _is_ours(frame.f_code.co_filename)
@@ -66,14 +66,14 @@ def call_site() -> str:
 
 
 def _is_ours(name: str) -> bool:
-    """Whether a frame's file is no file: methods made from text, and the standard library's context managers."""
+    """Whether a frame belongs to a method compiled from text, or to the standard library's context managers."""
     return name.startswith("<") or os.path.basename(name) == "contextlib.py"
 
 
 def _start() -> None:
-    """Start the thread that looks at the calls, once in a process."""
+    """Start the thread that watches the calls, unless it runs already."""
     global _thread
-    if _thread is None or not _thread.is_alive():  # a forked process has none
+    if _thread is None or not _thread.is_alive():  # a forked process has no copy of the thread
         _thread = threading.Thread(target=_look, name="topompi watchdog", daemon=True)
         _thread.start()
 

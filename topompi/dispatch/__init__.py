@@ -1,4 +1,4 @@
-"""From a call to what runs it: the table of calls, the choice for calls that it lacks, and the counters."""
+"""The way of a call to the function that runs it: table of calls, choice of an algorithm, and counters."""
 
 from .calls import COMPILED
 

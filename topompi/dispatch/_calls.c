@@ -1,8 +1,8 @@
-/* Methods that find what runs a call, and run it, without Python in between.
+/* Methods that look up the function for a call, and run it, without Python code in between.
 
-   Between two collectives a program works on its data, and what Python needs for a method (its code, its frame, the
-   dictionaries that it looks into) has left the caches by then. Here little has to come back: the method, the handle's
-   slot, and one place of a table. Whatever the table does not have is a matter of the method in Python. */
+   Between two collectives a program works on its data, so that all that Python reads to run a method (code, frame,
+   dictionaries) has left the caches by the next call. The look-up here reads little: the method object, the handle's
+   slot, and one entry of a table. A call that the table lacks is left to the method in Python. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -11,25 +11,25 @@
 
 enum { FEWEST_PLACES = 16, MOST_CALLS = 1024, MOST_PARAMETERS = 4, NONE = -1 };
 
-/* What runs calls of a method (its number; 0 in an empty place) with a root, an operation (its id) and a size. */
+/* An entry: the function for calls of a method (by its number; 0 in an empty entry) with a root, operation and size. */
 typedef struct {
     int64_t nbytes;
-    uintptr_t op;
+    uintptr_t op; /* id of the operation; 0 without one */
     int32_t root;
     int32_t method;
-    PyObject *run; /* held */
+    PyObject *run; /* owned reference */
 } Call;
 
-/* What runs the calls of a communicator: an open table, at most half full. */
+/* The table of a communicator's calls: a hash table with open addressing, at most half full. */
 typedef struct calls {
     PyObject_HEAD
-    char all;        /* whether the MPI library runs every call */
-    char passes;     /* whether it runs those at once that are always its own */
-    Py_ssize_t made; /* calls so far, the one under way among them; those that pass are not counted */
-    Py_ssize_t until; /* for how many first calls of a communicator others may look in here; 0 for all */
+    char all;        /* true if the MPI library runs every call */
+    char passes;     /* true if methods that the MPI library always runs go to it at once */
+    Py_ssize_t made; /* number of calls, the current one included, without calls of methods that pass */
+    Py_ssize_t until; /* number of first calls for which this table, as another's `others`, may be used; 0 for all */
     size_t places, used;
     Call *table;
-    struct calls *others; /* a further table to look into; held, or NULL */
+    struct calls *others; /* a further table, searched after this one; owned reference or NULL */
 } Calls;
 
 static Call *
@@ -64,7 +64,7 @@ grow(Calls *self)
     return 1;
 }
 
-/* Leave the table empty; what was held is let go of when nothing can be found there any more. */
+/* Empty the table first, then release the entries: releasing may run Python code that uses the table. */
 static void
 drop_all(Calls *self)
 {
@@ -205,22 +205,22 @@ static PyTypeObject CallsType = {
     .tp_as_sequence = &calls_sequence,
 };
 
-/* A method in Python, and what the handle's table has for its calls. */
+/* A method of the handle's class: it looks a call up in the handle's table, and falls back on a method in Python. */
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    PyTypeObject *kind; /* of the handle of the latest call; held, so that no other type can be in its place */
-    Py_ssize_t slot;    /* of the handles' tables, in bytes from their beginning */
+    PyTypeObject *kind; /* type of the latest call's handle; owned, so that no new type can get its address */
+    Py_ssize_t slot;    /* offset of the tables' slot in handles, in bytes */
     PyObject *native;
-    int32_t number;                       /* 0 where the MPI library runs every call */
-    int8_t parameters, message, root, op; /* how many, and which; NONE where there is none */
+    int32_t number;                       /* number of the method; 0 if the MPI library runs its every call */
+    int8_t parameters, message, root, op; /* number of parameters, and places of three among them; NONE if absent */
     PyObject *names[MOST_PARAMETERS];     /* interned */
-    PyObject *defaults[MOST_PARAMETERS];  /* NULL where there is none */
+    PyObject *defaults[MOST_PARAMETERS];  /* NULL for a parameter without a default */
     PyObject *function;
-    PyTypeObject *owner; /* of the slot */
+    PyTypeObject *owner; /* class that defines the slot */
 } Method;
 
-/* The arguments in the order of parameters, defaults filled in; 0 where that cannot be told here. */
+/* Put the arguments in the order of the parameters, with defaults filled in; return 0 if they do not fit. */
 static int
 in_order(const Method *self, PyObject *const *given, Py_ssize_t count, PyObject *names, PyObject **arguments)
 {
@@ -243,8 +243,8 @@ in_order(const Method *self, PyObject *const *given, Py_ssize_t count, PyObject 
     return 1;
 }
 
-/* Bytes of a message that is a buffer without gaps, NONE of any other: nor of one without bytes, as which MPI.IN_PLACE
-   and MPI.BOTTOM present themselves. */
+/* Bytes of a message that is a contiguous buffer. NONE for any other, and for an empty buffer, because MPI.IN_PLACE and
+   MPI.BOTTOM look like empty buffers. */
 static int64_t
 size_of(PyObject *message)
 {
@@ -252,7 +252,7 @@ size_of(PyObject *message)
     if (!PyObject_CheckBuffer(message))
         return NONE;
     if (PyObject_GetBuffer(message, &view, PyBUF_SIMPLE) != 0) {
-        PyErr_Clear(); /* not such a message: for others to say */
+        PyErr_Clear(); /* not a contiguous buffer: the method in Python looks at it */
         return NONE;
     }
     int64_t nbytes = view.len;
@@ -260,7 +260,7 @@ size_of(PyObject *message)
     return nbytes ? nbytes : NONE;
 }
 
-/* What is in the handle's slot; NULL where that is not a table. */
+/* The table in the handle's slot; NULL if the slot holds none. */
 static Calls *
 calls_of(const Method *self, PyObject *handle)
 {
@@ -268,8 +268,8 @@ calls_of(const Method *self, PyObject *handle)
     return kept != NULL && Py_IS_TYPE(kept, &CallsType) ? (Calls *)kept : NULL;
 }
 
-/* Whether a handle is one of ours. mpi4py's own may come here too: the method is found in a class that may stand in the
-   place of mpi4py's, and be given any of its communicators. */
+/* Whether a handle is an instance of topompi's class. Others come here too: the class may stand in place of mpi4py's,
+   whose methods accept any communicator of mpi4py. */
 static int
 is_ours(Method *self, PyObject *handle)
 {
@@ -282,7 +282,7 @@ is_ours(Method *self, PyObject *handle)
     return 1;
 }
 
-/* What runs a call by the handle's table, a new reference; NULL where it is not there. */
+/* The function that the handle's tables have for a call, as a new reference; NULL if they have none. */
 static PyObject *
 found(const Method *self, PyObject *handle, PyObject *const *arguments)
 {
@@ -300,7 +300,7 @@ found(const Method *self, PyObject *handle, PyObject *const *arguments)
     }
     if (self->message != NONE)
         call.nbytes = size_of(arguments[self->message]);
-    const Calls *calls = calls_of(self, handle); /* a message's own code may have freed the communicator meanwhile */
+    const Calls *calls = calls_of(self, handle); /* not before size_of: its Python code may free the communicator */
     for (const Calls *some = calls; some != NULL; some = some->others) {
         if (some->used == 0 || (some->until && calls->made > some->until))
             continue;
@@ -323,9 +323,9 @@ method_vectorcall(PyObject *object, PyObject *const *given, size_t flagged, PyOb
         return PyObject_Vectorcall(self->function, given, flagged, names);
     if (calls->all || (calls->passes && self->number == 0))
         return PyObject_Vectorcall(self->native, given, flagged, names);
-    calls->made += self->number != 0; /* whatever its arguments are: others may have better ones */
+    calls->made += self->number != 0; /* whatever the arguments, because the ranks' counts must agree */
     PyObject *arguments[1 + MOST_PARAMETERS] = {NULL}, *run = NULL;
-    int has_size = self->message != NONE || (self->number && !self->parameters); /* a barrier's is 0 */
+    int has_size = self->message != NONE || (self->number && !self->parameters); /* a barrier's size is 0 */
     if ((calls->used || calls->others != NULL) && has_size &&
         in_order(self, given + 1, count - 1, names, arguments + 1))
         run = found(self, given[0], arguments + 1);
@@ -338,7 +338,7 @@ method_vectorcall(PyObject *object, PyObject *const *given, size_t flagged, PyOb
         arguments[0] = given[0];
         result = PyObject_Vectorcall(run, arguments, 1 + self->parameters, NULL);
         if (result != NULL)
-            Py_SETREF(result, Py_NewRef(Py_None)); /* what ran is not what the call returns */
+            Py_SETREF(result, Py_NewRef(Py_None)); /* the call returns None, whatever the function returned */
     }
     Py_DECREF(run);
     return result;
@@ -350,7 +350,7 @@ method_get(PyObject *self, PyObject *handle, PyObject *Py_UNUSED(kind))
     return handle == NULL ? Py_NewRef(self) : PyMethod_New(self, handle);
 }
 
-/* What is asked about the method is told by the function in Python. */
+/* Attributes of the method, for example its docstring, are those of the method in Python. */
 static PyObject *
 method_about(PyObject *self, void *name)
 {

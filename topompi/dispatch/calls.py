@@ -1,8 +1,8 @@
 """The table of a communicator's calls: choices already made, keyed by method, root, operation and size.
 
-With the C extension ``_calls`` (see ``pyproject.toml``) a call like an earlier one reaches the MPI library or a plan
-without running Python code of ours. Without it methods in Python look the call up, which takes about a third of a
-call of 8 bytes between two ranks (``make bench-execution``).
+With the C extension ``_calls`` (see ``pyproject.toml``) a call that follows an identical one reaches the MPI library or
+a plan without running Python code of topompi. Without the extension, methods in Python look the call up, which takes
+about a third of the time of an 8-byte call between two ranks (``make bench-execution``).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ..execution.specs import CallSpec, Form
 
 __all__ = ["COMPILED", "Calls", "Run", "blocking", "passing", "persistent"]
 
-Run = Callable[..., object]  # of a communicator and the arguments of the call
-DEFAULTS = {"root": 0, "op": MPI.SUM, "recvcounts": None, "info": MPI.INFO_NULL}  # of parameters, as mpi4py has them
-MOST = 1024  # entries of the table; when it is full, all are dropped, and the calls are chosen for again
-# What a look-up raises if the table has no such call, or the message is no array.
+Run = Callable[..., object]  # runs a call, given the communicator and the arguments of the call
+DEFAULTS = {"root": 0, "op": MPI.SUM, "recvcounts": None, "info": MPI.INFO_NULL}  # of parameters, equal to mpi4py's
+MOST = 1024  # entries of the table; when it is full, all entries are dropped
+# Errors of a look-up if the table lacks the call, or the message is no array.
 NEW = (AttributeError, TypeError)
 
 try:
@@ -31,15 +31,17 @@ try:
 except ImportError:
     COMPILED = False
 
-    class Calls:  # type: ignore[no-redef]  # the one in C is not there
+    class Calls:  # type: ignore[no-redef]  # used if the class in C is not there
         """The table of a communicator's calls, empty at first.
 
-        :ivar all: whether the MPI library runs every call.
-        :ivar passes: whether calls that the MPI library always runs go to it at once, without being counted or checked.
-        :ivar made: blocking collectives on buffers so far, the one under way among them, whatever their arguments are.
-        :ivar until: for how many first calls of a communicator others may look in here; 0 for all.
-        :ivar others: a further table to look into; None at first.
-        :ivar runs: what runs a call, by number of the method, root, ``id`` of the operation, and bytes.
+        :ivar all: True if the MPI library runs every call.
+        :ivar passes: True if methods that the MPI library always runs go to it at once, without being counted or
+            checked.
+        :ivar made: number of blocking collective calls on buffers, the current one included, whatever their arguments.
+        :ivar until: number of first calls of a communicator for which this table, as another's ``others``, may be used;
+            0 for all calls.
+        :ivar others: a further table, searched after this one; None at first.
+        :ivar runs: the function that runs a call, by number of the method, root, ``id`` of the operation, and bytes.
         """
 
         __slots__ = ("all", "made", "others", "passes", "runs", "until")
@@ -54,29 +56,29 @@ except ImportError:
             return len(self.runs)
 
         def add(self, method: int, root: int, op: MPI.Op | None, nbytes: int, run: Run) -> None:
-            """Add an entry: what runs the calls of a method with this root, operation and size.
+            """Add the function that runs the calls of a method with this root, operation and size.
 
             :param method: number of the method, ``CallSpec.number``.
             :param root: the root; 0 in calls without one.
             :param op: a predefined operation, whose ``id`` never changes; None in calls without one.
             :param nbytes: bytes of the message at ``CallSpec.sized_by``; 0 in a call without messages.
-            :param run: called with the communicator and the arguments of the call.
+            :param run: the function, called with the communicator and the arguments of the call.
             """
             if len(self.runs) >= MOST:
                 self.runs.clear()
             self.runs[method, root, 0 if op is None else id(op), nbytes] = run
 
         def find(self, key: tuple[int, int, int, int], made: int) -> Run | None:
-            """What runs a call, by this table or a further one.
+            """The function that runs a call, by this table or a further one; None if none has the call.
 
-            :param key: as ``runs`` has it.
-            :param made: calls of the communicator so far.
+            :param key: number of the method, root, ``id`` of the operation and bytes, as in ``runs``.
+            :param made: number of calls of the communicator, the current one included.
             """
             table: Any = self
             while table is not None:
                 if (not table.until or made <= table.until) and (run := table.runs.get(key)) is not None:
                     if not table.until and len(self.runs) < MOST:
-                        self.runs[key] = run  # the next time it is found at once
+                        self.runs[key] = run  # copied, so that the next look-up ends in this table
                     return cast("Run", run)
                 table = table.others
             return None
@@ -123,12 +125,12 @@ def {name}_init(self, {signature}, info=DEFAULTS["info"]):
 def blocking(spec: CallSpec, slot: Any, module: str) -> Callable[..., None]:
     """The method of a blocking collective on buffers.
 
-    The method looks the call up in the table; if it is not there, it calls the communicator's ``_choose`` with the
-    call's name, arguments, root and operation. It is made from text, as the methods of data classes are: arguments by
-    name, by place or left out then cost no more than in any other method.
+    The method looks the call up in the table; if the table lacks it, the method calls the communicator's ``_choose``
+    with the call's name, arguments, root and operation. The method is compiled from source text, as those of data
+    classes are, so that positional, named and omitted arguments cost no more than in any other method.
 
-    :param spec: the call.
-    :param slot: the descriptor of the slot in which communicators have their ``Calls``.
+    :param spec: the description of the call.
+    :param slot: the descriptor of the slot in which communicators keep their ``Calls``.
     :param module: name of the module whose class gets the method.
     """
     native = getattr(NativeIntracomm, spec.name)
@@ -142,16 +144,16 @@ def blocking(spec: CallSpec, slot: Any, module: str) -> Callable[..., None]:
 
 
 def persistent(spec: CallSpec, module: str) -> Callable[..., MPI.Prequest]:
-    """The method ``*_init`` of a collective, which calls the communicator's ``_prepare`` for a persistent request."""
+    """The method ``*_init`` of a collective, which asks the communicator's ``_prepare`` for a persistent request."""
     return _made(_PERSISTENT, spec, getattr(NativeIntracomm, f"{spec.name}_init"), module)
 
 
 def passing(function: Callable[..., Any], native: Callable[..., Any], slot: Any) -> Callable[..., Any]:
     """The method of a call that the MPI library always runs.
 
-    :param function: the method in Python, which counts and checks the call before it passes it on.
+    :param function: the method in Python, which counts and checks the call before it passes the call on.
     :param native: the MPI library's method, called at once if nothing is to be counted or checked.
-    :param slot: the descriptor of the slot in which communicators have their ``Calls``.
+    :param slot: the descriptor of the slot in which communicators keep their ``Calls``.
     """
     if not COMPILED:
         return function
@@ -159,14 +161,14 @@ def passing(function: Callable[..., Any], native: Callable[..., Any], slot: Any)
 
 
 def _nbytes(spec: CallSpec) -> str:
-    """The expression for the bytes of a call; it raises one of ``NEW`` where no message has as many."""
+    """The Python expression for the bytes of a call; evaluating it raises one of ``NEW`` if no message has a size."""
     if spec.form is Form.NOTHING:
         return "0"
     return f"{None if spec.sized_by is None else spec.parameters[spec.sized_by]}.nbytes"
 
 
 def _made(text: str, spec: CallSpec, native: Any, module: str) -> FunctionType:
-    """A method made from one of the texts above, with the signature and docstring of mpi4py's."""
+    """A method compiled from one of the texts above, with the signature and docstring of mpi4py's method."""
     words = {
         "name": spec.name,
         "signature": ", ".join(f"{one}=DEFAULTS[{one!r}]" if one in DEFAULTS else one for one in spec.parameters),
@@ -182,5 +184,5 @@ def _made(text: str, spec: CallSpec, native: Any, module: str) -> FunctionType:
     exec(text.format(**words), names)
     function: FunctionType = names[native.__name__]
     function.__doc__, function.__qualname__ = native.__doc__, f"Collectives.{native.__name__}"
-    function.__code__ = function.__code__.replace(co_qualname=function.__qualname__)  # for profiles
+    function.__code__ = function.__code__.replace(co_qualname=function.__qualname__)  # profilers show this name
     return function

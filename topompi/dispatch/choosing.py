@@ -1,4 +1,4 @@
-"""The choice of an algorithm for a call that is not in the table of calls, and the function that runs it."""
+"""The choice of an algorithm for a call that is not in the table of calls, and the function that runs the call."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 __all__ = ["NOT_UNDERSTOOD", "YOUNG", "choose", "execute", "remember", "run_and_remember"]
 
-# ``running``, with all generators of schedules, takes a third of the time to import that all of topompi does: it is
-# imported where the first call is not the library's.
+# Importing ``running``, with all generators of schedules, takes a third of the time of importing all of topompi: it is
+# imported at the first call that the MPI library does not run.
 NOT_UNDERSTOOD = Choice("native", "the MPI library's to run or to refuse")
 YOUNG = Choice("native", "native: one of the first calls of a new communicator")
 ON_DEVICE = Choice("native", "the MPI library's: messages in a device's memory")
 ABSENT = Choice("native", "the MPI library's: another rank's arguments cannot be read")
-PAYS = 1 << 16  # bytes of a call that takes as long as its plan takes to make
+PAYS = 1 << 16  # of a call that takes as long as making its plan
 
 
 def choose(
@@ -44,24 +44,24 @@ def choose(
 ) -> tuple[Choice, int]:
     """Choose the algorithm of a call by the bytes that it moves; the choice is the same on all ranks.
 
-    Calls that we cannot read (a root out of range, a message of unknown form) are left to the MPI library.
+    Calls that topompi cannot read (root out of range, message of unknown form) are left to the MPI library.
 
-    :param state: of the communicator.
-    :param spec: the call.
+    :param state: the communicator's state.
+    :param spec: the description of the call.
     :param arguments: all arguments of mpi4py's method, in their order.
     :param root: the root; None in a call without one.
     :param op: the operation of a reduction; None in other calls.
-    :param measurable: whether a trial may time the call.
-    :param young: whether it is among the first calls of a new communicator, which may soon be freed.
-    :returns: the choice, and bytes as ``sizes.nbytes`` or ``sizes.own_bytes`` counts them.
+    :param measurable: True if a trial may time the call.
+    :param young: True for one of the first calls of a new communicator, which may be freed before a plan pays off.
+    :returns: the choice, and the bytes as counted by ``sizes.nbytes`` or ``sizes.own_bytes``.
     """
     moved = _understood(state.groups.size, spec, arguments, root, op)
     if state.only and moved is not None:
         return state.only, moved
-    if not (young or state.only or state.common.leaves(spec.name)):  # collective: whatever this rank's arguments are
+    if not (young or state.only or state.common.leaves(spec.name)):  # collective, so whatever this rank's arguments are
         state.groups.connect()
     if moved is None:
-        if any(map(on_device, arguments)):  # on all ranks
+        if any(map(on_device, arguments)):  # all ranks have device memory, or none has, so no roll call is needed
             return ON_DEVICE, 0
         if state.groups.connected:
             state.roll_call.abstain(state.calls.made)
@@ -69,7 +69,7 @@ def choose(
     needs = needs_of(op)
     if young and _repays_no_plan(state, spec, moved, needs):
         return YOUNG, moved
-    if spec.uneven:  # a rank knows its own blocks only
+    if spec.uneven:  # each rank knows the bytes of its own blocks only
         moved = state.selector.typical(spec.name, moved)
     if not state.is_heard((spec.name, size_class(moved), needs)):
         return ABSENT, moved
@@ -80,21 +80,21 @@ def choose(
 def _understood(
     size: int, spec: CallSpec, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None
 ) -> int | None:
-    """The bytes that a call moves; None for one that is the MPI library's to run or to refuse."""
+    """The bytes that a call moves; None if it is left to the MPI library, which runs or refuses it."""
     if (root is not None and not 0 <= root < size) or (spec.reduces and not isinstance(op, MPI.Op)):
         return None
     try:
         return (own_bytes if spec.uneven else nbytes)(spec, arguments, size)
-    except Exception:  # whatever our look at a message raises
+    except Exception:  # reading a foreign message object may raise anything
         return None
 
 
 def _repays_no_plan(state: Parts, spec: CallSpec, moved: int, needs: Needs) -> bool:
-    """Whether a call is one of few bytes for which there may be something to choose; the same on all ranks.
+    """Whether a call moves too few bytes to repay the making of a plan; the same on all ranks.
 
-    What every such communicator leaves to the MPI library goes on to the table of its calls.
+    False for methods that the MPI library always runs: their calls go into the table as usual.
     """
-    if spec.uneven:  # no rank knows what the others send
+    if spec.uneven:  # no rank knows the bytes that the others send
         return True
     if state.common.leaves(spec.name):
         return False
@@ -109,14 +109,15 @@ def run_and_remember(
     arguments: tuple[Any, ...],
     again: Callable[..., None] | None,
 ) -> Run:
-    """What runs a call by a choice; it is put into the table, so that calls like this one find it there.
+    """Put the function that runs a call into the table, where later identical calls find it, and return the function.
 
-    :param state: of the communicator.
-    :param spec: the call.
-    :param choice: what was chosen for it.
+    :param state: the communicator's state.
+    :param spec: the description of the call.
+    :param choice: the choice for the call.
     :param arguments: all arguments of mpi4py's method, in their order.
-    :param again: called with the communicator and the arguments to choose anew, when a trial goes on to another
-        algorithm; None to leave the table as it is.
+    :param again: function to choose anew, called with the communicator and the arguments when a trial goes on to
+        another algorithm; None to leave the table as it is.
+    :returns: the function, called with the communicator and the arguments.
     """
     run = _runner(state, spec.name, choice.algorithm)
     if choice.trial is not None:
@@ -128,19 +129,19 @@ def run_and_remember(
 
 
 def _table(state: Parts, spec: CallSpec, choice: Choice) -> Calls:
-    """The table of the communicators for which a choice is made."""
+    """The table for a choice: of this communicator, or of all communicators over the same ranks."""
     if choice is YOUNG:
         return state.common.early
     return state.common.natives if state.common.leaves(spec.name) else state.calls
 
 
 def remember(calls: Calls, spec: CallSpec, arguments: tuple[Any, ...], run: Run) -> None:
-    """Put what runs a call into a table, if it has no message or an array, and its operation is predefined.
+    """Put the function that runs a call into a table, if its message is an array or absent and its operation lasts.
 
     :param calls: the table.
-    :param spec: the call.
-    :param arguments: all arguments of mpi4py's method; their root, operation and bytes are the key.
-    :param run: called with the communicator and the arguments of each such call.
+    :param spec: the description of the call.
+    :param arguments: all arguments of mpi4py's method; root, operation and bytes are the key.
+    :param run: the function, called with the communicator and the arguments of each further call.
     """
     from ..execution.keys import lasting
 
@@ -150,11 +151,11 @@ def remember(calls: Calls, spec: CallSpec, arguments: tuple[Any, ...], run: Run)
     if spec.form is Form.NOTHING:
         calls.add(spec.number, 0, None, 0, run)
     elif type(message) is ndarray and lasting(op):
-        calls.add(spec.number, int(root), op, message.nbytes, run)  # mpi4py takes any number for a root
+        calls.add(spec.number, int(root), op, message.nbytes, run)  # mpi4py accepts any integer type as root
 
 
 def _runner(state: Parts, method: str, algorithm: str) -> Run:
-    """The function that runs a call by an algorithm, given the communicator and the arguments."""
+    """The function that runs a call by an algorithm, called with the communicator and the arguments."""
     if algorithm == "native":
         native: Run = getattr(NativeIntracomm, method)
         return native
@@ -165,7 +166,7 @@ def _runner(state: Parts, method: str, algorithm: str) -> Run:
 
 
 def _timed(state: Parts, trial: Trial, run: Run) -> Run:
-    """The function that runs a call of a trial: when all ranks have met, each notes the seconds of its call."""
+    """The function that runs a call of a trial: all ranks meet, then each notes the seconds of its own call."""
 
     def call(handle: MPI.Intracomm, *arguments: Any) -> None:
         trial.note(timed(state.groups.talks.meet, lambda: run(handle, *arguments)))
@@ -174,10 +175,10 @@ def _timed(state: Parts, trial: Trial, run: Run) -> Run:
 
 
 def _tried(state: Parts, spec: CallSpec, choice: Choice, run: Run, again: Callable[..., None]) -> Run:
-    """The function that runs further calls of a trial while the trial stays with one algorithm, and then chooses anew.
+    """The function for the next calls of a trial: it keeps the algorithm until the trial moves on, then chooses anew.
 
-    Calls of a trial have to follow one another as quickly as later ones will: with more work between two of them the
-    network would drain, and then accept at once what it does not accept from many ranks call after call.
+    Calls of a trial must follow each other as fast as later calls will: with more work between two calls the network
+    would drain, and accept at once a load that it does not accept in back-to-back calls of many ranks.
     """
     trial, algorithm = choice.trial, choice.algorithm
 
@@ -196,11 +197,11 @@ def _tried(state: Parts, spec: CallSpec, choice: Choice, run: Run, again: Callab
 def execute(state: Parts, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
     """Run a call by the algorithm of this name; collective.
 
-    :param state: of the communicator.
+    :param state: the communicator's state.
     :param method: name of the call, a key of ``specs.CALLS``.
-    :param algorithm: as ``running.run`` takes it, the same on all ranks.
+    :param algorithm: name of the algorithm, the same on all ranks, in the form that ``running.run`` takes.
     :param arguments: all arguments of mpi4py's method, in their order.
-    :returns: the algorithm that ran: ``native`` if the given one could not.
+    :returns: name of the algorithm that ran: ``native`` if the given one cannot run the call.
     """
     if algorithm != "native":
         from ..execution import running

@@ -1,4 +1,4 @@
-"""What communicators over the same ranks have in common, so that making, using and freeing one more costs little."""
+"""State shared by communicators over the same ranks, so that a further one costs little to make, use and free."""
 
 from __future__ import annotations
 
@@ -22,25 +22,27 @@ if TYPE_CHECKING:
 
 __all__ = ["Bequest", "Common"]
 
-ORDERS_HELD = 32  # of ranks, for the latest communication graphs; each has O(p) numbers
+ORDERS_HELD = 32  # rank orders held, one per recent communication graph; each has O(p) numbers
 
 
 class Common:
-    """What communicators over the same ranks in the same order share on this process.
+    """The state that communicators over the same ranks in the same order share on this process.
 
-    Nothing in it is agreed between ranks: it is worked out alike on all of them, and what one rank still has and
-    another has dropped is worked out again there.
+    The ranks exchange nothing to keep it consistent: every rank computes the same values from the same inputs. If one
+    rank has dropped a value that another still holds, it computes the value again.
 
-    :param interface: where the ranks sit.
-    :param policy: what all ranks know of rank 0's environment.
-    :param meeting: the split that made such a communicator; None for any other.
-    :ivar plans: this rank's parts of schedules, and the plans made of them.
-    :ivar answers: rank 0's choices.
-    :ivar orders: orders of the ranks that this process found.
-    :ivar known: the choices that all ranks know without asking rank 0, by class; None where rank 0 has to be asked.
-    :ivar natives: the calls that every such communicator leaves to the MPI library, of methods that it always leaves to
-        it: of others a call may come first, on ranks that look it up nowhere, that makes a context.
-    :ivar early: those that it leaves to it among its first calls, and then ``natives``.
+    :param interface: the placement of the ranks on the fabric.
+    :param policy: rank 0's settings, known to all ranks.
+    :param meeting: the split that made the communicators; None if no split did.
+    :ivar plans: cache of this rank's parts of schedules, and of the plans compiled from them.
+    :ivar answers: choices that rank 0 has made.
+    :ivar orders: cache of the rank orders that this process computed.
+    :ivar known: choices that every rank can make without asking rank 0, by class of calls; None if it must be asked.
+    :ivar natives: table of the calls that each of these communicators leaves to the MPI library. It has only methods
+        whose every call the library runs: a call of any other method may have to create contexts, collectively with
+        ranks that do not find it in their tables.
+    :ivar early: table of the calls that the library runs only among a communicator's first calls; then
+        ``natives``.
     """
 
     def __init__(self, interface: TopologyInterface, policy: Policy, meeting: Meeting | None = None) -> None:
@@ -54,7 +56,7 @@ class Common:
         self.early.until, self.early.others = policy.native_calls, self.natives
 
     def leaves(self, method: str) -> bool:
-        """Whether all ranks know that every call of a method is the MPI library's, whatever its arguments are."""
+        """Whether the MPI library runs every call of a method, whatever the arguments; the same on all ranks."""
         if method not in self._left:
             self._left[method] = self.policy.leaves(method, self.interface)
         return self._left[method]
@@ -66,8 +68,8 @@ class Common:
 
     @cached_property
     def hierarchy(self) -> Hierarchy:
-        """The ranks, divided by the levels of their topology."""
-        from ..schedules import Hierarchy  # this and what follows: not before a communicator is used
+        """The ranks, partitioned by each level of their topology."""
+        from ..schedules import Hierarchy  # this and ``network_of`` load numpy code: not before a communicator is used
 
         return Hierarchy(self.interface.num_ranks, [level.cluster for level in self.interface.levels])
 
@@ -81,25 +83,25 @@ class Common:
 
     @cached_property
     def only(self) -> Choice | None:
-        """The choice for every call, if there is only one that all ranks know; any part of the ranks has it too."""
+        """The single choice for every call, if all ranks know that there is only one; valid for any subset, too."""
         return self.policy.only(self.interface)
 
     @cached_property
     def bequest(self) -> Bequest:
-        """What a new communicator over the same ranks takes over, whichever it is made from."""
+        """The state that a new communicator over the same ranks takes over, from whichever communicator it is made."""
         return Bequest(self, self.only, {}, {})
 
 
 class Bequest(NamedTuple):
-    """What a new communicator takes over from the one that it is made from.
+    """The state that a new communicator takes over from its parent.
 
-    Both are told the same on all ranks, since making it is a collective call of that communicator: it comes between
-    the same two of its other calls everywhere.
+    All ranks inherit equal values: making a communicator is a collective call of the parent, so it comes between the
+    same two other calls of the parent on every rank.
 
-    :param common: where the ranks and their order are the same; else None, and ``only`` is true of any of the ranks.
-    :param only: the one choice for every call; None if there are several.
-    :param chosen: the final choices of the selector so far.
-    :param shared: the schedules that rank 0 has made for all.
+    :param common: the parent's shared state, if the new communicator has the same ranks in the same order; else None.
+    :param only: the single choice for every call; None if there are several.
+    :param chosen: the final choices of the parent's selector.
+    :param shared: the schedules that rank 0 has generated and sent to all ranks.
     """
 
     common: Common | None
@@ -109,7 +111,7 @@ class Bequest(NamedTuple):
 
     @property
     def of_some(self) -> Bequest | None:
-        """What is left of it for some of the ranks."""
+        """The inherited state that also holds for a subset of the ranks; None if nothing does."""
         if self.common is None:
             return self
         return None if self.common.only is None else Bequest(None, self.common.only, {}, {})

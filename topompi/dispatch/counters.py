@@ -1,4 +1,4 @@
-"""Counters of collective calls: calls, bytes, algorithm, times and reason, by operation and size class."""
+"""Counters of collective calls by operation, size class and algorithm: numbers, bytes, times and reasons."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import numpy as np
 __all__ = ["Counters", "Row", "counters"]
 
 COLUMNS = ("operation", "bytes each", "calls", "bytes", "algorithm", "predicted", "measured", "why")
-LATEST = 1000  # times that a row holds
+LATEST = 1000  # durations that a row holds: the latest
 
 
 @dataclass
 class Row:
-    """The calls of one operation and size class that one algorithm ran, on this rank.
+    """The calls of one operation and size class that one algorithm ran on this rank.
 
-    :param reason: why the algorithm was chosen at its latest call.
-    :param predicted: seconds that the cost model predicted for its latest call; None without a prediction.
+    :param reason: why the algorithm was chosen for the latest call.
+    :param predicted: seconds that the cost model predicts for the latest call; None without a prediction.
     :param calls: number of calls.
     :param bytes: bytes of all calls together.
-    :param seconds: times of its latest timed calls.
+    :param seconds: durations of the latest timed calls, in seconds.
     """
 
     reason: str = ""
@@ -36,10 +36,10 @@ class Row:
 
 
 class Counters:
-    """The counters of this process; several threads may use them.
+    """The counters of this process; several threads may use them at once.
 
-    :param enabled: whether calls are to be counted.
-    :ivar rows: by operation, size class and algorithm.
+    :param enabled: True if calls are to be counted.
+    :ivar rows: counted calls by operation, size class and algorithm.
     """
 
     def __init__(self, enabled: bool = False) -> None:
@@ -58,10 +58,10 @@ class Counters:
     ) -> None:
         """Count one call.
 
-        :param method: name of the operation, which heads its rows.
-        :param nbytes: bytes by which the algorithm was chosen, 0 if unknown; the size class is their bit length.
-        :param algorithm: what ran the call.
-        :param reason: why it was chosen.
+        :param method: name of the operation.
+        :param nbytes: bytes by which the algorithm was chosen, 0 if unknown; their bit length is the size class.
+        :param algorithm: name of the algorithm that ran the call.
+        :param reason: why the algorithm was chosen.
         :param predicted: seconds that the cost model predicts; None without a prediction.
         :param seconds: duration of the call on this rank; None if it was not timed.
         """
@@ -74,14 +74,14 @@ class Counters:
                 row.seconds.append(seconds)
 
     def lines(self) -> list[str]:
-        """The table, with its heading: one line an operation, size class and algorithm."""
+        """The lines of the table: a heading, then one line per operation, size class and algorithm."""
         with self._lock:
             cells = [COLUMNS, *(_cells(*key, row) for key, row in sorted(self.rows.items()))]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
 
     def report_at_exit(self, heading: str) -> None:
-        """Print the table to standard error when Python ends; the first heading counts."""
+        """Print the table to standard error when Python exits. Only the first call has an effect."""
         if not self._reports:
             self._reports = True
             atexit.register(lambda: print(heading, *self.lines(), sep="\n", file=sys.stderr, flush=True))

@@ -1,4 +1,4 @@
-"""From where a communicator that is made from another one has its topology, and what a split makes of it."""
+"""The topology that a derived communicator takes from its ancestor, and the result of a ``Split``."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ if TYPE_CHECKING:
 
 __all__ = ["Cut", "Origin"]
 
-GROUPS_HELD = 16  # of the latest communicators' ranks, and of the latest splits, for each topology
-BYTES_HELD = 1 << 26  # of the routes of their networks together, as far as they are known beforehand
+GROUPS_HELD = 16  # latest groups of ranks, and latest splits, that each topology keeps
+BYTES_HELD = 1 << 26  # for the routes of the held groups' networks, as estimated by ``BYTES_OF_PAIR``
 NOWHERE = -1  # color of a rank that is in no part of a split
-BYTES_OF_ROW = 4  # of a split, for each byte that the ranks told
-BYTES_OF_PAIR = 32  # of the routes between two hosts, roughly
+BYTES_OF_ROW = 4  # memory of a split per byte that the ranks exchanged for it
+BYTES_OF_PAIR = 32  # memory of a network's routes per pair of hosts, roughly
 
 
 class Cut:
-    """What a split makes for one rank.
+    """The result of a split on one rank.
 
-    :param meeting: what the ranks said when they split, from which all that follows is worked out.
-    :param whole: the ranks of the topology; kept, not owned.
-    :ivar meeting: the same where there are siblings; None for a rank in no part, and where there is one part only.
-    :ivar ranks: the ranks of its part in their order, numbered as in the topology; none for a rank in no part.
-    :ivar group: the same ranks, in the form that MPI takes.
-    :ivar common: what communicators over them share; None until one is used.
+    :param meeting: the colors and keys that the ranks exchanged, from which all else is computed.
+    :param whole: the MPI group of all ranks of the topology; not freed here.
+    :ivar meeting: the exchanged data if the split made several communicators and this rank is in one; else None.
+    :ivar ranks: (members,) the ranks of this rank's part in their order, numbered as in the topology; empty if the rank
+        is in no part.
+    :ivar group: an MPI group of the same ranks.
+    :ivar common: state shared by the communicators over these ranks; None until one of them is used.
     """
 
     def __init__(self, meeting: Meeting, whole: MPI.Group) -> None:
@@ -44,25 +45,25 @@ class Cut:
 
     @property
     def siblings(self) -> Siblings | None:
-        """The communicators that the split made; None if there are none besides this rank's."""
+        """The communicators that the split made; None if it made this rank's only."""
         return None if self.meeting is None else self.meeting.siblings
 
     @cached_property
     def group(self) -> MPI.Group:
-        """Made when the first such communicator is, and freed with this."""
+        """The MPI group of ``ranks``, made at the first use and freed with this object."""
         return self._whole.Incl(self.ranks.tolist()) if len(self.ranks) else MPI.GROUP_EMPTY
 
     def __del__(self) -> None:
-        if "group" in self.__dict__ and len(self.ranks) and not MPI.Is_finalized():  # else MPI has freed it
+        if "group" in self.__dict__ and len(self.ranks) and not MPI.Is_finalized():  # else MPI_Finalize has freed it
             self.group.Free()
 
 
 class Origin:
-    """The topology of a communicator from which communicators of some of its ranks take theirs.
+    """A communicator's topology, from which communicators of some of its ranks take theirs.
 
-    :param comm: the communicator, which may be freed before they are.
-    :param common: of its ranks.
-    :ivar policy: what all ranks know of rank 0's environment.
+    :param comm: the communicator; it may be freed while derived communicators still exist.
+    :param common: the shared state of the communicator's ranks.
+    :ivar policy: rank 0's settings, known to all ranks.
     :ivar rank: this rank's number in the topology.
     """
 
@@ -78,11 +79,12 @@ class Origin:
         return self.policy.minds_siblings(self.interface)
 
     def common_of(self, comm: MPI.Intracomm, cut: Cut | None) -> Common:
-        """What communicators over the ranks of this one have in common; no communication.
+        """The shared state of communicators over the ranks of ``comm``. Local: no communication.
 
-        :param comm: a communicator of some of the ranks.
-        :param cut: the split that made it; None if none did, or none is known.
-        Cost: O(ranks) for ranks that are known already; O(1) for a split that is.
+        :param comm: a communicator of some of the topology's ranks.
+        :param cut: the split that made it; None if it was made otherwise or the split is unknown.
+
+        Cost: O(ranks) if the ranks are known already; O(1) if the split is.
         """
         if cut is None:
             return self._common if self._is_whole(comm) else self._common_over(self.ranks_of(comm))
@@ -100,11 +102,11 @@ class Origin:
         return whole
 
     def covers(self, comm: MPI.Intracomm) -> bool:
-        """Whether all ranks of a communicator are in the topology; local."""
+        """Whether all ranks of a communicator are in the topology. Local: no communication."""
         return MPI.UNDEFINED not in self.ranks_of(comm)
 
     def ranks_of(self, comm: MPI.Intracomm) -> NDArray[np.int64]:
-        """The ranks of a communicator, numbered as in the topology, in their order; local."""
+        """The ranks of a communicator in their order, numbered as in the topology. Local: no communication."""
         group = comm.Get_group()
         # MPICH 5.0.2: the group of a grid smaller than its parent has all of the parent's ranks, the grid's first.
         ranks = MPI.Group.Translate_ranks(group, None, self._group)[: comm.Get_size()]
@@ -125,10 +127,12 @@ class Origin:
         return Common(restricted(self.interface, ranks), self.policy, meeting)
 
     def cut_by(self, rows: bytes) -> Cut | None:
-        """What a split of some of the ranks, or of all, makes for this rank; None where MPI refuses the split. Local.
+        """The result of a split for this rank; None if MPI refuses the split. Local: no communication.
 
-        :param rows: what the ranks told, in their order: color, key, and number in the topology, 32 bits each.
-        Cost: O(p log p), and much less for a split like one of the latest.
+        :param rows: three 32-bit integers per member of the split communicator, in rank order: color, key, and rank in
+            the topology.
+
+        Cost: O(p log p), and much less for one of the latest splits.
         """
         cut: Cut | None = self._cuts.get(rows)
         if cut is None and (meeting := self._met(rows)) is not None:
@@ -138,7 +142,7 @@ class Origin:
         return cut
 
     def _met(self, rows: bytes) -> Meeting | None:
-        from ..views.siblings import Meeting  # where it matters who they are: on networks of several hosts
+        from ..views.siblings import Meeting  # loaded only if a choice may depend on siblings: on several hosts
 
         table = np.frombuffer(rows, dtype=np.int32).reshape(-1, 3).astype(np.int64)
         color = table[:, 0]
@@ -147,5 +151,5 @@ class Origin:
         return Meeting(self.interface, table, where) if bool((color >= NOWHERE).all()) else None
 
     def __del__(self) -> None:
-        if not MPI.Is_finalized():  # else MPI has freed it
+        if not MPI.Is_finalized():  # else MPI_Finalize has freed it
             self._group.Free()

@@ -1,4 +1,4 @@
-"""The state kept with a communicator: its topology, sub-communicators, plans and choices."""
+"""The state that topompi keeps with a communicator: topology, sub-communicators, plans and choices."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ __all__ = ["Parts", "attach", "attached"]
 
 
 class Parts:
-    """The parts of a communicator, each made when it is first used.
+    """The state of one communicator; each part of it is made at its first use.
 
-    :param comm: the user's communicator, as one of mpi4py's own kind; not owned.
-    :param common: what it shares with other communicators over the same ranks.
-    :param bequest: what it takes over from the communicator that it was made from; None if from none.
-    :param native_calls: how many of its first calls the MPI library runs, if they are small.
-    :param calls: the table of calls already chosen for, which may be in use already; None for a new one.
-    :param quick: whether calls go by the table; False if they are checked or counted.
+    :param comm: the user's communicator, as an instance of mpi4py's own class; not freed here.
+    :param common: the state shared with other communicators over the same ranks.
+    :param bequest: the state taken over from the parent communicator; None without a parent.
+    :param native_calls: number of small calls, counted from the communicator's first, that the MPI library runs.
+    :param calls: the table of choices already made, which may be in use already; None for a new one.
+    :param quick: True to look calls up in the table; False if each call is to be checked or counted.
     :ivar groups: the communicator and its sub-communicators.
     :ivar executor: runs plans over the groups.
-    :ivar length: room for the bytes of a pickled object, which the root tells the others.
-    :ivar only: the one choice for every call, if there is only one; else None.
+    :ivar length: buffer (1 int64) in which the root sends the others the byte count of a pickled object.
+    :ivar only: the single choice for every call; None if there are several.
     """
 
     def __init__(
@@ -60,27 +60,27 @@ class Parts:
         self.calls = Calls() if calls is None else calls
         if quick:
             self.calls.passes, self.calls.others = True, common.early if native_calls else common.natives
-        # Decided from what all ranks know, since the selector would communicate.
+        # Computed from data that all ranks have, because asking the selector would communicate.
         self.only = common.only if bequest is None else bequest.only or common.only
 
     @property
     def comm(self) -> MPI.Intracomm:
-        """The user's communicator, of mpi4py's own kind."""
+        """The user's communicator, as an instance of mpi4py's own class."""
         return self.groups.comm
 
     @property
     def interface(self) -> TopologyInterface:
-        """Where the ranks sit."""
+        """The placement of the ranks on the fabric."""
         return self.common.interface
 
     @property
     def usable(self) -> bool:
-        """Whether it has not been freed."""
+        """Whether the communicator has not been freed yet."""
         return self.groups.usable
 
     @cached_property
     def selector(self) -> Selector:
-        """The selector of this communicator's algorithms."""
+        """The selector of this communicator, which chooses its algorithms."""
         from ..selection.selector import Selector
 
         common = self.common
@@ -92,18 +92,18 @@ class Parts:
 
     @cached_property
     def roll_call(self) -> RollCall:
-        """The roll calls of this communicator."""
+        """The communicator's roll call, by which ranks learn whether one of them cannot read its arguments."""
         from ..execution.rollcall import RollCall
 
         return RollCall(self.groups)
 
     def is_heard(self, key: Key) -> bool:
-        """Whether the ranks can choose together for a call: all can read its arguments, as far as that is asked.
+        """Whether the ranks can choose together for a call, because every rank can read its arguments.
 
-        It is asked where something collective comes before the call: rank 0's choice for its class, a trial, and what
-        is made when an algorithm first runs.
+        The ranks ask each other only if a collective step precedes the call: rank 0's choice for the class of calls, a
+        trial, or the set-up of an algorithm that runs for the first time. In all other cases the answer is True.
 
-        :param key: the class.
+        :param key: the class of the call.
         """
         if key in self._heard and key not in self.selector.trials:
             return True
@@ -118,29 +118,29 @@ class Parts:
 
     @cached_property
     def on_the_network(self) -> OnTheNetwork:
-        """What the model would choose where the placement is virtual."""
+        """The model's choices for the network of a virtual placement."""
         from .realnetwork import OnTheNetwork
 
         return OnTheNetwork(self.common, self.selector)
 
     @cached_property
     def origin(self) -> Origin:
-        """The topology from which communicators made from this one take theirs; the communicator must exist."""
+        """The topology for communicators made from this one, which must not be freed yet."""
         return Origin(self.comm, self.common)
 
     @property
     def bequest(self) -> Bequest:
-        """What a communicator takes over that is made from this one now, of the same ranks in the same order."""
+        """The state that a communicator made now from this one, with the same ranks in the same order, takes over."""
         return Bequest(self.common, self.only, self._chosen.copy(), self.executor.shared.copy())
 
     def choice_of(self, method: str, nbytes: int) -> Choice | None:
-        """The choice for calls of a method and size, if it is made and final; local."""
+        """The final choice for calls of a method and size; None if it is not made yet. Local: no communication."""
         if self.only is not None or "selector" not in self.__dict__:
             return self.only
         return self.selector.made(method, nbytes)
 
     def free(self) -> None:
-        """Free sub-communicators, plans and the table of calls; collective. A second call does nothing."""
+        """Free sub-communicators, plans and the table of calls; collective. A second call has no effect."""
         self.calls.clear()
         self.executor.free()
 
@@ -160,11 +160,11 @@ def _get_keyval() -> int:
 
 
 def attached(comm: MPI.Comm) -> Parts | None:
-    """The state attached to a communicator, None if it has none yet."""
+    """The state attached to a communicator; None if none is attached yet."""
     state: Any = comm.Get_attr(_get_keyval())
     return state if isinstance(state, Parts) else None
 
 
 def attach(comm: MPI.Comm, state: Parts) -> None:
-    """Attach a state to a communicator in place of the one that it has; it is freed with the communicator."""
+    """Attach a state to a communicator, replacing an attached one; it is freed with the communicator."""
     comm.Set_attr(_get_keyval(), state)

@@ -1,4 +1,4 @@
-"""What would run if the ranks of a virtual placement really ran on its hosts."""
+"""The algorithms that would run if the ranks of a virtual placement really ran on its hosts."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["OnTheNetwork"]
 
 
 class OnTheNetwork:
-    """What the model would choose if the ranks of a virtual placement really ran on its hosts; local.
+    """The model's choices for a virtual placement, as if the ranks really ran on its hosts. Local: no communication.
 
-    :param common: of the communicator.
-    :param selector: knows which algorithms can run.
+    :param common: the communicator's shared state, with the virtual placement.
+    :param selector: the communicator's selector, asked which algorithms can run.
     """
 
     def __init__(self, common: Common, selector: Selector) -> None:
@@ -39,7 +39,7 @@ class OnTheNetwork:
         return Predictor(interface, model_of(MPI.Get_library_version()), self._common.siblings)
 
     def predict(self, key: Key, root: int) -> Prediction:
-        """The choice for a class of calls; costs what the model does, once a class."""
+        """The choice for a class of calls. It runs the model, once per class."""
         if key not in self._made:
             from ..prediction.untuned import predict
 

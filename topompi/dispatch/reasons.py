@@ -1,4 +1,4 @@
-"""Why what ran did run, in words, for the table of counted calls."""
+"""The reason why an algorithm ran a call, in words, for the table of counted calls."""
 
 from __future__ import annotations
 
@@ -22,16 +22,19 @@ UNSOUND = "something is wrong with the call on this rank"
 def why_ran(
     state: Parts, method: str, choice: Choice, ran: str, nbytes: int, root: int | None, op: MPI.Op | None
 ) -> str:
-    """The reason of a choice; where something else ran, why; of a virtual placement, what the model would choose.
+    """The reason of the choice, preceded by why another algorithm ran, or followed by the choice for the real network.
 
-    :param state: of the communicator.
-    :param method: the call, a key of ``specs.CALLS``.
-    :param choice: what was chosen.
-    :param ran: the algorithm that ran.
-    :param nbytes: the call's size, as the choice counts it.
+    The choice for the real network is given by rank 0 of a virtual placement, where messages do not cross the network.
+
+    :param state: the communicator's state.
+    :param method: name of the call, a key of ``specs.CALLS``.
+    :param choice: the choice for the call.
+    :param ran: name of the algorithm that ran.
+    :param nbytes: the call's size in bytes, as the choice counts it.
     :param root: the root; None in a call without one.
     :param op: the operation of a reduction; None in other calls.
-    Cost: on a virtual placement, on rank 0, that of the model once a class of calls.
+
+    Cost: on rank 0 of a virtual placement one run of the model per class of calls; else O(1).
     """
     said = [choice.reason]
     if ran != choice.algorithm:

@@ -1,1 +1,1 @@
-"""From a schedule to MPI calls: plans, the leaders' stages, message buffers."""
+"""The execution of schedules by MPI calls: plans, stages of leaders, and message buffers."""

@@ -1,11 +1,11 @@
-/* Runs of plans without Python between their messages: a loop over instructions that calls the MPI library which mpi4py
-   has loaded. Functions and handles come as numbers from mpi4py, so that this file needs no mpi.h and serves every
-   library. A handle is an int or a pointer; passed as a machine word it is right for both. */
+/* Runs of plans without Python between the messages: a loop over instructions that calls the MPI library loaded by
+   mpi4py. Functions and handles are passed as numbers from mpi4py, so that this file needs no mpi.h and works with
+   every library. A handle is an int or a pointer; passed as a machine word it is valid in either case. */
 
 #include "_buffers.h"
 #include <stdint.h>
 
-enum { RECEIVE, SEND, START_RECEIVE, START_SEND, WAIT, COPY, REDUCE, NUM_KINDS }; /* compiled.py has the same */
+enum { RECEIVE, SEND, START_RECEIVE, START_SEND, WAIT, COPY, REDUCE, NUM_KINDS }; /* as in compiled.py */
 enum { KIND, FIRST, SECOND, COUNT, DATATYPE, PEER, NUM_FIELDS };
 
 typedef int64_t Instruction[NUM_FIELDS];
@@ -32,8 +32,8 @@ typedef struct {
     Py_ssize_t request_bytes;
     intptr_t null, comm, op;
     int tag;
-    PyObject *revoked; /* error classes after which no rank waits for another one */
-    PyObject *error;   /* the exception that a code of MPI becomes */
+    PyObject *revoked; /* error classes after which no rank waits for another */
+    PyObject *error;   /* exception class for MPI error codes */
 } Program;
 
 static void
@@ -42,12 +42,12 @@ set_null(const Program *self, int64_t slot)
     memcpy(self->requests + slot * self->request_bytes, &self->null, (size_t)self->request_bytes);
 }
 
-/* Complete requests; where one fails the others too. */
+/* Complete requests; if one fails, the others are completed nevertheless. */
 static int
 complete(const Program *self, int64_t first, int64_t count)
 {
     char *requests = self->requests + first * self->request_bytes;
-    if (count == 1) /* says which error it is */
+    if (count == 1) /* MPI_Wait returns the request's own error */
         return self->functions.wait(requests, self->statuses);
     int failed = self->functions.waitall((int)count, requests, self->statuses), code = 0;
     for (int64_t i = 0; failed && i < count; i++) {
@@ -57,7 +57,7 @@ complete(const Program *self, int64_t first, int64_t count)
     return code ? code : failed;
 }
 
-/* Post the message of a slot. */
+/* Post the message of an instruction as request number `slot`. */
 static int
 post(const Program *self, const int64_t *at, int64_t slot)
 {
@@ -95,7 +95,7 @@ perform(const Program *self, const int64_t *at, int64_t *slot)
     }
 }
 
-/* Whether an error says that no rank waits for another one any more. Holds no lock of Python's: the classes are few. */
+/* Whether an error means that no rank waits for another any more. The GIL is held while the classes are compared. */
 static int
 is_revoked(const Program *self, int code)
 {
@@ -108,7 +108,7 @@ is_revoked(const Program *self, int code)
     return found;
 }
 
-/* Other ranks wait for what this one has yet to send: after an instruction that fails the others are run all the same. */
+/* Run all instructions. If one fails, those after it run nevertheless, because other ranks wait for their messages. */
 static PyObject *
 run(PyObject *object, PyObject *Py_UNUSED(nothing))
 {
@@ -148,7 +148,8 @@ dealloc(PyObject *object)
     Py_TYPE(object)->tp_free(object);
 }
 
-/* Slots are numbered in the order in which they are posted; a wait names those that were posted before it. */
+/* Check the instructions. Requests are numbered in the order of posting; a wait may only name requests already posted.
+   */
 static int
 check(const Program *self, int64_t *slots, int64_t *most)
 {

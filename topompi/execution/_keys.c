@@ -1,5 +1,5 @@
-/* The key of a call's arguments, as plankeys.py finds it, in a fraction of the time that Python needs for code and
-   dictionaries that have left the caches since the call before. */
+/* The key of a call's arguments, as keys.py computes it, in a fraction of the time: Python's code and dictionaries have
+   left the caches since the last call. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -8,7 +8,7 @@
 
 enum { MOST_ARGUMENTS = 4 };
 
-/* What an argument is, its format where it is an array, and two numbers; no padding, as all bytes are compared. */
+/* One argument: kind, format if it is an array, and two numbers. It has no padding, because all bytes are compared. */
 typedef struct {
     char kind, format[7];
     uint64_t value, nbytes;
@@ -16,7 +16,7 @@ typedef struct {
 
 static PyTypeObject *array_type; /* numpy.ndarray */
 
-/* Of numpy's own types in the machine's order, which describe themselves by a letter, complex ones by two. */
+/* Whether a format is one of numpy's own types in native byte order: a letter, or Z and a letter if complex. */
 static int
 is_own(const char *format)
 {
@@ -25,7 +25,7 @@ is_own(const char *format)
     return format[0] && !format[1] && strchr("?bBhHiIlLqQefdg", format[0]);
 }
 
-/* 1 for an array that lies together and may be written to, 0 for any other, -1 for an error. */
+/* Return 1 for a contiguous, writable array of numpy's own types, 0 for any other, -1 for an error. */
 static int
 of_array(PyObject *array, Part *part)
 {
@@ -33,7 +33,7 @@ of_array(PyObject *array, Part *part)
     if (PyObject_GetBuffer(array, &view, PyBUF_ND | PyBUF_WRITABLE | PyBUF_FORMAT) != 0) {
         if (!PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_BufferError))
             return -1;
-        PyErr_Clear(); /* for Python to say */
+        PyErr_Clear(); /* read-only or with gaps: the caller asks keys.py */
         return 0;
     }
     int own = view.format != NULL && is_own(view.format);

@@ -1,4 +1,4 @@
-"""The memory of a plan's buffers, and messages and copies of parts of it."""
+"""The memory of a plan's buffers, divided into units, with messages and copies of some of the units."""
 
 from __future__ import annotations
 
@@ -17,33 +17,34 @@ __all__ = ["TAG", "Area", "Call", "Pieces", "Span", "Specification"]
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 Specification = list[Any]
 
-TAG = 0  # of messages of calls that block: the communicator is ours alone, and both ends of a pair post in one order
-FEWEST_ROWS = 4  # moves of less than so many blocks are slices, not indices
+TAG = 0  # one tag for all blocking calls: only topompi uses the communicator, and a pair of ranks posts in one order
+FEWEST_ROWS = 4  # blocks; more moves than this, of fewer blocks each on average, are made by one indexed copy
 
 
 class Area(Protocol):
-    """Memory divided into units, which the messages and moves of a plan number from 0."""
+    """Memory divided into units, numbered from 0, which a plan's messages and moves refer to."""
 
     def message(self, begin: int, length: int) -> Specification | None:
-        """The message of ``length`` units from ``begin`` on, as mpi4py takes it; None for units without data."""
+        """The message of ``length`` units from unit ``begin`` on, in mpi4py's form; None if the units have no data."""
 
     def moves(self, other: Any, moves: Moves, alone: MPI.Intracomm) -> list[Call]:
         """The calls that copy units of this area to another.
 
-        :param other: the area to copy to, of the same class.
-        :param moves: first unit here, first unit there and number of units of each copy.
-        :param alone: a communicator of this rank only, which copies data that have gaps.
+        :param other: the target area, of the same class.
+        :param moves: per copy the first unit here, the first unit there and the number of units.
+        :param alone: a communicator of this rank only, which copies data with gaps.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Units of one extent in bytes, one after the other in memory.
+    """Units of equal extent in bytes, one after the other in memory.
 
-    :param memory: their bytes.
-    :param extent: bytes from one unit to the next.
-    :param datatype: of what they hold, ``entries`` in each unit.
-    :param dense: whether the data are all bytes of the memory.
+    :param memory: the bytes of the units.
+    :param extent: bytes from the begin of one unit to the begin of the next.
+    :param datatype: datatype of the entries in the units.
+    :param entries: number of entries of ``datatype`` in each unit.
+    :param dense: True if every byte of the memory is data, without gaps.
     """
 
     memory: MPI.buffer
@@ -63,21 +64,21 @@ class Span:
         return Span(memory, self.extent, self.datatype, self.entries, self.dense)
 
     def within(self, begin: int, units: int) -> Span:
-        """The span of some of these units, in the same memory."""
+        """The span of ``units`` units from unit ``begin`` on, in the same memory."""
         memory = self.memory[begin * self.extent : (begin + units) * self.extent]
         return Span(memory, self.extent, self.datatype, self.entries, self.dense)
 
     def message(self, begin: int, length: int) -> Specification | None:
-        """The message of ``length`` units from ``begin`` on, as mpi4py takes it."""
+        """The message of ``length`` units from unit ``begin`` on, in mpi4py's form."""
         extent = self.extent
         return [self.memory[begin * extent : (begin + length) * extent], length * self.entries, self.datatype]
 
     def moves(self, other: Span, moves: Moves, alone: MPI.Intracomm) -> list[Call]:
-        """The calls that copy units of this span to another: one by index if the copies are many and short.
+        """The calls that copy units of this span to another: one indexed copy if the moves are many and short.
 
-        :param other: the span to copy to, of the same extent.
-        :param moves: first unit here, first unit there and number of units of each copy.
-        :param alone: a communicator of this rank only, which copies data that have gaps.
+        :param other: the target span, of the same extent.
+        :param moves: per copy the first unit here, the first unit there and the number of units.
+        :param alone: a communicator of this rank only, which copies data with gaps.
         """
         if not self.dense:
             pairs = zip(moves.begin.tolist(), moves.to.tolist(), moves.length.tolist(), strict=True)
@@ -94,18 +95,18 @@ class Span:
         ]
 
     def view(self) -> Bytes:
-        """The bytes of all units."""
-        memory: Any = self.memory  # numpy's types do not know that it is a buffer
+        """The bytes of all units, as an array."""
+        memory: Any = self.memory  # numpy's type hints do not list it among the buffers
         view: Bytes = np.frombuffer(memory, dtype=np.uint8)
         return view
 
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Units of any size, each with its own datatype and address, as the v- and w-forms have them.
+    """Units of any size, each with its own datatype and address, as v- and w-forms of collectives have them.
 
-    :param messages: of each unit the message as mpi4py takes it, by address; None for a unit without data.
-    :param dense: whether their datatypes are predefined.
+    :param messages: per unit its message in mpi4py's form, by address; None for a unit without data.
+    :param dense: True if all datatypes are predefined.
     """
 
     messages: Sequence[Specification | None]
@@ -113,7 +114,7 @@ class Pieces:
 
     @classmethod
     def of(cls, blocks: Blocks) -> Pieces:
-        """The pieces of blocks that have one datatype."""
+        """The pieces for blocks of one common datatype."""
         kind = blocks.datatype
         addresses = address_of(blocks.buffer) + kind.extent * blocks.displs
         places = zip(blocks.counts.tolist(), addresses.tolist(), strict=True)
@@ -121,16 +122,16 @@ class Pieces:
         return cls(messages, blocks.dense)
 
     def message(self, begin: int, length: int) -> Specification | None:
-        """The message of unit ``begin``, as mpi4py takes it; None for a unit without data."""
+        """The message of unit ``begin``, in mpi4py's form; None for a unit without data."""
         if length != 1:
             raise ValueError(f"expecting one unit a message, got {length}")
         return self.messages[begin]
 
     def moves(self, other: Pieces, moves: Moves, alone: MPI.Intracomm) -> list[Call]:
-        """The calls that copy units to other pieces, whose datatypes may differ from these.
+        """The calls that copy units to other pieces, whose datatypes may differ from those here.
 
-        :param other: the pieces to copy to.
-        :param moves: the unit here and the unit there of each copy; all of length 1.
+        :param other: the target pieces.
+        :param moves: per copy the unit here and the unit there; all of length 1.
         :param alone: a communicator of this rank only, which copies between datatypes.
         """
         pairs = [(self.message(*place), other.message(*to)) for place, to in _ends(moves)]
@@ -143,7 +144,7 @@ def _ends(moves: Moves) -> list[tuple[tuple[int, int], tuple[int, int]]]:
 
 
 def _by_index(source: Span, target: Span, moves: Moves) -> Call:
-    """All moves as one copy of rows of machine words."""
+    """One call that makes all moves, by indexing rows of machine words."""
     word = next(width for width in (8, 4, 2, 1) if source.extent % width == 0)
     shape, kind = (-1, source.extent // word), np.dtype(f"u{word}")
     here, there = source.view().view(kind).reshape(shape), target.view().view(kind).reshape(shape)

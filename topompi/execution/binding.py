@@ -1,4 +1,4 @@
-"""Binding a plan to the operands of a call: memory for every buffer, and the list of calls that run."""
+"""The binding of a plan to the operands of a call: memory for every buffer, and the list of calls to run."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ __all__ = ["Binding", "Sent", "bind", "bind_persistent"]
 class Sent:
     """The messages that this rank sends in one run of a plan.
 
-    :param peers: rank of each message, shape (messages,).
-    :param nbytes: its bytes, shape (messages,).
+    :param peers: destination rank of each message, shape (messages,).
+    :param nbytes: bytes of each message, shape (messages,).
     """
 
     peers: NDArray[np.int64]
@@ -36,7 +36,7 @@ class Sent:
 
     @classmethod
     def of(cls, plan: Plan, areas: Mapping[int, Area]) -> Sent:
-        """What a plan sends from the memory that it is bound to; units without data are not sent."""
+        """The messages that a plan sends from the memory that it is bound to. Units without data send none."""
         sends = [
             (one.peer, areas[one.buffer].message(one.begin, one.length)) for step in plan.steps for one in step.sends
         ]
@@ -47,13 +47,15 @@ class Sent:
 
 @dataclass(frozen=True, eq=False)
 class Binding:
-    """The calls of a plan on given buffers.
+    """A plan bound to given buffers, as a list of calls.
 
-    It holds the addresses of the user's memory, not the memory: only a call with the same addresses may run it.
+    It contains the addresses of the user's memory, but does not keep that memory alive: only a call with the same
+    addresses may run it.
 
-    :param calls: in the order in which they run.
-    :param weight: bytes of memory of its own.
-    :param plan: the plan; likewise ``areas``, the memory of its buffers.
+    :param calls: the calls, in the order in which they run.
+    :param weight: bytes of memory that the binding owns.
+    :param plan: the plan; None if there is none.
+    :param areas: memory of each buffer, by number of the buffer.
     """
 
     calls: list[Call]
@@ -63,21 +65,21 @@ class Binding:
 
     @cached_property
     def sent(self) -> Sent:
-        """What a run sends."""
+        """The messages that this rank sends in one run."""
         return Sent.of(self.plan or Plan((), 1, 0, 0, False), self.areas)
 
 
 def bind(plan: Plan, operands: Operands, groups: Groups, channel: Channel) -> Binding:
     """Bind a plan to the operands of a call.
 
-    Dense data are sent and received where they lie. Data with gaps are packed into memory of the binding before the
-    run, and unpacked after it, each once; pieces are not packed.
+    Dense data are sent from, and received into, the user's memory. Data with gaps are packed into memory of the binding
+    before the run, and unpacked after it, each once. Pieces are not packed.
 
     :param plan: this rank's plan.
-    :param operands: what the call gives: buffers, extent, operation.
+    :param operands: buffers, extent and operation of the call.
     :param groups: the communicator's groups.
     :param channel: the channel of all messages.
-    :raises ValueError: for pieces in place, in a plan that moves or overwrites them.
+    :raises ValueError: if the call is in place, has pieces, and the plan moves or overwrites them.
     """
     areas, before, after = _areas(plan, operands, groups.alone)
     calls = calls_of(plan, areas, channel.comm, groups.alone, operands.op, channel.tag)
@@ -88,14 +90,14 @@ def bind(plan: Plan, operands: Operands, groups: Groups, channel: Channel) -> Bi
 def bind_persistent(
     plan: Plan, operands: Operands, groups: Groups, channel: Channel
 ) -> tuple[list[Resumable], list[Flight], Sent]:
-    """Bind a plan as ``bind`` does, for a run that is started again and again.
+    """Bind a plan as ``bind`` does, for a run that can be started repeatedly.
 
     :param plan: this rank's plan.
-    :param operands: what the call gives: buffers, extent, operation.
+    :param operands: buffers, extent and operation of the call.
     :param groups: the communicator's groups.
     :param channel: the channel of all messages.
-    :returns: the calls of a run, the messages that these start, to be freed at the end, and what a run sends.
-    :raises ValueError: as ``bind``.
+    :returns: the calls of a run; the messages that they start, which the caller frees; the messages that a run sends.
+    :raises ValueError: if the call is in place, has pieces, and the plan moves or overwrites them.
     """
     areas, before, after = _areas(plan, operands, groups.alone)
     calls, flights = resumable_calls(plan, areas, channel.comm, groups.alone, operands.op, channel.tag)
@@ -104,7 +106,7 @@ def bind_persistent(
 
 
 def _areas(plan: Plan, operands: Operands, alone: MPI.Intracomm) -> tuple[dict[int, Area], list[Call], list[Call]]:
-    """The areas of all buffers; the calls that go before the plan's own, and behind them."""
+    """The areas of all buffers, the calls that run before the plan's own, and the calls that run after them."""
     if operands.shift is not None and operands.extent == 0 and (plan.overwrites or _moves_any(plan)):
         raise ValueError("expecting pieces that are neither moved nor overwritten")
     areas, before, after = _own_sides(operands, alone)
@@ -117,7 +119,7 @@ def _moves_any(plan: Plan) -> bool:
 
 
 def _own_sides(operands: Operands, alone: MPI.Intracomm) -> tuple[dict[int, Area], list[Call], list[Call]]:
-    """The areas of the buffers that the call gives, and what to pack into them and to unpack."""
+    """The areas of the user's buffers, the calls that pack data into them, and the calls that unpack data from them."""
     own: dict[int, Area] = {}
     before: list[Call] = []
     after: list[Call] = []
@@ -157,7 +159,7 @@ def _unpack(side: Block | Blocks, packed: Any, alone: MPI.Intracomm) -> Call:
 
 
 def _add_areas(plan: Plan, operands: Operands, areas: dict[int, Area], before: list[Call]) -> None:
-    """Add the areas of the buffers that the call does not give."""
+    """Add the areas of all buffers that are not the user's."""
     given_is_output = OUTPUT in areas
     given = areas.get(OUTPUT if given_is_output else INPUT)
     if not isinstance(given, Span):

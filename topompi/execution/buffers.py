@@ -1,4 +1,4 @@
-"""Reading message specifications as mpi4py's collectives take them: buffer, counts, displacements, datatype."""
+"""Parsing of message specifications in mpi4py's forms: buffer, counts, displacements, datatype."""
 
 from __future__ import annotations
 
@@ -28,31 +28,32 @@ __all__ = [
     "whole",
 ]
 
-LARGEST_COUNT = 2**31 - 1  # bytes of one message that every MPI can count
+LARGEST_COUNT = 2**31 - 1  # bytes of one message that every MPI library can count
 
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
 
-# Kinds of items as DLPack numbers them, and their lanes: a complex number may be two real ones.
+# numpy's kind of a DLPack type code and number of lanes; a complex number may be two real lanes.
 DLPACK_KINDS = {(0, 1): "i", (1, 1): "u", (2, 1): "f", (5, 1): "c", (2, 2): "c", (6, 1): "b"}
-HOST_KINDS = (1, 3, 11)  # of memory, as DLPack numbers them: the host's, also where it is pinned for a device
+HOST_KINDS = (1, 3, 11)  # DLPack device types whose memory the host may access: host, and host pinned for a device
 
 
 class DeviceMemoryError(TypeError):
-    """A message that lies where the host's processors may not read: the MPI library's to send."""
+    """A message lies in memory that the host's processors may not read, so that only the MPI library can send it."""
 
 
 class ShortMemoryError(ValueError):
-    """A buffer with less memory than its count says: mpi4py does not compare them."""
+    """A buffer has less memory than its count needs. mpi4py does not compare the two."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Block:
     """One block of a datatype in a user's buffer.
 
-    :param buffer: what MPI takes as address: the user's buffer as bytes, or MPI.BOTTOM.
-    :param count: entries of the block.
-    :param displ: its first entry, in extents from the buffer's start.
+    :param buffer: the user's buffer as bytes, or MPI.BOTTOM.
+    :param datatype: datatype of the entries.
+    :param count: number of entries in the block.
+    :param displ: first entry of the block, in extents from the begin of the buffer.
     """
 
     buffer: Any
@@ -62,17 +63,17 @@ class Block:
 
     @property
     def size(self) -> int:
-        """Bytes of data in the block."""
+        """Bytes of data in the block, without gaps."""
         return self.count * self.datatype.Get_size()
 
     @property
     def dense(self) -> bool:
-        """Whether the data of the block are its bytes in memory."""
+        """Whether the block's data are contiguous bytes of one predefined type."""
         return _is_dense(self.buffer, self.datatype)
 
     @property
     def message(self) -> list[Any]:
-        """The block as mpi4py takes it."""
+        """The message of the block, in mpi4py's form."""
         if self.displ:
             return message_at(self.address, self.count, self.datatype)
         return [self.buffer, self.count, self.datatype]
@@ -83,9 +84,10 @@ class Block:
         return address_of(self.buffer) + self.displ * self.datatype.extent
 
     def require_memory(self) -> None:
-        """Refuse a buffer that is too short; one at ``MPI.BOTTOM`` has no length.
+        """Raise an error if the buffer is too short. A buffer at ``MPI.BOTTOM`` has no length and is not checked.
 
-        :raises ShortMemoryError: for a buffer that is shorter; where the datatype has gaps, by more than one extent.
+        :raises ShortMemoryError: if the buffer is too short; for a datatype with gaps, if it is by more than one
+            extent.
         """
         if not isinstance(self.buffer, type(MPI.BOTTOM)):
             extent = self.datatype.extent
@@ -94,21 +96,22 @@ class Block:
                 raise ShortMemoryError(f"message: expecting a buffer of {length} bytes, got {have}")
 
     def memory(self) -> MPI.buffer:
-        """The memory from the first entry to the last one's extent, by address: it does not keep the buffer alive.
+        """The memory of all entries. It refers to an address, and does not keep the buffer alive.
 
-        :raises ShortMemoryError: as ``require_memory``.
+        :raises ShortMemoryError: if the buffer is too short.
         """
         self.require_memory()
         return MPI.buffer.fromaddress(self.address, self.count * self.datatype.extent)
 
     def view(self) -> Bytes:
-        """The block's bytes; only where ``dense``."""
+        """The bytes of the block, which must be ``dense``."""
         return _bytes(self.buffer, self.datatype, self.displ, self.displ + self.count)
 
     def copy_to(self, target: Bytes, alone: MPI.Intracomm) -> None:
-        """Copy the block to bytes elsewhere.
+        """Copy the block's data to contiguous bytes.
 
-        :param alone: a communicator of this rank only, which copies what is not dense: MPI knows every datatype.
+        :param target: the bytes, as many as the block has, or fewer.
+        :param alone: a communicator of this rank only, which copies data with gaps, because MPI knows their datatype.
         """
         if self.dense:
             source = self.view()[: len(target)]
@@ -117,7 +120,11 @@ class Block:
             alone.Sendrecv(self.message, 0, 0, [target, len(target), MPI.PACKED], 0, 0)
 
     def copy_from(self, source: Bytes, alone: MPI.Intracomm) -> None:
-        """Copy bytes from elsewhere to the block; they may be fewer than it holds."""
+        """Copy contiguous bytes to the block.
+
+        :param source: the bytes, as many as the block has, or fewer.
+        :param alone: a communicator of this rank only, which copies data with gaps.
+        """
         if self.dense:
             self.view()[: len(source)] = source
         else:
@@ -127,11 +134,12 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Blocks of a datatype in a user's buffer, one for each rank of a communicator.
+    """Blocks of a datatype in a user's buffer, one per rank of a communicator.
 
-    :param buffer: what MPI takes as address: the user's buffer as bytes, or MPI.BOTTOM.
-    :param counts: entries of each block, shape (blocks,).
-    :param displs: first entry of each block, in extents from the buffer's start, shape (blocks,).
+    :param buffer: the user's buffer as bytes, or MPI.BOTTOM.
+    :param datatype: datatype of the entries.
+    :param counts: number of entries in each block, shape (blocks,).
+    :param displs: first entry of each block, in extents from the begin of the buffer, shape (blocks,).
     """
 
     buffer: Any
@@ -141,38 +149,38 @@ class Blocks:
 
     @property
     def sizes(self) -> Integers:
-        """Bytes of data in each block, shape (blocks,)."""
+        """Bytes of data in each block, without gaps, shape (blocks,)."""
         return self.counts * self.datatype.Get_size()
 
     @property
     def dense(self) -> bool:
-        """Whether the data of a block are its bytes in memory."""
+        """Whether the data of each block are contiguous bytes of one predefined type."""
         return _is_dense(self.buffer, self.datatype)
 
     @property
     def side_by_side(self) -> bool:
-        """Whether each block begins where the one before it ends."""
+        """Whether each block begins at the end of the previous one."""
         return bool((self.displs[1:] == self.displs[:-1] + self.counts[:-1]).all())
 
     def view(self) -> Bytes:
-        """The bytes of all blocks; only where ``dense`` and ``side_by_side``."""
+        """The bytes of all blocks, which must be ``dense`` and ``side_by_side``."""
         return _bytes(self.buffer, self.datatype, int(self.displs[0]), int(self.displs[-1] + self.counts[-1]))
 
     def block(self, index: int) -> Block:
-        """One of the blocks."""
+        """The block with number ``index``."""
         return Block(self.buffer, self.datatype, int(self.counts[index]), int(self.displs[index]))
 
     def of_sizes(self, sizes: Integers) -> Blocks:
-        """The same blocks with other sizes in bytes, for senders that send less than was expected; shape (blocks,)."""
+        """The same blocks with other sizes in bytes, shape (blocks,), for senders that sent less than was expected."""
         entry = max(1, self.datatype.Get_size())
         return Blocks(self.buffer, self.datatype, sizes // entry, self.displs)
 
     def pack(self, packed: Bytes, order: Integers, alone: MPI.Intracomm) -> None:
-        """Copy the blocks, in the given order, one after the other into ``packed``.
+        """Copy the blocks one after the other into contiguous bytes.
 
-        :param packed: bytes, as many as the blocks have together.
-        :param order: number of each block to copy, shape (blocks,).
-        :param alone: a communicator of this rank only, which does the copying: MPI knows every datatype.
+        :param packed: the bytes, as many as all blocks have together.
+        :param order: numbers of the blocks in the order of copying, shape (blocks,).
+        :param alone: a communicator of this rank only, which makes the copy, because MPI knows the datatype.
         """
         layout = self._indexed(order)
         try:
@@ -181,11 +189,11 @@ class Blocks:
             layout.Free()
 
     def unpack(self, packed: Bytes, order: Integers, alone: MPI.Intracomm) -> None:
-        """Copy the bytes in ``packed`` to the blocks, in the given order.
+        """Copy contiguous bytes to the blocks.
 
-        :param packed: bytes, as many as the blocks have together.
-        :param order: number of each block to fill, shape (blocks,).
-        :param alone: a communicator of this rank only, which does the copying: MPI knows every datatype.
+        :param packed: the bytes, as many as all blocks have together.
+        :param order: numbers of the blocks in the order of copying, shape (blocks,).
+        :param alone: a communicator of this rank only, which makes the copy, because MPI knows the datatype.
         """
         layout = self._indexed(order)
         try:
@@ -194,20 +202,20 @@ class Blocks:
             layout.Free()
 
     def _indexed(self, order: Integers) -> MPI.Datatype:
-        counts: Any = self.counts[order]  # mpi4py takes arrays for sequences, though its types do not say so
+        counts: Any = self.counts[order]  # mpi4py accepts arrays, though its type hints ask for sequences
         displs: Any = self.displs[order]
         return self.datatype.Create_indexed(counts, displs).Commit()
 
 
 def _is_dense(buffer: Any, datatype: MPI.Datatype) -> bool:
-    """A predefined type without holes in a real buffer."""
+    """Whether a datatype is predefined and without gaps, and the buffer is not MPI.BOTTOM."""
     if isinstance(buffer, type(MPI.BOTTOM)) or not datatype.is_predefined:
         return False
     return datatype.Get_extent() == (0, datatype.Get_size())
 
 
 def _bytes(buffer: Any, datatype: MPI.Datatype, first: int, last: int) -> Bytes:
-    """The bytes of the entries ``first:last`` of a dense datatype."""
+    """The bytes of entries ``first`` to ``last`` - 1 of a datatype without gaps."""
     extent = datatype.Get_size()
     data = np.frombuffer(buffer, dtype=np.uint8)
     if last * extent > len(data):
@@ -216,32 +224,35 @@ def _bytes(buffer: Any, datatype: MPI.Datatype, first: int, last: int) -> Bytes:
 
 
 def address_of(buffer: Any) -> int:
-    """Address of a buffer's first byte."""
+    """Address of a buffer's first byte; 0 for ``MPI.BOTTOM``."""
     return 0 if isinstance(buffer, type(MPI.BOTTOM)) else int(buffer.address)
 
 
 def message_at(address: int, count: int, datatype: MPI.Datatype) -> list[Any]:
-    """The message of entries at an address, as mpi4py takes it: with a count it uses only the address of the buffer.
+    """The message of entries at an address, in mpi4py's form.
 
-    An address may lie anywhere. Displacements may not: mpi4py refuses those from MPI.BOTTOM, negative ones and those
-    beyond a buffer's end, all of which the v-forms allow.
+    The buffer in it has one byte: if a count is given, mpi4py uses only the buffer's address. An address may be any;
+    displacements may not: mpi4py refuses displacements from MPI.BOTTOM, negative ones and ones beyond a buffer's end,
+    all of which v-forms allow.
 
-    :param address: of the first entry.
+    :param address: address of the first entry.
     :param count: number of entries.
-    :param datatype: of the entries.
+    :param datatype: datatype of the entries.
     """
     return [MPI.buffer.fromaddress(address, 1), count, datatype]
 
 
 def is_in_place(message: Any) -> bool:
-    """Whether a message asks for the in-place variant, in either spelling of mpi4py."""
+    """Whether a message asks for the in-place form: mpi4py takes ``None`` and ``MPI.IN_PLACE``."""
     return message is None or message is MPI.IN_PLACE
 
 
 def block(message: Any, *, readonly: bool) -> Block:
-    """The block of a message: ``buf``, ``[buf, count]``, ``[buf, (count, displ), type]``, and so on.
+    """The block of a message: ``buf``, ``[buf, count]``, ``[buf, (count, displ), type]``, ...
 
-    :raises ValueError, TypeError, BufferError: where mpi4py would, for a message that says nothing sensible.
+    :param message: the specification.
+    :param readonly: True if the buffer may be read-only, as a send buffer may.
+    :raises ValueError, TypeError, BufferError: if the message is malformed; the same errors as mpi4py's.
     """
     return Block(*_simple(message, 1, readonly))
 
@@ -249,10 +260,10 @@ def block(message: Any, *, readonly: bool) -> Block:
 def blocks(message: Any, number: int, *, readonly: bool) -> Blocks:
     """The blocks of a message that is divided equally.
 
-    :param message: a specification as ``block`` takes it; without a count the whole buffer is divided.
-    :param number: of blocks; a count in the message is that of one of them.
-    :param readonly: whether the buffer may be read-only, as that of what is sent.
-    :raises ValueError, TypeError, BufferError: where mpi4py would, for a message that says nothing sensible.
+    :param message: a specification in the forms that ``block`` takes; without a count the whole buffer is divided.
+    :param number: number of blocks; a count in the message is the count of one block.
+    :param readonly: True if the buffer may be read-only, as a send buffer may.
+    :raises ValueError, TypeError, BufferError: if the message is malformed; the same errors as mpi4py's.
     """
     data, entry, count, displ = _simple(message, number, readonly)
     counts = np.full(number, count, dtype=np.int64)
@@ -262,17 +273,17 @@ def blocks(message: Any, number: int, *, readonly: bool) -> Blocks:
 def whole(message: Any, number: int, *, readonly: bool) -> Block:
     """All blocks of a message that is divided equally, as one block.
 
-    :param message: a specification as ``blocks`` takes it.
-    :param number: of blocks; a count in the message is that of one of them.
-    :param readonly: whether the buffer may be read-only, as that of what is sent.
-    :raises ValueError, TypeError, BufferError: where mpi4py would, for a message that says nothing sensible.
+    :param message: a specification in the forms that ``block`` takes; without a count the whole buffer is divided.
+    :param number: number of blocks; a count in the message is the count of one block.
+    :param readonly: True if the buffer may be read-only, as a send buffer may.
+    :raises ValueError, TypeError, BufferError: if the message is malformed; the same errors as mpi4py's.
     """
     data, entry, count, displ = _simple(message, number, readonly)
     return Block(data, entry, count * number, displ)
 
 
 def _simple(message: Any, number: int, readonly: bool) -> tuple[Any, MPI.Datatype, int, int]:
-    """Buffer, datatype, entries of each of ``number`` blocks, and the first entry."""
+    """Buffer, datatype, entries per block and first entry of a message of ``number`` equal blocks."""
     buffer, count, displ, datatype = _split(message)
     data, entry = _buffer(buffer, datatype, readonly)
     displ = 0 if displ is None else _index(displ, "displacement")
@@ -293,7 +304,7 @@ def _simple(message: Any, number: int, readonly: bool) -> tuple[Any, MPI.Datatyp
 
 
 def _check_within(data: Any, datatype: MPI.Datatype, displ: int) -> None:
-    """Refuse a displacement behind the buffer's end, as mpi4py; a count it does not compare with the length."""
+    """Raise mpi4py's error for a displacement beyond the buffer's end. Counts are not compared with the length."""
     length, extent = _length(data), datatype.extent
     if extent <= 0:
         raise ValueError(f"message: cannot handle displacement, datatype extent {extent}")
@@ -302,7 +313,7 @@ def _check_within(data: Any, datatype: MPI.Datatype, displ: int) -> None:
 
 
 def _believed(given: Any, data: Any, datatype: MPI.Datatype, entries: int) -> Any:
-    """Memory that a program names by its address is as long as its count says; mpi4py believes any count."""
+    """The buffer, lengthened to ``entries`` entries if the program gave an address: mpi4py believes any count there."""
     length = entries * datatype.extent
     if not isinstance(given, MPI.buffer) or length <= data.nbytes:
         return data
@@ -312,13 +323,13 @@ def _believed(given: Any, data: Any, datatype: MPI.Datatype, entries: int) -> An
 def vector(message: Any, number: int, *, readonly: bool) -> Blocks:
     """The blocks of a message with counts: ``[buf, counts]``, ``[buf, (counts, displs), type]``, ...
 
-    Without counts the buffer is divided as evenly as possible, with one entry more in the first blocks; without
-    displacements the blocks follow one another; one number for all displacements is a stride.
+    Without counts the buffer is divided as evenly as possible, and the first blocks have one entry more. Without
+    displacements the blocks follow each other; a single displacement is a stride.
 
     :param message: the specification; counts and displacements are in entries.
-    :param number: of blocks, one for each rank.
-    :param readonly: whether the buffer may be read-only, as that of what is sent.
-    :raises ValueError, TypeError, BufferError: where mpi4py would, for a message that says nothing sensible.
+    :param number: number of blocks, one per rank.
+    :param readonly: True if the buffer may be read-only, as a send buffer may.
+    :raises ValueError, TypeError, BufferError: if the message is malformed; the same errors as mpi4py's.
     """
     buffer, counts, displs, datatype = _split(message, vector=True)
     data, entry = _buffer(buffer, datatype, readonly)
@@ -335,7 +346,7 @@ def vector(message: Any, number: int, *, readonly: bool) -> Blocks:
 
 
 def _split(message: Any, vector: bool = False) -> tuple[Any, Any, Any, Any]:
-    """Buffer, count(s), displacement(s) and datatype of a message; None for what it does not say."""
+    """Buffer, count(s), displacement(s) and datatype of a message; None for a part that it does not have."""
     if message is None:
         raise TypeError("message: expecting buffer or list/tuple")
     if not isinstance(message, (list, tuple)):
@@ -351,7 +362,7 @@ def _split(message: Any, vector: bool = False) -> tuple[Any, Any, Any, Any]:
             count, datatype = None, count
     else:
         raise ValueError("message: expecting 2 to 4 items")
-    pairs = tuple if vector else (tuple, list)  # with counts, a list is the counts
+    pairs = tuple if vector else (tuple, list)  # in a message with counts, a list is the counts
     count, displ = count if isinstance(count, pairs) else (count, None)
     return buffer, count, displ, datatype
 
@@ -372,7 +383,7 @@ def _buffer(buffer: Any, datatype: Any, readonly: bool) -> tuple[Any, MPI.Dataty
         code = memoryview(buffer).format
     except TypeError:
         code = _code_on_host(buffer)
-    except ValueError:  # the host's, of items that have no code, as numpy's dates: the datatype says what they are
+    except ValueError:  # host memory of items without a code, for example numpy's dates: the datatype describes them
         if datatype is None:
             raise
         return data, datatype
@@ -380,9 +391,9 @@ def _buffer(buffer: Any, datatype: Any, readonly: bool) -> tuple[Any, MPI.Dataty
 
 
 def on_device(message: Any) -> bool:
-    """Whether the buffer of a message lies in a device's memory, or says nothing of where it lies.
+    """Whether a message's buffer lies in a device's memory, or in unknown memory.
 
-    :param message: a specification of any form.
+    :param message: a specification in any form.
     """
     buffer = message[0] if isinstance(message, (list, tuple)) and message else message
     if is_in_place(buffer) or isinstance(buffer, type(MPI.BOTTOM)):
@@ -394,17 +405,17 @@ def on_device(message: Any) -> bool:
             _code_on_host(buffer)
         except DeviceMemoryError:
             return hasattr(buffer, "__dlpack_device__") or hasattr(buffer, "__cuda_array_interface__")
-        except Exception:  # for the reader of the message to say
+        except Exception:  # the reader of the message raises the error
             return False
-    except ValueError:  # the host's, of items that have no code
+    except ValueError:  # host memory of items without a code
         return False
     return False
 
 
 def _code_on_host(buffer: Any) -> str:
-    """The type of the items of an array that shares its memory by DLPack only.
+    """The type code of the items of an array that shares its memory only by DLPack.
 
-    :raises DeviceMemoryError: where it is not the host's, or nothing says that it is.
+    :raises DeviceMemoryError: if its memory is a device's, or unknown.
     """
     where = getattr(buffer, "__dlpack_device__", None)
     if where is None or where()[0] not in HOST_KINDS:
@@ -413,13 +424,14 @@ def _code_on_host(buffer: Any) -> str:
     try:
         return np.dtype(f"{DLPACK_KINDS[kind, lanes]}{bits * lanes // 8}").char
     except (KeyError, TypeError):
-        return "B"  # bytes, as mpi4py, where a type has no code
+        return "B"  # bytes, which mpi4py assumes for a type without a code
 
 
 def _type_of(capsule: Any) -> tuple[int, int, int]:
-    """Kind, bits and lanes of the items of a DLPack tensor, which numpy does not tell of all kinds.
+    """Kind, bits and lanes of the items of a DLPack tensor. numpy cannot be asked, because it lacks some kinds.
 
-    The tensor begins with an address, two numbers for the device and one of dimensions: 20 bytes, then the type.
+    The tensor begins with an address, two numbers for the device and the number of dimensions (20 bytes); the type
+    follows.
     """
     get = pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = c_void_p, [py_object, c_char_p]
@@ -428,7 +440,7 @@ def _type_of(capsule: Any) -> tuple[int, int, int]:
 
 
 def _length(data: Any) -> int:
-    """Bytes of a buffer; 0 at ``MPI.BOTTOM``."""
+    """Bytes of a buffer; 0 for ``MPI.BOTTOM``."""
     return 0 if isinstance(data, type(MPI.BOTTOM)) else int(data.nbytes)
 
 

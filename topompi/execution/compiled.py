@@ -1,4 +1,4 @@
-"""A plan as instructions for the loop in C, which starts and completes messages without Python between them."""
+"""The compilation of a plan into instructions for a loop in C, which runs all messages without Python in between."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ else:
 
 __all__ = ["REVOKED", "compiled"]
 
-RECEIVE, SEND, START_RECEIVE, START_SEND, WAIT, COPY, REDUCE = range(7)  # as in _compiled.c
+RECEIVE, SEND, START_RECEIVE, START_SEND, WAIT, COPY, REDUCE = range(7)  # the same numbers as in _compiled.c
 FUNCTIONS = (
     "MPI_Recv",
     "MPI_Send",
@@ -36,26 +36,27 @@ FUNCTIONS = (
     "MPI_Reduce_local",
     "MPI_Error_class",
 )
-MOST = 2**31 - 1  # entries of one message: functions with larger counts are missing in older libraries
-# mpi4py gives what a library lacks the class of unknown errors.
+MOST = 2**31 - 1  # entries of a message: older MPI libraries lack functions for larger counts
+# mpi4py sets an error class that the library lacks to ERR_UNKNOWN.
 REVOKED = {MPI.ERR_REVOKED, MPI.ERR_PROC_FAILED} - {MPI.ERR_UNKNOWN}
 
 Instruction = tuple[int, int, int, int, int, int]  # kind, first address, second address, count, datatype, peer
 
 
 class _UnsuitedError(Exception):
-    """Some of a plan needs more than the loop in C knows."""
+    """A part of the plan that the loop in C cannot run."""
 
 
 def compiled(
     plan: Plan, areas: Mapping[int, Area], comm: MPI.Intracomm, op: MPI.Op | None, tag: int
 ) -> Callable[[], None] | None:
-    """The function that runs a plan in C.
+    """The function that runs a plan in C; None if C cannot run it.
 
-    None without the C extension, for copies and ordered reductions of data with gaps, and for messages of 2^31 entries.
+    C cannot run a plan if the C extension is missing, for copies and ordered reductions of data with gaps, and for
+    messages of 2^31 or more entries.
 
     :param plan: this rank's plan.
-    :param areas: the memory of each buffer; whoever calls the function holds it.
+    :param areas: the memory of each buffer; the caller keeps it alive as long as the function.
     :param comm: the communicator of all messages.
     :param op: the operation of a reduction; None in other calls.
     :param tag: the tag of all messages.
@@ -78,16 +79,16 @@ def compiled(
 
 
 def _handle(one: Any) -> int:
-    """The handle of an object of MPI as a signed machine word."""
+    """The handle of an MPI object as a signed 64-bit integer."""
     word = MPI._handleof(one)
     return word - 2**64 if word >= 2**63 else word
 
 
 @cache
 def _functions() -> tuple[int, ...] | None:
-    """Addresses of the MPI library's functions; None if the library cannot be asked for them.
+    """Addresses of the MPI library's functions; None if one of them is not found.
 
-    A tool that stands between programs and the library, as profilers do, is found before the library itself.
+    The process's symbols are searched first, so that a profiler that wraps MPI functions is called.
     """
     libraries = [ctypes.CDLL(None), ctypes.CDLL(MPI.__file__)]
     found = [next(filter(None, (_address(one, name) for one in libraries)), 0) for name in FUNCTIONS]
@@ -103,12 +104,12 @@ def _address(library: ctypes.CDLL, name: str) -> int:
 
 @cache
 def _sizes() -> tuple[int, int, int]:
-    """Bytes of a request and of a status, and the null request."""
+    """Bytes of a request, bytes of a status, and the handle of the null request."""
     return MPI._sizeof(MPI.Request), MPI._sizeof(MPI.Status), _handle(MPI.REQUEST_NULL)
 
 
 def _instructions(plan: Plan, areas: Mapping[int, Area], op: MPI.Op | None) -> Iterator[NDArray[np.int64]]:
-    """The instructions of one run, shape (instructions, 6), a few at a time."""
+    """The instructions of one run of a plan, in arrays of shape (instructions, 6), one array per part of a step."""
     posted = 0
     flying: deque[tuple[int, int]] = deque()
     for step, begins in plan.turns():
@@ -138,7 +139,7 @@ def _posts(step: Step, areas: Mapping[int, Area]) -> list[Instruction]:
 
 
 def _blocking(posts: list[Instruction]) -> list[Instruction]:
-    """The messages of a step that ends before the next begins: the last of them need not be waited for later."""
+    """The instructions for a step that ends before the next begins: the last message blocks and needs no wait."""
     kinds = [row[0] for row in posts]
     if kinds == [START_RECEIVE]:
         return [(RECEIVE, *posts[0][1:])]
@@ -148,7 +149,7 @@ def _blocking(posts: list[Instruction]) -> list[Instruction]:
 
 
 def _message(one: Message, areas: Mapping[int, Area]) -> tuple[int, int, int, int] | None:
-    """First address, nothing, count and datatype of a message; None for units without data."""
+    """Address, 0, count and datatype of a message, as an instruction has them; None if its units have no data."""
     if not one.length:
         return 0, 0, 0, _handle(MPI.BYTE)
     area = areas[one.buffer]
@@ -162,7 +163,7 @@ def _message(one: Message, areas: Mapping[int, Area]) -> tuple[int, int, int, in
 
 
 def _place(area: Span, begin: int, length: int) -> tuple[int, int, int]:
-    """Address, entries and datatype of some units."""
+    """Address, number of entries and datatype of ``length`` units from unit ``begin`` on."""
     return area.memory.address + begin * area.extent, length * area.entries, _handle(area.datatype)
 
 
@@ -183,7 +184,11 @@ def _copies(moves: Moves, areas: Mapping[int, Area]) -> NDArray[np.int64]:
 
 
 def _reduction(one: Reduction, areas: Mapping[int, Area], op: Any) -> list[Instruction]:
-    """MPI computes inout = in op inout: where order counts, data from lower ranks have to be ``in``."""
+    """The instructions for a reduction of new data into held data.
+
+    MPI computes ``inout = in op inout``: if order counts, ``in`` must hold the data of lower ranks. If these are the
+    held data, the result lands in the buffer of the new data and is copied back.
+    """
     source, target = areas[one.buffer], areas[one.held_buffer]
     assert isinstance(source, Span)
     assert isinstance(target, Span)

@@ -1,9 +1,9 @@
-"""Contexts for the messages of plans, in which these meet neither the user's nor those of another communicator.
+"""Communicators for the messages of plans, which match neither the user's messages nor another communicator's.
 
-A context is a communicator of ours with the user's ranks, made by ``Split``: it has none of the user's attributes, so
-no callback of theirs runs. MPICH has about 2,000 communicators in all. There those over the same ranks share one, and
-each has a range of tags of its own. Where MPI can revoke communicators nothing is shared: that one is revoked must not
-reach another.
+Such a communicator has the user's ranks and is made by ``Split``: it inherits no attributes, so that no callback of the
+user runs. MPICH has about 2,000 communicators in all; there, communicators over the same ranks share one, each with a
+range of tags of its own. If the MPI library can revoke communicators, they share none, because revoking one must not
+affect another.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from .native import NativeIntracomm
 
 __all__ = ["TAGS", "Alone", "Channel", "Context", "alone", "context_of"]
 
-TAGS = 1 << 15  # of each communicator; MPI 4.1, 9.1.2: MPI_TAG_UB is at least 32767
+TAGS = 1 << 15  # tags per user communicator; MPI 4.1, 9.1.2: MPI_TAG_UB is at least 32767
 
 
 class Channel(NamedTuple):
-    """A communicator, and the tag of the messages that belong together on it."""
+    """A communicator and a tag on it, which one method or one collective has to itself."""
 
     comm: MPI.Intracomm
     tag: int
 
 
 class Context:
-    """The tags of one communicator of the user's.
+    """The range of tags for one communicator of the user.
 
-    :param pool: the communicator on which they are.
-    :param first: the first one.
+    :param pool: the communicator of topompi on which the tags are.
+    :param first: first tag of the range.
     """
 
     def __init__(self, pool: _Pool, first: int) -> None:
@@ -42,24 +42,24 @@ class Context:
 
     @property
     def comm(self) -> MPI.Intracomm:
-        """The communicator."""
+        """The communicator of topompi on which the tags are."""
         return self._pool.comm
 
     def channel(self, number: int) -> Channel:
-        """The channel of a number below ``TAGS``."""
+        """The channel of a number from 0 to ``TAGS`` - 1."""
         return Channel(self._pool.comm, self._first + number)
 
     def free(self) -> None:
-        """Give the tags back; who does so last frees the communicator."""
+        """Give the range back; the last user of the communicator frees it."""
         self._pool.leave()
 
 
 class _Pool:
-    """A communicator of ours, whose tags are given out once each.
+    """A communicator of topompi whose tags are given out in ranges, each once.
 
     :param comm: the communicator.
-    :param name: equal on all ranks, and of no other pool.
-    :param key: where other communicators find it; None if they do not.
+    :param name: a number, equal on all ranks and different from other pools' numbers.
+    :param key: key in ``_pools`` under which communicators over the same ranks find it; None if it is not shared.
     """
 
     def __init__(self, comm: MPI.Intracomm, name: int = 0, key: bytes | None = None) -> None:
@@ -69,19 +69,19 @@ class _Pool:
             _pools[key] = self
 
     def enter(self) -> bool:
-        """Keep it from being freed; whether it still can be kept, and has tags to give."""
+        """Add a user, so that the communicator is not freed; False if it is freed already or has no tags left."""
         with self._lock:
             here = self._users > 0 and TAGS * (self.given + 1) <= _most_tags()
             self._users += here
         return here
 
     def give(self) -> Context:
-        """The next tags, to one who has entered."""
+        """The next range of tags, for a user that was added."""
         self.given += 1
         return Context(self, TAGS * (self.given - 1))
 
     def leave(self) -> None:
-        """Let go of it, and free the communicator after the last one."""
+        """Remove a user, and free the communicator after the last one."""
         with self._lock:
             self._users -= 1
             last = self._users == 0
@@ -91,18 +91,20 @@ class _Pool:
             self.comm.Free()
 
 
-_pools: dict[bytes, _Pool] = {}  # by the ranks in ``MPI.COMM_WORLD``; what one rank holds, another may not
+_pools: dict[bytes, _Pool] = {}  # by ranks in ``MPI.COMM_WORLD``; different ranks may hold different pools
 _asking = Lock()
 
 
 def context_of(comm: MPI.Intracomm) -> Context:
     """A context for the messages of a communicator; collective.
 
-    The ranks agree on the tags by one reduction, not on what each of them holds: threads may come here with several
-    communicators at a time, in another order on each rank. The one that finds another thread here shares nothing.
+    The ranks find by one reduction whether all offer the same pool with the same tags. They cannot rely on their own
+    pools, because several threads may call this at once, in different orders on different ranks. A thread that finds
+    another one here gets a communicator of its own.
 
-    :param comm: the user's, of mpi4py's own class.
-    Cost: one split; where contexts are shared, one allreduce of 40 bytes, and no split but for the first.
+    :param comm: the user's communicator, as an instance of mpi4py's own class.
+
+    Cost: one split; if communicators are shared, one allreduce of 40 bytes, and a split only for the first of them.
     """
     if not _shares():
         return _Pool(_copy_of(comm)).give()
@@ -124,7 +126,7 @@ def context_of(comm: MPI.Intracomm) -> Context:
 
 
 def _agreed(comm: MPI.Intracomm, pool: _Pool | None) -> tuple[bool, int]:
-    """Whether all ranks offer the same pool with the same tags to give, and a name for another one; collective."""
+    """Whether all ranks offer the same pool with the same tags, and a random name for a new pool; collective."""
     name, given = (0, 0) if pool is None else (pool.name, pool.given)
     told = np.array([name, -name, given, -given, int.from_bytes(os.urandom(7)) + 1])
     comm.Allreduce(MPI.IN_PLACE, told, MPI.MAX)
@@ -138,7 +140,7 @@ def _copy_of(comm: MPI.Intracomm) -> MPI.Intracomm:
 
 
 def _ranks(comm: MPI.Intracomm) -> bytes:
-    """The ranks in ``MPI.COMM_WORLD``, which are one key for communicators over the same ones; local."""
+    """The ranks' numbers in ``MPI.COMM_WORLD``, as bytes: a key for communicators over the same ranks. Local."""
     group, world = comm.Get_group(), MPI.COMM_WORLD.Get_group()
     ranks = MPI.Group.Translate_ranks(group, None, world)[: comm.Get_size()]
     group.Free()
@@ -148,10 +150,10 @@ def _ranks(comm: MPI.Intracomm) -> bytes:
 
 @cache
 def _shares() -> bool:
-    """Whether communicators are few, and MPI cannot revoke one."""
+    """Whether user communicators share communicators of topompi: the library has few, and cannot revoke them."""
     tried = NativeIntracomm(MPI.COMM_SELF).Split()
     try:
-        tried.Revoke()  # mpi4py lets everybody ask whether a communicator is revoked
+        tried.Revoke()  # raises if the library cannot; ``Is_revoked`` works without support, too
     except NotImplementedError:
         return _most_tags() >= 2 * TAGS
     finally:
@@ -166,12 +168,12 @@ def _most_tags() -> int:
 
 
 class Alone(NativeIntracomm):
-    """A communicator of one rank, for copies of data with gaps; threads may use it at the same time."""
+    """A communicator of this rank only, for copies of data with gaps; several threads may use it at once."""
 
-    lock = RLock()  # a signal's handler may come in between
+    lock = RLock()  # reentrant, because a signal handler may interrupt a copy and make one
 
     def Sendrecv(self, *arguments: Any, **named: Any) -> None:
-        """Copy a message to another one; no thread gets another's."""
+        """Copy a message to another. The lock keeps threads from receiving each other's data."""
         with self.lock:
             super().Sendrecv(*arguments, **named)
 

@@ -1,4 +1,4 @@
-"""Which algorithms can run which calls, decided from what all ranks know, without the network and without MPI."""
+"""The algorithms that can run a call, decided without the network and MPI, from facts that all ranks know."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def can_run(method: str, algorithm: str, needs: Needs = NO_NEEDS) -> bool:
 
 
 def form_of(method: str, algorithm: str) -> str:
-    """The algorithm that runs a call where a rule names this one.
+    """The name under which an algorithm runs a call: ``levels`` if a rank knows too little for its schedule.
 
-    The schedule of what ``levels`` runs needs the counts of all ranks; where a rank of the call knows only its own,
-    ``levels`` itself is the form in which it runs.
+    The schedule of an algorithm over levels needs the counts of all ranks. If a rank of the call knows only its own,
+    the native collectives over leaders (``levels``) are the form in which the algorithm runs.
 
-    :param method: the call, a key of ``specs.CALLS``.
-    :param algorithm: as ``why_not`` takes it.
+    :param method: name of the call, a key of ``specs.CALLS``.
+    :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, with or without a segment size.
     """
     spec = CALLS[method]
     entry = ALGORITHMS.get(spec.collective, {}).get(algorithm)
@@ -37,8 +37,9 @@ def form_of(method: str, algorithm: str) -> str:
 def why_not(method: str, algorithm: str, needs: Needs = NO_NEEDS) -> str:
     """The reason why an algorithm cannot run a call, in words; empty if it can.
 
-    :param method: the call, a key of ``specs.CALLS``.
-    :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, perhaps cut (``ring/32K``).
+    :param method: name of the call, a key of ``specs.CALLS``.
+    :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, with or without a segment size
+        (``ring/32K``).
     :param needs: the demands of a reduction's operation.
     """
     if algorithm == NATIVE:

@@ -1,4 +1,4 @@
-"""What a communicator needs to run plans: sub-communicators, the network, and the plans made so far."""
+"""The state that a communicator needs to run plans: sub-communicators, the network, and the plans made so far."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PLANS_HELD", "Executor", "Shared"]
 
-PLANS_HELD = 128  # for the latest algorithms, roots and sizes; each holds O(p) numbers
-BINDINGS_HELD = 64  # of plans to the latest buffers
-BYTES_HELD = 1 << 26  # of scratch of all bindings together
+PLANS_HELD = 128  # plans and parts of the latest algorithms, roots and sizes; each has O(p) numbers
+BINDINGS_HELD = 64  # plans bound to the buffers of the latest calls
+BYTES_HELD = 1 << 26  # scratch memory of all bindings together
 
 Shared: TypeAlias = "dict[tuple[str, str], Schedule | str]"
 
@@ -26,17 +26,17 @@ class Executor:
     """A communicator's groups and network, and the plans and bindings made for them.
 
     :param groups: the communicator and its sub-communicators.
-    :param network: called for the network when that is first needed, since it holds n * n routes.
-    :param plans: this rank's parts of schedules, and the plans made of them, perhaps with those of other communicators
-        over the same ranks.
-    :param shared: schedules that rank 0 made for all, by collective and algorithm, or why there is none; never dropped,
-        so that all ranks have the same.
-    :ivar bindings: plans bound to the buffers of the latest calls.
-    :ivar unplanned: why the latest call of a method could not run by an algorithm, by both.
-    :ivar ran: while a recording watches, the binding of the latest plan that ran and has not been counted.
+    :param network: function that makes the network; called at the first need, because a network has n * n routes.
+    :param plans: cache of this rank's parts of schedules and of the plans compiled from them; it may be shared by
+        communicators over the same ranks. None for a new one.
+    :param shared: schedules that rank 0 sent to all, by collective and algorithm, or reasons why there are none; never
+        dropped, so that all ranks keep the same. None for an empty one.
+    :ivar bindings: cache of plans bound to the buffers of the latest calls.
+    :ivar unplanned: reason why the latest call of a method could not run by an algorithm, by both.
+    :ivar ran: the binding that ran last and is not counted yet, while a recording is active; else None.
     """
 
-    watched = False  # for all of them: whether a recording wants to know what ran
+    watched = False  # of the class, for all communicators: True while a recording is active
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Executor:
         return self._make_network()
 
     def free(self) -> None:
-        """Free the groups, and drop what is bound to them; collective."""
+        """Free the groups, and drop the bindings and shared schedules; collective."""
         self.shared.clear()
         self.bindings.clear()
         self.groups.free()

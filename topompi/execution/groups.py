@@ -1,4 +1,4 @@
-"""The sub-communicators of one communicator: made once, when they are first needed, and freed with it."""
+"""The sub-communicators of one communicator: each is made at its first use and freed with the communicator."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Groups"]
 
-TALKS, ROLL_CALL = 98, 99  # numbers of channels; those of calls that block have the number of the method
-FIRST_NEW = 100  # the first number of collectives that may be under way beside others
+TALKS, ROLL_CALL = 98, 99  # numbers of channels; a blocking call's channel has the number of its method, from 1
+FIRST_NEW = 100  # number of the first channel for a non-blocking collective
 
 
 class Groups:
-    """A communicator divided by levels, and the communicators that we make for it.
+    """A communicator, its ranks divided by levels, and the communicators that topompi makes from it.
 
-    These are made by ``Split``, and have contexts of their own, so that our messages never match the user's, and
-    none of the user's attributes.
+    They are made by ``Split`` and have contexts of their own, so that their messages never match the user's, and do not
+    inherit the user's attributes.
 
-    :param comm: the user's communicator; not owned.
-    :param hierarchy: the ranks, divided by levels.
-    :ivar usable: whether it has not been freed.
-    :ivar talks: the words of ranks that decide together.
+    :param comm: the user's communicator; not freed here.
+    :param hierarchy: the ranks, partitioned by each level of their topology.
+    :ivar usable: False once the groups are freed.
+    :ivar talks: the messages of ranks that decide together.
     """
 
     def __init__(self, comm: MPI.Intracomm, hierarchy: Hierarchy) -> None:
@@ -40,23 +40,23 @@ class Groups:
         self.hierarchy = hierarchy
         self.usable = True
         self._levels: dict[Hashable, Levels] = {}
-        self._contexts: list[Context] = []  # more than one after some ten thousands of new channels
+        self._contexts: list[Context] = []  # a further one after each 32,668 new channels
         self._next = FIRST_NEW
         self.talks = Talks(self.rank, self.size, partial(self.channel, TALKS))
 
     @property
     def divided(self) -> bool:
-        """Whether there is a level between the communicator and its ranks."""
+        """Whether the topology has a level between the communicator and single ranks."""
         return self.hierarchy.num_levels > 1
 
     def has_levels(self, kind: Hashable) -> bool:
-        """Whether the sub-communicators for calls of one kind are made."""
+        """Whether the sub-communicators for calls of this kind exist."""
         return kind in self._levels
 
     def levels(self, kind: Hashable) -> Levels:
         """The sub-communicators of leaders for calls of one kind; collective at their first use.
 
-        What a call leaves behind that one rank refuses is met by none of another kind.
+        Each kind has its own, so that messages left over by a call that one rank refused match no call of another kind.
         """
         levels = self._levels.get(kind)
         if levels is None:
@@ -66,33 +66,35 @@ class Groups:
 
     @property
     def alone(self) -> MPI.Intracomm:
-        """A communicator of this rank only, with a context of its own."""
+        """A communicator of this rank only."""
         return alone()
 
     @property
     def connected(self) -> bool:
-        """Whether there is a context for messages of plans; the same on all ranks."""
+        """Whether a communicator for messages of plans exists; the same on all ranks."""
         return bool(self._contexts)
 
     def connect(self) -> None:
-        """Make a context for messages of plans, if there is none; collective then."""
+        """Make a communicator for messages of plans; collective. A second call does nothing."""
         if not self._contexts:
             self._check_usable()
             self._contexts.append(context_of(self.comm))
 
     def channel(self, number: int) -> Channel:
-        """Where the messages of a method's plans go; collective if there is no context yet.
+        """The channel (communicator and tag) for messages of a method's plans; the first channel is made collectively.
 
-        :param number: the method's number, ``CallSpec.number``.
+        :param number: number of the method, ``CallSpec.number``, or one of the constants above.
         """
         self.connect()
         return self._contexts[0].channel(number)
 
     def new_channel(self) -> Channel:
-        """Where the messages of one more collective go, which may be under way beside any others.
+        """A new channel, for a collective that may run beside any others.
 
-        The same on all ranks, if each asks once in every call that makes such a collective. No channel is given twice:
-        collectives that were prepared long ago may still be started. Collective after each 32,668 of them.
+        It is the same on all ranks if each asks once in every call that makes a non-blocking or persistent collective.
+        No channel is returned twice, because persistent collectives may be started again at any time.
+
+        Cost: O(1); after each 32,668 channels a new communicator is made, collectively.
         """
         self.connect()
         if self._next == TAGS:
@@ -103,7 +105,7 @@ class Groups:
         return self._contexts[-1].channel(self._next - 1)
 
     def revoke(self) -> None:
-        """Revoke the communicators made here, so that no rank waits in them."""
+        """Revoke the communicators made here, so that no rank waits in them for ever."""
         leading = (comm for levels in self._levels.values() for comm in levels.parts.values())
         for comm in (*(context.comm for context in self._contexts), *leading):
             with suppress(NotImplementedError):
@@ -114,11 +116,11 @@ class Groups:
             raise RuntimeError("communicator already freed")
 
     def free(self) -> None:
-        """Free all communicators but the user's; collective. Further use is refused, a second call does nothing."""
+        """Free all communicators but the user's; collective. Any later use raises; a second call does nothing."""
         if not self.usable:
             return
         self.usable = False
-        if not MPI.Is_finalized():  # else MPI has freed them
+        if not MPI.Is_finalized():  # else MPI_Finalize has freed them
             for levels in self._levels.values():
                 levels.free()
             for context in self._contexts:

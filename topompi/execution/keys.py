@@ -1,4 +1,4 @@
-"""Keys of calls, made faster than the arguments can be read: calls with equal keys may run the same program."""
+"""Keys of calls, computed faster than the arguments can be read. Calls with equal keys may run the same bound plan."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ except ImportError:  # topompi was installed without a compiler
 
 __all__ = ["lasting", "quick_key"]
 
-MOST_COUNTS = 1024  # bytes of counts that are cheaper to compare than to read
+MOST_COUNTS = 1024  # bytes; to compare longer arrays of counts takes longer than to read the arguments
 
-# Objects that live as long as MPI does: the name is the object.
+# Objects that exist as long as MPI does, by ``id``: no other object gets their ids.
 _LASTING: dict[int, Any] = {id(one): one for one in vars(MPI).values() if isinstance(one, MPI.Op | MPI.Datatype)}
 _LASTING.update((id(one), one) for one in (None, MPI.IN_PLACE))
-_LASTING_KIND = 24  # numpy's own types have numbers below it, and describe themselves by them
+_LASTING_KIND = 24  # numpy's own types have smaller numbers, which identify them
 
 _buffer = MPI.buffer.frombuffer
 
@@ -32,11 +32,11 @@ _buffer = MPI.buffer.frombuffer
 def quick_key(method: str, algorithm: str, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """The key of a call: address, bytes and type of its arrays, and its other arguments.
 
-    None for a call with anything but arrays of numpy's own types, whole numbers, predefined datatypes and operations.
-    Another array at the same address has the same key, and may use the same program, which holds addresses only.
+    None for a call with any argument except arrays of numpy's own types, integers, predefined datatypes and operations.
+    Another array at the same address has the same key and may use the same bound plan, which contains only addresses.
 
-    :param method: name of the call, such as ``Bcast``.
-    :param algorithm: what runs it.
+    :param method: name of the call, for example ``Bcast``.
+    :param algorithm: name of the algorithm that runs the call.
     :param arguments: all arguments of mpi4py's method, in their order.
     """
     if method != "Reduce_scatter" and (quick := packed(arguments, _LASTING)) is not None:
@@ -51,18 +51,18 @@ def quick_key(method: str, algorithm: str, arguments: tuple[Any, ...]) -> tuple[
 
 
 def lasting(one: Any) -> bool:
-    """Whether an object is None or one of MPI's own, so that its ``id`` names it for good."""
+    """Whether an object is None or one of MPI's own constants, whose ``id`` no other object ever gets."""
     return id(one) in _LASTING
 
 
 def _message(one: Any) -> Any:
-    """The key of a message, or of another argument that is no array."""
+    """The key of a message, or of another argument."""
     kind = type(one)
     if kind is np.ndarray:
         dtype = one.dtype
         if dtype.num >= _LASTING_KIND or not dtype.isnative:
             raise KeyError(dtype)
-        memory = _buffer(one, False)  # what is read-only is refused here, and by the reader where it has to be
+        memory = _buffer(one, False)  # False refuses read-only arrays; the reader of the arguments decides about them
         return memory.address, memory.nbytes, dtype.num
     if kind is list or kind is tuple:
         return (_message(one[0]), *map(_value, one[1:])) if one else ()
@@ -70,7 +70,7 @@ def _message(one: Any) -> Any:
 
 
 def _value(one: Any) -> Any:
-    """The key of a number, of numbers or of a constant."""
+    """The key of a number, of a sequence of numbers, or of a constant."""
     kind = type(one)
     if kind is int:
         return one

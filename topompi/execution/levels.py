@@ -1,4 +1,4 @@
-"""A communicator's levels, as calls of one kind use them: sub-communicators of leaders, and the stages there."""
+"""The sub-communicators of leaders for calls of one kind, and the stages that run there."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Levels"]
 
-STAGES_HELD = 128  # of the latest roots and sizes; each holds O(p) numbers
+STAGES_HELD = 128  # plans and programs of the latest roots and sizes; each has O(p) numbers
 
 
 class Levels:
-    """One sub-communicator a level for the calls of one kind; collective over the communicator: one split a level.
+    """One sub-communicator per level for calls of one kind. Making it is collective: one ``Split`` per level.
 
-    :param comm: the user's communicator; not owned.
-    :param hierarchy: the ranks, divided by levels.
-    :param alone: a communicator of this rank only; not owned.
-    :ivar parts: level -> this rank's sub-communicator there, for the levels where it is a member.
-    :ivar stages: plans of the latest roots, and programs of the latest roots and sizes.
+    :param comm: the user's communicator; not freed here.
+    :param hierarchy: the ranks, partitioned by each level of their topology.
+    :param alone: a communicator of this rank only; not freed here.
+    :ivar parts: sub-communicators of this rank, by level, for the levels in which the rank is a member.
+    :ivar stages: cache of plans of the latest roots, and of programs of the latest roots and sizes.
     """
 
     def __init__(self, comm: MPI.Intracomm, hierarchy: Hierarchy, alone: MPI.Intracomm) -> None:
@@ -39,7 +39,7 @@ class Levels:
         return MPI.UNDEFINED if color < 0 else color
 
     def plan(self, root: int) -> RootedPlan:
-        """The stages that this rank has in a collective over leaders with the given root."""
+        """The stages of this rank in a collective over leaders with the given root."""
         plan: RootedPlan = self.stages.made(root, lambda: self._hierarchy.plan(root, self.rank))
         return plan
 

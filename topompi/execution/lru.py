@@ -1,4 +1,4 @@
-"""A cache of the latest values, bounded in number and in weight."""
+"""A cache of the latest values, bounded in number and in total weight."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["LRU"]
 class LRU:
     """The latest values by key.
 
-    :param most: how many values are held at most.
-    :param heaviest: weight of all together at most; a value of more than a quarter of it is not held.
+    :param most: maximum number of values.
+    :param heaviest: maximum total weight, in any unit; a value heavier than a quarter of it is not kept.
     """
 
     def __init__(self, most: int, heaviest: int = 1) -> None:
@@ -25,7 +25,7 @@ class LRU:
         return len(self._values)
 
     def get(self, key: Any) -> Any:
-        """The value of a key, None where it is not held."""
+        """The value of a key; None if it is not in the cache."""
         found = self._values.get(key)
         if found is None:
             return None
@@ -34,11 +34,11 @@ class LRU:
         return found[0]
 
     def put(self, key: Any, value: Any, weight: int = 0) -> None:
-        """Hold a value under a new key.
+        """Add a value under a new key, and drop the values that were not used for longest if a bound is exceeded.
 
-        :param key: anything hashable.
-        :param value: anything but None.
-        :param weight: in the unit of ``heaviest``.
+        :param key: any hashable object.
+        :param value: any object except None.
+        :param weight: weight of the value, in the unit of ``heaviest``.
         """
         if 4 * weight > self._heaviest:
             return
@@ -48,7 +48,7 @@ class LRU:
             self._weight -= self._values.popitem(last=False)[1][1]
 
     def made(self, key: Any, make: Callable[[], Any]) -> Any:
-        """The value of a key, made and held where there is none yet."""
+        """The value of a key; if it is not in the cache, ``make`` makes it first."""
         value = self.get(key)
         if value is None:
             value = make()

@@ -1,4 +1,4 @@
-"""mpi4py's own classes of communicators, whatever the launcher puts in their place in ``mpi4py.MPI`` later."""
+"""mpi4py's own communicator classes, unaffected when the launcher later replaces their names in ``mpi4py.MPI``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions of Python objects by a schedule: objects travel pickled, and any function of two combines them."""
+"""Reductions of Python objects by a schedule: the objects travel pickled, and a function of two combines them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ Function = Callable[[Any, Any], Any]
 
 
 def combine(executor: Executor, collective: str, algorithm: str, sendobj: Any, op: Function) -> Any:
-    """Combine an object of each rank as a schedule says, in the order of ranks; collective.
+    """Combine an object of each rank by a schedule, in rank order; collective.
 
     :param executor: the communicator's executor.
     :param collective: a reduction without a root, a key of ``schedules.ALGORITHMS``.
-    :param algorithm: one that keeps rank order, the same on all ranks.
-    :param sendobj: this rank's object, which pickle can send.
-    :param op: an associative function of two objects, called with that of lower ranks first.
-    :returns: the object in this rank's output; None if the schedule puts nothing there.
-    :raises ValueError: where no part of the schedule can be made, the same on all ranks.
-    :raises Exception: what ``op`` or pickle raises, on the ranks whose result depends on it. Such a rank goes on, and
-        sends the error where it would send an object, so that no rank waits.
+    :param algorithm: an algorithm that keeps rank order, the same on all ranks.
+    :param sendobj: this rank's object, which must be picklable.
+    :param op: an associative function of two objects; the first argument comes from the lower ranks.
+    :returns: the object in this rank's output; None if the schedule leaves the output empty.
+    :raises ValueError: if the schedule cannot be made; the same on all ranks.
+    :raises Exception: any error of ``op`` or pickle, on the ranks whose result depends on it. A rank with an error goes
+        on, and sends the error in place of an object, so that no rank waits.
+
     Cost: the messages of the schedule, each one pickled object.
     """
     part = part_of(executor, collective, algorithm, None, None, ordered=True, blocks=1)
@@ -39,7 +40,7 @@ def combine(executor: Executor, collective: str, algorithm: str, sendobj: Any, o
     held: dict[tuple[int, int], Any] = {(INPUT, 0): sendobj}
     rows = zip(part.rows.tolist(), part.precedes.tolist(), strict=True)
     for _, step in groupby(rows, key=lambda row: row[0][0]):
-        # All of a step reads what stood before it: what arrives and what moves is written when all is read.
+        # All moves of a step read the contents from before the step: nothing is written until all is read.
         sent, read = [], []
         for (_, source, destination, buffer, block, into, to, _, operation), precedes in step:
             if destination != rank:
@@ -61,7 +62,7 @@ def combine(executor: Executor, collective: str, algorithm: str, sendobj: Any, o
 
 
 class _Failed(NamedTuple):
-    """What stands in the place of an object that there is not."""
+    """An error that travels in place of an object."""
 
     error: Exception
 
@@ -71,7 +72,7 @@ def _send(comm: MPI.Intracomm, value: Any, destination: int, tag: int) -> MPI.Re
         return comm.isend(value, destination, tag)
     except MPI.Exception:
         raise
-    except Exception as error:  # pickle raises whatever the object does
+    except Exception as error:  # pickle calls the object's own code, which may raise anything
         return comm.isend(_Failed(tellable(error)), destination, tag)
 
 
@@ -81,5 +82,5 @@ def _reduced(op: Function, first: Any, second: Any) -> Any:
             return one
     try:
         return op(first, second)
-    except Exception as error:  # whatever the user's function raises
+    except Exception as error:  # the user's function may raise anything
         return _Failed(tellable(error))

@@ -41,22 +41,23 @@ def checked(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple
 def _check(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> None:
     """Raise what the MPI library raises on this rank for a call's datatypes, operation, or one buffer given twice.
 
-    :param spec: of the call.
-    :param operands: as read.
+    :param spec: the description of the call.
+    :param operands: the operands of the call.
     :param alone: a communicator of this rank only.
     :raises MPI.Exception: if the library refuses the call.
-    Cost: two or three calls of the MPI library that send nothing; of a buffer given twice a copy.
+
+    Cost: two or three calls of the MPI library that send nothing; one copy if a buffer is used twice.
     """
     sides = operands.input, operands.output
     types = {id(kind): kind for side in sides for kind in _datatypes(side)}
     for kind in types.values():
-        alone.Send_init([b"", 0, kind], 0).Free()  # mpi4py passes no datatype on to MPI.PROC_NULL
-        if operands.op is not None and operands.op.is_predefined:  # a user's own would be called, with nothing
+        alone.Send_init([b"", 0, kind], 0).Free()  # not to MPI.PROC_NULL: mpi4py drops the datatype
+        if operands.op is not None and operands.op.is_predefined:  # a user's own would be called
             operands.op.Reduce_local([b"", 0, kind], [bytearray(), 0, kind])
     if _is_one_buffer(*sides):
-        with Alone.lock:  # another thread may ask too
+        with Alone.lock:  # another thread may call here, too
             _ask(spec, operands, alone)
-    if _share_a_piece(*sides):  # MPICH ends the job over a copy to itself; its own calls make another
+    if _share_a_piece(*sides):  # MPICH aborts the job if a piece is copied to itself; its own calls raise this error
         raise MPI.Exception(MPI.ERR_BUFFER)
 
 
@@ -84,7 +85,7 @@ def _share_a_piece(input: Side, output: Side) -> bool:
 
 
 def _ask(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> None:
-    """Make the call with one buffer twice on one rank: a library that does not refuse it copies the data to itself."""
+    """Make the call on one rank with the buffer used twice. A library that accepts it copies the data to themselves."""
     sent, received = (side.message for side in (operands.input, operands.output) if isinstance(side, Block))
     if operands.op is not None:
         name = spec.name if spec.form is Form.REDUCTION else "Reduce_scatter_block"

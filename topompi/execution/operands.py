@@ -1,4 +1,4 @@
-"""The arguments of a collective in the form that plans take: units of memory, and the sizes that all ranks know."""
+"""The arguments of a collective in the form that plans take: units of memory, and sizes known to all ranks."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ Side = Block | Blocks | Pieces | None
 
 
 class MismatchError(ValueError):
-    """What a rank sends and what it receives are of two sizes.
+    """A rank's send buffer and receive buffer have different sizes.
 
-    :ivar code: the error class of MPI that fits.
+    :ivar code: the MPI error class for this case.
     """
 
     def __init__(self, code: int) -> None:
@@ -50,15 +50,15 @@ class Operands:
     """The buffers and sizes of a call, in units of memory.
 
     :param extent: bytes of a unit; 0 if units are pieces.
-    :param input: this rank's input buffer; None if it has none, or if its input lies in the output buffer.
-    :param output: this rank's output buffer; None if it has none, or if its output lies in the input buffer.
+    :param input: this rank's input buffer; None if there is none, or if the input lies in the output buffer.
+    :param output: this rank's output buffer; None if there is none, or if the output lies in the input buffer.
     :param root: the root; None in a call without one.
     :param shift: unit of the output at which the input begins, if the two share memory; else None.
     :param shared: number of units that the input and the output share.
-    :param length: units of the vector that the collective divides, else None.
-    :param counts: units of each rank, for the v-forms.
-    :param op: of a reduction; then units are entries of a datatype.
-    :param scale: units of a block.
+    :param length: units of the vector that the collective divides; None if it divides none.
+    :param counts: units per rank, shape (ranks,), in v-forms; else None.
+    :param op: the operation of a reduction, whose units are entries of a datatype; None in other calls.
+    :param scale: units per block.
     """
 
     extent: int
@@ -74,7 +74,7 @@ class Operands:
 
     @property
     def in_bytes(self) -> Operands:
-        """The same operands in units of one byte, if data are only moved, so that every block can be cut."""
+        """The same operands in units of one byte, if data are only moved, so that blocks can be cut anywhere."""
         if self.op is not None or self.length is not None or self.extent <= 1:
             return self
         shift = None if self.shift is None else self.shift * self.extent
@@ -82,14 +82,14 @@ class Operands:
 
     @property
     def empty(self) -> bool:
-        """Whether all ranks know that there is nothing to send."""
+        """Whether all ranks know that the call moves no data."""
         if self.length is not None or self.counts is not None:
             return self.length == 0 or (self.counts is not None and not self.counts.any())
         return self.extent == 0 and not any(isinstance(side, Pieces) for side in (self.input, self.output))
 
     @property
     def by_address(self) -> bool:
-        """Whether a program that is bound to these operands depends on addresses only."""
+        """Whether a plan bound to these operands depends only on their addresses, so that it can be cached by them."""
         dense = all(not isinstance(side, Blocks) and (side is None or side.dense) for side in (self.input, self.output))
         return dense and (self.op is None or self.op.is_predefined)
 
@@ -184,7 +184,7 @@ def _reduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -
 
 
 def _reduction(input: Block | None, output: Block | None, op: MPI.Op, **more: Any) -> Operands | None:
-    """Operands of entries of a datatype; None where its entries do not lie side by side in memory."""
+    """The operands of a reduction; None if entries of the datatype overlap or leave their extent."""
     one: Any = input if output is None else output
     extent = extent_of(one.datatype)
     if extent is None or extent * one.count > LARGEST_COUNT:
@@ -193,7 +193,7 @@ def _reduction(input: Block | None, output: Block | None, op: MPI.Op, **more: An
 
 
 def extent_of(datatype: MPI.Datatype) -> int | None:
-    """Bytes from one entry to the next, None where an entry is not within them."""
+    """Bytes from the begin of one entry to the next; None if an entry's data lie outside these bytes."""
     lower, extent = datatype.Get_extent()
     first, true = datatype.Get_true_extent()
     return extent if lower == 0 and first >= 0 and first + true <= extent else None
@@ -213,7 +213,7 @@ def _reduce_scatter(groups: Groups, sendbuf: Any, recvbuf: Any, recvcounts: Any,
     in_place = is_in_place(sendbuf)
     if recvcounts is None:
         if in_place:
-            return None  # the MPI library's to refuse
+            return None  # left to the MPI library, which refuses it
         recvcounts = groups.comm.allgather(received.count)
     counts = np.asarray(recvcounts, dtype=np.int64)
     if counts.shape != (groups.size,):
@@ -277,12 +277,12 @@ def _alltoallw(groups: Groups, sendbuf: Any, recvbuf: Any) -> Operands | None:
 
 
 def typed(message: Any, number: int, readonly: bool) -> Pieces:
-    """The pieces of a message with a datatype for each block: ``[buf, (counts, displs), types]``, ...
+    """The pieces of a message with a datatype per block: ``[buf, (counts, displs), types]``, ...
 
-    :param message: the specification, as ``Alltoallw`` takes it; displacements are in bytes.
-    :param number: of blocks, one for each rank.
-    :param readonly: whether the buffer may be read-only, as that of what is sent.
-    :raises ValueError: for a message of other than 2 to 4 items, or lists of another length than ``number``.
+    :param message: the specification, in the form that ``Alltoallw`` takes; displacements are in bytes.
+    :param number: number of blocks, one per rank.
+    :param readonly: True if the buffer may be read-only, as a send buffer may.
+    :raises ValueError: if the message does not have 2 to 4 items, or a list does not have ``number`` items.
     """
     counts: Any
     displs: Any
@@ -313,7 +313,7 @@ def typed(message: Any, number: int, readonly: bool) -> Pieces:
 def _piece(address: int, count: int, kind: MPI.Datatype) -> list[Any] | None:
     if not count or kind == MPI.DATATYPE_NULL or not kind.Get_size():
         return None
-    if not address:  # the types themselves hold addresses
+    if not address:  # the datatypes contain absolute addresses
         return [MPI.BOTTOM, count, kind]
     return message_at(address, count, kind)
 
@@ -323,7 +323,7 @@ def _unless_large(groups: Groups, operands: Operands) -> Operands | None:
 
 
 def _fitting(own: Block, size: int) -> Block:
-    """The block itself, which must have ``size`` bytes; raises MismatchError if it has not."""
+    """The block itself, if it has ``size`` bytes; else MismatchError is raised."""
     if own.size != size:
         raise MismatchError(MPI.ERR_TRUNCATE if own.size > size else MPI.ERR_COUNT)
     return own
@@ -337,7 +337,7 @@ def _check_types_and_counts(sent: Block, received: Block, count: int, what: str 
 
 
 _EQUAL, _COUNTED, _TYPED = Counts.EQUAL, Counts.COUNTED, Counts.TYPED
-# By form, how blocks may differ, and whether there is a root.
+# The reader by form, property in which blocks differ, and whether the call has a root.
 _READERS: dict[tuple[Form, Counts, bool], Callable[..., Operands | None]] = {
     (Form.BROADCAST, _EQUAL, True): _bcast,
     (Form.GATHER, _EQUAL, True): _gather,
@@ -360,9 +360,9 @@ def read(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> Operands
     """The operands of a call; None, on all ranks, if no plan can run it.
 
     :param groups: the communicator's groups.
-    :param spec: the call.
-    :param arguments: those of mpi4py's method, in their order, defaults filled in.
-    :raises DeviceMemoryError: for messages in a device's memory.
-    :raises ValueError, TypeError, BufferError: as mpi4py, for a message that says nothing sensible.
+    :param spec: the description of the call.
+    :param arguments: all arguments of mpi4py's method, in their order, defaults filled in.
+    :raises DeviceMemoryError: if a message is in a device's memory.
+    :raises ValueError, TypeError, BufferError: if a message is malformed; the same errors as mpi4py's.
     """
     return _READERS[spec.form, spec.counts, spec.rooted](groups, *arguments)

@@ -1,4 +1,4 @@
-"""A collective with its buffers, to be started again and again: what the ``*_init`` methods return."""
+"""The persistent request of a planned collective, which the ``*_init`` methods return."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from .program import Flight, Resumable, run_all
 
 __all__ = ["PersistentPlan"]
 
-_active: dict[int, PersistentPlan] = {}  # by id: those that are started and not complete
+_active: dict[int, PersistentPlan] = {}  # by id, the requests that are started and not complete
 
 
 class PersistentPlan:
-    """A planned collective as a persistent request, spelt as ``MPI.Prequest``.
+    """A planned collective as a persistent request, with the methods of ``MPI.Prequest``.
 
-    ``Start`` posts the first messages. The rest of a plan with several steps goes on in ``Wait`` and ``Test``, its own
-    and those of other plans: ranks may start and complete several in different orders, as MPI 4.1, 6.13, allows. It
-    does not go on in other calls of MPI: before a rank waits for anything else that depends on the others' part in
-    this collective, it has to complete its own.
+    ``Start`` posts the first messages. The later steps of a plan progress in ``Wait`` and ``Test`` of this and of other
+    plans: ranks may start and complete several in different orders, as MPI 4.1, 6.13, allows. They do not progress in
+    other MPI calls: before a rank waits for anything else that depends on the others' part in this collective, it must
+    complete its own.
 
-    :param calls: of a run.
-    :param flights: what they post.
-    :param arguments: of the call; held, since the messages are to and from their memory.
-    :param sent: what a run sends.
+    :param calls: the calls of a run.
+    :param flights: the messages that the calls post.
+    :param arguments: the arguments of mpi4py's method, kept alive because the messages use their memory.
+    :param sent: the messages that a run sends; None if they are not counted.
     """
 
     def __init__(
@@ -36,14 +36,14 @@ class PersistentPlan:
         self.sent = sent
         self._calls, self._flights = calls, flights
         self._arguments: tuple[Any, ...] | None = arguments
-        self._next = self._length = len(calls)  # the call to run next; behind the last: inactive
+        self._next = self._length = len(calls)  # index of the next call; the request is inactive if it is the length
         self._first = next((at for at, call in enumerate(calls) if call.test is not None), len(calls))
         self._begin, self._end = ([call[:2] for call in some] for some in (calls[: self._first], calls[self._first :]))
         self._lock = Lock()
         self._error: Exception | None = None
 
     def Start(self) -> None:
-        """Begin the collective; collective.
+        """Start the collective, without waiting for it.
 
         :raises MPI.Exception: if the request is active or freed.
         """
@@ -56,8 +56,8 @@ class PersistentPlan:
             _active[id(self)] = self
 
     def Wait(self, status: MPI.Status | None = None) -> bool:
-        """Complete the collective; returns at once if it was not started. Always True."""
-        if len(_active) > 1:  # a rank may wait here for what this one does in another plan
+        """Complete the collective; return at once if it was not started. The result is always True."""
+        if len(_active) > 1:  # another rank may be waiting for this rank's part in another plan
             while not self.Test():
                 for other in list(_active.values()):
                     other._go_on()
@@ -70,7 +70,7 @@ class PersistentPlan:
         return True
 
     def Test(self, status: MPI.Status | None = None) -> bool:
-        """Go on with the collective as far as possible without waiting; whether it is complete."""
+        """Progress the collective as far as possible without waiting; True if it is complete."""
         self._go_on()
         if self._next != self._length:
             return False
@@ -78,8 +78,8 @@ class PersistentPlan:
         return True
 
     def _go_on(self) -> None:
-        """Make the calls that need not wait; after one that fails the others are made all the same."""
-        if not self._lock.acquire(blocking=False):  # another thread goes on with it
+        """Make the calls that need not wait; if one fails, the calls after it are made nevertheless."""
+        if not self._lock.acquire(blocking=False):  # another thread progresses it
             return
         try:
             for call, arguments, test in self._calls[self._next :]:
@@ -100,7 +100,7 @@ class PersistentPlan:
         _active.pop(id(self), None)
 
     def _raise(self) -> None:
-        """Raise what a call has raised."""
+        """Raise the first error of this run's calls, if there is one."""
         error, self._error = self._error, None
         if error is not None:
             raise error
@@ -108,9 +108,9 @@ class PersistentPlan:
     start, wait, test = Start, Wait, Test
 
     def Free(self) -> None:
-        """Free the requests.
+        """Free the request.
 
-        :raises MPI.Exception: if the collective is not complete, or the request is freed.
+        :raises MPI.Exception: if the collective is not complete, or the request is freed already.
         """
         if self._arguments is None or self._next < self._length:
             raise MPI.Exception(MPI.ERR_REQUEST)

@@ -1,4 +1,4 @@
-"""A schedule compiled for one rank: the messages, moves and reductions of each step."""
+"""The plan of one rank: a schedule compiled into the messages, moves and reductions of each step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ARRIVED", "Message", "Moves", "Part", "Plan", "Reduction", "Step", "
 
 Integers = NDArray[np.int64]
 
-ARRIVED = 3  # the buffer after INPUT, OUTPUT and SCRATCH: it receives the operands of reductions
+ARRIVED = 3  # number of the buffer for received operands of reductions; INPUT, OUTPUT and SCRATCH are 0 to 2
 
 _STEP, _SOURCE, _DESTINATION, _FROM, _BEGIN, _INTO, _TO, _LENGTH, _OPERATION, _PRECEDES = range(10)
 
@@ -27,12 +27,12 @@ class Part:
     """One rank's part of a schedule.
 
     :param rank: the rank.
-    :param rows: its transfers, with the columns of ``schedules.Schedule``, shape (rows, 9), in the order of steps.
-    :param precedes: whether each row brings data of lower ranks than the data it is reduced into, shape (rows,); all
-        True where the order does not count.
-    :param blocks: number of blocks of the vector, for the collectives that divide one.
-    :param independent: whether no step depends on another, as of ``schedules.Schedule``; likewise ``window``, steps in
-        flight at most, 0 for no bound.
+    :param rows: the rank's transfers by step, with the columns of ``schedules.Schedule``, shape (rows, 9).
+    :param precedes: per row True if its data come from lower ranks than the data they are reduced into, shape (rows,);
+        all True if the order does not count.
+    :param blocks: number of blocks of the vector, in collectives that divide a vector.
+    :param independent: True if no step depends on another.
+    :param window: maximum number of steps under way at once; 0 for no bound.
     """
 
     rank: int
@@ -44,7 +44,7 @@ class Part:
 
 
 class Message(NamedTuple):
-    """Consecutive units of a buffer, to or from another rank."""
+    """Consecutive units of a buffer, sent to or received from another rank."""
 
     peer: int
     buffer: int
@@ -53,12 +53,14 @@ class Message(NamedTuple):
 
 
 class Reduction(NamedTuple):
-    """Units of one buffer that are combined with as many units of another.
+    """Units of one buffer, combined with equally many units of another.
 
-    :param buffer: the buffer of the new units, from unit ``begin`` on.
-    :param held_buffer: the buffer of the units that take the result, from unit ``held_begin`` on.
+    :param buffer: number of the buffer with the new units, which begin at unit ``begin``.
+    :param begin: first new unit.
+    :param held_buffer: number of the buffer with the units that take the result.
+    :param held_begin: first unit that takes the result.
     :param length: number of units.
-    :param precedes: whether the new units come from lower ranks than the held ones.
+    :param precedes: True if the new units come from lower ranks than the held ones.
     """
 
     buffer: int
@@ -70,7 +72,7 @@ class Reduction(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """Copies between two buffers of this rank, each array of shape (moves,)."""
+    """Copies from one buffer of this rank to another; begin, to and length are arrays of shape (moves,), in units."""
 
     source: int
     begin: Integers
@@ -80,7 +82,7 @@ class Moves(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The work of a rank in one step. Its reductions depend on its messages; nothing else depends on anything in it."""
+    """The work of a rank in one step. Its reductions depend on its messages; all other parts are independent."""
 
     moves: tuple[Moves, ...]
     receives: tuple[Message, ...]
@@ -90,15 +92,16 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The steps of one rank, in units whose size the call gives.
+    """The steps of one rank, in units whose size in bytes the call determines.
 
-    :param steps: in their order. Steps that may all overlap are one step.
-    :param window: steps in flight at most.
-    :param scratch: units of the scratch buffer; likewise ``arrived``, of the buffer ``ARRIVED``.
-    :param overwrites: whether the plan writes the output before it has read all of the input, so that the two must not
-        share memory.
-    :param lanes: parts into which every transfer is cut. Each step of the schedule is then as many steps, one a part,
-        perhaps empty; a step depends on no step between it and the previous one of its part.
+    :param steps: the steps in their order. Steps that may all overlap are merged into one.
+    :param window: maximum number of steps under way at once.
+    :param scratch: units of the scratch buffer.
+    :param arrived: units of the buffer ``ARRIVED``.
+    :param overwrites: True if the plan writes output before it has read all input, so that the two must not share
+        memory.
+    :param lanes: number of parts into which every transfer is cut. Each step of the schedule is then ``lanes`` steps,
+        one per part, and some may be empty. A step depends only on the previous step of the same part.
     """
 
     steps: tuple[Step, ...]
@@ -109,9 +112,9 @@ class Plan:
     lanes: int = 1
 
     def turns(self) -> Iterator[tuple[Step, bool]]:
-        """Each step twice, in the order of one run: with True where it begins, with False where it has to be complete.
+        """Each step twice, in the order of one run: with True when it begins, with False when it must be complete.
 
-        No more than ``window`` steps are in flight.
+        At most ``window`` steps are under way at once.
         """
         flying: deque[Step] = deque()
         for step in self.steps:
@@ -125,22 +128,23 @@ class Plan:
 def compile_part(
     part: Part, length: int | None = None, shift: int | None = None, lanes: int = 1, scale: int = 1
 ) -> Plan:
-    """A rank's part as messages, moves and reductions.
+    """The plan for a rank's part of a schedule.
 
-    Transfers of a step between the same two ranks that are consecutive at both ends are one message. Both ranks see
-    the same rows, and so agree on it. Both ends leave out transfers without length; a row of no blocks is a token,
-    which is sent as an empty message.
+    Transfers of one step between the same two ranks that are consecutive at both ends become one message. Both ranks
+    merge the same rows, so they agree on the messages. Transfers that have become empty are left out at both ends; a
+    row of no blocks is a token, which is sent as an empty message.
 
     :param part: the rank's rows, in blocks.
-    :param length: units of the vector that the collective divides into blocks, as evenly as may be; None where a
-        block is a unit. With a length every block keeps its number wherever it goes; the scratch may hold several
+    :param length: units of the vector that the collective divides into blocks as evenly as possible; None if a block is
+        a whole number of units. With a length, every block keeps its number wherever it goes; scratch may hold several
         vectors.
-    :param shift: unit of the output where the input begins, if they share memory.
-    :param lanes: parts into which every transfer is cut. Allowed where a rank sends on and reduces the same units that
-        it received: then no part depends on another.
-    :param scale: units of a block, where no length is given.
-    :raises ValueError: for a schedule that changes the numbers of a divided vector's blocks.
-    Cost: O(rows log rows) once; no messages.
+    :param shift: unit of the output at which the input begins, if they share memory; else None.
+    :param lanes: number of parts into which every transfer is cut. More than 1 is allowed if a rank forwards and
+        reduces the same units that it received, because then the parts are independent.
+    :param scale: units per block, if ``length`` is None.
+    :raises ValueError: if the schedule changes the numbers of a divided vector's blocks.
+
+    Cost: O(rows log rows); no messages.
     """
     rows: Integers = np.column_stack((part.rows, part.precedes)).astype(np.int64)
     if length is not None:
@@ -173,7 +177,7 @@ def compile_part(
 
 
 def _in_lanes(rows: Integers, part: Part, shift: int | None, lanes: int) -> Plan:
-    """The plan of rows that are cut: lane l has part l of each."""
+    """The plan for rows that are cut into lanes: lane l has part l of each row."""
     rows, lane = _cut(rows, lanes)
     overwrites = False
     needed = rows[:, _LENGTH] > 0
@@ -192,7 +196,7 @@ def _in_lanes(rows: Integers, part: Part, shift: int | None, lanes: int) -> Plan
 
 
 def _cut(rows: Integers, parts: int) -> tuple[Integers, Integers]:
-    """Every row cut into ``parts`` rows, each in a step of its own; and the part that each is."""
+    """Every row cut into ``parts`` rows, each in a step of its own, and the part number of each."""
     part = np.tile(np.arange(parts), len(rows))
     rows = np.repeat(rows, parts, axis=0)
     begin, end = (rows[:, _LENGTH] * number // parts for number in (part, part + 1))
@@ -204,7 +208,7 @@ def _cut(rows: Integers, parts: int) -> tuple[Integers, Integers]:
 
 
 def _divided(rows: Integers, bounds: Integers) -> Integers:
-    """Rows in units of a vector, made from rows in its blocks; the scratch may hold several vectors side by side."""
+    """The rows in units of a vector instead of blocks; the scratch may hold several vectors side by side."""
     blocks, length = len(bounds) - 1, bounds[-1]
     (here, block), (there, same) = (np.divmod(rows[:, place], blocks) for place in (_BEGIN, _TO))
     if (block != same).any() or (block + rows[:, _LENGTH] > blocks).any():
@@ -216,7 +220,7 @@ def _divided(rows: Integers, bounds: Integers) -> Integers:
 
 
 def _stays(rows: Integers, shift: int) -> NDArray[np.bool_]:
-    """Which rows move data to the place where they are already, shape (rows,)."""
+    """Per row True if it copies data onto themselves, shape (rows,)."""
     stays: NDArray[np.bool_] = (
         (rows[:, _SOURCE] == rows[:, _DESTINATION])
         & (rows[:, _FROM] == INPUT)
@@ -228,7 +232,7 @@ def _stays(rows: Integers, shift: int) -> NDArray[np.bool_]:
 
 
 def _overwrites(rows: Integers, part: Part) -> bool:
-    """Whether the rows write output before they have read all of the input."""
+    """Whether the rows write output before they have read all input."""
     read = rows[(rows[:, _SOURCE] == part.rank) & (rows[:, _FROM] == INPUT), _STEP]
     written = rows[(rows[:, _DESTINATION] == part.rank) & (rows[:, _INTO] == OUTPUT), _STEP]
     if not len(read) or not len(written):
@@ -237,7 +241,7 @@ def _overwrites(rows: Integers, part: Part) -> bool:
 
 
 def _merged(rows: Integers) -> Integers:
-    """Rows of one step and the same two ranks that are consecutive at both ends, merged; in the order of steps."""
+    """The rows in the order of steps; rows of one step and pair of ranks, consecutive at both ends, are merged."""
     order = np.lexsort((rows[:, _DESTINATION], rows[:, _SOURCE], rows[:, _STEP]))
     rows = rows[order]
     same = [_STEP, _SOURCE, _DESTINATION, _FROM, _INTO, _OPERATION, _PRECEDES]
@@ -249,7 +253,7 @@ def _merged(rows: Integers) -> Integers:
     merged = rows[first]
     if len(first):
         merged[:, _LENGTH] = np.add.reduceat(rows[:, _LENGTH], first)
-    # The parts of a row that was cut follow each other, in steps that others' parts share.
+    # Parts of a cut row follow each other, in steps that they share with parts of other rows.
     return merged[np.lexsort((order[first], merged[:, _STEP]))]
 
 
@@ -273,7 +277,7 @@ def _step(rows: Integers, rank: int, arrives_at: int = 0) -> Step:
 
 
 def _moves(rows: Integers) -> tuple[Moves, ...]:
-    """The local moves, grouped by their two buffers."""
+    """The local copies, grouped by pairs of buffers."""
     found = []
     for source in (INPUT, OUTPUT, SCRATCH):
         for destination in (OUTPUT, SCRATCH):
@@ -285,7 +289,7 @@ def _moves(rows: Integers) -> tuple[Moves, ...]:
 
 
 def _arriving(rows: Integers, ends: bool = True) -> list[int]:
-    """Where each message to be reduced ends, or begins, if the messages of one step lie side by side."""
+    """The end, or the begin, of each message to be reduced, in units, if the messages of one step lie side by side."""
     rows = rows[(rows[:, _OPERATION] == REDUCE) & (rows[:, _SOURCE] != rows[:, _DESTINATION])]
     end = np.cumsum(rows[:, _LENGTH])
     opens = np.append(True, np.diff(rows[:, _STEP]) > 0)[: len(rows)]

@@ -88,17 +88,18 @@ def part_of(
     ordered: bool,
     blocks: int | None = None,
 ) -> Part | str:
-    """The rows of a schedule in which this rank takes part, or the reason why there is none, the same on all ranks.
+    """The rows of a schedule in which this rank takes part, or the reason why there is none; the same on all ranks.
 
     :param executor: the communicator's executor.
     :param collective: a key of ``schedules.ALGORITHMS``.
     :param algorithm: a key of ``schedules.ALGORITHMS[collective]``, ``module:function``, or a schedule's JSON file.
     :param root: the root; None in a collective without one.
-    :param counts: blocks of each rank, shape (ranks,), for the v-forms whose counts all ranks know.
-    :param ordered: whether reductions must keep rank order.
+    :param counts: blocks of each rank, shape (ranks,), for v-forms whose counts all ranks know; else None.
+    :param ordered: True if reductions must keep rank order.
     :param blocks: number of blocks into which the message is divided; None for the algorithm's own number.
-    Cost: that of the generator and of this rank's rows, once for each set of arguments. With ``ordered`` the rows of
-    all ranks as well, to prove that they keep rank order: above ``MOST_PROVED`` ranks there is no part.
+
+    Cost: the generator and this rank's rows, once per set of arguments. With ``ordered`` also the rows of all ranks,
+    which prove that they keep rank order; for more than ``MOST_PROVED`` ranks a reason is returned instead.
     """
     if isinstance(refusal := executor.shared.get((collective, algorithm)), str):
         return refusal
@@ -126,7 +127,7 @@ def is_ready(executor: Executor, method: str, algorithm: str) -> bool:
 
 
 def is_shared(executor: Executor, collective: str, algorithm: str) -> bool:
-    """Whether ``share_costly`` has nothing to do.
+    """Whether ``share_costly`` has nothing left to do for an algorithm.
 
     :param executor: the communicator's executor.
     :param collective: a key of ``schedules.ALGORITHMS``.
@@ -137,15 +138,16 @@ def is_shared(executor: Executor, collective: str, algorithm: str) -> bool:
 
 
 def share_costly(executor: Executor, collective: str, algorithm: str) -> None:
-    """Let rank 0 make the schedule of an algorithm for all ranks, if it is costly to make and not made yet.
+    """Generate a costly schedule on rank 0 and send it to all ranks, unless they have it already.
 
-    Collective at the first call of such an algorithm on a communicator, which is the same call on all ranks whatever
-    their buffers and counts are; later ones do nothing.
+    Collective at the first call of a costly algorithm on a communicator, which is the same call on all ranks whatever
+    their buffers and counts are. Later calls do nothing.
 
     :param executor: the communicator's executor.
-    :param collective: as ``part_of``.
+    :param collective: a key of ``schedules.ALGORITHMS``.
     :param algorithm: a key of ``schedules.ALGORITHMS[collective]``.
-    Cost: the generator's on rank 0, and one broadcast of the compact form: 12 bytes for each pair of hosts.
+
+    Cost: the generator on rank 0, and one broadcast of the compact schedule, 12 bytes per pair of hosts.
     """
     if is_shared(executor, collective, algorithm):
         return
@@ -162,7 +164,7 @@ def share_costly(executor: Executor, collective: str, algorithm: str) -> None:
 
 
 class _Wanted(NamedTuple):
-    """The arguments of ``part_of``."""
+    """The arguments of ``part_of`` without the executor."""
 
     collective: str
     algorithm: str
@@ -189,7 +191,7 @@ def _made(executor: Executor, wanted: _Wanted) -> Part | str:
 
 
 def _generated(network: Network, wanted: _Wanted) -> Schedule:
-    """As ``schedules.make``, with the parameters that the algorithm has."""
+    """The schedule, with the parameters that the algorithm takes; see ``schedules.make``."""
     chosen = find_algorithm(wanted.collective, wanted.algorithm)
     root = (wanted.root or 0) if wanted.collective in ROOTED else 0
     made = chosen.generate(network, root, wanted.blocks, wanted.counts, ordered=wanted.ordered)
@@ -197,10 +199,10 @@ def _generated(network: Network, wanted: _Wanted) -> Schedule:
 
 
 def _precedes(schedule: Schedule) -> NDArray[np.bool_]:
-    """Whether a row's contributions come from lower ranks than those that it is reduced into, shape (rows,).
+    """Per row True if its data come from lower ranks than the data that they are reduced into, shape (rows,).
 
-    :raises ScheduleError: for a schedule that does not keep rank order.
-    :raises ValueError: for a row of which only some blocks do.
+    :raises ScheduleError: if the schedule does not keep rank order.
+    :raises ValueError: if a row has both blocks from lower and blocks from higher ranks.
     """
     check(schedule, commutative=False)
     places = Places(schedule)

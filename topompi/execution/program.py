@@ -1,4 +1,4 @@
-"""A plan bound to buffers: a list of mpi4py calls with their arguments, for one run or for many."""
+"""A plan bound to buffers, as a list of mpi4py calls with their arguments, for one run or for many."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .plan import Message, Moves, Plan, Reduction, Step
 __all__ = ["Flight", "Resumable", "calls_of", "finish", "is_revoked", "resumable_calls", "run_all"]
 
 OPEN_MPI = MPI.get_vendor()[0] == "Open MPI"
-CELL = 256  # bytes of a message that Open MPI sends inline, btl_sm_max_inline_send
+CELL = 256  # bytes up to which Open MPI sends a message inline (btl_sm_max_inline_send)
 
 
 def calls_of(
@@ -28,16 +28,17 @@ def calls_of(
     op: MPI.Op | None,
     tag: int = TAG,
 ) -> list[Call]:
-    """The calls of one run: one that runs all in C, or else mpi4py's.
+    """The calls of one run: a single call that runs all in C, or else calls of mpi4py.
 
-    Those are one for a step with at most one message each way, else non-blocking calls and one wait.
+    Without C, a step with at most one message each way is one blocking call; any other step is non-blocking calls and
+    one wait.
 
     :param plan: this rank's plan.
     :param areas: the memory of each buffer.
-    :param comm: for the messages of plans; no other messages may use it.
+    :param comm: the communicator for messages of plans, which has no other messages.
     :param alone: a communicator of this rank only, which copies data with gaps.
     :param op: the operation of a reduction; None in other calls.
-    :param tag: of all messages.
+    :param tag: the tag of all messages.
     """
     if (run := compiled(plan, areas, comm, op, tag)) is not None:
         return [(run, ())]
@@ -55,32 +56,33 @@ def calls_of(
 
 
 def run_all(calls: Iterable[Call]) -> None:
-    """Make the calls of a plan in order; after one that fails the others are made all the same.
+    """Make the calls of a plan in order; if one fails, the calls after it are made nevertheless.
 
-    :raises Exception: what the first failing call raised, when all are made.
+    :raises Exception: the error of the first call that failed, after all calls are made.
     """
     rest = iter(calls)
     try:
         for call, arguments in rest:
             call(*arguments)
-    except BaseException as error:  # a signal's handler may have raised it
+    except BaseException as error:  # also from a signal handler
         finish(rest, error)
         raise
 
 
 def is_revoked(error: BaseException) -> bool:
-    """Whether an error says that a communicator is revoked, or a process of it has failed."""
+    """Whether an error means that a communicator is revoked, or that a process in it has failed."""
     return isinstance(error, MPI.Exception) and error.Get_error_class() in REVOKED
 
 
 def finish(rest: Iterable[Call], error: BaseException) -> None:
-    """Make the calls that are left of a plan of which one has failed, whatever they raise.
+    """Make the calls of a plan that come after a failed one, and ignore their errors.
 
-    Other ranks wait for what this one has yet to send, and what it has not received would meet the next plan. Where a
-    communicator is revoked no rank waits, and what this one would send is not what the others want.
+    Other ranks wait for messages that this rank has yet to send, and messages that it does not receive would match the
+    next plan. If a communicator is revoked, nothing is called: no rank waits any more, and this rank's data are
+    incomplete.
 
-    :param rest: the calls.
-    :param error: what the failing call raised.
+    :param rest: the calls after the failed one.
+    :param error: the error of the failed call.
     """
     if is_revoked(error):
         return
@@ -90,7 +92,7 @@ def finish(rest: Iterable[Call], error: BaseException) -> None:
 
 
 def _wait_all(requests: list[MPI.Request]) -> None:
-    """Complete requests, where one fails the others too."""
+    """Complete requests; if one fails, the others are completed nevertheless."""
     try:
         MPI.Request.Waitall(requests)
     except MPI.Exception as failed:
@@ -107,8 +109,9 @@ class Resumable(NamedTuple):
     """One call of a run that can be interrupted and resumed.
 
     :param call: the function.
-    :param arguments: its arguments.
-    :param test: for a call that waits: returns whether it need not wait any more, and then completes its messages.
+    :param arguments: arguments of the function.
+    :param test: function for a call that waits; returns True, and completes the messages, if the call would not
+        wait any more; None for a call that does not wait.
     """
 
     call: Callable[..., Any]
@@ -117,10 +120,11 @@ class Resumable(NamedTuple):
 
 
 class Flight:
-    """Messages that are posted together, again and again.
+    """Messages that are posted together, repeatedly.
 
-    Persistent requests, but for small messages of Open MPI: there a persistent send takes several times as long as a
-    new non-blocking one, which alone takes the path for messages that fit a cell of shared memory.
+    They are persistent requests, except for small messages of Open MPI: a persistent send takes several times as long
+    there as a new non-blocking one, because only the latter takes the path for messages that fit a cell of shared
+    memory.
     """
 
     def __init__(self, posts: list[Call], comm: MPI.Intracomm) -> None:
@@ -132,7 +136,7 @@ class Flight:
             self._requests = [start[call](*arguments) for call, arguments in posts]
 
     def calls(self) -> tuple[Resumable, Resumable]:
-        """The call that posts the messages, and the one that waits for them."""
+        """The call that posts the messages, and the call that waits for them."""
         if self.persistent and len(self._requests) == 1:
             request = self._requests[0]
             return Resumable(request.Start, ()), Resumable(request.Wait, (), request.Test)
@@ -177,18 +181,18 @@ def resumable_calls(
     op: MPI.Op | None,
     tag: int = TAG,
 ) -> tuple[list[Resumable], list[Flight]]:
-    """The calls of a run that is repeated, one start and one wait a step, and the messages that they start.
+    """The calls of a run that is repeated (one start and one wait per step), and the messages that they start.
 
     :param plan: this rank's plan.
     :param areas: the memory of each buffer.
-    :param comm: for the messages of plans; no other messages may use it.
+    :param comm: the communicator for messages of plans, which has no other messages.
     :param alone: a communicator of this rank only, which copies data with gaps.
     :param op: the operation of a reduction; None in other calls.
-    :param tag: of all messages: other collectives may run between the steps of this one.
+    :param tag: the tag of all messages, of this collective only: other collectives may run between its steps.
     """
     calls: list[Resumable] = []
     flights: list[Flight] = []
-    waits: deque[Resumable | None] = deque()  # of each step in flight
+    waits: deque[Resumable | None] = deque()  # the waiting call of each step under way
     for step, begins in plan.turns():
         if not begins:
             wait = waits.popleft()
@@ -207,7 +211,7 @@ def resumable_calls(
 
 
 def _posts(step: Step, areas: Mapping[int, Area], receive: Any, send: Any, tag: int = TAG) -> list[Call]:
-    """The receives and sends of a step."""
+    """The calls that post the receives and sends of a step."""
     return [
         (call, (message, one.peer, tag))
         for call, some in ((receive, step.receives), (send, step.sends))
@@ -243,7 +247,7 @@ def _complete(posts: list[Call]) -> None:
 
 
 def _post(posts: list[Call], flying: deque[list[MPI.Request]]) -> None:
-    """Post the messages of a step; those that precede one that fails have to be waited for, too."""
+    """Post the messages of a step. The requests before a failing one are in the list, so that they are waited for."""
     requests: list[MPI.Request] = []
     flying.append(requests)
     for post, arguments in posts:
@@ -251,7 +255,7 @@ def _post(posts: list[Call], flying: deque[list[MPI.Request]]) -> None:
 
 
 def _land(flying: deque[list[MPI.Request]]) -> None:
-    """Complete the messages of the step that was posted first."""
+    """Complete the messages of the oldest step under way."""
     _wait_all(flying.popleft())
 
 
@@ -260,7 +264,11 @@ def _reductions(step: Step, areas: Mapping[int, Area], op: Any, alone: MPI.Intra
 
 
 def _reduction(one: Reduction, areas: Mapping[int, Area], op: Any, alone: MPI.Intracomm) -> list[Call]:
-    """MPI computes inout = in op inout: where order counts, what comes from lower ranks has to be ``in``."""
+    """The calls of a reduction of new data into held data.
+
+    MPI computes ``inout = in op inout``: if order counts, ``in`` must hold the data of lower ranks. If these are the
+    held data, the result lands in the buffer of the new data and is copied back.
+    """
     source, target = areas[one.buffer], areas[one.held_buffer]
     new, held = source.message(one.begin, one.length), target.message(one.held_begin, one.length)
     if one.precedes or op.Is_commutative():

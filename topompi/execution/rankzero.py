@@ -1,4 +1,4 @@
-"""Work that rank 0 does for all ranks of a communicator for which nothing of ours is made yet."""
+"""Work that rank 0 does for all ranks of a communicator that has no communicators of topompi yet."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from ..errors import TopompiError
 
 __all__ = ["from_rank_0", "tellable"]
 
-LONGEST = 1e-3  # seconds that a rank sleeps between two looks
+LONGEST = 1e-3  # seconds that a rank sleeps between two tests, at most
 Answer = TypeVar("Answer")
 
 
 def from_rank_0(plain: MPI.Intracomm, work: Callable[[], Answer]) -> Answer:
     """Run ``work`` on rank 0, and return its result, or raise its error, on all ranks; collective.
 
-    The others sleep meanwhile: where ranks outnumber cores, ranks that poll would take rank 0's core from it.
+    The other ranks sleep meanwhile: on a machine with more ranks than cores, polling ranks would take rank 0's core.
 
-    :param plain: a communicator of the MPI library's own kind.
-    :param work: takes nothing; its result or error must be picklable.
+    :param plain: an instance of mpi4py's own communicator class.
+    :param work: function without parameters, whose result or error must be picklable.
+
     Cost: one barrier, one broadcast of the answer.
     """
     said: tuple[Answer | None, Exception | None] = (None, None)
     if plain.Get_rank() == 0:
         try:
             said = (work(), None)
-        except Exception as error:  # whatever it is, the others wait for word of it
+        except Exception as error:  # any error, because the other ranks wait for the answer
             said = (None, tellable(error))
     _await_all(plain)
     answer: Answer
@@ -40,16 +41,16 @@ def from_rank_0(plain: MPI.Intracomm, work: Callable[[], Answer]) -> Answer:
 
 
 def tellable(error: Exception) -> Exception:
-    """The error itself, or one with the same message where the error cannot be pickled, as when it holds a file."""
+    """The error, or a TopompiError with its message if pickle refuses it, for example because of an open file."""
     try:
         MPI.pickle.loads(MPI.pickle.dumps(error))
-    except Exception:  # pickle raises whatever the object does
+    except Exception:  # pickle calls the object's own code, which may raise anything
         return TopompiError(f"{type(error).__name__}: {error}")
     return error
 
 
 def _await_all(plain: MPI.Intracomm) -> None:
-    """A barrier in which ranks sleep, for longer the longer it lasts."""
+    """A barrier in which ranks sleep between tests; each pause is longer than the last, up to ``LONGEST``."""
     if plain.Get_size() == 1:
         return
     arrived, pause = plain.Ibarrier(), 0.0

@@ -1,9 +1,9 @@
-"""Roll calls: whether every rank can read its arguments of a call, before the ranks decide anything about it together.
+"""Roll calls, by which ranks learn whether all of them can read their arguments, before they decide anything together.
 
-Natively a rank whose arguments cannot be read raises, and the others may go on. Choosing and preparing are collective:
-a rank that is absent there would keep the others waiting. So those who can read their arguments call the roll before a
-class of calls is first chosen for, and in each call of a trial; those who cannot say so at once, without waiting, in
-whatever call it is. Then the call is the MPI library's, on all ranks.
+Natively a rank whose arguments cannot be read raises an error, and the others may go on. Choosing an algorithm and
+preparing it are collective, and would wait for that rank. Therefore the ranks that can read their arguments call the
+roll before the first choice for a class of calls, and in each call of a trial. A rank that cannot read them abstains in
+every call, without waiting. If one rank abstains, the MPI library runs the call on all ranks.
 """
 
 from __future__ import annotations
@@ -21,34 +21,35 @@ __all__ = ["RollCall"]
 class RollCall:
     """The roll calls of one communicator.
 
-    All of them go along the same ways, those of a dissemination barrier: in round k rank r tells r + 2^k what it knows.
-    What an abstention says reaches every rank by these, since it goes out in all rounds.
+    Messages follow a dissemination barrier: in round k rank r sends its knowledge to rank r + 2^k. An abstention is
+    sent in all rounds at once, so that the barrier's messages carry it to every rank.
 
-    :param groups: the communicator's groups, with a context for messages.
+    :param groups: the communicator's groups, with a communicator for messages of plans.
     """
 
     def __init__(self, groups: Groups) -> None:
         self._groups = groups
         self._steps = [1 << number for number in range((groups.size - 1).bit_length())]
-        self._behind = 0  # how much less this rank has counted than the one that has counted most
+        self._behind = 0  # how many calls this rank has counted less than the rank with the highest count
         self._under_way: list[MPI.Request] = []
         self._ahead: defaultdict[int, deque[tuple[int, bool]]] = defaultdict(deque)
 
     def hold(self, number: int) -> bool:
-        """Whether all ranks can read their arguments of a call; waits for all.
+        """Whether all ranks can read their arguments of a call; waits for all ranks.
 
-        After calls that did not fit together, and were found out (``TOPOMPI_CHECK``), ranks may have counted
-        differently. The greatest number holds: who hears of a greater one than its own says all again by that.
+        Counts of calls differ between ranks after mismatched calls that were detected (``TOPOMPI_CHECK``). The highest
+        count is valid: a rank that receives a higher count than its own repeats its messages with it.
 
-        :param number: the call's number, the same on all ranks and greater than those of earlier calls.
-        Cost: log2(p) messages of 16 bytes a rank.
+        :param number: number of the call, the same on all ranks and greater than that of any earlier call.
+
+        Cost: log2(p) messages of 16 bytes per rank.
         """
         present, now = True, number + self._behind
         sent: list[MPI.Request] = []
         for place, step in enumerate(self._steps):
             sent.append(self._say(step, now, present))
             about, says = -1, False
-            while about < now:  # what was said of calls for which nobody called the roll is past
+            while about < now:  # skip abstentions from earlier calls, in which no roll was called
                 about, says = self._next_from((self._groups.rank - step) % self._groups.size)
             present = present and says
             if about > now:
@@ -61,10 +62,10 @@ class RollCall:
     def _say(self, step: int, number: int, present: bool) -> MPI.Request:
         comm, tag = self._groups.channel(ROLL_CALL)
         rank = (self._groups.rank + step) % self._groups.size
-        return comm.Isend(np.array([number, present]), rank, tag)  # the request holds the message
+        return comm.Isend(np.array([number, present]), rank, tag)  # the request keeps the array alive
 
     def _next_from(self, source: int) -> tuple[int, bool]:
-        """The next message of a rank: number of a call, and whether the rank can read its arguments."""
+        """The next message of a rank: the number of a call, and whether the rank can read its arguments."""
         if self._ahead[source]:
             return self._ahead[source].popleft()
         comm, tag = self._groups.channel(ROLL_CALL)
@@ -73,16 +74,16 @@ class RollCall:
         return int(told[0]), bool(told[1])
 
     def abstain(self, number: int) -> None:
-        """Say that this rank cannot read its arguments of a call; does not wait.
+        """Tell the other ranks that this rank cannot read its arguments of a call; does not wait.
 
-        :param number: the call's number.
+        :param number: number of the call.
         """
         self._under_way = [request for request in self._under_way if not request.Test()]
         self._under_way += [self._say(step, number + self._behind, False) for step in self._steps]
         self._tidy(number + self._behind)
 
     def _tidy(self, number: int) -> None:
-        """Take in what was said of calls up to this one, so that it does not pile up; keep what is of later ones."""
+        """Receive the pending messages; drop those about calls up to ``number``, keep those about later calls."""
         comm, tag = self._groups.channel(ROLL_CALL)
         for step in self._steps:
             source = (self._groups.rank - step) % self._groups.size

@@ -1,4 +1,4 @@
-"""Running a collective by a named algorithm, once or as a persistent request."""
+"""Runs of a collective by a named algorithm, once or as a persistent request."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
     try:
         for call, some in rest:
             call(*some)
-    except BaseException as error:  # a signal's handler may have raised it
+    except BaseException as error:  # also from a signal handler
         finish(rest, error)
         _pass_on(executor, error)
         raise
@@ -99,18 +99,18 @@ def _run_over_leaders(executor: Executor, method: str, arguments: tuple[Any, ...
 
 
 def _pass_on(executor: Executor, error: BaseException) -> None:
-    """Revoke what this rank shares with ranks that are not in the communicator in which it met a revocation."""
+    """If an error is a revocation, revoke topompi's communicators of these ranks, too, because ranks wait in them."""
     if is_revoked(error):
         executor.groups.revoke()
 
 
 def _with_whole_root(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The same arguments; mpi4py takes any number for the root, which comes last."""
+    """The arguments with the root, which comes last, as an int; mpi4py accepts any integer type."""
     return arguments if type(arguments[-1]) is int else (*arguments[:-1], int(arguments[-1]))
 
 
 def _unsuited(executor: Executor, method: str, arguments: tuple[Any, ...]) -> Exception | None:
-    """What is wrong with a call over leaders, as far as this rank can tell; of calls like an earlier one nothing is."""
+    """The error of this rank in a call over leaders, or None. Cached calls are not checked again."""
     spec, key = CALLS[method], quick_key(method, "levels", arguments)
     if spec.form is Form.NOTHING or (key is not None and executor.bindings.get(key) is not None):
         return None
@@ -152,11 +152,14 @@ def _native(executor: Executor, method: str, arguments: tuple[Any, ...]) -> str:
 
 
 def ready(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> None:
-    """Make the plan of a call beforehand, so that its first run takes as long as later ones; collective.
+    """Make the plan of a call in advance, so that its first run takes as long as later ones; collective.
 
-    Nothing is done for ``levels``, whose communicators are made when it runs.
+    For ``levels`` nothing is done: its communicators are made by the first run.
 
-    :param executor: as for ``run``; likewise ``method``, ``algorithm`` and ``arguments``.
+    :param executor: the communicator's executor.
+    :param method: name of the call, a key of ``specs.CALLS``.
+    :param algorithm: an algorithm that ``can_run`` allows, the same on all ranks.
+    :param arguments: all arguments of mpi4py's method, in their order, defaults filled in.
     """
     if algorithm not in ("native", "levels"):
         key = quick_key(method, algorithm, arguments)
@@ -167,12 +170,14 @@ def ready(executor: Executor, method: str, algorithm: str, arguments: tuple[Any,
 def prepare(
     executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]
 ) -> MPI.Prequest | PersistentPlan:
-    """A collective bound to its buffers, to be started many times; collective.
+    """A request for a collective on given buffers, to be started many times; collective.
 
-    :param executor: as for ``run``; likewise ``algorithm`` and ``arguments``.
-    :param method: the call without its ending, ``Bcast`` for ``Bcast_init``.
-    :returns: a request; the MPI library's own where no plan can run.
-    :raises ValueError: as ``run``.
+    :param executor: the communicator's executor.
+    :param method: name of the call without ``_init``: ``Bcast`` for ``Bcast_init``.
+    :param algorithm: an algorithm that ``can_run`` allows, the same on all ranks.
+    :param arguments: all arguments of mpi4py's method without ``info``, in their order, defaults filled in.
+    :returns: a request; the MPI library's own if no plan can run the call.
+    :raises ValueError: if ``can_run`` does not allow the algorithm.
     """
     if method in ROOTED:
         arguments = _with_whole_root(arguments)
@@ -191,9 +196,9 @@ def prepare(
 def _bound(
     executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...], key: Hashable | None
 ) -> Binding | Exception | None:
-    """The calls of a plan on these arguments, None for native, or what is wrong with the arguments on this rank.
+    """A plan bound to the arguments; None to run natively; or the error of this rank's arguments.
 
-    The calls are held under the key where addresses suffice.
+    The binding is cached under the key if addresses alone identify the arguments.
     """
     operands, error = (None, None) if algorithm == "native" else _read(executor, method, algorithm, arguments)
     if error is not None:
@@ -203,7 +208,8 @@ def _bound(
     plan = None if operands is None else plan_of(executor, CALLS[method], algorithm, operands)
     if operands is None or plan is None:
         return None
-    # What a refused call leaves behind, as where a root alone has no room, does not meet calls of other methods.
+    # A channel per method: messages left over by a refused call, for example one whose root alone lacks memory, then
+    # match no call of another method.
     binding = bind(plan, operands, executor.groups, executor.groups.channel(CALLS[method].number))
     if key is not None and operands.by_address:
         executor.bindings.put(key, binding, binding.weight)
@@ -216,7 +222,7 @@ def _read(
     if why_not(method, algorithm):
         raise ValueError(f"expecting an algorithm that can run {method}, got {algorithm!r}")
     spec = CALLS[method]
-    # What is collective comes first, whatever this rank's arguments are.
+    # Collective steps come first, whatever this rank's arguments are.
     share_costly(executor, spec.collective, cut(algorithm)[0])
     executor.groups.connect()
     operands, error = checked(executor.groups, spec, arguments)

@@ -1,4 +1,4 @@
-"""The facts by which a call's algorithm is chosen, the same on all ranks: its bytes, its operation's needs."""
+"""The facts by which a call's algorithm is chosen: its bytes and its operation's demands; the same on all ranks."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["nbytes", "needs_of", "own_bytes"]
 
 
 def needs_of(op: Any) -> Needs:
-    """The demands of an operation.
+    """The demands of an operation on the algorithm that applies it.
 
-    :param op: an ``MPI.Op``; None, or anything else, in a call that reduces nothing.
+    :param op: an ``MPI.Op``; None, or any other object, in a call that does not reduce.
     """
     if not isinstance(op, MPI.Op) or op.is_predefined:
         return NO_NEEDS
@@ -23,14 +23,15 @@ def needs_of(op: Any) -> Needs:
 
 
 def nbytes(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> int:
-    """Bytes of a call: of the message of a broadcast or the vector of a reduction, else of one block.
+    """Bytes of a call: of the message of a broadcast, of the vector of a reduction, in other calls of one block.
 
-    It is 0 for calls whose ranks cannot know the same number (each has counts of its own); see ``own_bytes``.
+    The result is 0 for calls whose ranks cannot know a common number, because each has its own counts; see
+    ``own_bytes``.
 
-    :param spec: the call.
-    :param arguments: those of mpi4py's method, all of them.
+    :param spec: the description of the call.
+    :param arguments: all arguments of mpi4py's method, in their order.
     :param size: number of ranks.
-    :raises ValueError, TypeError, BufferError: for a message that says nothing sensible.
+    :raises ValueError, TypeError, BufferError: if a message has no valid size.
     """
     form = spec.form
     if form is Form.REDUCTION or (form is Form.REDUCE_SCATTER and spec.counts is not Counts.EQUAL):
@@ -42,41 +43,41 @@ def nbytes(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> int:
     if form is Form.REDUCE_SCATTER:
         return size * _bytes(_own(arguments), size)
     sendbuf, recvbuf = arguments[:2]
-    if form is Form.GATHER and spec.rooted:  # this rank's own block, or, in place, the root's room for one
+    if form is Form.GATHER and spec.rooted:  # this rank's own block; in place, the root has room for all
         return _bytes(recvbuf, size) if is_in_place(sendbuf) else _bytes(sendbuf)
-    if form is Form.SCATTER:  # the block that this rank gets, or, in place, one of the root's
+    if form is Form.SCATTER:  # the block that this rank gets; in place, the root has all blocks
         return _bytes(sendbuf, size) if is_in_place(recvbuf) else _bytes(recvbuf)
     return _bytes(recvbuf, size)
 
 
 def own_bytes(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> int:
-    """Mean bytes of the blocks that this rank sends, or in place receives, in a call with uneven blocks.
+    """Mean bytes per rank of the blocks that this rank sends, or in place receives, in a call with uneven blocks.
 
-    It is 0 for a message that cannot be read, since all ranks have to give a number.
+    The result is 0 for a message that cannot be read, because every rank has to contribute a number.
 
-    :param spec: the call.
-    :param arguments: those of mpi4py's method, all of them.
+    :param spec: the description of the call.
+    :param arguments: all arguments of mpi4py's method, in their order.
     :param size: number of ranks.
     """
-    from .areas import Pieces  # with plans: a job on one host needs neither
+    from .areas import Pieces  # imported here, because a job on one host needs neither module
     from .operands import typed
 
     message = _own(arguments)
     try:
         typed_blocks = spec.counts is Counts.TYPED
         pieces = typed(message, size, True) if typed_blocks else Pieces.of(vector(message, size, readonly=True))
-    except Exception:  # whatever it is, the call itself will say so
+    except Exception:  # the call itself raises the error
         return 0
     return int(sum(piece[1] * piece[2].Get_size() for piece in pieces.messages if piece)) // size
 
 
 def _own(arguments: tuple[Any, ...]) -> Any:
-    """What a rank sends, which stands in the receive buffer in the in-place variant."""
+    """The message that a rank sends; in the in-place form it is in the receive buffer."""
     return arguments[1] if is_in_place(arguments[0]) else arguments[0]
 
 
 def _bytes(message: Any, number: int = 1) -> int:
-    """Bytes of one of ``number`` equal blocks."""
+    """Bytes of one of ``number`` equal blocks of a message."""
     if not isinstance(message, (list, tuple)):
         try:
             view = memoryview(message)
@@ -84,7 +85,7 @@ def _bytes(message: Any, number: int = 1) -> int:
                 raise ValueError(f"expecting {number} blocks of equal size, got {view.nbytes} bytes")
             return view.nbytes // number
         except TypeError:
-            pass  # it may still be a buffer of another kind
+            pass  # not a Python buffer, but perhaps one that mpi4py knows
     if number == 1:
         return block(message, readonly=True).size
     return blocks(message, number, readonly=True).block(0).size

@@ -1,4 +1,4 @@
-"""The table of MPI's collective calls: each is described once, and everything else about it is derived."""
+"""The table of MPI's collective calls. Each call is described once; all other facts about it are derived."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 __all__ = ["CALLS", "COLLECTIVES", "LEVELS", "NATIVE", "NO_NEEDS", "CallSpec", "Counts", "Form", "Needs", "calls_of"]
 
-NATIVE, LEVELS = "native", "levels"  # the algorithms without a schedule: the MPI library's own, and leaders' stages
+NATIVE, LEVELS = "native", "levels"  # algorithms without a schedule: the MPI library's own, and the leaders' stages
 
 
 class Form(Enum):
@@ -16,48 +16,49 @@ class Form(Enum):
 
     NOTHING = auto()  # ranks wait for each other
     BROADCAST = auto()  # the root's message to all
-    GATHER = auto()  # a block of each rank to the root, or to all where there is no root
+    GATHER = auto()  # a block of each rank to the root, or, without a root, to all
     SCATTER = auto()  # a block for each rank from the root
     ALLTOALL = auto()  # a block from each rank to each
     REDUCTION = auto()  # a vector of each rank combined, for the root or for all ranks
-    REDUCE_SCATTER = auto()  # likewise, a part of the result for each rank
+    REDUCE_SCATTER = auto()  # a vector of each rank combined, a part of the result for each rank
 
 
 class Counts(Enum):
-    """In what the blocks of a call may differ from each other."""
+    """The properties in which the blocks of a call may differ from each other."""
 
-    EQUAL = auto()  # they are of one size
-    COUNTED = auto()  # each has a size of its own
-    TYPED = auto()  # each has a size and a datatype of its own
+    EQUAL = auto()  # none: all have one size
+    COUNTED = auto()  # the size
+    TYPED = auto()  # the size and the datatype
 
 
 class Needs(NamedTuple):
     """The demands of a reduction's operation on the algorithm that applies it.
 
-    :param order: whether operands are combined in the order of ranks: the operation does not commute.
-    :param whole: whether each application gets the whole vector. MPI lets a library cut it at elements, but operations
-        that users write relate one element to another, and work because libraries rarely cut.
+    :param order: True if operands must be combined in rank order, because the operation does not commute.
+    :param whole: True if the operation must be applied to whole vectors. MPI allows a library to cut a vector at
+        elements, but users' operations often relate elements to each other, and work because libraries rarely cut.
     """
 
     order: bool = False
     whole: bool = False
 
 
-NO_NEEDS = Needs()  # of predefined operations, and of calls without one
+NO_NEEDS = Needs()  # for predefined operations, and for calls without one
 
 
 @dataclass(frozen=True)
 class CallSpec:
-    """A blocking collective on buffers, as mpi4py spells it; its other forms follow from it.
+    """A blocking collective on buffers, as mpi4py defines it; the call's other forms are derived from it.
 
-    :param name: mpi4py's; ``Igather``, ``Gather_init`` and ``gather`` stand for ``Gather``.
-    :param parameters: in their order; ``root`` and ``op`` mean the same in all calls.
-    :param collective: whose schedules can run it, a key of ``schedules.ALGORITHMS``; without schedules, its own name.
-    :param form: its pattern.
-    :param counts: in what its blocks may differ.
-    :param sized_by: place among the parameters of a message that, as an array, has as many bytes as the size by which
-        the call's algorithm is chosen (``sizes.nbytes``); None if no message has.
-    :param leaders: whether ``execution.leaders`` can run it over the leaders of the job's levels.
+    :param name: name of mpi4py's method; ``Gather`` also stands for ``Igather``, ``Gather_init`` and ``gather``.
+    :param parameters: names of the method's parameters in order; ``root`` and ``op`` mean the same in all calls.
+    :param collective: the collective whose schedules can run the call, a key of ``schedules.ALGORITHMS``; a name of its
+        own if there are no schedules.
+    :param form: pattern of the call.
+    :param counts: properties in which its blocks may differ.
+    :param sized_by: index of the parameter whose message, if it is an array, has as many bytes as the size by which the
+        call's algorithm is chosen (``sizes.nbytes``); None if no parameter has.
+    :param leaders: True if ``execution.leaders`` can run the call over the leaders of the job's levels.
     """
 
     name: str
@@ -70,32 +71,35 @@ class CallSpec:
 
     @property
     def rooted(self) -> bool:
-        """Whether one rank is the root."""
+        """Whether the call has a root."""
         return "root" in self.parameters
 
     @property
     def reduces(self) -> bool:
-        """Whether an operation combines what the ranks send."""
+        """Whether an operation combines the ranks' data."""
         return "op" in self.parameters
 
     @property
     def local(self) -> bool:
-        """Whether a rank other than the root knows the sizes of its own blocks only."""
+        """Whether a rank other than the root knows only the sizes of its own blocks."""
         return self.counts is not Counts.EQUAL and (self.rooted or self.form is Form.ALLTOALL)
 
     @property
     def kind(self) -> tuple[bool, bool]:
-        """What calls have in common whose messages over leaders keep apart by the collectives that carry them."""
+        """The key of the sub-communicators that the call uses over leaders; calls with one key share them.
+
+        Calls with one key do not confuse their messages, because different collectives of the MPI library carry them.
+        """
         return self.rooted, self.local
 
     @property
     def uneven(self) -> bool:
-        """Whether each rank has blocks of its own sizes for every other, so that none of them is the call's size."""
+        """Whether each rank has a block of another size for every other rank, so that no single size is the call's."""
         return self.counts is not Counts.EQUAL and self.form is Form.ALLTOALL
 
     @property
     def number(self) -> int:
-        """The number under which the dispatcher knows the call, from 1."""
+        """The number of the call in the table of calls, from 1."""
         return _NUMBERS[self.name]
 
 

@@ -1,6 +1,7 @@
-"""What a rank that refuses a call for its own receive buffer puts in its place, to take its part in the call.
+"""Replacement arguments for a rank whose own receive buffer is wrong, so that it still takes its part in the call.
 
-The others know nothing of the refusal. What they send would wait on the communicator, and meet its next call.
+The other ranks do not know of the error. If the rank left the call out, their messages would wait on the communicator
+and match its next call.
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ def instead_of(
 def _with_own_memory(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -> tuple[Any, ...] | None:
     """The same call with memory of ours in place of a receive buffer that only this rank has; None where there is none.
 
-    :param spec: of the call.
-    :param arguments: those of mpi4py's method, all of them.
+    :param spec: the description of the call.
+    :param arguments: all arguments of mpi4py's method, in their order.
     :param groups: the communicator's groups.
-    :raises Exception: for another argument that makes no sense.
+    :raises Exception: if another argument is wrong, too.
     """
     if spec.counts is not Counts.EQUAL or spec.form is Form.NOTHING:
         return None
@@ -64,12 +65,12 @@ def _with_own_memory(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups)
         return None
     message = block(arguments[at], readonly=True)
     if spec.form is Form.BROADCAST:
-        _check_type(message, groups.alone)  # others have it too; the root of a scatter takes part, as below
+        _check_type(message, groups.alone)  # if wrong, it is wrong on all ranks; not so in a scatter
     return *arguments[:at], [bytearray(message.size), message.size, MPI.BYTE], arguments[-1]
 
 
 def _with_own_results(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> tuple[Any, ...] | None:
-    """The same call with room of ours for what comes of what this rank sends."""
+    """The same call with memory of topompi for the results, of the size that follows from this rank's send buffer."""
     sent, *_ = arguments
     if spec.form is Form.REDUCTION:
         return sent, _room(block(sent, readonly=True)), *arguments[2:]
@@ -84,7 +85,7 @@ def _with_own_results(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> 
 
 
 def _room(sent: Block, parts: int = 1) -> list[Any]:
-    """Memory for one of the equal parts of what is sent."""
+    """Memory, as a message, for one of ``parts`` equal parts of a send buffer."""
     count = sent.count // parts
     return [bytearray(count * sent.datatype.extent), count, sent.datatype]
 
@@ -92,12 +93,13 @@ def _room(sent: Block, parts: int = 1) -> list[Any]:
 def _with_own_blocks(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -> tuple[Any, ...] | None:
     """A scatter with zeros in place of what its root sends; None where this rank is no root of one.
 
-    For a root with blocks of no datatype: Open MPI lets it pass, and what the others get is undefined.
+    It serves a root whose blocks have the null datatype, because Open MPI runs that call and leaves the others' blocks
+    undefined.
 
-    :param spec: of the call.
-    :param arguments: those of mpi4py's method, all of them.
+    :param spec: the description of the call.
+    :param arguments: all arguments of mpi4py's method, in their order.
     :param groups: the communicator's groups.
-    :raises Exception: for a receive buffer that makes no sense.
+    :raises Exception: if the receive buffer is wrong, too.
     """
     if spec.name != "Scatter" or groups.rank != arguments[-1]:
         return None
@@ -110,8 +112,8 @@ def _with_own_blocks(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups)
 
 
 def _check_type(message: Block, alone: MPI.Intracomm) -> None:
-    """Raise what the MPI library raises for a datatype; sends nothing."""
-    if message.datatype == MPI.DATATYPE_NULL:  # MPICH lets it pass where nothing is sent
+    """Raise the MPI library's error for a wrong datatype. Sends nothing."""
+    if message.datatype == MPI.DATATYPE_NULL:  # MPICH accepts it in a message of no entries
         raise MPI.Exception(MPI.ERR_TYPE)
     alone.Send_init([b"", 0, message.datatype], 0).Free()
 
@@ -119,10 +121,10 @@ def _check_type(message: Block, alone: MPI.Intracomm) -> None:
 def _gathers_sizes(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -> bool:
     """Whether a call is a gather of any sizes, this rank its root, and what it sends itself sound.
 
-    Then most likely the others' part is sound too, and they send it.
+    In that case the other ranks most likely find no error in the call, and send.
 
-    :param spec: of the call.
-    :param arguments: those of mpi4py's method, all of them.
+    :param spec: the description of the call.
+    :param arguments: all arguments of mpi4py's method, in their order.
     :param groups: the communicator's groups.
     """
     if spec.form is not Form.GATHER or spec.counts is Counts.EQUAL or groups.rank != arguments[-1]:
@@ -131,7 +133,7 @@ def _gathers_sizes(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -
         return True
     try:
         _check_type(block(arguments[0], readonly=True), groups.alone)
-    except Exception:  # whatever our look at it raises
+    except Exception:  # reading a foreign message object may raise anything
         return False
     return True
 
@@ -145,10 +147,11 @@ def _unread(size: int, root: int) -> Operands:
 def _with_what_arrives(spec: CallSpec, plan: Plan, groups: Groups, root: int) -> tuple[Any, ...]:
     """A gather of any sizes, with memory of ours for what is sent to this rank; waits until it is sent.
 
-    :param spec: of the call.
-    :param plan: of this rank, the root.
+    :param spec: the description of the call.
+    :param plan: the root's plan.
     :param groups: the communicator's groups.
-    :param root: the root.
+    :param root: this rank, the root.
+    :returns: the arguments of mpi4py's method.
     """
     counts, status = [0] * groups.size, MPI.Status()
     comm, tag = groups.channel(spec.number)

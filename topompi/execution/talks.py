@@ -1,7 +1,8 @@
-"""Words between the ranks of a communicator that decide together, in messages of ours from rank to rank.
+"""Messages by which the ranks of a communicator decide together, sent from rank to rank.
 
-They do not go by the library's collectives on the user's communicator: what is left there of a call that a rank refused
-would meet them. Nor by those on a communicator of ours, which others may share.
+The library's collectives do not serve here. On the user's communicator they could match messages left over by a call
+that a rank refused; a communicator of topompi may be shared with other communicators, whose collectives they could
+match.
 """
 
 from __future__ import annotations
@@ -21,47 +22,49 @@ __all__ = ["Answers", "Talks"]
 
 QUESTIONS_HELD = 1024
 NOTHING = [bytearray(), 0, MPI.BYTE]
-LONGEST = 1e-3  # seconds that a rank sleeps between two looks
+LONGEST = 1e-3  # seconds that a rank sleeps between two tests, at most
 Answer = TypeVar("Answer")
 
 
 class Talks:
-    """The words of one communicator; all ranks take part in each, in the same order.
+    """The messages of one communicator's ranks; all ranks take part in each exchange, in the same order.
 
     :param rank: this rank.
     :param size: number of ranks.
-    :param channel: called for the channel of the messages when there is one to send.
+    :param channel: function that returns the channel of the messages, called when the first is sent; None for one rank.
     """
 
     def __init__(self, rank: int, size: int, channel: Callable[[], Channel] | None = None) -> None:
         self.rank, self._size, self._channel = rank, size, channel
-        # A binomial tree from rank 0: the children of a rank differ from it in a bit below its lowest one.
+        # Binomial tree from rank 0: a child's number differs from its parent's in one bit, below the parent's lowest
+        # set bit.
         lowest = rank & -rank or 1 << size.bit_length()
         self._children = [rank | 1 << bit for bit in range(lowest.bit_length() - 1) if rank | 1 << bit < size]
 
     def from_rank_0(self, work: Callable[[], Answer]) -> Answer:
-        """Run ``work`` on rank 0, and return its result, or raise its error, on all ranks.
+        """Run ``work`` on rank 0, and return its result, or raise its error, on all ranks; collective.
 
-        The others sleep meanwhile: where ranks outnumber cores, ranks that poll would take rank 0's core from it.
+        The other ranks sleep meanwhile: with more ranks than cores, polling ranks would take rank 0's core.
 
-        :param work: takes nothing; its result or error must be picklable.
-        Cost: the pickled answer, log2(p) times one after the other.
+        :param work: function without parameters, whose result or error must be picklable.
+
+        Cost: log2(p) messages, one after the other, with the pickled answer.
         """
         return Answers().ask(self, lambda: None, work, lambda answer: False)
 
     def tell(self, said: bytes) -> bytes:
-        """The bytes that rank 0 says, on all ranks.
+        """Rank 0's bytes, on all ranks; collective.
 
-        :param said: on rank 0; elsewhere anything.
+        :param said: the bytes on rank 0; ignored on the other ranks.
         """
         if self.rank:
             said = self._hear(self.rank & (self.rank - 1))
-        for child in reversed(self._children):  # the longest way first
+        for child in reversed(self._children):  # the child with the deepest subtree first
             self._say(child, said)
         return said
 
     def meet(self) -> None:
-        """Wait for all ranks, as in a barrier by dissemination: log2(p) empty messages one after the other."""
+        """Wait for all ranks by a dissemination barrier: log2(p) empty messages per rank, one after the other."""
         step = 1
         while step < self._size:
             comm, tag = self._way()
@@ -70,9 +73,9 @@ class Talks:
             step *= 2
 
     def largest(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Element by element the largest values of all ranks, on all of them.
+        """The element-wise maximum of all ranks' values, on all ranks; collective.
 
-        :param values: this rank's, of one shape and type on all ranks.
+        :param values: this rank's values, of the same shape and type on all ranks.
         """
         most = np.array(values)
         for child in self._children:
@@ -101,7 +104,7 @@ class Talks:
 
 
 class Answers:
-    """Rank 0's answers to questions that are asked again, on other communicators over the same ranks."""
+    """Rank 0's answers, kept for communicators over the same ranks that ask the same question later."""
 
     def __init__(self) -> None:
         self._told: dict[Hashable, bytes] = {}
@@ -114,15 +117,16 @@ class Answers:
         work: Callable[[], Answer],
         lasts: Callable[[Answer], bool],
     ) -> Answer:
-        """Rank 0's answer on all ranks; collective.
+        """Rank 0's answer to a question, on all ranks; collective.
 
-        Only rank 0 remembers: the others may have come here in another order.
+        Only rank 0 looks for a kept answer, because the other ranks may have made their communicators in another order.
 
-        :param talks: the communicator's talks.
-        :param question: called on rank 0 for what was asked, with all that the answer depends on.
-        :param work: as ``Talks.from_rank_0`` takes it; an error is raised on all ranks.
-        :param lasts: whether an answer is true of other communicators too.
-        Cost: the pickled answer, log2(p) times one after the other.
+        :param talks: the messages of the communicator.
+        :param question: function called on rank 0, which returns a key with all that the answer depends on.
+        :param work: function that finds the answer on rank 0; its error is raised on all ranks.
+        :param lasts: function that tells of an answer whether it holds for other communicators, too.
+
+        Cost: log2(p) messages, one after the other, with the pickled answer.
         """
         asked = question() if talks.rank == 0 else None
         said = self._told.get(asked)
@@ -130,7 +134,7 @@ class Answers:
             outcome: tuple[Answer | None, Exception | None]
             try:
                 outcome = (work(), None)
-            except Exception as error:  # whatever it is, the others wait for word of it
+            except Exception as error:  # any error, because the other ranks wait for the answer
                 outcome = (None, tellable(error))
             said = MPI.pickle.dumps(outcome)
             if outcome[0] is not None and lasts(outcome[0]):

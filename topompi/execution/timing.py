@@ -1,4 +1,4 @@
-"""Timing calls of several sides in turns, for trials, tuning and the benchmarks."""
+"""Timing of calls of several sides (for example two libraries) in turn, for trials, tuning and benchmarks."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Order = NDArray[np.int64]
 
 
 def interleave(sides: int, rounds: int, turn: int = 1, before: int = 0) -> Order:
-    """The side of each call, in turns A B C, C B A, A B C, so that drift favours none.
+    """The side of each call, in turns A B C, C B A, A B C, so that a drift of the machine favours no side.
 
-    :param sides: how many take turns.
-    :param rounds: timed calls of each side.
-    :param turn: timed calls of a side in a row; the last turns may be shorter.
-    :param before: calls before each turn that do not count, in which a side finds the caches and the network as its own
-        calls leave them; their entries are -1 - side.
-    :returns: shape (calls,).
+    :param sides: number of sides.
+    :param rounds: number of timed calls of each side.
+    :param turn: number of timed calls of a side in a row; the last turns may be shorter.
+    :param before: number of untimed calls before each turn, which bring caches and network into the state that the
+        side's own calls leave. Their entries are -1 - side.
+    :returns: side of each call, shape (calls,).
     """
     order: list[int] = []
     for number, first in enumerate(range(0, rounds, turn)):
@@ -39,7 +39,7 @@ def interleave(sides: int, rounds: int, turn: int = 1, before: int = 0) -> Order
 
 
 def timed(ready: Call, call: Call) -> float:
-    """Seconds of a call, which begins when ``ready``, such as a barrier, is over."""
+    """Seconds of a call. It begins when ``ready``, for example a barrier, has returned."""
     ready()
     begin = perf_counter()
     call()
@@ -47,14 +47,14 @@ def timed(ready: Call, call: Call) -> float:
 
 
 def time_in_turn(sides: Sequence[Sequence[Call]], order: Order, ready: Call) -> NDArray[np.float64]:
-    """Time calls on this rank; the garbage collector rests meanwhile.
+    """Time calls on this rank. The garbage collector is off meanwhile.
 
-    :param sides: for each side the calls that it makes one after the other, over and over.
-    :param order: of the sides, as ``interleave`` gives it.
-    :param ready: called before each call and not timed; a barrier, as in OSU.
-    :returns: seconds of the calls that count, shape (sides, rounds).
+    :param sides: per side the calls that it repeats one after the other.
+    :param order: side of each call, as ``interleave`` returns it, shape (calls,).
+    :param ready: function called before each call and not timed, for example a barrier, as in the OSU benchmarks.
+    :returns: seconds of the timed calls, shape (sides, rounds).
     """
-    # The pages of what is written are there before the first call, and calls are looked up before the clock starts.
+    # Filling the array touches its pages now, and calls are looked up now, so that no timed call pays for either.
     seconds, calls = np.full(len(order), np.nan), [cycle(side) for side in sides]
     collecting = gc.isenabled()
     gc.disable()
@@ -70,10 +70,10 @@ def time_in_turn(sides: Sequence[Sequence[Call]], order: Order, ready: Call) -> 
 def slowest(comm: MPI.Intracomm, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
     """The slowest rank's time of each call, the same on all ranks; collective, one reduction.
 
-    :param comm: the ranks.
-    :param seconds: of this rank's calls, in any shape; infinite for a call that failed.
+    :param comm: communicator of the ranks.
+    :param seconds: seconds of this rank's calls, in any shape; infinite for a call that failed.
     """
-    from mpi4py import MPI  # the rest works without
+    from mpi4py import MPI  # all other functions work without MPI
 
     seconds = np.ascontiguousarray(seconds)
     most = np.empty_like(seconds)

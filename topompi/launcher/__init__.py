@@ -1,4 +1,4 @@
-"""``python -m topompi script.py``: an mpi4py program with a communicator of ours as its ``MPI.COMM_WORLD``."""
+"""The launcher ``python -m topompi script.py``: runs an mpi4py program with topompi's ``MPI.COMM_WORLD``."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ PROGRAMS = ("-m", "-c", "-")
 
 
 def program_of(arguments: Sequence[str]) -> str:
-    """The word behind the launcher's options: a program, ``-m``, ``-c``, ``-``, or a command; else empty."""
+    """The word after the launcher's options: a program, ``-m``, ``-c``, ``-``, or a command; "" if there is none."""
     rest, _ = _parse(arguments)
     return "" if not rest or (rest[0].startswith("-") and rest[0] not in PROGRAMS) else rest[0]
 
 
 def launch(arguments: Sequence[str]) -> None:
-    """Run a program as Python does; an exception on one rank ends all of them, as ``python -m mpi4py`` has it.
+    """Run a program as Python does; an exception on one rank ends all ranks, as under ``python -m mpi4py``.
 
-    :param arguments: the launcher's options, the program, and its arguments.
+    :param arguments: the launcher's options, the program, and the program's arguments.
     """
     rest, settings = _parse(arguments)
     if rest[0] in ("-m", "-c") and len(rest) < 2:
@@ -60,23 +60,23 @@ def launch(arguments: Sequence[str]) -> None:
         _abort_at_exit(ended.code if isinstance(ended.code, int) else int(ended.code is not None))
         raise
     except BaseException as error:
-        status = 128 + 2 if isinstance(error, KeyboardInterrupt) else 1  # as a shell has it for SIGINT
+        status = 128 + 2 if isinstance(error, KeyboardInterrupt) else 1  # as a shell reports SIGINT
         _abort_at_exit(status)
         _show(error)
         raise SystemExit(status) from None
     finally:
-        replacing.close(joint=sound)  # a rank that fails ends all: none waits for the others then
+        replacing.close(joint=sound)  # a failing rank ends all ranks, so it must not wait for the others
 
 
 def _abort_at_exit(status: int) -> None:
-    """Have mpi4py end all ranks when Python ends, if this one failed."""
+    """Let mpi4py abort all ranks when Python exits, if this rank failed."""
     module = sys.modules.get("mpi4py.MPI")
     if module is not None and status:
         module._set_abort_status(status)
 
 
 def _show(error: BaseException) -> None:
-    """Show an exception that a program has not caught as Python does, without our frames."""
+    """Print an exception that the program did not catch, as Python does, without the launcher's frames."""
     for note in getattr(error, "__notes__", ()):
         if note.startswith(NO_LIBRARY):
             print(f"topompi: {note}", file=sys.stderr)
@@ -88,7 +88,7 @@ def _show(error: BaseException) -> None:
 
 
 def _parse(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """What follows the launcher's options, and what these set in the environment."""
+    """The words after the launcher's options, and the environment variables that the options set."""
     rest, settings = list(arguments), {}
     while rest:
         name, equals, value = rest[0].partition("=")

@@ -1,4 +1,4 @@
-"""Running a program as Python's own command line does: a script, ``-m``, ``-c``, or standard input."""
+"""Runs of a program in the manner of Python's own command line: a script, ``-m``, ``-c``, or standard input."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import Any
 
 __all__ = ["outside", "run"]
 
-_kept: list[ModuleType] = []  # the modules that were ``__main__``: Python clears what nobody holds
+_kept: list[ModuleType] = []  # earlier ``__main__`` modules: Python clears a module without references
 
 
 def run(words: Sequence[str]) -> None:
-    """Run a program in a new module ``__main__``, which stays until Python ends.
+    """Run a program in a new module ``__main__``, which exists until Python exits.
 
-    :param words: the program, ``-m`` and a module, ``-c`` and code, or ``-``; then its arguments.
-    :raises BaseException: what the program raises.
+    :param words: the program, ``-m`` and a module, ``-c`` and code, or ``-``; then the program's arguments.
+    :raises BaseException: any exception of the program.
     """
     first = words[0]
     if first == "-m":
@@ -44,13 +44,13 @@ def run(words: Sequence[str]) -> None:
 
 
 def _run_file(name: str) -> None:
-    path = os.path.join(os.getcwd(), name)  # as Python has it: nothing in it is resolved
+    path = os.path.join(os.getcwd(), name)  # not resolved, as in Python
     if os.path.isdir(path) or _is_archive(path):
         if sys.flags.safe_path:
             sys.path.insert(0, "")
         sys.path[0] = os.getcwd() if name == os.curdir else path
         _new_main()
-        runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]  # likewise
+        runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]  # as above
         return
     _search_first(os.path.realpath(os.path.dirname(os.path.realpath(path)) or "."))
     loader: Any = (SourcelessFileLoader if path.endswith(".pyc") else SourceFileLoader)("__main__", path)
@@ -58,10 +58,10 @@ def _run_file(name: str) -> None:
 
 
 def _code_of(path: str, loader: Any) -> CodeType:
-    """The code of a file; no compiled form of a source is left beside it, as Python leaves none of a script."""
+    """The code of a file. A source leaves no .pyc file behind, as a script run by Python leaves none."""
     if isinstance(loader, SourcelessFileLoader):
         compiled: Any = loader.get_code("__main__")
-        return compiled  # type: ignore[no-any-return]  # code, or an error has been raised
+        return compiled  # type: ignore[no-any-return]  # code: loaders raise an error rather than return None
     with io.open_code(path) as file:
         return compile(file.read(), path, "exec", dont_inherit=True)
 
@@ -73,7 +73,7 @@ def _is_archive(path: str) -> bool:
 
 
 def _search_first(folder: str) -> None:
-    """Look for modules first where Python would for this program, not where it would for ours."""
+    """Replace the first folder of ``sys.path`` by the one that Python would search first for this program."""
     if not sys.flags.safe_path:
         sys.path[0] = folder
 
@@ -91,9 +91,9 @@ def _execute(code: CodeType, **facts: Any) -> None:
 
 
 def outside(trace: TracebackType | None) -> TracebackType | None:
-    """A traceback from the program's first frame on.
+    """The traceback from the program's first frame on.
 
-    :param trace: the traceback of an exception that ``run`` has raised; it begins with frames of ours.
+    :param trace: the traceback of an exception raised by ``run``, which begins with the launcher's frames.
     """
     here = os.path.dirname(__file__)
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(here):

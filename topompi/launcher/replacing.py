@@ -1,7 +1,7 @@
-"""Our communicators in the place of mpi4py's, from the moment when a program imports ``mpi4py.MPI``.
+"""The replacement of mpi4py's communicators by topompi's, at the moment when a program imports ``mpi4py.MPI``.
 
-The program may set ``mpi4py.rc`` before that, and may initialise MPI itself. ``COMM_WORLD`` and ``COMM_SELF`` are
-replaced when MPI is initialised, since mpi4py makes no handle of a communicator before.
+Before that the program may set ``mpi4py.rc``, and it may initialise MPI itself. ``COMM_WORLD`` and ``COMM_SELF`` are
+replaced when MPI is initialised, because mpi4py makes no handle of a communicator before.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ NAME = "mpi4py.MPI"
 
 
 class Replacing:
-    """What the launcher does to ``mpi4py.MPI``.
+    """The changes that the launcher makes to ``mpi4py.MPI``.
 
-    :param fail: called with an error in words, and whether this rank says it: ends the program.
+    :param fail: function that ends the program, called with an error in words, and True on the rank that prints it.
     """
 
     def __init__(self, fail: Callable[[str, bool], None]) -> None:
@@ -39,19 +39,20 @@ class Replacing:
         self._recording: Recording | None = None
 
     def await_import(self) -> None:
-        """Replace the names as soon as the module is imported; at once if it is."""
+        """Replace the names as soon as the module is imported; at once if it is imported already."""
         if NAME in sys.modules:
             self.replace(sys.modules[NAME])
         else:
             sys.meta_path.insert(0, _Finder(self.replace))
 
     def replace(self, module: Any) -> None:
-        """Put our classes and communicators in the places of mpi4py's; collective if MPI is initialised."""
+        """Put topompi's classes and communicators in the places of mpi4py's; collective if MPI is initialised."""
         from ..communicator.handle import pickle_by_name
         from ..communicator.kinds import KINDS
         from ..communicator.standin import take_places
 
-        # Its classes mix mpi4py's, and make objects by Comm.__new__, which is not safe for bases with slots as ours.
+        # pkl5's classes derive from mpi4py's and call Comm.__new__, which is unsafe for bases with slots: so it is
+        # imported before the classes are replaced.
         import_module("mpi4py.util.pkl5")
         take_places(KINDS)
         pickle_by_name()
@@ -62,7 +63,7 @@ class Replacing:
                 setattr(module, name, self._beginning(module, getattr(module, name)))
 
     def _beginning(self, module: Any, native: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that initialises MPI, and then ours."""
+        """A function that initialises MPI, and then topompi."""
 
         @functools.wraps(native)
         def initialise(*args: Any, **named: Any) -> Any:
@@ -73,7 +74,7 @@ class Replacing:
         return initialise
 
     def _begin(self, module: Any) -> None:
-        """Find the topology of the world, re-order its ranks, and begin to record, as the settings say; collective."""
+        """Find the world's topology, re-order its ranks, and start a recording, as the settings ask; collective."""
         from ..communicator.handle import Handle
         from ..communicator.kinds import Intracomm
 
@@ -99,9 +100,9 @@ class Replacing:
             module.Finalize = finalise
 
     def close(self, *, joint: bool) -> None:
-        """End the recording, if there is one.
+        """Stop the recording, if there is one.
 
-        :param joint: whether all ranks do so; else each leaves its part.
+        :param joint: True if all ranks stop it together; False to leave this rank's part of the recording on its own.
         """
         recording, self._recording = self._recording, None
         if recording is not None:
@@ -109,7 +110,10 @@ class Replacing:
 
 
 class _Finder:
-    """Finds one module, once, as the other finders do, and has something done when it is imported."""
+    """A finder of the module ``mpi4py.MPI`` only, used once, which calls a function when the module is imported.
+
+    :param then: the function, called with the module.
+    """
 
     def __init__(self, then: Callable[[ModuleType], None]) -> None:
         self._then = then
@@ -117,24 +121,28 @@ class _Finder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find the module of MPI; None for others."""
+        """The module spec of ``mpi4py.MPI``; None for other modules."""
         if name != NAME:
             return None
         sys.meta_path.remove(self)
         spec = find_spec(name)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, self._then)  # type: ignore[assignment]  # a loader all the same
+            spec.loader = _Loader(spec.loader, self._then)  # type: ignore[assignment]  # typed otherwise, but a loader
         return spec
 
 
 class _Loader:
-    """A loader that has something done when the module is loaded, and leaves no trace in it."""
+    """A loader that calls a function after the module is loaded, and then removes itself from the module.
+
+    :param loader: the module's real loader.
+    :param then: the function, called with the module.
+    """
 
     def __init__(self, loader: Any, then: Callable[[ModuleType], None]) -> None:
         self._loader, self._then = loader, then
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Create the module; an error says what to do where no MPI library is found."""
+        """Create the module. If no MPI library is found, the error gets a note with advice."""
         try:
             made: ModuleType | None = self._loader.create_module(spec)
         except (ImportError, RuntimeError) as error:
@@ -143,7 +151,7 @@ class _Loader:
         return made
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the module, then what is to follow."""
+        """Run the module's code, then the function."""
         try:
             self._loader.exec_module(module)
         except (ImportError, RuntimeError) as error:
@@ -159,7 +167,7 @@ class _Loader:
 
 
 def _mapped(world: Intracomm) -> Intracomm:
-    """The world, its ranks re-ordered for the graph that ``TOPOMPI_MAP`` names; collective."""
+    """The world, with its ranks re-ordered for the graph that ``TOPOMPI_MAP`` names; collective."""
     graph = os.environ.get("TOPOMPI_MAP")
     if not graph:
         return world

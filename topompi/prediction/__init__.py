@@ -1,4 +1,5 @@
-"""What calls cost on a job's network, by our algorithms and the MPI library's: without MPI, and before any measurement.
+"""Predicted times of calls on a job's network, by topompi's and the MPI library's algorithms; without MPI.
 
-``libraries`` knows what MPI libraries run for a call, ``predictor`` costs that and our schedules, ``untuned`` chooses.
+``libraries`` has models of the algorithms that MPI libraries choose, ``predictor`` computes their costs and those of
+topompi's schedules, and ``untuned`` chooses.
 """

@@ -1,4 +1,4 @@
-"""What a collective in lanes costs, from what hosts run and what happens inside them, without the rows of all ranks."""
+"""The cost of collectives in lanes, computed from the stages between and inside hosts, not from all ranks' rows."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..schedules.network import Network
 
 __all__ = ["LaneCosts"]
 
-STAGES = {"bcast": 1, "reduce": 1, "allreduce": 2}  # stages inside hosts in which all ranks work
+STAGES = {"bcast": 1, "reduce": 1, "allreduce": 2}  # number of stages inside hosts in which all ranks work
 
 
 class LaneCosts:
-    """Costs on one network.
+    """The costs of collectives in lanes on one network.
 
-    All lanes of a host do the same at the same time: its link carries what one rank a host would send, while each rank
-    starts only its own messages.
+    All lanes of a host do the same at the same time: its link carries the bytes that one rank per host would send,
+    while each rank starts only its own messages.
 
     :param network: the job's network.
     """
@@ -33,27 +33,28 @@ class LaneCosts:
     ) -> float:
         """Seconds of a call.
 
-        :param collective: bcast, reduce or allreduce.
-        :param across: what hosts run.
-        :param model: of messages.
-        :param nbytes: of the vector.
-        :param root: of a rooted collective, else 0.
-        :param blocks: as ``lanes_allreduce``.
-        Cost: two evaluations of ``schedules.cost`` with one rank a host.
+        :param collective: name of the collective: bcast, reduce or allreduce.
+        :param across: the algorithm between hosts.
+        :param model: the model of messages.
+        :param nbytes: bytes of the vector.
+        :param root: the root of a rooted collective, else 0.
+        :param blocks: number of blocks, with the meaning that it has for ``lanes_allreduce``.
+
+        Cost: two evaluations of ``schedules.cost`` with one rank per host.
         """
         segments = 1 if across.pipeline or blocks is None else blocks
         host = int(self._network.rank_host[root])
         made = across.generate(self._hosts, host, blocks if across.pipeline else None)
         block = -(-nbytes // (segments * max(made.blocks, 1)))
         empty, full = (cost(made, self._hosts, model, size).seconds for size in (0, block))
-        # Segments share the links; in time, each begins one start-up after its predecessor.
+        # Segments share the links; each one begins one start-up after the segment before it.
         between = segments * full - (segments - 1) * (empty - model.t_s[-1])
         parts = made.blocks if across.pipeline else segments
         inside = self._inside(model, nbytes / parts)
         return 2 * inside + max(between, parts * STAGES[collective] * inside)
 
     def _inside(self, model: Model, nbytes: float) -> float:
-        """Seconds in which the ranks of a host gather, or add up, some bytes: one message for each other rank."""
+        """Seconds in which the ranks of a host gather or reduce ``nbytes`` bytes: one message for each other rank."""
         others = self._most - 1
         start = model.t_s[0] if model.t_o is None else min(model.t_o, model.t_s[0])
         return (model.t_s[0] + (others - 1) * start + nbytes * others / self._most * model.t_w[0]) if others else 0.0

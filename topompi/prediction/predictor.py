@@ -1,4 +1,4 @@
-"""What schedules and the MPI library's own algorithms cost on a job's network, by ``schedules.cost``."""
+"""Predicted times of topompi's schedules and of the MPI library's algorithms on a job's network."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_RANKS", "PAIRWISE", "Native", "Predictor"]
 
-# Above so many bytes libraries exchange pair by pair: MPICH (R. Thakur, R. Rabenseifner and W. Gropp, Optimization of
-# collective communication operations in MPICH, 2005) with a partner a step, and Open MPI likewise.
+# Bytes above which MPI libraries exchange pair by pair: MPICH (R. Thakur, R. Rabenseifner and W. Gropp, Optimization of
+# collective communication operations in MPICH, 2005) with one partner per step, and Open MPI, too.
 PAIRWISE = 32768
-CALL = 1e-6  # seconds by which a call of ours is longer than the library's: Python finds what runs
-# Seconds by which a message of ours starts later than one inside the library: by the loop in C, or without it.
+CALL = 1e-6  # seconds that a call of topompi takes longer than the library's, because Python looks up its function
+# Seconds by which topompi's messages start later than messages inside the library: with the loop in C, or without it.
 MESSAGE = 0.1e-6 if find_spec("topompi.execution._compiled") else 2e-6
-MOST_RANKS = 256  # whose costly schedules are made, and siblings' alltoalls costed together, while a job waits
+MOST_RANKS = 256  # limit for making costly schedules, or joint ones of siblings, while a job waits
 
 
 @dataclass(frozen=True)
 class Native:
-    """What the MPI library is thought to run for a call.
+    """The algorithm that the MPI library presumably runs for a call.
 
-    :param says: its algorithm in words.
-    :param seconds: predicted.
+    :param says: description of the algorithm in words.
+    :param seconds: predicted seconds.
     """
 
     says: str
@@ -57,8 +57,8 @@ class Native:
 class Together:
     """Alltoalls of several groups of ranks at the same time.
 
-    :param network: of all ranks.
-    :param groups: ranks of each group.
+    :param network: the network of all ranks.
+    :param groups: the ranks of each group, shape (members,) each.
     """
 
     def __init__(self, network: Network, groups: tuple[NDArray[np.int64], ...]) -> None:
@@ -67,7 +67,7 @@ class Together:
         self._made: dict[str, Schedule] = {}
 
     def schedule(self, name: str) -> Schedule:
-        """What all groups do where each runs the algorithm of this name."""
+        """The joint schedule of all groups if each runs the algorithm of this name."""
         if name not in self._made:
             joint = all_joint(self.network, self._groups) if ALGORITHMS["alltoall"][name].joint else None
             parts = joint or [make("alltoall", name, part) for part in self._parts]
@@ -76,13 +76,14 @@ class Together:
 
 
 class Predictor:
-    """Costs of the algorithms on a job's network.
+    """The predicted times of algorithms on a job's network.
 
-    :param interface: where the ranks sit.
-    :param library: the model of the MPI library; None where it is unknown: then the fastest of the libraries that have
-        a model stands for it.
-    :param siblings: the communicators that exchange at the same time: then alltoalls are costed all together.
-    :param model: start-ups and bytes; by default those of networks whose host links are as fast.
+    :param interface: the placement of the ranks.
+    :param library: the model of the MPI library; None if it is unknown: then the fastest modelled library takes its
+        place.
+    :param siblings: the communicators that exchange at the same time, so that alltoalls are predicted for all together;
+        None if there are none.
+    :param model: start-up times and seconds per byte; None for those of networks with equally fast host links.
     """
 
     def __init__(
@@ -98,19 +99,19 @@ class Predictor:
 
     @cached_property
     def network(self) -> Network:
-        """The job's network; links of unknown rate are all as fast as Stampede's."""
+        """The job's network. If all link rates are unknown, all are as fast as Stampede's."""
         return _with_rates(network_of(self.interface))
 
     @cached_property
     def together(self) -> Together | None:
-        """The alltoalls of this communicator and its siblings, if there are any and not too many."""
+        """The alltoalls of this communicator and its siblings; None if there are no siblings, or too many ranks."""
         if self._siblings is None or sum(len(ranks) ** 2 for ranks in self._siblings.groups) > MOST_RANKS**2:
             return None
         return Together(_with_rates(self._siblings.network), self._siblings.groups)
 
     @cached_property
     def blind_network(self) -> Network:
-        """The same ranks on the same hosts, all on one switch: what the library sees."""
+        """The same ranks on the same hosts with all hosts on one switch, as the library sees the network."""
         return network_of(replace(self.interface, routes=None))
 
     @cached_property
@@ -119,18 +120,18 @@ class Predictor:
 
     @cached_property
     def rate(self) -> float:
-        """Bytes/s of the fastest host link between two of the job's hosts; 0 on one host."""
+        """Rate in bytes/s of the fastest host link that the job uses; 0 on one host."""
         first = self.network.links[:, :, :1]
         return float(self.network.capacity[first[first >= 0]].max(initial=0.0))
 
     @cached_property
     def model(self) -> Model:
-        """Start-ups and bytes: those given, or by the rate of the host links."""
+        """Start-up times and seconds per byte: the given model, or one for the rate of the host links."""
         return self._model or (Model.of_rate(self.rate) if self.rate else Model.preset("stampede"))
 
     @cached_property
     def inapplicable(self) -> str:
-        """Why nothing can be predicted for this job; empty where it can."""
+        """The reason why nothing can be predicted for this job; "" if it can."""
         if why := unmodelled(self.interface):
             return why
         if (network_of(self.interface).capacity == UNKNOWN_RATE).all():
@@ -140,27 +141,29 @@ class Predictor:
         return ""
 
     def rank(self, method: str, nbytes: int, root: int, runs: Callable[[str], bool]) -> list[tuple[str, float]]:
-        """Algorithms but native that can run, with their seconds, the cheapest first; those over levels too.
+        """The algorithms except native that can run a call, ``levels`` included, with predicted seconds, fastest first.
 
-        Without costs (NaN) where the sizes are not known: the registry's last ones first, for it begins with the simple
-        ones. So are, above ``MOST_RANKS``, those that are costly to generate; they come last.
+        The seconds are NaN for calls of unknown size: then the order is the registry's, reversed, because simple
+        algorithms come first there. They are NaN, too, for costly schedules above ``MOST_RANKS`` ranks, which come
+        last.
 
         :param method: mpi4py's name of the call.
-        :param nbytes: as ``Selector.choose`` counts them.
-        :param root: of a rooted collective.
-        :param runs: whether an algorithm can run for the call.
+        :param nbytes: size of the call in bytes, as ``Selector.choose`` counts it.
+        :param root: the root of a rooted collective.
+        :param runs: function that tells whether an algorithm can run the call.
         """
         collective = CALLS[method].collective
         names = [name for name in (LEVELS, *ALGORITHMS.get(collective, {})) if runs(name)]
         if not nbytes:
             return [(name, float("nan")) for name in reversed(names)]
-        # of levels that no schedule stands for there is no model
+        # There is no model of levels without an equivalent schedule.
         costed = [name for name in names if _modelled(collective, name) in ALGORITHMS[collective]]
         many = self.interface.num_ranks > MOST_RANKS
         costly = [name for name in costed if many and ALGORITHMS[collective][_modelled(collective, name)].costly]
         costs = [(name, self.seconds(method, name, nbytes, root)) for name in costed if name not in costly]
-        # Of both that leaders' schedule stands for, the levels come first where their last stage is inside hosts: that
-        # is the library's in shared memory. Between hosts the schedule is what the model knows.
+        # ``levels`` and its equivalent schedule cost the same. If hosts have several ranks, ``levels`` comes first,
+        # because the library's stage inside hosts uses shared memory; else the schedule comes first, because the model
+        # describes it.
         inside = self.interface.num_hosts < self.interface.num_ranks
         return [
             *sorted(costs, key=lambda row: (row[1], (row[0] == LEVELS) != inside)),
@@ -168,12 +171,12 @@ class Predictor:
         ]
 
     def seconds(self, method: str, name: str, nbytes: int, root: int) -> float:
-        """What an algorithm takes that we run; infinite where it refuses the number of ranks.
+        """Predicted seconds of an algorithm that topompi runs; infinite if it refuses the number of ranks.
 
         :param method: mpi4py's name of the call.
-        :param name: of the algorithm, perhaps cut (``ring/32K``).
-        :param nbytes: as ``Selector.choose`` counts them.
-        :param root: of a rooted collective.
+        :param name: name of the algorithm, with or without a segment size (``ring/32K``).
+        :param nbytes: size of the call in bytes, as ``Selector.choose`` counts it.
+        :param root: the root of a rooted collective.
         """
         return CALL + self._by_messages(method, name, nbytes, root)
 
@@ -190,12 +193,12 @@ class Predictor:
         return self._cost(collective, pieces.name, nbytes, root, pieces.blocks, pieces.lanes)
 
     def native(self, method: str, nbytes: int, root: int, commutative: bool = True) -> Native:
-        """What the MPI library takes: by its model, or else what the fastest of the known libraries would take.
+        """The MPI library's algorithm and its predicted seconds; without a model, the fastest of all libraries.
 
         :param method: mpi4py's name of the call.
-        :param nbytes: as ``Selector.choose`` counts them.
-        :param root: of a rooted collective.
-        :param commutative: whether a reduction's operation commutes.
+        :param nbytes: size of the call in bytes, as ``Selector.choose`` counts it.
+        :param root: the root of a rooted collective.
+        :param commutative: True if a reduction's operation commutes.
         """
         question = Question(method, nbytes, np.asarray(self.interface.rank_host), commutative)
         libraries = KNOWN if self.library is None else (self.library,)
@@ -207,17 +210,17 @@ class Predictor:
         return min(known or self._blind(method, nbytes, root), key=lambda one: one.seconds)
 
     def _decided(self, decision: Decision, nbytes: int, root: int) -> float:
-        """Seconds of what a library runs; infinite where no schedule can say."""
-        settings = pickle.dumps(sorted(decision.parameters.items()))  # arrays may be among them
+        """Predicted seconds of a library's algorithm; infinite if no schedule can describe it."""
+        settings = pickle.dumps(sorted(decision.parameters.items()))  # hashable, even with arrays
         key = (decision.collective, decision.algorithm, decision.blocks, settings, root)
         try:
             schedule = self._kept(key, lambda: decision.schedule(self.blind_network, root))
-        except ValueError:  # more blocks than a schedule can number: nothing is known of such calls
+        except ValueError:  # more blocks than a schedule can number
             return inf
         return self._on_network(schedule, decision.collective, nbytes, self.model)
 
     def _blind(self, method: str, nbytes: int, root: int) -> list[Native]:
-        """The algorithms that ignore switches, of which libraries have all."""
+        """The algorithms that ignore switches, which all libraries have, with their predicted seconds."""
         length, uneven = "long" if nbytes > PAIRWISE else "short", self.interface.num_ranks.bit_count() > 1
         collective = CALLS[method].collective
         return [
@@ -254,7 +257,7 @@ class Predictor:
         return cost(schedule, self.network, model, block, lanes=lanes).seconds
 
     def _kept(self, key: tuple[object, ...], made: Callable[[], Schedule]) -> Schedule:
-        """A schedule, those of one collective and root at a time: they are large."""
+        """A cached schedule. The cache has one collective and root at a time, because schedules are large."""
         if key not in self._made:
             if any((other[0], other[-1]) != (key[0], key[-1]) for other in self._made):
                 self._made.clear()
@@ -262,7 +265,7 @@ class Predictor:
         return self._made[key]
 
     def _at_its_bound(self, nbytes: int) -> float:
-        """Seconds of an alltoall that fills the busiest link: its bytes, and a start-up for each message."""
+        """Seconds of an alltoall that fills the busiest link: for the link's bytes, and a start-up per message."""
         model, messages = _of_ours(self.model), self.interface.num_ranks - 1
         bound = lower_bound(self.network, "alltoall", block_bytes=nbytes).seconds
         start = model.t_s[-1] if model.t_o is None else model.t_o
@@ -270,19 +273,19 @@ class Predictor:
 
 
 def _of_ours(model: Model) -> Model:
-    """A model of messages that we start."""
+    """The model for messages that topompi starts, with later start-ups than the library's."""
     slower = tuple(start + MESSAGE for start in model.t_s)
     return replace(model, t_s=slower, t_o=None if model.t_o is None else model.t_o + MESSAGE)
 
 
 def _modelled(collective: str, name: str) -> str:
-    """The schedule by which an algorithm is costed; ``levels`` itself where none stands for them."""
+    """The schedule by which an algorithm is predicted; ``levels`` itself if no schedule is equivalent to it."""
     known = ALGORITHMS[collective].items()
     return next((other for other, one in known if one.as_levels), name) if name == LEVELS else name
 
 
 def _with_rates(network: Network) -> Network:
-    """Links of unknown rate as fast as the model's."""
+    """The network itself; if it has no link rates, with all links as fast as those of the default model."""
     if (network.capacity == UNKNOWN_RATE).all():
         return replace(network, capacity=np.full_like(network.capacity, 1 / Model.preset("stampede").t_w[-1]))
     return network

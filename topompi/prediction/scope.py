@@ -1,4 +1,4 @@
-"""The jobs to which no model applies, as far as that is seen at a glance."""
+"""The check for jobs to which no model applies, without computing anything."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["unmodelled"]
 
 
 def unmodelled(interface: TopologyInterface) -> str:
-    """Why nothing can be predicted on a job's network, as far as that is seen at a glance; else empty."""
+    """The reason why no time can be predicted on a job's network, as far as a quick look tells; else ""."""
     if interface.virtual:
         return "a virtual placement, whose links are not those that the ranks run on"
     return "nothing is known above the hosts" if interface.routes is None else ""

@@ -1,4 +1,4 @@
-"""The choice where nothing has been measured: a schedule of the default set that the model finds faster, or native."""
+"""The choice without measurements: an algorithm of the default set that the model finds faster, or native."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from .predictor import MOST_RANKS, PAIRWISE, Native, Predictor
 
 __all__ = ["GAIN", "UNPROVEN", "UNSIZED", "Prediction", "candidates", "predict"]
 
-RANKS = 16  # on which the default set was measured
-DIVIDED = ("bcast", "reduce", "allreduce", "reduce_scatter")  # whose message schedules divide among the ranks
+RANKS = 16  # number of ranks with which the default set was measured
+DIVIDED = ("bcast", "reduce", "allreduce", "reduce_scatter")  # collectives whose schedules divide a message among ranks
 UNPROVEN = "no schedule has proved itself for calls of this kind and size"
 UNSIZED = "a call without a size that all ranks know cannot be costed"
-GAIN = 1.1  # what must be predicted to leave native: docs/lab/untuned.md has what the prediction is worth
+GAIN = 1.1  # predicted gain for which native is left; docs/lab/untuned.md compares predictions with measurements
 
 Runs = Callable[[str], bool]
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What runs by the model, and what it says of the others.
+    """The model's choice for a call, with the predictions for its alternatives.
 
-    :param algorithm: what runs.
-    :param reason: in words, with the numbers that decided.
-    :param seconds: predicted; None where nothing predicts.
-    :param native: what the MPI library is thought to run; None where nothing predicts.
-    :param ours: the algorithms of the default set and their seconds, the fastest first.
+    :param algorithm: name of the chosen algorithm.
+    :param reason: the reason in words, with the numbers that decided.
+    :param seconds: predicted seconds of the choice; None without a prediction.
+    :param native: the MPI library's presumed algorithm; None without a prediction.
+    :param ours: names and predicted seconds of the default set's algorithms, fastest first.
     """
 
     algorithm: str
@@ -51,16 +51,16 @@ def predict(
     *,
     always_native: bool = False,
 ) -> Prediction:
-    """The choice for a class of calls by the model alone: of the default set, or native.
+    """The choice for a class of calls by the model alone: an algorithm of the default set, or native.
 
-    :param predictor: of the job.
+    :param predictor: the job's predictor.
     :param method: mpi4py's name of the call.
-    :param nbytes: as ``Selector.choose`` counts them.
-    :param root: of a rooted collective.
-    :param runs: whether an algorithm can run for the call.
-    :param commutative: whether a reduction's operation commutes.
-    :param always_native: whether the library's call is costed although no schedule may be chosen. It can take a second
-        on thousands of ranks.
+    :param nbytes: size of the call in bytes, as ``Selector.choose`` counts it.
+    :param root: the root of a rooted collective.
+    :param runs: function that tells whether an algorithm can run the call.
+    :param commutative: True if a reduction's operation commutes.
+    :param always_native: True to predict the library's call even if no schedule may be chosen. That can take a second
+        for thousands of ranks.
     """
     if predictor.inapplicable or not nbytes:
         return Prediction(NATIVE, f"native: {predictor.inapplicable or UNSIZED}")
@@ -78,16 +78,17 @@ def predict(
     says = f"cost model: {best} {native.seconds / seconds:.2f}x as fast as {library}"
     if native.seconds < GAIN * seconds:
         return Prediction(NATIVE, f"native: {says}", native.seconds, native, tuple(ours))
-    # The reference's rule for alltoalls (Subramoni 2013, section 6) explains; it decides nothing here.
+    # Subramoni 2013, section 6, has a rule for alltoalls: it is quoted as an explanation, and decides nothing here.
     rule = f"DCSS: {dcss(predictor.network).reason}; " if collective == "alltoall" else ""
     return Prediction(best, f"{rule}{says}", seconds, native, tuple(ours))
 
 
 def _trust(collective: str, name: str) -> tuple[float, bool]:
-    """The rank of an algorithm among those whose predictions differ by less than ``GAIN``: the largest one runs.
+    """The preference among algorithms whose predictions differ by less than ``GAIN``: the greatest one runs.
 
-    First whether one has proved itself for long calls alone, then whether its messages are cut on lanes: while one part
-    waits for its receiver another one travels, of which the model knows little (packets: up to 2.1 times as fast).
+    It prefers algorithms that proved faster only in long calls, then messages that are cut on lanes: while one part
+    waits for its receiver another one travels, an effect that the model lacks (up to 2.1 times as fast in packet
+    simulations).
     """
     whole, segment = cut(name)
     known = find_algorithm(collective, whole)
@@ -95,21 +96,21 @@ def _trust(collective: str, name: str) -> tuple[float, bool]:
 
 
 def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> list[str]:
-    """The algorithms of the default set that can run for calls of a size, cut where it is worth while.
+    """The algorithms of the default set that can run calls of a size, and their useful variants with cut messages.
 
-    :param predictor: of the job.
+    :param predictor: the job's predictor.
     :param method: mpi4py's name of the call.
-    :param nbytes: as ``Selector.choose`` counts them.
-    :param runs: whether an algorithm can run for the call.
+    :param nbytes: size of the call in bytes, as ``Selector.choose`` counts it.
+    :param runs: function that tells whether an algorithm can run the call.
     """
     collective, ranks = CALLS[method].collective, predictor.interface.num_ranks
     hosts, known = predictor.interface.num_hosts, ALGORITHMS.get(collective, {})
 
     def measured(one: Algorithm) -> float:
         if collective in DIVIDED and not one.logarithmic:
-            # With more ranks the parts of a message are shorter: they may be as long as where they were measured.
+            # With more ranks the parts of a message are shorter: they must be as long as in the measured cases.
             return nbytes * min(1.0, RANKS / (hosts if one.cut == "segments" else ranks))
-        # A ring has more steps for a host's link by as many ranks as the host has.
+        # With several ranks on a host, a ring crosses the host's link in that many more steps.
         return nbytes * hosts / ranks if collective == "allgather" else nbytes
 
     names = [name for name, one in known.items() if one.default <= measured(one) and runs(name)]
@@ -119,6 +120,6 @@ def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> li
         names = [name for name in names if known[name].joint]
     if ranks > MOST_RANKS:
         names = [name for name in names if known[name].shares_links or not known[name].costly]
-        # A pipeline through many ranks is slow, and its rows are those of all ranks.
+        # A pipeline through many ranks is slow, and its schedule needs the rows of all ranks.
         names = [name for name in names if known[name].cut != "blocks"]
     return [*names, *filter(runs, variants(collective, names, nbytes, ranks))]

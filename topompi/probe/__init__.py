@@ -1,7 +1,7 @@
-"""A tree of a job's hosts by measurement alone: round trips find who stands close to whom, streams the rates.
+"""The tree of a job's hosts by measurement alone: round trips show which hosts are close, streams the rates.
 
-``tournament``, ``levels``, ``search``, ``rates`` and ``result`` think and know no MPI: they are handed an
-``Instrument``. ``measuring`` and ``running`` measure with MPI.
+``tournament``, ``levels``, ``search``, ``rates`` and ``result`` work without MPI: they are given an ``Instrument``.
+``measuring`` and ``running`` measure with MPI.
 """
 
 from .errors import ProbeError

@@ -1,4 +1,4 @@
-"""What a probe raises."""
+"""The error of probes."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ __all__ = ["ProbeError"]
 
 
 class ProbeError(TopompiError, ValueError):
-    """A job cannot be probed, or its time was too short to."""
+    """A job cannot be probed, or the time for it was too short."""

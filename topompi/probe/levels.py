@@ -1,12 +1,12 @@
-"""Levels from round trips: where the times that join hosts have gaps.
+"""The levels of hosts from round trips: gaps between the times that join hosts.
 
-What disturbs a measurement makes it longer, never shorter. So hosts are joined by the shortest round trip between two
-groups (single linkage): one undisturbed pair suffices. That all pairs of a group agree (complete linkage) is what the
-confidence tells.
+A disturbance makes a measurement longer, never shorter. Therefore hosts are joined by the shortest round trip between
+two groups (single linkage): one undisturbed pair is enough. The confidence tells how far all pairs of a group agree, as
+complete linkage would require.
 
-Some pairs take longer than others of their level through all measurements (by up to 15 % on emulated networks), and
-hosts of a leaf of two are joined by just one. So a gap is judged by what is typical of the level below it, not by the
-largest time there.
+Some pairs take longer than others of their level in all measurements (by up to 15 % on emulated networks), and the
+hosts of a leaf of two are joined by a single pair. Therefore a gap is compared with the typical time of the level below
+it, not with the largest one.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ __all__ = ["RESOLUTION", "STEP", "Level", "disagreeing", "find_levels", "joining
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-RESOLUTION = 0.1  # of a round trip: a smaller difference is one between hosts, not between levels
-STEP = 0.04  # of a round trip: how much longer at least the first time above a gap is than the last one below it
-FURTHER = 0.12  # of what is typical of the level below a gap: how much longer at least the first time above it is
-LATE = 0.75  # of a gap: below it a pair is of the level below; nothing makes a pair of the level above so much shorter
-TYPICAL = 1.05  # times the median of the times that join hosts: what is typical at most, as pairs may be disturbed
-NOISES = 3.0  # a gap is at least so many times what measuring again has taken from its upper end
+RESOLUTION = 0.1  # of a round trip; smaller differences exist between hosts of one level
+STEP = 0.04  # least gap, relative to the time below it
+FURTHER = 0.12  # least excess of the first time above a gap over the typical time of the level below it
+LATE = 0.75  # fraction of a gap; a pair below it belongs to the lower level, because none is shortened this much
+TYPICAL = 1.05  # greatest typical time, in medians of the times that join hosts, because pairs may be disturbed
+NOISES = 3.0  # least gap, in multiples of the time by which repeated measuring has lowered its upper end
 
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """Hosts in clusters, such as those of one leaf switch.
+    """Hosts in clusters, for example those of leaf switches.
 
-    :param cluster: number of each host's cluster, shape (H,), in the order of their first hosts.
-    :param round_trip: seconds, the median of the pairs that this level joins.
-    :param limit: seconds; a pair within a cluster that takes longer disagrees with it.
-    :param confidence: share of the pairs that the level joins which agree, times the share of the gap above it that
-        noise leaves; 0 to 1.
+    :param cluster: number of each host's cluster, shape (H,), in the order of the clusters' first hosts.
+    :param round_trip: median round trip of the pairs that this level joins, in seconds.
+    :param limit: seconds; a pair within a cluster disagrees with the level if its round trip is longer.
+    :param confidence: share of the joined pairs that agree, times the share of the gap above that exceeds
+            noise; from 0 to 1.
     """
 
     cluster: IntArray
@@ -51,16 +51,18 @@ class Level:
 
     @property
     def num_clusters(self) -> int:
-        """How many clusters there are."""
+        """The number of clusters."""
         return int(self.cluster.max()) + 1
 
 
 def find_levels(round_trips: FloatArray, noise: FloatArray | float = 0.0) -> tuple[Level, ...]:
-    """The levels, from the leaves to the one that holds all hosts.
+    """The levels, from the leaves to the one with all hosts in one cluster.
 
-    :param round_trips: seconds, shape (H, H), symmetric, inf where not measured.
-    :param noise: seconds by which measuring again has lately shortened each of ``joining_times``, shape (H - 1,).
-    :raises ProbeError: if what was measured does not connect all hosts.
+    :param round_trips: round trips in seconds, shape (H, H), symmetric, inf if not measured.
+    :param noise: seconds by which repeated measuring has lately shortened each of ``joining_times``, shape (H - 1,), or
+        one number for all.
+    :raises ProbeError: if the measured pairs do not connect all hosts.
+
     Cost: O(H^2) memory and time.
     """
     hosts = len(round_trips)
@@ -79,13 +81,16 @@ def find_levels(round_trips: FloatArray, noise: FloatArray | float = 0.0) -> tup
         if heights[at + 1] > (1 + FURTHER) * typical:
             levels.append(level)
             first = int(at) + 1
-    top = float(heights[-1] * (1 + 2 * RESOLUTION))  # pairs beyond may be of a level that was missed
+    top = float(heights[-1] * (1 + 2 * RESOLUTION))  # longer pairs may belong to a missed level
     levels.append(_level(round_trips, np.zeros(hosts, dtype=np.int64), top, levels, 1.0))
     return tuple(levels)
 
 
 def joining_times(round_trips: FloatArray) -> FloatArray:
-    """The round trips by which hosts are joined, ascending, shape (H - 1,); ProbeError if not all hosts are."""
+    """The round trips that join hosts, in seconds, ascending, shape (H - 1,).
+
+    :raises ProbeError: if the measured pairs do not connect all hosts.
+    """
     times: FloatArray = _joins(round_trips)[:, 2]
     return times
 
@@ -97,7 +102,7 @@ def joining_pairs(round_trips: FloatArray) -> IntArray:
 
 
 def disagreeing(round_trips: FloatArray, levels: tuple[Level, ...]) -> IntArray:
-    """Pairs whose round trip is longer than their level's limit, shape (P, 2), the lowest level first."""
+    """The pairs whose round trip exceeds their level's limit, shape (P, 2), those of the lowest level first."""
     found = []
     for number, level in enumerate(levels):
         joined = _joined(level.cluster, levels[:number])
@@ -106,7 +111,7 @@ def disagreeing(round_trips: FloatArray, levels: tuple[Level, ...]) -> IntArray:
 
 
 def _joins(round_trips: FloatArray) -> FloatArray:
-    """Single linkage: a row a join, its third column the shortest round trip between the two."""
+    """Single linkage as scipy returns it: a row per join; its third column is the groups' shortest round trip."""
     known = np.isfinite(round_trips)
     never = 10 * float(round_trips[known].max(initial=1.0))
     joins: FloatArray = linkage(squareform(np.where(known, round_trips, never), checks=False), "single")
@@ -124,7 +129,7 @@ def _level(round_trips: FloatArray, cluster: IntArray, limit: float, below: list
 
 
 def _joined(cluster: IntArray, below: list[Level] | tuple[Level, ...]) -> NDArray[np.bool_]:
-    """Which pairs are in one cluster here and in none of the level below, shape (H, H)."""
+    """Per pair True if its hosts share a cluster here and not on the level below, shape (H, H)."""
     joined: NDArray[np.bool_] = cluster[:, np.newaxis] == cluster
     if below:
         joined &= below[-1].cluster[:, np.newaxis] != below[-1].cluster
@@ -132,7 +137,7 @@ def _joined(cluster: IntArray, below: list[Level] | tuple[Level, ...]) -> NDArra
 
 
 def _in_order(labels: NDArray[np.integer]) -> IntArray:
-    """The labels numbered from 0 in the order in which they appear."""
+    """The labels renumbered from 0 in the order in which they first appear."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))

@@ -1,8 +1,8 @@
-"""The instrument of MPI: round trips of a byte, and streams, between the first ranks of hosts.
+"""The instrument that measures by MPI: round trips of a byte, and streams, between the first ranks of hosts.
 
-Hosts of an emulated network share processors, and a round trip between two ranks on one processor takes longer by as
-much as one more switch would add. So the two ranks of a pair run on different processors; these change from pair to
-pair, as one of them may have other work. Between hosts with processors of their own this makes no difference.
+Hosts of an emulated network share processors, and a round trip between two ranks on the same processor takes longer by
+as much as a further switch would add. Therefore the two ranks of a pair run on different processors, which change from
+pair to pair, because one processor may have other work. It has no effect between hosts with processors of their own.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from .tournament import Round
 
 __all__ = ["MPIInstrument", "own_processor"]
 
-SMALLEST, LARGEST = 1 << 14, 1 << 22  # bytes of a message of a stream
-LONG = 1e-3  # seconds; a message that takes less is followed by one of twice its size
+SMALLEST, LARGEST = 1 << 14, 1 << 22  # bounds of a stream's message size in bytes
+LONG = 1e-3  # seconds; the message after a shorter one is twice as large
 
 
 class MPIInstrument:
-    """Measures between the ranks of a communicator; all of them make the same calls.
+    """The instrument between the ranks of a communicator, all of which make the same calls.
 
-    :param comm: one rank a host.
-    :param seconds: after which nothing more is begun.
+    :param comm: communicator with one rank per host.
+    :param seconds: seconds after which no further measurement begins.
     """
 
     def __init__(self, comm: MPI.Intracomm, seconds: float) -> None:
@@ -42,23 +42,23 @@ class MPIInstrument:
         self._together()
 
     def free(self) -> None:
-        """Free what MPI holds for it. Not collective."""
+        """Free the MPI requests that it owns. Not collective."""
         self._meeting.free()
 
     def slept(self) -> float:
-        """How often a rank slept in each of its round trips, of the rank that slept most. Collective."""
+        """Number of sleeps per round trip, of the rank that slept most often. Collective."""
         most: float = self._comm.allreduce(self._slept / max(self._made, 1), MPI.MAX)
         return most
 
     def left(self) -> float:
-        """Seconds that are left, as all ranks know since they last measured."""
+        """Seconds that are left, as of the latest measurement, the same on all ranks."""
         return self._seconds - self._elapsed
 
     def round_trips(self, rounds: Sequence[Round], trips: int) -> FloatArray:
-        """Seconds of each pair's shortest round trip, round by round; inf where no time was left.
+        """Seconds of each pair's shortest round trip, round by round; inf for a pair for which no time was left.
 
-        :param rounds: disjoint pairs each.
-        :param trips: of each pair.
+        :param rounds: rounds of disjoint pairs.
+        :param trips: number of round trips per pair.
         """
         found, place = np.full(sum(map(len, rounds)), np.inf), 0
         for pairs in rounds:
@@ -74,10 +74,10 @@ class MPIInstrument:
         return found
 
     def streams(self, pairs: Round, seconds: float) -> FloatArray:
-        """Bytes/s each way of each pair, all pairs at once; 0 where no time was left.
+        """Rate of each pair in bytes/s in each direction, all pairs sending at once; 0 if no time was left.
 
-        :param pairs: disjoint.
-        :param seconds: that each pair sends.
+        :param pairs: disjoint pairs.
+        :param seconds: seconds for which each pair sends.
         """
         found = np.zeros(len(pairs))
         if self.left() > seconds:
@@ -89,7 +89,7 @@ class MPIInstrument:
         return found
 
     def _mine(self, pairs: Round) -> tuple[int, int, bool]:
-        """Which of the pairs this rank is in, its peer (-1 if it is in none), and whether it leads."""
+        """The number of this rank's pair and its peer (both -1 if it is in none), and whether it leads the pair."""
         rank = self._comm.rank
         for number, (first, second) in enumerate(pairs):
             if rank in (first, second):
@@ -97,16 +97,16 @@ class MPIInstrument:
         return -1, -1, False
 
     def _together(self) -> None:
-        """Wait for all."""
+        """Wait for all ranks, and note the time."""
         self._elapsed = self._meeting.meet()
 
     def _trips(self, peer: int, leads: bool, trips: int) -> float:
-        """Seconds of the shortest of some round trips, after one that does not count; inf on the rank that answers."""
+        """Seconds of the shortest of ``trips`` round trips, after an untimed one; inf on the rank that answers."""
         message, clock, shortest = bytearray(1), time.perf_counter, np.inf
         send, receive = self._comm.Send_init(message, peer), self._comm.Recv_init(message, peer)
         slept = 0
         for trip in range(trips + 1):
-            if trip == 1:  # until then the peer may not have come
+            if trip == 1:  # in the first trip the peer may be late
                 slept = sleeps()
             begin = clock()
             for request in (send, receive) if leads else (receive, send):
@@ -121,7 +121,7 @@ class MPIInstrument:
         return float(shortest)
 
     def _stream(self, peer: int, leads: bool, seconds: float) -> float:
-        """Bytes/s each way; the first 8 bytes of the leader's message say how long the next one is, 0 for none."""
+        """Rate in bytes/s per direction. The leader's message begins with the size of the next one, 0 for the end."""
         size, nbytes, begin = SMALLEST, 0, 0.0
         ahead, told = self._out.view(np.int64), self._in.view(np.int64)
         last = time.perf_counter()
@@ -132,20 +132,20 @@ class MPIInstrument:
             last = now
             self._comm.Sendrecv(self._out[:size], peer, 0, self._in[:size], peer, 0)
             nbytes += size if begin else 0
-            begin = begin or time.perf_counter()  # the first message finds buckets full and windows small
+            begin = begin or time.perf_counter()  # the first message, with full buckets, is not counted
             size = int(ahead[0] if leads else told[0])
         return nbytes / (time.perf_counter() - begin)
 
 
 @contextmanager
 def own_processor(number: int, leads: bool) -> Iterator[None]:
-    """Keep this thread on one of its processors, and not on that of the peer where both have the same processors.
+    """Pin this thread to one of its processors; the two ranks of a pair with the same processors get different ones.
 
-    :param number: of the pair, by which the processor is chosen.
-    :param leads: whether the rank leads the pair.
+    :param number: number of the pair, which selects the processor.
+    :param leads: True if this rank leads the pair.
     """
     allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-    if not allowed:  # macOS and Windows
+    if not allowed:  # macOS and Windows lack the call
         yield
         return
     os.sched_setaffinity(0, {allowed[(number + (0 if leads else len(allowed) // 2)) % len(allowed)]})

@@ -1,7 +1,8 @@
-"""Meetings of ranks that sleep until all are there.
+"""Barriers in which ranks sleep until all have arrived.
 
-The hosts of an emulated network share processors: a rank that polls takes them from those that measure. In MPI's own
-barriers a rank that sleeps keeps others waiting, as it passes on what they say. Here all tell rank 0, and it tells all.
+The hosts of an emulated network share processors, so that a polling rank would take processor time from ranks that
+measure. In MPI's own barriers ranks forward messages, and a sleeping rank delays others. Here all ranks report to rank
+0, which answers all.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from mpi4py import MPI
 
 __all__ = ["Meeting", "sleep_until"]
 
-SPIN = 5e-5  # seconds that a waiting rank looks before it sleeps
-SHORTEST, LONGEST = 2e-4, 5e-3  # seconds of its sleeps; each is twice as long as the one before
+SPIN = 5e-5  # seconds that a waiting rank polls before it sleeps
+SHORTEST, LONGEST = 2e-4, 5e-3  # bounds of a sleep in seconds; each sleep is twice as long as the last one
 
 
 class Meeting:
-    """Where the ranks of a communicator wait for each other.
+    """A barrier for the ranks of a communicator, which can be used repeatedly.
 
-    :param comm: over the ranks.
+    :param comm: communicator of the ranks.
     """
 
     def __init__(self, comm: MPI.Intracomm) -> None:
@@ -40,7 +41,7 @@ class Meeting:
                 self._answer.append(comm.Recv_init(self._now, other, 1))
 
     def meet(self) -> float:
-        """Wait for all; seconds since the meeting was made, by the clock of rank 0."""
+        """Wait for all ranks; return seconds since the object was made, by rank 0's clock, the same on all ranks."""
         for requests in (self._arrive, self._answer):
             if self._leads:
                 self._now[0] = time.perf_counter() - self._begin
@@ -55,10 +56,10 @@ class Meeting:
 
 
 def sleep_until(requests: Sequence[MPI.Request], longest: float = LONGEST) -> None:
-    """Wait for requests, asleep where it takes long.
+    """Complete requests, sleeping if that takes long.
 
-    :param requests: all of them complete, or one never returns.
-    :param longest: seconds of a sleep at most.
+    :param requests: the requests, of which all must complete.
+    :param longest: maximum seconds of a sleep.
     """
     waiting, pause, until = list(requests), SHORTEST, time.perf_counter() + SPIN
     while not MPI.Request.Testall(waiting):

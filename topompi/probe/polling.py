@@ -1,7 +1,8 @@
-"""How ranks wait for a message: whether they sleep meanwhile, and how they are kept awake.
+"""The way in which ranks wait for a message: detection of ranks that sleep, and a switch to keep them awake.
 
-A rank that sleeps notices a message some 50 us late, many times what a switch adds to a round trip. Libraries let
-ranks sleep or yield if there are more of them than processors. MPI has no call that changes it, the libraries have.
+A sleeping rank notices a message some 50 us late, which is many times the time that a switch adds to a round trip. MPI
+libraries let waiting ranks sleep or yield if there are more ranks than processors. MPI has no call to change this, but
+the libraries have their own.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ except ImportError:  # Windows
 
 __all__ = ["awake", "sleeps"]
 
-HEAVY = b"MPIR_CVAR_ENABLE_HEAVY_YIELD"  # MPICH's control variable: whether a waiting rank sleeps
+HEAVY = b"MPIR_CVAR_ENABLE_HEAVY_YIELD"  # MPICH's control variable: whether waiting ranks sleep
 
-Setter = Callable[[bool], bool]  # sets whether waiting ranks yield; whether they did before
+Setter = Callable[[bool], bool]  # sets whether waiting ranks yield, and returns whether they did before
 
 
 @contextmanager
 def awake() -> Iterator[None]:
-    """Keep this rank awake while it waits for messages, if the MPI library has a way; as before at the end.
+    """Keep this rank awake while it waits for messages, if the MPI library allows it, until the end of the ``with``.
 
     Cost: two calls of the library, some microseconds.
     """
@@ -41,7 +42,7 @@ def awake() -> Iterator[None]:
 
 
 def sleeps() -> int:
-    """How often this thread has given up its processor to wait for something, since it began; 0 if nobody counts."""
+    """Number of times that this thread has given up its processor to wait; 0 if the system does not count."""
     if resource is None:
         return 0
     return resource.getrusage(getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)).ru_nvcsw
@@ -49,9 +50,9 @@ def sleeps() -> int:
 
 @cache
 def _setter() -> Setter | None:
-    """What sets whether waiting ranks yield; None if the library has no way that we know.
+    """The function that sets whether waiting ranks yield; None if the library has none that topompi knows.
 
-    Open MPI reads ``mpi_yield_when_idle`` once, at its start: the function behind it has been the same since 1.0.
+    Open MPI reads ``mpi_yield_when_idle`` only at its start, but the function behind it has been the same since 1.0.
     MPICH reads its variable at each wait.
     """
     try:
@@ -68,7 +69,7 @@ def _setter() -> Setter | None:
 
 
 def _of_mpich(library: ctypes.CDLL) -> Setter | None:
-    """The setter by the tools interface of MPI, which mpi4py does not have."""
+    """The setter for MPICH, by MPI's tools interface (MPI_T), which mpi4py does not have."""
     level, index, count, handle = ctypes.c_int(), ctypes.c_int(), ctypes.c_int(), ctypes.c_void_p()
     try:
         failed = (

@@ -1,4 +1,4 @@
-"""Rates of a tree's links from streams: of a pair alone its hosts' links, of many together the link that they share."""
+"""The rates of a tree's links: of host links by streams of single pairs, of shared links by streams of many pairs."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from .tournament import Pair, Round, cut, tournament
 
 __all__ = ["Rates", "measure_rates"]
 
-SHARED = 0.8  # of what the hosts' links carry: with less together, the streams share a link
-ROUNDS = 2  # peers with which a host is measured
-LONGEST, SHORTEST = 0.2, 0.02  # seconds of a stream
+SHARED = 0.8  # fraction of the host links' rates; if streams reach less together, they share a slower link
+ROUNDS = 2  # number of peers with which a host is measured
+LONGEST, SHORTEST = 0.2, 0.02  # bounds of a stream's seconds
 
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """Bytes/s each way.
+    """The measured rates, in bytes/s in each direction.
 
-    :param host: of each host's link, shape (H,); NaN where there was no time to measure.
-    :param uplink: a level below the top -> of the links above each of its clusters; NaN likewise.
-    :param shared: a level below the top -> whether that link was what held the streams up; else it carries at least so
-        much.
+    :param host: rate of each host's link, shape (H,); NaN if there was no time to measure it.
+    :param uplink: per level below the top, rates of the links above its clusters, shape (clusters,); NaN if there was
+        no time to measure one.
+    :param shared: per level below the top and cluster, True if that link limited the streams; if False, its rate is a
+        lower bound.
     """
 
     host: FloatArray
@@ -36,12 +37,12 @@ class Rates:
 def measure_rates(
     levels: Sequence[Level], width: int, instrument: Instrument, progress: Callable[[str], None] = lambda words: None
 ) -> Rates:
-    """Measure the hosts' links, then the link above every cluster by streams from many of its hosts at once.
+    """Measure the hosts' links, then the link above each cluster by streams from many of its hosts at once.
 
-    :param levels: from the leaves up.
-    :param width: pairs of one leaf each that may be measured at the same time.
-    :param instrument: measures.
-    :param progress: is told what goes on.
+    :param levels: the levels, from the leaves up.
+    :param width: maximum number of pairs, each within one leaf, that are measured at the same time.
+    :param instrument: the instrument that measures.
+    :param progress: function called with a line about the measurement under way.
     """
     alone = cut(_within(levels), width)
     clusters = [(above, number) for above in range(len(levels) - 1) for number in range(levels[above].num_clusters)]
@@ -63,9 +64,9 @@ def measure_rates(
 
 
 def _within(levels: Sequence[Level]) -> list[Round]:
-    """Rounds of pairs inside the leaves, all leaves at the same time: their paths do not meet.
+    """Rounds of pairs inside the leaves, for all leaves at the same time, because their paths do not meet.
 
-    A host without another on its leaf is measured with one of another leaf, alone.
+    A host that is alone on its leaf is measured with a host of another leaf, in a round of its own.
     """
     rounds: list[list[Pair]] = [[] for _ in range(ROUNDS)]
     lonely: list[Round] = []
@@ -80,14 +81,14 @@ def _within(levels: Sequence[Level]) -> list[Round]:
 
 
 def _across(levels: Sequence[Level], above: int, number: int) -> Round:
-    """Disjoint pairs of a cluster's hosts with others below the same switch, each side spread over what is below it."""
+    """Disjoint pairs of a cluster's hosts with other hosts below the same upper switch, both spread over the leaves."""
     inside = levels[above].cluster == number
     below_same = levels[above + 1].cluster == levels[above + 1].cluster[inside][0]
     return list(zip(_spread(levels, inside), _spread(levels, below_same & ~inside), strict=False))
 
 
 def _spread(levels: Sequence[Level], chosen: IntArray) -> list[int]:
-    """The chosen hosts such that successive ones are in different leaves as long as there are any."""
+    """The chosen hosts, ordered so that successive ones are on different leaves as far as possible."""
     hosts = np.flatnonzero(chosen)
     leaf = levels[0].cluster[hosts]
     turn = np.array([int((leaf[:place] == of).sum()) for place, of in enumerate(leaf)], dtype=np.int64)

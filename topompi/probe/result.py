@@ -1,4 +1,4 @@
-"""What a probe found, as a fabric that every command reads."""
+"""The result of a probe, as a fabric that every command can read."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from .search import Found
 
 __all__ = ["Probed"]
 
-SLOWEST = 80e-6  # seconds of the shortest round trip, beyond which what a switch adds is too small a part to be seen
+SLOWEST = 80e-6  # seconds of the shortest round trip; in longer ones the time of a switch is too small a part
 REMEDY = "let ranks poll (Open MPI: --mca mpi_yield_when_idle 0, MPICH: MPIR_CVAR_ENABLE_HEAVY_YIELD=0)"
 
 
 @dataclass(frozen=True, eq=False)
 class Probed:
-    """A tree of hosts, measured.
+    """A measured tree of hosts.
 
-    :param hosts: their names.
-    :param found: by round trips.
-    :param rates: by streams; None if they were not measured.
-    :param seconds: that it took.
-    :param yielded: whether ranks slept while they waited for messages.
+    :param hosts: names of the hosts.
+    :param found: the tree, by round trips.
+    :param rates: rates of the links, by streams; None if they were not measured.
+    :param seconds: duration of the probe in seconds.
+    :param yielded: True if ranks slept while they waited for messages.
     """
 
     hosts: Sequence[str]
@@ -39,7 +39,7 @@ class Probed:
 
     @property
     def doubt(self) -> str:
-        """Why the tree is not sure, and what to do; empty if it is."""
+        """The reason why the tree is not sure, with a remedy; "" if it is."""
         shortest = float(self.found.round_trips.min())
         if self.yielded:
             return f"ranks slept while they waited for messages, which hides switches: {REMEDY}"
@@ -50,10 +50,10 @@ class Probed:
 
     @property
     def fabric(self) -> Fabric:
-        """The tree: a switch for every cluster of every level, and one cable between any two.
+        """The tree as a fabric: one switch per cluster of each level, connected by single cables.
 
-        The latency of a cable between two levels is a quarter of what the upper one adds to a round trip; that of a
-        host's cable is a quarter of the round trip within a leaf, the software's share included.
+        The latency of a cable between two levels is a quarter of the round trip that the upper level adds. The latency
+        of a host's cable is a quarter of the round trip within a leaf, and includes the time of the software.
         """
         builder, levels, rates = FabricBuilder("probed"), self.found.levels, self.rates
         for number, level in enumerate(levels):
@@ -71,7 +71,7 @@ class Probed:
         return builder.build()
 
     def summary(self) -> dict[str, Any]:
-        """What was measured, for JSON: times in seconds, rates in bytes/s, levels from the leaves up."""
+        """The measured numbers, for JSON: times in seconds, rates in bytes/s, levels from the leaves up."""
         found = self.found
         return {
             "hosts": len(self.hosts),
@@ -86,7 +86,7 @@ class Probed:
         }
 
     def document(self) -> str:
-        """The fabric as the text of a ``fabric.json``, with the summary in its field ``probe``."""
+        """The text of a ``fabric.json`` file with the fabric, and with the summary in its field ``probe``."""
         return json.dumps(document_of(self.fabric) | {"probe": self.summary()}, separators=(",", ":"), allow_nan=False)
 
     def _level(self, number: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A probe of a job: one rank a host measures, the others sleep."""
+"""The probe of a job: one rank per host measures, and the other ranks sleep."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .search import search
 
 __all__ = ["probe"]
 
-GRACE = 20.0  # seconds beyond its own after which a probe hangs, and is ended
-OFTEN = 0.5  # sleeps of a rank in a round trip; with fewer the shortest round trip has none
-TREE_SHARE = 0.6  # of the seconds, where rates are measured in the rest
+GRACE = 20.0  # seconds after the end of its time after which a probe counts as hanging, and is aborted
+OFTEN = 0.5  # sleeps per round trip of a rank; with fewer, the shortest round trip has none
+TREE_SHARE = 0.6  # fraction of the time for the tree, if rates are measured in the rest
 
 Progress = Callable[[str], None]
 
@@ -35,12 +35,12 @@ def probe(
 ) -> Probed | None:
     """Measure the tree of a communicator's hosts; None on ranks that do not measure, which sleep. Collective.
 
-    :param comm: over all ranks; the first one of each host measures.
-    :param seconds: after which no measurement begins. A job that hangs for 20 s more is aborted.
-    :param rates: whether to measure rates.
-    :param hosts: names, one a rank: each rank is taken as a host of its own; by default the hosts on which they are.
-    :param progress: is told on every measuring rank what goes on.
-    :raises ProbeError: the same on all ranks, for fewer than two hosts and for too little time.
+    :param comm: communicator of all ranks; the first rank of each host measures.
+    :param seconds: seconds after which no measurement begins. A job that still runs 20 s later is aborted.
+    :param rates: True to measure rates, too.
+    :param hosts: a name per rank, to treat each rank as a host of its own; None for the hosts on which the ranks run.
+    :param progress: function called on each measuring rank with a line about the measurement under way.
+    :raises ProbeError: if there are fewer than two hosts, or too little time; the same on all ranks.
     """
     if hosts is not None and len(hosts) != comm.size:
         raise ProbeError(f"--hosts: expecting as many hosts as ranks, {comm.size}, got {len(hosts)}")
@@ -55,14 +55,14 @@ def probe(
         guard.cancel()
     if failed is not None:
         raise failed
-    assert not isinstance(outcome, ProbeError)  # or it has failed on rank 0, which measures
+    assert not isinstance(outcome, ProbeError)  # else rank 0, which measures, has failed, too
     return outcome
 
 
 def _measure(
     comm: MPI.Intracomm, seconds: float, rates: bool, hosts: Sequence[str] | None, progress: Progress
 ) -> Probed | ProbeError | None:
-    """What the first ranks of hosts find, or what prevents them."""
+    """The tree found by the first ranks of hosts, or the error that prevents it; None on the other ranks."""
     begin = time.perf_counter()
     group = _first_ranks(comm, hosts is not None)
     if group == MPI.COMM_NULL:
@@ -81,7 +81,7 @@ def _measure(
 
 
 def _first_ranks(comm: MPI.Intracomm, virtual: bool) -> MPI.Intracomm:
-    """The first rank of each host, or every rank; COMM_NULL on the others."""
+    """A communicator of the first rank per host, or of all ranks if hosts are virtual; COMM_NULL on others."""
     near = comm.Split_type(MPI.COMM_TYPE_SHARED, comm.rank)
     first = virtual or near.rank == 0
     near.Free()
@@ -89,7 +89,10 @@ def _first_ranks(comm: MPI.Intracomm, virtual: bool) -> MPI.Intracomm:
 
 
 def _names(group: MPI.Intracomm, hosts: Sequence[str] | None) -> list[str]:
-    """The hosts' names, each once; ProbeError otherwise."""
+    """The names of the hosts.
+
+    :raises ProbeError: if there are fewer than two hosts, or two have the same name.
+    """
     names = group.allgather(MPI.Get_processor_name()) if hosts is None else list(hosts)
     if len(names) < 2:
         raise ProbeError(f"expecting at least 2 hosts to probe, got {len(names)}: run it under mpirun, on several")

@@ -1,4 +1,4 @@
-"""What to measure next: all pairs in a tournament, then again what is in doubt, until the tree stays as it is."""
+"""The search for the tree: measure all pairs in a tournament, then doubtful pairs again until the tree is stable."""
 
 from __future__ import annotations
 
@@ -23,42 +23,42 @@ from .tournament import Pair, Round, cut, disjoint, tournament
 
 __all__ = ["Found", "Instrument", "search"]
 
-TRIPS = 60  # of a pair in a round
-SLOWER = 2.0  # times as long as a round of one pair: together, pairs disturb each other, or share processors
-ALONE, TURNS = 3, 4  # pairs that are measured alone to see that, and how often
-LONGER = 4  # times as many round trips as else, to see that: a round is more than hosts meeting for it
-CALM = 6  # sweeps in a row after which the tree is as it was, and hardly any time
-SPREAD = 2.0  # resolutions between the times that join hosts in one level: beyond it a level was missed
-STILL = 0.1  # of the resolution: how much a sweep may change the round trips that join hosts
+TRIPS = 60  # round trips of a pair in a round
+SLOWER = 2.0  # a round of many pairs may take this many times a round of one: else they disturb each other
+ALONE, TURNS = 3, 4  # in that comparison, number of pairs measured alone, and number of repetitions
+LONGER = 4  # factor on TRIPS in that comparison, because a short round consists mostly of the hosts' meeting
+CALM = 6  # consecutive sweeps that must change neither the tree nor, noticeably, any time
+SPREAD = 2.0  # greatest spread, in resolutions, of the times that join hosts in one level; a larger one hides a level
+STILL = 0.1  # greatest change of joining round trips in a calm sweep, relative to the resolution
 MOST_SWEEPS = 100
-SURE = 0.9  # confidence of every level with which the search may end
-AGAIN = 8  # pairs a host at most that are measured again in a sweep because they disagree
-NEAREST = 2  # pairs a host that are measured again in every sweep
+SURE = 0.9  # least confidence of every level with which the search may end
+AGAIN = 8  # maximum number of pairs per host that a sweep measures again because they disagree
+NEAREST = 2  # number of nearest pairs per host that every sweep measures again
 
 
 class Instrument(Protocol):
-    """What measures; each of its answers is the same on all ranks."""
+    """An instrument that measures between hosts; each of its answers is the same on all ranks."""
 
     def round_trips(self, rounds: Sequence[Round], trips: int) -> FloatArray:
-        """Seconds of each pair's shortest round trip, round by round; inf where no time was left."""
+        """Seconds of each pair's shortest round trip, round by round; inf for a pair for which no time was left."""
 
     def streams(self, pairs: Round, seconds: float) -> FloatArray:
-        """Bytes/s each way of each pair, all pairs at once for so many seconds; 0 where no time was left."""
+        """Rate of each pair in bytes/s per direction, all pairs sending for ``seconds``; 0 if no time was left."""
 
     def left(self) -> float:
-        """Seconds that are left, as all ranks know since they last measured."""
+        """Seconds that are left, as of the latest measurement, the same on all ranks."""
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What round trips say.
+    """The result of the search by round trips.
 
-    :param levels: from the leaves up.
-    :param round_trips: seconds, shape (H, H), inf where not measured.
-    :param width: pairs that were measured at the same time at most.
-    :param rounds: how many rounds were measured; likewise ``probes``, pairs in them.
-    :param probes: see ``rounds``.
-    :param settled: whether the tree stayed as it was while doubtful pairs were measured again, and is sure.
+    :param levels: the levels, from the leaves up.
+    :param round_trips: shortest round trip of each pair in seconds, shape (H, H); inf if it was not measured.
+    :param width: maximum number of pairs that were measured at the same time.
+    :param rounds: number of measured rounds.
+    :param probes: number of measured pairs in all rounds.
+    :param settled: True if the tree is sure and stayed the same while doubtful pairs were measured again.
     """
 
     levels: tuple[Level, ...]
@@ -74,10 +74,10 @@ def search(
 ) -> Found:
     """Find the levels of hosts by round trips.
 
-    :param hosts: how many, at least 2.
-    :param instrument: measures.
-    :param reserve: seconds to leave of the instrument's time.
-    :param progress: is told what goes on.
+    :param hosts: number of hosts, at least 2.
+    :param instrument: the instrument that measures.
+    :param reserve: seconds of the instrument's time to leave unused.
+    :param progress: function called with a line about the measurement under way.
     :raises ProbeError: if there is too little time to measure every host once.
     """
     sheet = _Sheet(hosts, instrument)
@@ -103,7 +103,7 @@ def search(
 
 
 class _Sheet:
-    """The shortest round trips so far, those of the sweeps since the tree last changed (``lately``), and the counts."""
+    """The shortest round trips so far (``best``), those since the tree last changed (``lately``), and the counts."""
 
     def __init__(self, hosts: int, instrument: Instrument) -> None:
         self.best, self.lately = np.full((2, hosts, hosts), np.inf)
@@ -112,7 +112,7 @@ class _Sheet:
         self._instrument, self.left = instrument, instrument.left
 
     def measure(self, rounds: Sequence[Round], width: int | None = None, trips: int = TRIPS) -> None:
-        """Measure pairs, in rounds of the width, and keep the shortest."""
+        """Measure pairs, in rounds of at most ``width`` pairs, and keep each pair's shortest round trip."""
         rounds = cut(rounds, width or self.width)
         pairs = np.array([pair for one in rounds for pair in one]).reshape(-1, 2)
         times = self._instrument.round_trips(rounds, trips)
@@ -125,7 +125,7 @@ class _Sheet:
 
 
 def _width(sheet: _Sheet) -> int:
-    """How many pairs may be measured at the same time: a round of so many takes hardly longer than one of one pair."""
+    """The greatest number of pairs whose round takes hardly longer than a round of one pair."""
     pairs = tournament(len(sheet.best))[0]
 
     def seconds(width: int, count: int) -> float:
@@ -140,18 +140,18 @@ def _width(sheet: _Sheet) -> int:
 
 
 def _again(best: FloatArray, levels: tuple[Level, ...], generator: np.random.Generator) -> list[Round]:
-    """The rounds of a sweep; of hosts that look equally far apart all, since any pair may have been disturbed."""
+    """The rounds of a sweep: the doubtful pairs, or, if all hosts look equally close, all pairs."""
     if levels[0].num_clusters == 1:
         return tournament(len(best))
     return disjoint(_doubtful(best, levels, generator))
 
 
 def _doubtful(best: FloatArray, levels: tuple[Level, ...], generator: np.random.Generator) -> list[Pair]:
-    """Pairs that disagree with their level, each host's nearest, some between any two leaves, all of hosts alone."""
+    """Pairs that disagree with their level, each host's nearest, some between any two leaves, all of lone hosts."""
     leaf = levels[0].cluster
     again = disagreeing(best, levels)[: AGAIN * len(best)].tolist()
     again += _borders(best, leaf, generator)
-    alone = np.flatnonzero(np.bincount(leaf)[leaf] == 1).tolist()  # perhaps because its nearest pairs were disturbed
+    alone = np.flatnonzero(np.bincount(leaf)[leaf] == 1).tolist()  # disturbances may have set it apart
     again += [(min(host, peer), max(host, peer)) for host in alone for peer in range(len(best)) if peer != host]
     for host, nearest in enumerate(np.argsort(best, axis=1)[:, :NEAREST].tolist()):
         again += [(min(host, peer), max(host, peer)) for peer in nearest if peer != host]
@@ -159,7 +159,7 @@ def _doubtful(best: FloatArray, levels: tuple[Level, ...], generator: np.random.
 
 
 def _borders(best: FloatArray, leaf: IntArray, generator: np.random.Generator) -> list[Pair]:
-    """Of each two leaves the nearest pair of hosts, and one by chance."""
+    """The nearest pair of hosts between any two leaves, and a random pair between them."""
     first, second = np.triu_indices(len(best), 1)
     apart = leaf[first] != leaf[second]
     first, second = first[apart], second[apart]
@@ -174,7 +174,7 @@ def _borders(best: FloatArray, leaf: IntArray, generator: np.random.Generator) -
 
 
 def _settled(best: FloatArray, levels: tuple[Level, ...], calm: int) -> bool:
-    """Whether the tree is sure; then the hosts of each level join at about one time: a missed level spreads these."""
+    """Whether the tree is sure, and the hosts of each level join at similar times: a missed level would spread them."""
     if calm < CALM or any(level.confidence < SURE for level in levels):
         return False
     times = joining_times(best)
@@ -185,10 +185,10 @@ def _settled(best: FloatArray, levels: tuple[Level, ...], calm: int) -> bool:
 
 
 def _confirmed(sheet: _Sheet, levels: tuple[Level, ...]) -> bool:
-    """Whether the pairs that join hosts have shown the gaps between levels since the tree last changed.
+    """Whether the pairs that join hosts show the gaps between levels in times since the tree last changed, too.
 
-    They do not if the machine was faster for a second, in which some pairs were measured and others of their level were
-    not. Then the former's round trips are forgotten.
+    They do not if the machine was faster for a second in which only some pairs of a level were measured. In that case
+    the round trips measured then are forgotten.
     """
     first, second = joining_pairs(sheet.best).T
     level = np.sum([one.cluster[first] != one.cluster[second] for one in levels], axis=0)
@@ -207,5 +207,5 @@ def _same(before: tuple[Level, ...], after: tuple[Level, ...]) -> bool:
 
 
 def _counts(levels: tuple[Level, ...]) -> str:
-    """Clusters of each level, in words."""
+    """The numbers of clusters of the levels, in words."""
     return " in ".join(str(level.num_clusters) for level in levels) + " clusters"

@@ -1,4 +1,4 @@
-"""Rounds of disjoint pairs: who measures with whom at the same time."""
+"""Rounds of disjoint pairs, in which each host measures with at most one other at a time."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ Round = Sequence[Pair]
 
 
 def tournament(players: int) -> list[Round]:
-    """Every pair once, in as few rounds of disjoint pairs as can be: the circle method.
+    """Every pair once, in the least number of rounds of disjoint pairs, by the circle method.
 
-    One player stays, the others move on by one place a round; with an odd number one of them rests.
+    One player stays in place, the others move on by one place per round; if their number is odd, one of them rests.
+
+    :param players: number of players, which are numbered from 0.
     """
     seats = players + players % 2
     rounds: list[Round] = []
@@ -26,7 +28,7 @@ def tournament(players: int) -> list[Round]:
 
 
 def disjoint(pairs: Iterable[Pair]) -> list[Round]:
-    """The pairs in rounds, each in the first round that has neither of its two; at most twice as many as needed."""
+    """The pairs in rounds of disjoint pairs, each pair in the first possible round; at most twice the least number."""
     rounds: list[list[Pair]] = []
     busy: list[set[int]] = []
     for pair in pairs:

@@ -1,12 +1,12 @@
-"""What a program really sent: recording, analysis, pictures, report.
+"""Profiles of the messages that a program really sent: recording, analysis, pictures, report.
 
-``with topompi.profile(comm, FILE) as comm:`` records a part of a program of mpi4py.
+``with topompi.profile(comm, FILE) as comm:`` records a part of an mpi4py program.
 
-Where things are: ``recording`` what is known of a run, ``file`` its file, ``monitored`` recording by Open MPI, ``live``
-recording from inside a program, with ``counting``, and ``methods`` in place of those of communicators (``messages``,
-``collectives``, ``neighbourhoods``, ``requests``), ``windows`` for one-sided calls, ``analysis`` where messages went,
-``summary`` all of it in one table, ``pictures``, ``tree`` and ``colours`` the same drawn, ``page`` a page to look
-around in, ``advice`` what could be better, ``export`` files for other programs.
+Modules: ``recording`` has the data of a recorded run, ``file`` its file. ``monitored`` records by Open MPI; ``live``
+records from inside a program, with ``counting`` and with ``methods`` that replace those of communicators (``messages``,
+``collectives``, ``neighbourhoods``, ``requests``), and ``windows`` for one-sided calls. ``analysis`` finds where
+messages went, ``summary`` puts all of it in one table; ``pictures``, ``tree`` and ``colours`` draw it, ``page`` makes
+an interactive page, ``advice`` finds possible improvements, ``export`` writes files for other programs.
 """
 
 from __future__ import annotations
@@ -31,14 +31,16 @@ __all__ = ["Profile", "ProfileError", "read_profile", "record", "write_profile"]
 def record(
     comm: MPI.Intracomm, file: str | os.PathLike[str], granularity: str = "process", every: float = 10.0
 ) -> Recording:
-    """Record what the ranks of a communicator send, for ``with``, which gives the communicator to call; collective.
+    """Record a communicator's messages, as a context manager that gives the communicator to use; collective.
 
-    :param comm: one of ours, or one of mpi4py's, for which the block gets one of ours.
-    :param file: of the profile.
-    :param granularity: of peers: ``process``, or ``host``, which takes memory for each host instead of each rank.
-    :param every: seconds after which each rank writes what it has sent so far.
-    :raises ProfileError: on all ranks, for a folder that is not there or another recording under way.
-    Cost: 16 bytes for each peer and kind of message a process, about 0.5 us a call; none before and after the block.
+    :param comm: a communicator of topompi, or one of mpi4py, for which the ``with`` block gets one of topompi.
+    :param file: path of the profile.
+    :param granularity: kind of the recorded peers: ``process``, or ``host``, which needs memory per host instead of per
+        rank.
+    :param every: seconds between two writes of each rank's numbers so far.
+    :raises ProfileError: if the folder does not exist or another recording is active; the same on all ranks.
+
+    Cost: 16 bytes per peer and kind of message on each process, about 0.5 us per call; nothing outside the block.
     """
     from .live import Recording
 
@@ -46,10 +48,10 @@ def record(
 
 
 class _Room(ModuleType):
-    """The package, which can be called as ``record``.
+    """The package as a module that can be called as ``record``.
 
-    Python binds a package to its name in its parent when it is imported, whatever stood there: ``topompi.profile``
-    can be both the room and what programs call only if the room itself takes calls.
+    When Python imports a package, it binds the package to its name in the parent, replacing any other object there.
+    Therefore ``topompi.profile`` can be both the package and a function only if the package itself is callable.
     """
 
     def __call__(self, *args: Any, **named: Any) -> Recording:

@@ -1,4 +1,4 @@
-"""What a program could gain on a network: by another mapping, by other schedules, and what is out of reach."""
+"""Advice on a program's possible gains on a network: by another mapping or other schedules; and its limits."""
 
 from __future__ import annotations
 
@@ -28,19 +28,21 @@ from .seconds import message_seconds, rates_known
 
 __all__ = ["advise", "seconds_by_order"]
 
-SEARCH = 10.0  # seconds that the look for a better order may take
+SEARCH = 10.0  # seconds for the search for a better order
 
 Integers = NDArray[np.int64]
 
 
 def advise(profile: Profile, interface: TopologyInterface, library: Library | None = None) -> dict[str, Any]:
-    """What `topompi profile advise` says, as numbers and words that JSON takes.
+    """The contents of `topompi profile advise`, as numbers and words for JSON.
 
-    :param profile: of as many ranks as the job has, by process.
-    :param interface: where the ranks were, or might have been.
-    :param library: the model of the MPI library; None where it is unknown: then the fastest of those with a model.
-    :raises ProfileError: for a profile by host.
-    Cost: some seconds for the look for a better order.
+    :param profile: a profile by process, with as many ranks as the job.
+    :param interface: the real or an assumed placement of the ranks.
+    :param library: the model of the MPI library; None if it is unknown: then the fastest modelled library takes its
+        place.
+    :raises ProfileError: if the profile is by host.
+
+    Cost: some seconds for the search for a better order.
     """
     if profile.granularity != "process":
         raise ProfileError("expecting a profile by process, since ranks are to be moved, got one by host")
@@ -59,7 +61,7 @@ def advise(profile: Profile, interface: TopologyInterface, library: Library | No
 
 
 def _traffic(profile: Profile, interface: TopologyInterface) -> list[dict[str, Any]]:
-    """Bytes by kind of call and hop class."""
+    """Messages and bytes by kind of call and hop class."""
     total = profile.sent[1] or 1
     return [
         {
@@ -76,7 +78,7 @@ def _traffic(profile: Profile, interface: TopologyInterface) -> list[dict[str, A
 
 
 def _operations(mapping: dict[str, Any] | None, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Seconds of messages and of each collective call in the given order by the models, longest first."""
+    """Predicted seconds of messages and of each collective in the given order of ranks, longest first."""
     if mapping is None or mapping["before"]["seconds"] is None:
         return []
     rows = [("messages", mapping["before"]["message_seconds"])]
@@ -88,7 +90,7 @@ def _operations(mapping: dict[str, Any] | None, calls: list[dict[str, Any]]) -> 
 
 
 def _mapping(profile: Profile, interface: TopologyInterface, library: Library | None) -> dict[str, Any] | None:
-    """The given order and the best one found on the same hosts; None where nothing crosses hosts."""
+    """The costs of the given order and of the best one found on the same hosts; None if no data cross hosts."""
     graph, machine = profile.graph(), machine_of(interface)
     given = Mapping.on_hosts(interface.rank_host, machine)
     before = evaluate(given, graph, machine)
@@ -121,15 +123,16 @@ def seconds_by_order(
     library: Library | None = None,
     model: Model | None = None,
 ) -> list[tuple[float, float] | None]:
-    """Seconds of messages and of collective calls in each order of the ranks, by the models; None without rates.
+    """Predicted seconds of messages and of collective calls for each order of the ranks; None without link rates.
 
-    Collective calls are predicted where all of them can be: else what they are asked to move counts as messages.
+    Collective calls are predicted only if all of them can be; otherwise the bytes that they ask to move count as
+    messages.
 
-    :param profile: by process.
-    :param interface: the job's hosts and links.
-    :param orders: host of each rank, one an order, each of shape (p,).
-    :param library: as ``advise`` takes it.
-    :param model: of start-ups; by default that of networks whose host links are as fast.
+    :param profile: a profile by process.
+    :param interface: the hosts and links of the job.
+    :param orders: per order the host of each rank, shape (p,).
+    :param library: the model of the MPI library; None if it is unknown.
+    :param model: the model of start-ups; None for that of networks with equally fast host links.
     """
     calls, others = _even_calls(profile)
     predictable = not Predictor(replace(interface, virtual=False), library).inapplicable
@@ -148,7 +151,7 @@ def seconds_by_order(
 
 
 def _even_calls(profile: Profile) -> tuple[list[Call], dict[str, int]]:
-    """Collective calls of all ranks in equal blocks, and how many calls there are that are not, by reason."""
+    """Collective calls of all ranks with equal blocks, and the numbers of other calls, by reason."""
     even, others = [], {"parts": 0, "uneven": 0}
     for call in next((one.calls for one in profile.of_rank if one.calls), ()):
         spec = CALLS.get(call.name)
@@ -166,7 +169,7 @@ def _even_calls(profile: Profile) -> tuple[list[Call], dict[str, int]]:
 def _collectives(
     profile: Profile, interface: TopologyInterface, library: Library | None
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Calls for which another schedule is predicted to be faster or not, and why others have no prediction."""
+    """The calls with their predicted fastest schedules, and the reasons why other calls have no prediction."""
     if not any(one.calls for one in profile.of_rank):
         return [], ["schedules of collectives: sizes of calls were not recorded (only mpi4py's recording has them)"]
     predictor = Predictor(replace(interface, virtual=False), library)
@@ -187,7 +190,7 @@ def _prediction(predictor: Predictor, name: str, nbytes: int, times: int) -> dic
         return algorithm.partition("/")[0] in algorithms
 
     said = predict(predictor, name, nbytes, 0, runs, always_native=True)
-    assert said.native is not None  # the predictor applies: the caller asked
+    assert said.native is not None  # the caller has checked that the predictor applies
     taken = {"native": said.native.seconds, **dict(said.ours)}.get(said.algorithm, said.native.seconds)
     return {
         "call": name,

@@ -1,4 +1,4 @@
-"""Where messages went: by hops, by level, by host and switch, and over which links (Subramoni 2013, section 9)."""
+"""Traffic by hops, by level, by host and switch, and over links (Subramoni 2013, section 9)."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Traffic:
-    """What some pairs of ranks sent.
+    """The traffic of one class of pairs of ranks.
 
-    :param name: of the class that the pairs are of.
-    :param hops: switches crossed; 0 within a host, -1 without a route, None for a class of another kind.
-    :param messages: how many.
+    :param name: name of the class.
+    :param hops: number of switches crossed; 0 within a host, -1 without a route, None for a class of another kind.
+    :param messages: number of messages.
     :param volume: bytes.
     """
 
@@ -44,23 +44,23 @@ class Traffic:
 
 
 def hop_name(hops: int) -> str:
-    """What a class of so many hops is called."""
+    """The name of a hop class."""
     if hops <= 0:
         return "no route" if hops else "within hosts"
     return f"{hops} hop{'s' * (hops != 1)}"
 
 
 def edge_hops(graph: CommunicationGraph, interface: TopologyInterface) -> Integers:
-    """Switches that each edge of the graph crosses, shape (edges,); 0 within a host, -1 without a route."""
+    """Number of switches that each edge of the graph crosses, shape (edges,); 0 within a host, -1 without a route."""
     _check(graph, interface)
     host = interface.rank_host
     return interface.hop_matrix[host[graph.sources], host[graph.targets]].astype(np.int64)
 
 
 def by_hops(graph: CommunicationGraph, interface: TopologyInterface) -> list[Traffic]:
-    """Messages and bytes by hop class, nearest first; the class within hosts is always there.
+    """Messages and bytes by hop class, nearest first; the class within hosts is always included.
 
-    :raises ProfileError: where the graph has other ranks than the job.
+    :raises ProfileError: if the graph has another number of ranks than the job.
     """
     hops = edge_hops(graph, interface)
     classes = sorted({0, *hops.tolist()}, key=lambda one: (one < 0, one))
@@ -68,9 +68,9 @@ def by_hops(graph: CommunicationGraph, interface: TopologyInterface) -> list[Tra
 
 
 def by_level(graph: CommunicationGraph, interface: TopologyInterface) -> list[Traffic]:
-    """Messages and bytes by the innermost level that holds both ranks, innermost first.
+    """Messages and bytes by the innermost level that contains both ranks, innermost first.
 
-    :raises ProfileError: where the graph has other ranks than the job.
+    :raises ProfileError: if the graph has another number of ranks than the job.
     """
     _check(graph, interface)
     left, found = np.ones(graph.num_edges, dtype=bool), []
@@ -82,9 +82,9 @@ def by_level(graph: CommunicationGraph, interface: TopologyInterface) -> list[Tr
 
 
 def units_of(interface: TopologyInterface, granularity: str) -> tuple[list[str], Integers]:
-    """The units of a granularity: their names, and the unit of each rank, shape (p,).
+    """The names of the units of a granularity, and the unit of each rank, shape (p,).
 
-    :raises ProfileError: for another word than those of ``GRANULARITIES``.
+    :raises ProfileError: if the granularity is not one of ``GRANULARITIES``.
     """
     if granularity == "process":
         return [f"rank {rank}" for rank in range(interface.num_ranks)], np.arange(interface.num_ranks)
@@ -101,11 +101,11 @@ def units_of(interface: TopologyInterface, granularity: str) -> tuple[list[str],
 
 
 def contract(graph: CommunicationGraph, unit: Integers, units: int) -> CommunicationGraph:
-    """The graph between units: what their ranks send to those of others, and among themselves.
+    """The communication graph of units: traffic between ranks, summed over their units.
 
-    :param graph: between ranks.
-    :param unit: of each rank, shape (p,).
-    :param units: how many there are.
+    :param graph: communication graph of the ranks.
+    :param unit: unit of each rank, shape (p,).
+    :param units: number of units.
     """
     if units == graph.size and (unit == np.arange(units)).all():
         return graph
@@ -113,10 +113,11 @@ def contract(graph: CommunicationGraph, unit: Integers, units: int) -> Communica
 
 
 def link_loads(graph: CommunicationGraph, interface: TopologyInterface) -> NDArray[np.float64]:
-    """Bytes over each directed link of the job's part of the fabric, shape (links,); none where no fabric is known.
+    """Bytes over each directed link of the job's part of the fabric, shape (links,); shape (0,) without a fabric.
 
-    :raises ProfileError: where the graph has other ranks than the job.
-    Cost: a walk for each distinct pair of a leaf switch and a receiving host.
+    :raises ProfileError: if the graph has another number of ranks than the job.
+
+    Cost: a walk per distinct pair of a leaf switch and a receiving host.
     """
     _check(graph, interface)
     if interface.routes is None:

@@ -1,4 +1,4 @@
-"""Methods that are collective calls, and count what these ask to move."""
+"""Collective methods that count the bytes which their calls ask to move."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from .requests import counted
 
 __all__ = ["collective", "collective_later", "of_objects", "parts"]
 
-IN_ALL_BLOCKS = ("Alltoall", "Allgather")  # whose size is that of a block, and whose message has all blocks
+IN_ALL_BLOCKS = ("Alltoall", "Allgather")  # their size is that of one block, but their message has all blocks
 
 
 def collective(native: Method, counters: Counters, group_of: GroupOf, spec: CallSpec) -> Method:
-    """A blocking or non-blocking collective call that counts what it asks to move.
+    """A blocking or non-blocking collective method that counts the bytes which its calls ask to move.
 
-    :param native: what it does.
-    :param counters: what it counts in.
-    :param group_of: the group of a communicator in these counters.
-    :param spec: the call.
+    :param native: the method that makes the call.
+    :param counters: the counters of the recording.
+    :param group_of: function that returns a communicator's group in these counters.
+    :param spec: the description of the call.
     """
     at, root_at = _places(spec)
 
@@ -54,14 +54,14 @@ def collective(native: Method, counters: Counters, group_of: GroupOf, spec: Call
 
 
 def _places(spec: CallSpec) -> tuple[int, int]:
-    """Where among the arguments the message stands that says all, and the root; far away where there is none."""
+    """Index of the argument that alone determines the size, and of the root; 99 if there is none."""
     alone = {"Gatherv": 0, "Allgatherv": 0}.get(spec.name, spec.sized_by)
     root = spec.parameters.index("root") if spec.rooted else 99
     return 99 if alone is None else alone, root
 
 
 def ran(comm: Any) -> Sent | None:
-    """What a plan of ours sent for the call that the communicator has just made; None where the library made it."""
+    """The messages of topompi's plan for the communicator's latest call; None if the library ran it."""
     held = comm._held
     if held is None or held.executor.ran is None:
         return None
@@ -73,7 +73,7 @@ def ran(comm: Any) -> Sent | None:
 def _count(
     group: Group, spec: CallSpec, args: tuple[Any, ...], named: dict[str, Any], sent: Sent | None = None
 ) -> Callable[[], None]:
-    """What counts a call; nothing is counted of one that we cannot read and that the library took all the same."""
+    """A function that counts a call. A call that topompi cannot read, but the library can, counts 0 bytes."""
     given = {**DEFAULTS, **dict(zip(spec.parameters, args, strict=False)), **named}
     arguments, root = tuple(given.get(one) for one in spec.parameters), int(given.get("root") or 0)
     try:
@@ -89,7 +89,7 @@ def _count(
 
 
 def _size(spec: CallSpec, arguments: tuple[Any, ...], group: Group) -> int:
-    """Bytes of a call as `counting.asked` takes them."""
+    """Bytes of a call, as `counting.asked` takes them."""
     if spec.name in ("Gatherv", "Allgatherv"):
         if is_in_place(arguments[0]):
             return 0 if spec.rooted else int(parts(spec, arguments, group.size)[group.rank])
@@ -99,11 +99,11 @@ def _size(spec: CallSpec, arguments: tuple[Any, ...], group: Group) -> int:
 
 
 def parts(spec: CallSpec, arguments: tuple[Any, ...], number: int) -> NDArray[np.int64]:
-    """Bytes of the parts of what a rank sends; in place these are as long as what it gets.
+    """Bytes of each part of a rank's message, shape (parts,); in place the received parts have the same sizes.
 
-    :param spec: the call.
-    :param arguments: of it, in the order of its parameters.
-    :param number: of parts.
+    :param spec: the description of the call.
+    :param arguments: the arguments of the call, in the order of its parameters.
+    :param number: number of parts.
     """
     message = arguments[1] if is_in_place(arguments[0]) else arguments[0]
     each = (
@@ -132,29 +132,29 @@ def _count_parts(
 
 
 def collective_later(native: Method, counters: Counters, group_of: GroupOf, spec: CallSpec) -> Method:
-    """A persistent collective call that counts at each start.
+    """A persistent collective method whose requests count at each start.
 
-    :param native: what it does.
-    :param counters: what it counts in.
-    :param group_of: the group of a communicator in these counters.
-    :param spec: the call.
+    :param native: the method that makes the request.
+    :param counters: the counters of the recording.
+    :param group_of: function that returns a communicator's group in these counters.
+    :param spec: the description of the call.
     """
 
     def prepare(self: Any, *args: Any, **named: Any) -> Any:
         request = native(self, *args, **named)
-        sent = getattr(request, "sent", None)  # of a plan; the library's requests say nothing
+        sent = getattr(request, "sent", None)  # present if it is a plan's; the library's requests do not tell
         return counted(request, _count(group_for(self, counters, group_of), spec, args, named, sent))
 
     return prepare
 
 
 def of_objects(native: Method, counters: Counters, group_of: GroupOf, spec: CallSpec) -> Method:
-    """A collective call of objects, which are pickled once more to know their length.
+    """A collective method for objects, which pickles them once more to count their bytes.
 
-    :param native: what it does.
-    :param counters: what it counts in.
-    :param group_of: the group of a communicator in these counters.
-    :param spec: the call.
+    :param native: the method that makes the call.
+    :param counters: the counters of the recording.
+    :param group_of: function that returns a communicator's group in these counters.
+    :param spec: the description of the call on buffers.
     """
     parameters = tuple(one for one in spec.parameters if one != "recvbuf")
 

@@ -1,4 +1,4 @@
-"""Colours of hop classes, in pictures and on the report page."""
+"""The colours of hop classes, in pictures and on the interactive page."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from .errors import ProfileError
 
 __all__ = ["PALETTES", "colours_of"]
 
-# By switches crossed, 0 within a host; then those of further classes, in their order. The reference's are those of
-# Subramoni 2013, section 7; the others those of Okabe and Ito, which people with any kind of colour vision tell apart.
+# Colours by number of switches crossed, 0 within a host; then colours for other classes, in their order. The reference
+# palette is that of Subramoni 2013, section 7; the other one is that of Okabe and Ito for all kinds of colour vision.
 PALETTES: dict[str, tuple[dict[int, str], tuple[str, ...]]] = {
     "reference": (
         {0: "#d62728", 1: "#2ca02c", 3: "#1f6fd6", 5: "#e377c2", 7: "#17becf"},
@@ -23,9 +23,11 @@ PALETTES: dict[str, tuple[dict[int, str], tuple[str, ...]]] = {
 
 
 def colours_of(hops: Iterable[int], palette: str = "reference") -> dict[int, str]:
-    """The colour of each class, nearest first, classes without a route last; further classes repeat the last colour.
+    """The colour of each class, nearest first, classes without a route last; surplus classes share the last colour.
 
-    :raises ProfileError: for another palette than those of ``PALETTES``.
+    :param hops: hop classes; negative without a route.
+    :param palette: name of a palette, a key of ``PALETTES``.
+    :raises ProfileError: if the palette is unknown.
     """
     if palette not in PALETTES:
         raise ProfileError(f"expecting a palette of {', '.join(PALETTES)}, got {palette!r}")

@@ -1,4 +1,4 @@
-"""The command line that a profile keeps, without the arguments that look like secrets."""
+"""The command line in a profile, without arguments that look like secrets."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ HIDDEN = "***"
 _SECRETS = "password passwd passphrase passcode pass pwd token secret key apikey credential auth authorization bearer"
 _WORDS = {*_SECRETS.split(), *(f"{word}s" for word in _SECRETS.split())}
 _JOINED = ("password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "privatekey", "credential")
-_ASSIGNED = re.compile(r"([A-Za-z_][\w.-]*)\s*[=:]\s*(?=[^\s/])")  # of https:// nothing is assigned
+_ASSIGNED = re.compile(r"([A-Za-z_][\w.-]*)\s*[=:]\s*(?=[^\s/])")  # a URL is not an assignment
 _LOGIN = re.compile(r"(://[^/\s:@]*:)[^\s@]*@")
-_NAMED_NEXT = ("-env", "--env", "-genv", "-x")  # launchers' options whose next word is a variable, then its value
+_NAMED_NEXT = ("-env", "--env", "-genv", "-x")  # launchers' options followed by a variable, then by its value
 
 
 def kept_command(words: Sequence[str]) -> str:
-    """A command line as a profile keeps it: quoted, and *** for values of what is named like a secret.
+    """A command line as it is stored in a profile: quoted, with *** for values that are named like a secret.
 
-    These are ``--password=X``, ``--password X``, ``PASSWORD=X`` and the password of ``scheme://user:password@``; the
-    variable ``TOPOMPI_PROFILE_COMMAND=whole`` keeps them.
+    These are ``--password=X``, ``--password X``, ``PASSWORD=X`` and the password of ``scheme://user:password@``. With
+    ``TOPOMPI_PROFILE_COMMAND=whole`` they are kept.
 
     :param words: the words of the command line.
     """
@@ -39,7 +39,7 @@ def kept_command(words: Sequence[str]) -> str:
 
 
 def _announces(before: str, word: str) -> bool:
-    """Whether the next word is a secret."""
+    """Whether the word after ``word`` is a secret."""
     option = word.startswith("-") or before in _NAMED_NEXT
     return option and "=" not in word and _is_secret(word.lstrip("-"))
 
@@ -47,7 +47,7 @@ def _announces(before: str, word: str) -> bool:
 def _masked(word: str) -> str:
     for match in _ASSIGNED.finditer(word):
         if _is_secret(match[1]):
-            return word[: match.end()] + HIDDEN  # all of the rest: a secret may hold any sign
+            return word[: match.end()] + HIDDEN  # all of the rest, because a secret may contain any character
     return _LOGIN.sub(rf"\1{HIDDEN}@", word)
 
 

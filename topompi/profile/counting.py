@@ -1,6 +1,7 @@
-"""Counters of what one rank sends: two numbers for each peer and kind, and a number for each kind of collective call.
+"""Counters of one rank's traffic: messages and bytes per peer and kind, and numbers of collective calls.
 
-What collectives are asked to move is worked out when the counters are read, so that a call costs one look-up.
+The bytes that collectives ask to move are computed when the counters are read, so that counting a call costs one
+look-up.
 """
 
 from __future__ import annotations
@@ -21,23 +22,23 @@ if TYPE_CHECKING:
 __all__ = ["Counters", "Group", "asked"]
 
 Integers = NDArray[np.int64]
-MOST_CALLS = 512  # distinct calls of a group that are kept apart; then they go to the counters
-MOST_SIZES = 512  # rows of the table of calls; then sizes are rounded up to powers of two
+MOST_CALLS = 512  # different calls that a group holds before they are added to the counters
+MOST_SIZES = 512  # rows of the table of calls, beyond which sizes are rounded up to powers of two
 
 
 def asked(spec: CallSpec, size: int, rank: int, root: int, nbytes: int) -> tuple[Integers, Integers]:
-    """The ranks to which a rank is asked to move data by one collective call, and the bytes for each.
+    """The ranks to which one collective call asks a rank to move data, and the bytes for each, both of shape (peers,).
 
-    A broadcast or scatter goes from the root to each rank, a gather or reduction from each rank to the root, an
-    allgather or alltoall from each rank to each. An allreduce is a reduce-scatter, in which each rank sends each
-    other one its part of the vector, and an allgather of the parts: the least that has to move (Patarasuk and Yuan
-    2009). A scan goes from each rank to the next. What stays on its rank is not counted.
+    A broadcast or scatter moves data from the root to each rank, a gather or reduction from each rank to the root, an
+    allgather or alltoall from each rank to each. An allreduce counts as the least that has to move (Patarasuk and Yuan
+    2009): a reduce-scatter, in which each rank sends every other rank its part of the vector, and an allgather of the
+    parts. A scan moves data from each rank to the next. Data that stay on a rank are not counted.
 
-    :param spec: the call.
-    :param size: ranks of the communicator.
-    :param rank: the rank that sends.
-    :param root: the root; anything in calls without one.
-    :param nbytes: bytes of the message, of all blocks of the alltoall, allgather or reduce-scatter together.
+    :param spec: the description of the call.
+    :param size: number of ranks of the communicator.
+    :param rank: the sending rank.
+    :param root: the root; ignored in calls without one.
+    :param nbytes: bytes of the message; in alltoall, allgather and reduce-scatter, of all blocks together.
     """
     if spec.form is Form.NOTHING:
         peers, each = [], 0
@@ -59,11 +60,12 @@ def _share(spec: CallSpec, size: int, nbytes: int) -> int:
 
 
 class Counters:
-    """What one rank sends, by kind and peer.
+    """The counters of one rank's traffic, by kind and peer.
 
     :param size: number of peers: ranks, or hosts.
-    :param peers: the rank by which a file names each peer, shape (size,).
-    Cost: 16 bytes for each peer and kind that occurs.
+    :param peers: the rank that names each peer in a file, shape (size,).
+
+    Cost: 16 bytes per peer and kind that occurs.
     """
 
     def __init__(self, size: int, peers: Integers) -> None:
@@ -73,16 +75,16 @@ class Counters:
         self.sizes: dict[tuple[str, int, int], int] = {}
 
     def table(self, kind: str) -> tuple[array[int], array[int]]:
-        """Messages and bytes for each peer of a kind, to count in."""
+        """The arrays of messages and bytes per peer for a kind, to be counted in."""
         if kind not in self.tables:
             self.tables[kind] = array("q", bytes(8 * self.size)), array("q", bytes(8 * self.size))
         return self.tables[kind]
 
     def group(self, rank: int, units: Integers) -> Group:
-        """The group of a communicator; those with the same ranks share one.
+        """The group of a communicator; communicators with the same ranks share one.
 
-        :param rank: this rank in it.
-        :param units: the peer that each of its ranks is counted as, shape (ranks,), -1 for none.
+        :param rank: this rank's number in the communicator.
+        :param units: the counted peer of each of its ranks, shape (ranks,); -1 for none.
         """
         key = rank, units.tobytes()
         if key not in self.groups:
@@ -90,12 +92,12 @@ class Counters:
         return self.groups[key]
 
     def add(self, kind: str, units: Integers, volume: Integers, count: int = 1) -> None:
-        """Count a message to each of some peers.
+        """Count messages to some peers.
 
-        :param kind: letter of ``KINDS``.
-        :param units: the peers; -1 is left out.
-        :param volume: bytes to each of them, of one message.
-        :param count: messages to each of them.
+        :param kind: a letter of ``KINDS``.
+        :param units: the peers, shape (peers,); entries of -1 are skipped.
+        :param volume: bytes of one message to each of them, shape (peers,).
+        :param count: number of messages to each of them.
         """
         known = units >= 0
         for column, amount in zip(self.table(kind), (np.full(len(units), count), count * volume), strict=True):
@@ -105,16 +107,16 @@ class Counters:
         """Count calls of a collective in the table of calls.
 
         :param name: mpi4py's name of the blocking call on buffers.
-        :param ranks: of the communicator.
-        :param nbytes: as rules count it.
-        :param count: how many calls.
+        :param ranks: number of ranks of the communicator.
+        :param nbytes: size of the call in bytes, as rules count it.
+        :param count: number of calls.
         """
         if len(self.sizes) >= MOST_SIZES and (name, ranks, nbytes) not in self.sizes:
             nbytes = 1 << max(nbytes - 1, 0).bit_length()
         self.sizes[name, ranks, nbytes] = self.sizes.get((name, ranks, nbytes), 0) + count
 
     def rows(self, rank: int, host: str) -> RankRows:
-        """All that was counted, as a rank's record."""
+        """All counted numbers, as a rank's record."""
         for group in list(self.groups.values()):
             group.fold()
         parts = [np.empty((4, 0), dtype=np.int64)]
@@ -131,9 +133,12 @@ class Counters:
 class Group:
     """The ranks of a communicator as peers, and its collective calls that are not in the counters yet.
 
+    :param owner: the counters.
+    :param rank: this rank's number in the communicator.
+    :param units: the counted peer of each rank, shape (ranks,).
     :ivar owner: the counters.
-    :ivar units: the peer that each rank is counted as, a list of numbers to index.
-    :ivar calls: number of calls by name, root, bytes, and what a plan sent for them, None where none ran.
+    :ivar units: the counted peer of each rank, in a form that is fast to index.
+    :ivar calls: number of calls by name, root, bytes, and messages of the plan that ran (None without a plan).
     """
 
     def __init__(self, owner: Counters, rank: int, units: Integers) -> None:
@@ -146,12 +151,12 @@ class Group:
         return np.asarray(self.units, dtype=np.int64)[ranks]
 
     def called(self, name: str, root: int, nbytes: int, sent: Sent | None = None) -> None:
-        """Count one call whose like has not been seen since the latest fold.
+        """Count a call that differs from all calls since the latest ``fold``.
 
         :param name: a key of ``CALLS``.
         :param root: the root; 0 in calls without one.
-        :param nbytes: as ``asked`` takes it.
-        :param sent: the messages of the plan that ran for it; None where none did.
+        :param nbytes: bytes of the call, as ``asked`` takes them.
+        :param sent: the messages of the plan that ran the call; None without a plan.
         """
         if len(self.calls) >= MOST_CALLS:
             self.fold()
@@ -159,7 +164,7 @@ class Group:
         self.calls[key] = self.calls.get(key, 0) + 1
 
     def fold(self) -> None:
-        """Put the calls into the counters."""
+        """Add the calls to the counters."""
         for key in list(self.calls):
             (name, root, nbytes, sent), count = key, self.calls.pop(key)
             if sent is None:
@@ -167,5 +172,5 @@ class Group:
                 self.owner.add("C", self[peers], volume, count)
             else:
                 self.owner.add("I", self[sent.peers], sent.nbytes, count)
-            in_blocks = name in ("Alltoall", "Allgather")  # which the rules count by block
+            in_blocks = name in ("Alltoall", "Allgather")  # rules count one block of these
             self.owner.note(name, self.size, nbytes // self.size if in_blocks else nbytes, count)

@@ -1,4 +1,4 @@
-"""The error of this room."""
+"""The error of profiles."""
 
 from __future__ import annotations
 

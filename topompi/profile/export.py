@@ -1,4 +1,4 @@
-"""Who sent how much to whom, as files of other programs."""
+"""Export of communication graphs to files of other programs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,13 @@ __all__ = ["EXPORTS", "export"]
 
 
 def export(graph: CommunicationGraph, path: Path) -> None:
-    """Write a graph in the format that the file's name ends with; cost O(edges).
+    """Write a graph in the format that the file's name ends with.
 
-    :raises ProfileError: for another ending than those of ``EXPORTS``.
+    :param graph: the communication graph.
+    :param path: path of the file.
+    :raises ProfileError: if the ending is not one of ``EXPORTS``.
+
+    Cost: O(edges).
     """
     write = EXPORTS.get(path.suffix.removeprefix("."))
     if write is None:
@@ -28,7 +32,7 @@ def export(graph: CommunicationGraph, path: Path) -> None:
 
 
 def _metis(graph: CommunicationGraph, path: Path) -> None:
-    """METIS 5.1 manual, section 4.1: both directions of a pair are one edge with the sum of their bytes."""
+    """Write METIS's format (manual of 5.1, section 4.1): a pair is one edge with both directions' bytes added."""
     edges = graph.undirected()
     lines = [f"{graph.size} {len(edges.targets) // 2} 001"]
     for rank in range(graph.size):
@@ -65,7 +69,7 @@ def _matlab(graph: CommunicationGraph, path: Path) -> None:
         for name, values in (("bytes", graph.volume), ("messages", graph.messages))
     }
     with open_output(path, "wb") as file:
-        stream: Any = file  # the stubs know names only
+        stream: Any = file  # savemat's type hints know only names
         savemat(stream, sparse)
 
 

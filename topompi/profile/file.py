@@ -1,9 +1,9 @@
-"""The file of a profile (``.topoprof``): gzip of JSON lines, one that says what ran and one a rank.
+"""The file of a profile (``.topoprof``): gzipped JSON lines, a header, then one line per rank.
 
-The first line is ``{"topompi":"profile","version":1,"ranks":p,"method":...,"command":...,"seconds":..,"hosts":[..]}``;
-each further one is ``{"rank":r,"E":[peers,messages,bytes],...}`` with the kinds that the rank has, three lists of one
-length each. Every line is a gzip member of its own: a file that ends too early has all ranks that were written before.
-A program that records itself keeps ``FILE.RANK.part`` beside it, each a file of one rank, until it has made the whole.
+The header is ``{"topompi":"profile","version":1,"ranks":p,"method":...,"command":...,"seconds":..,"hosts":[..]}``. A
+rank's line is ``{"rank":r,"E":[peers,messages,bytes],...}`` with each kind that the rank has, as three lists of equal
+length. Every line is a gzip member of its own: of a truncated file all complete lines can be read. A program that
+records itself keeps ``FILE.RANK.part`` beside it, each with one rank's numbers, until it has written the whole.
 """
 
 from __future__ import annotations
@@ -30,26 +30,29 @@ __all__ = ["head_line", "part_of", "parts_of", "rank_line", "read_profile", "wri
 
 
 def write_profile(profile: Profile, path: str | os.PathLike[str]) -> None:
-    """Write a profile; a file of that name is replaced when the new one is whole.
+    """Write a profile; an existing file is replaced when the new one is complete.
 
     Cost: the memory of one rank's line.
+
+    :param profile: the profile.
+    :param path: path of the file.
     """
     write_lines(_lines_of(profile), Path(path))
 
 
 def write_lines(lines: Iterable[bytes], path: Path) -> None:
-    """Write packed lines; a file of that name is replaced when all are there."""
+    """Write compressed lines; an existing file is replaced when all lines are written."""
     with open_output(path, "wb", private=True) as file:
         file.writelines(lines)
 
 
 def part_of(path: Path, rank: int) -> Path:
-    """Where a rank keeps what it sent while the program runs."""
+    """Path of the file in which a rank keeps its numbers while the program runs."""
     return path.with_name(f"{path.name}.{rank}.part")
 
 
 def parts_of(path: Path) -> list[Path]:
-    """The files of the ranks beside a file, in the order of their ranks."""
+    """The ranks' own files beside a profile's file, in the order of ranks."""
     name = re.compile(re.escape(path.name) + r"\.([0-9]+)\.part")
     found = {int(match[1]): one for one in path.parent.iterdir() if (match := name.fullmatch(one.name))}
     return [found[rank] for rank in sorted(found)]
@@ -61,7 +64,7 @@ def _lines_of(profile: Profile) -> Iterator[bytes]:
 
 
 def head_line(profile: Profile) -> bytes:
-    """The first line, packed; what the ranks sent is not looked at."""
+    """The header line, compressed. It has no numbers of ranks."""
     ran = {"method": profile.method, "command": profile.command, "seconds": profile.seconds}
     counted: dict[str, Any] = {"hosts": list(profile.hosts), "moves": profile.moves, "granularity": profile.granularity}
     if profile.virtual:
@@ -74,7 +77,7 @@ def head_line(profile: Profile) -> bytes:
 
 
 def rank_line(one: RankRows) -> bytes:
-    """A rank's line, packed."""
+    """A rank's line, compressed."""
     line: dict[str, Any] = {"rank": one.rank}
     for number, letter in enumerate(KINDS):
         here = one.kind == number
@@ -92,15 +95,18 @@ def _packed(line: dict[str, Any]) -> bytes:
 
 
 def read_profile(path: str | os.PathLike[str]) -> Profile:
-    """Read a profile; of one that ends too early the ranks that it still has, see ``Profile.missing``.
+    """The profile in a file; of a truncated file, with the ranks that it still has, see ``Profile.missing``.
 
-    Where ranks have left parts beside the file, these are read: a later run, that is under way or did not end.
+    If ranks left files of their own beside the file, these are read instead: they are of a later run, which is still
+    running or was interrupted.
 
-    :raises ProfileError: with file and line, and what should stand there; for parts that are links or another user's.
+    :raises ProfileError: if the file is malformed, with file, line and what is expected there; or if a rank's file is a
+        link or another user's.
     """
     file = Path(path)
     parts = parts_of(file) if file.parent.is_dir() else []
-    # Whoever may write to the folder could plant a part; the owner of the file itself decides what it holds anyway.
+    # Anybody who may write in the folder could plant a rank's file; the owner of the profile controls its content
+    # anyway.
     owners = {0, os.geteuid(), *([file.lstat().st_uid] if file.is_file() and not file.is_symlink() else [])}
     read = [_read_one(part, owners) for part in parts] if parts else [_read_one(file, None)]
     head, found = read[0][0], {one.rank: one for _, ranks in read for one in ranks}
@@ -132,9 +138,11 @@ def _rows(one: Line) -> RankRows:
 
 
 def _whole_lines(path: Path, owners: Collection[int] | None) -> Iterator[str]:
-    """The lines of a packed file that end, as far as it can be unpacked.
+    """The complete lines of a compressed file, as far as it can be decompressed.
 
-    :raises ProfileError: for a file that is not packed, beyond a limit, and for one of none of the owners.
+    :param path: path of the file.
+    :param owners: users who may own the file; None for any.
+    :raises ProfileError: if the file is not compressed, exceeds a limit, or belongs to another user.
     """
     file = open_begun(path, ProfileError, "a profile, as topompi profile writes it", owners=owners)
     file.head()

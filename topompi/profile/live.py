@@ -1,4 +1,4 @@
-"""Recording a program of mpi4py from inside, on any MPI library: its own calls, counted as they are made."""
+"""Recording of an mpi4py program from inside, with any MPI library: its calls are counted as it makes them."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from .recording import RECORDED, Profile, RankRows
 __all__ = ["METHOD", "MOVES", "Recording", "record_from_environment", "running"]
 
 METHOD = "topompi in mpi4py, the program's own calls"
-MOVES = "EISRC"  # I of topompi's plans; what the library sends is not seen: what it is asked for stands for it
+MOVES = "EISRC"  # I: messages of topompi's plans. The library's messages are invisible, so C, its calls, counts instead
 SIGNALS = {signal.SIGUSR1: "start", signal.SIGUSR2: "stop"}
 _active: Recording | None = None
 
 
 class Recording:
-    """The recording of what the ranks of a communicator send; see ``topompi.profile.record`` for its arguments.
+    """A recording of the data that a communicator's ranks send; see ``topompi.profile.record`` for its arguments.
 
-    :ivar comm: the communicator whose calls are counted; so are those of communicators made from it.
-    :ivar counters: of this rank.
+    :ivar comm: the communicator whose calls are counted, with those of communicators made from it.
+    :ivar counters: the counters of this rank.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Recording:
         self._before: dict[int, Any] = {}
 
     def _check(self, comm: MPI.Intracomm) -> None:
-        """Refuse, on all ranks, what one of them cannot do."""
+        """Raise an error on all ranks if one of them cannot record."""
         why = ""
         if _active is not None:
             why = f"expecting one recording at a time, got {self.path} while {_active.path} is being recorded"
@@ -97,7 +97,7 @@ class Recording:
         return self.comm
 
     def _open(self) -> None:
-        """Begin to record: heed the signals, and keep a part of the file up to date."""
+        """Begin to record: install signal handlers, and start the thread that keeps this rank's file up to date."""
         global _active
         _active = self
         if threading.current_thread() is threading.main_thread():
@@ -112,13 +112,13 @@ class Recording:
         self.close(joint=error is None)
 
     def start(self) -> None:
-        """Count from here on; local, also by SIGUSR1."""
+        """Start counting. Local; also by SIGUSR1."""
         if not self._runs:
             self._runs, self._began = True, time.monotonic()
             methods.install(self.counters, self._group_of)
 
     def stop(self) -> None:
-        """Count no more until ``start``; local, also by SIGUSR2."""
+        """Stop counting until the next ``start``. Local; also by SIGUSR2."""
         if self._runs:
             methods.remove()
             self._runs, self._seconds = False, self._seconds + time.monotonic() - self._began
@@ -130,8 +130,8 @@ class Recording:
         return self._runs
 
     def flush(self) -> None:
-        """Write what this rank has sent so far beside the file; local."""
-        with suppress(OSError):  # a full disk must not end the program; the end of the recording says so
+        """Write this rank's numbers so far to a file of its own. Local."""
+        with suppress(OSError):  # a full disk must not end the program; ``close`` reports it
             write_lines((head_line(self._head()), rank_line(self._rows())), part_of(self.path, self.rank))
 
     def _keep(self) -> None:
@@ -149,10 +149,12 @@ class Recording:
         return self.counters.rows(self.rank, self.host)
 
     def close(self, joint: bool = True) -> None:
-        """End the recording and write the file; collective unless it is not ``joint``: then the parts are left.
+        """Stop the recording and write the profile; collective.
 
-        Cost: each rank's line to rank 0, which holds one of them at a time.
-        :raises ProfileError: on all ranks, where rank 0 cannot write.
+        :param joint: False to leave each rank's own file instead, without communication.
+        :raises ProfileError: if rank 0 cannot write; the same on all ranks.
+
+        Cost: each rank's line is sent to rank 0, which holds one at a time.
         """
         global _active
         if self._done.is_set():
@@ -177,7 +179,7 @@ class Recording:
                 write_lines(lines, self.path)
             except OSError as error:
                 why = f"{self.path}: expecting a file that can be written: {error.strerror}"
-                for _ in lines:  # or the others wait
+                for _ in lines:  # else the other ranks wait
                     pass
         else:
             comm.send(rank_line(self._rows()), 0)
@@ -192,7 +194,7 @@ class Recording:
             yield comm.recv(source=rank)
 
     def units_of(self, group: MPI.Group) -> NDArray[np.int64]:
-        """The peer that each rank of a group is counted as, -1 for one that is not recorded; cost O(ranks)."""
+        """Number of the peer for each rank of a group, shape (ranks,); -1 if it is not recorded. Cost: O(ranks)."""
         ranks = np.array(group.Translate_ranks(None, self._group), dtype=np.int64)
         return np.where(ranks >= 0, self._unit[ranks], -1)
 
@@ -206,7 +208,7 @@ class Recording:
 
 
 def _units(size: int, rank_host: NDArray[np.int64] | None) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The peer that each rank is counted as, and the rank that stands for each peer."""
+    """Number of the peer that stands for each rank, shape (ranks,), and a rank that names each peer, shape (peers,)."""
     if rank_host is None:
         return np.arange(size, dtype=np.int32), np.arange(size, dtype=np.int64)
     _, first, unit = np.unique(rank_host, return_index=True, return_inverse=True)
@@ -219,9 +221,10 @@ def running() -> Recording | None:
 
 
 def record_from_environment(comm: MPI.Intracomm | None = None) -> Recording | None:
-    """Record to the file that ``TOPOMPI_PROFILE`` names, from now on; None where it names none, or records already.
+    """Record to the file in ``TOPOMPI_PROFILE``; None if the variable is empty, or a recording is active already.
 
-    :param comm: the world, where all ranks make this call and end the recording; without it each leaves its part.
+    :param comm: the world, if all ranks make this call and end the recording together; None if each leaves a file of
+        its own.
     """
     file = os.environ.get("TOPOMPI_PROFILE")
     if not file or _active is not None:

@@ -1,4 +1,4 @@
-"""Methods that send messages between two ranks, and count them."""
+"""Point-to-point methods that count their messages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EXCHANGES = ("Sendrecv", "Sendrecv_replace", "Isendrecv", "Isendrecv_replace", "
 
 
 def bytes_of(message: Any) -> int:
-    """Bytes of a message of any form; 0 for one that cannot be read, of which the library has its own opinion."""
+    """Bytes of a message in any form; 0 if topompi cannot read it, which does not mean that the library refuses it."""
     try:
         return block(message, readonly=True).size
     except Exception:
@@ -45,17 +45,17 @@ def bytes_of(message: Any) -> int:
 
 
 def length_of(value: Any) -> int:
-    """Bytes of an object as mpi4py sends it."""
+    """Bytes of an object as mpi4py sends it, pickled."""
     return len(MPI.pickle.dumps(value))
 
 
-# The methods of messages look alike on purpose: a further call inside would cost a quarter of what they cost.
+# The methods repeat these lines on purpose: a function call would add a quarter to the cost of counting.
 def sending(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """A send that counts its message.
+    """A send method that counts its message.
 
-    :param native: what it does.
-    :param counters: what it counts in.
-    :param group_of: the group of a communicator in these counters.
+    :param native: the method that sends.
+    :param counters: the counters of the recording.
+    :param group_of: function that returns a communicator's group in these counters.
     """
     messages, volume = counters.table("E")
 
@@ -74,11 +74,11 @@ def sending(native: Method, counters: Counters, group_of: GroupOf) -> Method:
 
 
 def sending_object(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """A send of an object, which is pickled here and sent as its bytes, as mpi4py itself does.
+    """A send method for objects, which pickles the object and sends its bytes, as mpi4py does.
 
-    :param native: what it does.
-    :param counters: what it counts in.
-    :param group_of: the group of a communicator in these counters.
+    :param native: the method that sends.
+    :param counters: the counters of the recording.
+    :param group_of: function that returns a communicator's group in these counters.
     """
     buffers = getattr(MPI.Comm, native.__name__.capitalize())
     messages, volume = counters.table("E")
@@ -100,11 +100,11 @@ def sending_object(native: Method, counters: Counters, group_of: GroupOf) -> Met
 
 
 def exchanging(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """A send and receive in one call that counts what is sent.
+    """A method that sends and receives in one call, and counts the sent message.
 
-    :param native: what it does.
-    :param counters: what it counts in.
-    :param group_of: the group of a communicator in these counters.
+    :param native: the method that sends and receives.
+    :param counters: the counters of the recording.
+    :param group_of: function that returns a communicator's group in these counters.
     """
     messages, volume = counters.table("E")
     objects = native.__name__ == "sendrecv"
@@ -128,22 +128,22 @@ def exchanging(native: Method, counters: Counters, group_of: GroupOf) -> Method:
 
 
 def group_for(comm: Any, counters: Counters, group_of: GroupOf) -> Group:
-    """The group of a communicator in some counters, made when first asked for.
+    """The group of a communicator in some counters, made at the first use.
 
-    :param comm: the communicator, which keeps it.
-    :param counters: of the recording that runs.
-    :param group_of: makes it.
+    :param comm: the communicator, which keeps the group.
+    :param counters: the counters of the active recording.
+    :param group_of: function that makes the group.
     """
     group = getattr(comm, "_group", None)
     return group if group is not None and group.owner is counters else group_of(comm)
 
 
 def sending_later(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """A persistent send that counts at each start.
+    """A method for persistent sends whose requests count at each start.
 
-    :param native: what it does.
-    :param counters: what it counts in.
-    :param group_of: the group of a communicator in these counters.
+    :param native: the method that makes the request.
+    :param counters: the counters of the recording.
+    :param group_of: function that returns a communicator's group in these counters.
     """
 
     def prepare(self: Any, buf: Any, dest: int, tag: int = 0) -> Any:

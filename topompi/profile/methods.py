@@ -1,7 +1,6 @@
-"""Methods of communicators that count what they send and then do what the methods they stand for do.
+"""Communicator methods that count the data they send, and then call the methods that they replace.
 
-They stand in our classes while a recording runs and are taken out when it stops: a program that is not recorded runs
-none of this.
+They replace methods of topompi's classes only during a recording: a program that is not recorded has no extra cost.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ _replaced: list[tuple[type, str, Any]] = []
 
 
 def install(counters: Counters, group_of: GroupOf) -> None:
-    """Let the methods of our communicators count.
+    """Replace methods of topompi's communicators by counting ones.
 
-    :param counters: what they count in.
-    :param group_of: the group of a communicator in these counters.
+    :param counters: the counters of the recording.
+    :param group_of: function that returns a communicator's group in these counters.
     """
     Executor.watched = True
     for name in SENDS:
@@ -61,7 +60,7 @@ def install(counters: Counters, group_of: GroupOf) -> None:
 
 
 def remove() -> None:
-    """Put back what stood in the classes before."""
+    """Restore the methods that ``install`` replaced."""
     Executor.watched = False
     while _replaced:
         kind, name, before = _replaced.pop()

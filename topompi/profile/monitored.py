@@ -1,7 +1,7 @@
-"""Recording a program in any language by Open MPI's monitoring component, below the calls that the program makes.
+"""Recording of a program in any language by Open MPI's monitoring component, below the program's MPI calls.
 
-G. Bosilca et al., "Online dynamic monitoring of MPI communications", Euro-Par 2017. Each rank writes
-the sender's side at the end of the program. Cost: some 10 ns a message.
+G. Bosilca et al., "Online dynamic monitoring of MPI communications", Euro-Par 2017. Each rank writes the messages that
+it sent at the end of the program. Cost: some 10 ns per message.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ __all__ = ["METHOD", "read_monitored", "record"]
 METHOD = "Open MPI's monitoring component"
 _NAME = "run"
 _LETTERS = {letter: number for number, letter in enumerate(KINDS)}
-_SETTINGS = {"enable": "2", "enable_output": "3"}  # internal messages apart from the program's; one file a rank
+_SETTINGS = {"enable": "2", "enable_output": "3"}  # count internal messages separately; write one file per rank
 
 
 def record(command: Sequence[str], folder: Path, hosts: Sequence[str] = ()) -> tuple[Profile, int]:
-    """Run a command that starts an Open MPI program, and what its ranks sent.
+    """Run a command that starts an Open MPI program, and return the profile of its ranks.
 
-    :param command: as for a shell, such as ``mpirun -n 4 ./app``; it is run as it is, with variables set.
-    :param folder: where the ranks write, which all hosts must see; what they write is removed.
-    :param hosts: host of each rank, where the caller knows them.
-    :returns: the profile and the command's exit code.
-    :raises ProfileError: where no rank wrote anything, or the command cannot be started.
+    :param command: words of the command, for example ``mpirun -n 4 ./app``; it runs unchanged, with variables set.
+    :param folder: folder for the ranks' files, visible on all hosts; the files are removed.
+    :param hosts: host of each rank, if known.
+    :returns: the profile, and the command's exit code.
+    :raises ProfileError: if no rank wrote a file, or the command cannot be started.
     """
     with tempfile.TemporaryDirectory(prefix="topoprof.", dir=folder) as scratch:
         files = {**_SETTINGS, "filename": str(Path(scratch).resolve() / _NAME)}
@@ -58,11 +58,13 @@ def record(command: Sequence[str], folder: Path, hosts: Sequence[str] = ()) -> t
 
 
 def read_monitored(folder: Path, command: str = "", seconds: float = 0.0, hosts: Sequence[str] = ()) -> Profile:
-    """The profile of the one run whose ``.prof`` files lie in a folder; ranks may be missing.
+    """The profile of the single run whose ``.prof`` files are in a folder; ranks may be missing.
 
-    :param folder: of the files.
-    :param command: what ran, if known; ``seconds``: how long; ``hosts``: of each rank.
-    :raises ProfileError: with file and line.
+    :param folder: folder of the files.
+    :param command: command of the run, if known.
+    :param seconds: duration of the run in seconds; 0 if unknown.
+    :param hosts: host of each rank, if known.
+    :raises ProfileError: if a file is malformed, with file and line.
     """
     try:
         size, found = read_ranks(folder)

@@ -1,4 +1,4 @@
-"""Methods that are collective calls along the edges of a communicator's topology, and count what these send."""
+"""Neighbourhood collective methods that count the bytes sent along the edges of a communicator's topology."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["neighbour_objects", "neighbours", "neighbours_later"]
 
 
 def neighbours(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """A neighbourhood call that counts what goes along the edges.
+    """A neighbourhood method that counts the bytes sent along the edges.
 
-    :param native: what it does.
-    :param counters: what it counts in.
-    :param group_of: the group of a communicator in these counters.
+    :param native: the method that makes the call.
+    :param counters: the counters of the recording.
+    :param group_of: function that returns a communicator's group in these counters.
     """
 
     def call(self: Any, sendbuf: Any, recvbuf: Any) -> Any:
@@ -33,11 +33,11 @@ def neighbours(native: Method, counters: Counters, group_of: GroupOf) -> Method:
 
 
 def neighbours_later(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """A persistent neighbourhood call that counts at each start.
+    """A persistent neighbourhood method whose requests count at each start.
 
-    :param native: what it does.
-    :param counters: what it counts in.
-    :param group_of: the group of a communicator in these counters.
+    :param native: the method that makes the request.
+    :param counters: the counters of the recording.
+    :param group_of: function that returns a communicator's group in these counters.
     """
 
     def prepare(self: Any, sendbuf: Any, recvbuf: Any, *info: Any) -> Any:
@@ -49,7 +49,7 @@ def neighbours_later(native: Method, counters: Counters, group_of: GroupOf) -> M
 
 
 def _count_neighbours(name: str, comm: Any, group: Group, sendbuf: Any) -> Callable[[], None]:
-    """Each rank sends a part, or all to each, along its edges in the communicator's topology."""
+    """A function that counts a call: each rank sends one part, or the whole message, along each of its edges."""
     edges = np.array(comm.outedges, dtype=np.int64)
     if "alltoallw" in name:
         lengths = parts(CALLS["Alltoallw"], (sendbuf,), len(edges))
@@ -63,11 +63,11 @@ def _count_neighbours(name: str, comm: Any, group: Group, sendbuf: Any) -> Calla
 
 
 def neighbour_objects(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """A neighbourhood call of objects, which are pickled once more to know their length.
+    """A neighbourhood method for objects, which pickles them once more to count their bytes.
 
-    :param native: what it does.
-    :param counters: what it counts in.
-    :param group_of: the group of a communicator in these counters.
+    :param native: the method that makes the call.
+    :param counters: the counters of the recording.
+    :param group_of: function that returns a communicator's group in these counters.
     """
 
     def call(self: Any, sendobj: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What it costs to count a call, on the machine at hand."""
+"""The cost of counting a call, measured on the present machine."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ __all__ = ["call_seconds"]
 
 
 class _Communicator:
-    """What the counting methods look at in a communicator."""
+    """A stand-in for a communicator, with the attributes that counting methods use."""
 
     _held = SimpleNamespace(executor=SimpleNamespace(ran=None))  # no plan ran
     _group: Group
 
 
 def call_seconds(calls: int, rounds: int) -> dict[str, float]:
-    """Seconds of a processor that counting adds to one call of each kind, medians.
+    """Median processor seconds that counting adds to one call, by kind of call.
 
-    :param calls: timed together.
-    :param rounds: how often.
-    Cost: about 2 us for each call and round.
+    :param calls: number of calls that are timed together.
+    :param rounds: number of repetitions.
+
+    Cost: about 2 us per call and round.
     """
     counters, message, comm = Counters(8, np.arange(8)), np.zeros(1), _Communicator()
     comm._group = counters.group(0, np.arange(8))
@@ -49,7 +50,7 @@ def call_seconds(calls: int, rounds: int) -> dict[str, float]:
 
 
 def _nothing(*_: Any) -> None:
-    """What a call that does nothing does."""
+    """A method without effect, in place of the MPI library's."""
 
 
 def _seconds(call: Any, arguments: tuple[Any, ...], calls: int) -> float:

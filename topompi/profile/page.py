@@ -1,4 +1,4 @@
-"""A page of profiles: one file of HTML with all of its data, which needs no network."""
+"""The interactive page of profiles: one HTML file with all of its data, which needs no network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .tree import tree_of
 
 __all__ = ["page"]
 
-WIDTHS = {"bytes": "<f8", "messages": "<f8"}  # numbers that may be long, exact to 2^53; the others are short
+WIDTHS = {"bytes": "<f8", "messages": "<f8"}  # formats of columns of large numbers, exact to 2^53; others are int32
 
 
 def page(
@@ -31,19 +31,20 @@ def page(
     granularity: str = "",
     count: str = "",
 ) -> str:
-    """The page of some runs.
+    """The page of some runs, as HTML.
 
-    :param runs: name -> profile and placement.
-    :param palette: of `topompi.profile.colours`.
-    :param granularity: with which the page opens; else as the profiles say, by process where they say nothing.
-    :param count: likewise, ``bytes`` or ``messages``.
-    :raises ProfileError: for another word.
-    Cost: 38 bytes for each pair of units that exchange messages.
+    :param runs: profile and placement of each run, by name.
+    :param palette: name of a palette of `topompi.profile.colours`.
+    :param granularity: granularity with which the page opens; "" for the profile's own, or ``process`` if it has none.
+    :param count: ``bytes`` or ``messages``, with which the page opens; "" for the profile's own.
+    :raises ProfileError: if palette, granularity or count is another word.
+
+    Cost: 38 bytes per pair of units that exchange messages.
     """
     found = [_run(name, *run, run[0].view_of(granularity, count)) for name, run in runs.items()]
     hops = sorted({one["hops"] for run in found for one in run["classes"]})
     data = {"runs": found, "colours": colours_of(hops, palette), "classes": {one: hop_name(one) for one in hops}}
-    written = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")  # no name can end the script
+    written = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")  # so that no name can end the script
     return files(__package__).joinpath("page.html").read_text(encoding="utf-8").replace("__DATA__", written)
 
 
@@ -62,7 +63,7 @@ def _run(name: str, profile: Profile, interface: TopologyInterface, view: View) 
 
 
 def _facts(whole: dict[str, Any]) -> list[tuple[str, str]]:
-    """What ran, where, how it was recorded, and what it sent, in words."""
+    """Pairs of a heading and its text: program, duration, job, method of recording, and totals by kind."""
     seconds = f"{whole['seconds']:.3g} s" if whole["seconds"] else ""
     facts = [
         ("program", whole["command"]),
@@ -75,14 +76,14 @@ def _facts(whole: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _tree(profile: Profile, interface: TopologyInterface) -> str:
-    """What the links carry as SVG; empty without a fabric."""
+    """The loads of links on the fabric's tree, as SVG; "" without a fabric."""
     scene = tree_of(profile.graph(), interface, "What the links carry")
-    # A part of HTML needs no name of its kind.
+    # SVG inside HTML needs no namespace.
     return "" if scene is None else svg(scene).replace(' xmlns="http://www.w3.org/2000/svg"', "")
 
 
 def _map(profile: Profile, interface: TopologyInterface, granularity: str) -> dict[str, Any]:
-    """What units send to each other; the class of a pair is that of most of its bytes."""
+    """The units' names, and packed columns of the traffic between them; a pair's class is that of most of its bytes."""
     graph = profile.graph()
     names, unit = units_of(interface, granularity)
     between = contract(graph, unit, len(names))
@@ -99,5 +100,5 @@ def _map(profile: Profile, interface: TopologyInterface, granularity: str) -> di
 
 
 def _packed(column: NDArray[np.int64], kind: str) -> str:
-    """A column as the base64 of its numbers, which a browser reads many times faster than their digits."""
+    """A column as base64 of its binary numbers, which a browser reads many times faster than decimal digits."""
     return b64encode(column.astype(kind).tobytes()).decode("ascii")

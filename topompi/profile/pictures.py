@@ -1,6 +1,6 @@
-"""Pictures of profiles: what goes how far, who sends to whom, and several runs beside each other.
+"""Pictures of profiles: bytes by distance, traffic between units, and several runs side by side.
 
-The kinds of picture are those of Subramoni 2013, section 9.
+The kinds of pictures are those of Subramoni 2013, section 9.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from .errors import ProfileError
 
 __all__ = ["draw_comparison", "draw_heat", "draw_histogram", "heat"]
 
-COLUMNS = {"bytes": "volume", "messages": "messages"}  # of a graph
+COLUMNS = {"bytes": "volume", "messages": "messages"}  # by count, the attribute of a graph
 Floats = NDArray[np.float64]
-MOST_BARS = 64  # more units are drawn as an area
+MOST_BARS = 64  # above this number, units are drawn as an area
 
 
 def draw_histogram(
@@ -36,15 +36,15 @@ def draw_histogram(
     count: str = "bytes",
     palette: str = "reference",
 ) -> None:
-    """Draw what each unit sends, stacked by hop class, nearest class lowest.
+    """Draw the bytes or messages that each unit sends, stacked by hop class, nearest class lowest.
 
-    :param path: ends in .svg or .png.
-    :param graph: between ranks.
-    :param interface: where the ranks are.
-    :param granularity: of the units: process, host or switch.
+    :param path: path of the picture, in .svg or .png.
+    :param graph: communication graph of the ranks.
+    :param interface: the placement of the ranks.
+    :param granularity: kind of units: process, host or switch.
     :param count: ``bytes`` or ``messages``.
-    :param palette: of `topompi.profile.colours`.
-    :raises ProfileError: for another word, or without matplotlib.
+    :param palette: name of a palette of `topompi.profile.colours`.
+    :raises ProfileError: if an argument is another word, or matplotlib is missing.
     """
     names, unit = units_of(interface, granularity)
     hops, weight = edge_hops(graph, interface), _weight(graph, count)
@@ -74,18 +74,19 @@ def draw_heat(
     count: str = "bytes",
     palette: str = "reference",
 ) -> None:
-    """Draw who sends to whom: one colour a hop class, its intensity relative to the largest pair.
+    """Draw the traffic between units as a matrix: one colour per hop class, its intensity relative to the largest pair.
 
-    The intensity is the square root of the share, for volumes span decades.
+    The intensity is the square root of the share, because volumes span decades.
 
-    :param path: ends in .svg or .png.
-    :param graph: between ranks.
-    :param interface: where the ranks are.
-    :param granularity: of rows and columns: process, host or switch.
+    :param path: path of the picture, in .svg or .png.
+    :param graph: communication graph of the ranks.
+    :param interface: the placement of the ranks.
+    :param granularity: kind of the units in rows and columns: process, host or switch.
     :param count: ``bytes`` or ``messages``.
-    :param palette: of `topompi.profile.colours`.
-    :raises ProfileError: for another word, or without matplotlib.
-    Cost: a cell for each pair of units.
+    :param palette: name of a palette of `topompi.profile.colours`.
+    :raises ProfileError: if an argument is another word, or matplotlib is missing.
+
+    Cost: a cell per pair of units.
     """
     amount, hops = heat(graph, interface, granularity, count)
     colours = colours_of(hops[amount > 0].tolist(), palette)
@@ -101,11 +102,11 @@ def draw_heat(
 def heat(
     graph: CommunicationGraph, interface: TopologyInterface, granularity: str, count: str
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """What each unit sends to each, and the hop class of most of it, both of shape (units, units).
+    """The traffic from each unit to each, and the hop class of most of it, both of shape (units, units).
 
-    :param graph: between ranks.
-    :param interface: where the ranks are.
-    :param granularity: process, host or switch.
+    :param graph: communication graph of the ranks.
+    :param interface: the placement of the ranks.
+    :param granularity: kind of units: process, host or switch.
     :param count: ``bytes`` or ``messages``.
     """
     names, unit = units_of(interface, granularity)
@@ -126,13 +127,13 @@ def draw_comparison(
     count: str = "bytes",
     palette: str = "reference",
 ) -> None:
-    """Draw several runs in one graph: a bar a run, stacked by hop class.
+    """Draw several runs in one chart: one bar per run, stacked by hop class.
 
-    :param path: ends in .svg or .png.
-    :param runs: name -> graph and placement.
+    :param path: path of the picture, in .svg or .png.
+    :param runs: graph and placement of each run, by name.
     :param count: ``bytes`` or ``messages``.
-    :param palette: of `topompi.profile.colours`.
-    :raises ProfileError: for another word, or without matplotlib.
+    :param palette: name of a palette of `topompi.profile.colours`.
+    :raises ProfileError: if an argument is another word, or matplotlib is missing.
     """
     classes = {name: {one.hops: one for one in by_hops(*run) if one.hops is not None} for name, run in runs.items()}
     colours = colours_of((hops for found in classes.values() for hops in found), palette)
@@ -156,7 +157,7 @@ def _weight(graph: CommunicationGraph, count: str) -> Floats:
 
 
 def _shaded(amount: Floats, hops: NDArray[np.int64], colours: Mapping[int, str]) -> Floats:
-    """White where nothing is sent, the class's colour where most is, shape (units, units, 3)."""
+    """The image, shape (units, units, 3): white without traffic, the class's full colour for the largest pair."""
     full = np.ones((*amount.shape, 3))
     for one, colour in colours.items():
         full[hops == one] = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
@@ -167,22 +168,22 @@ def _shaded(amount: Floats, hops: NDArray[np.int64], colours: Mapping[int, str])
 
 
 def _amounts(axes: Any) -> None:
-    """Write 1.5 M in place of 1.5 and a power of ten above the axis."""
+    """Label the axis with 1.5 M instead of 1.5 and a power of ten above the axis."""
     from matplotlib.ticker import EngFormatter
 
     axes.yaxis.set_major_formatter(EngFormatter())
 
 
 def _around(figure: Any, axes: Any, title: str = "", legend: str = "") -> None:
-    """Put the title above and the classes beside the axes, where nothing is cut off."""
+    """Put the title above and the classes beside the axes, so that neither is clipped."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles[::-1], labels[::-1], fontsize=8, title=legend, title_fontsize=8, loc="outside right upper")
-    axes.set_title(fill(title, int(10 * (figure.get_figwidth() - 2))), fontsize=10)  # inches, less those of the classes
+    axes.set_title(fill(title, int(10 * (figure.get_figwidth() - 2))), fontsize=10)  # without the classes' 2 inches
 
 
 @contextmanager
 def _figure(path: Path, size: tuple[float, float]) -> Iterator[Any]:
-    """A figure that is written to the path at the end."""
+    """A figure that is written to the path at the end of the ``with``."""
     if path.suffix not in (".svg", ".png"):
         raise ProfileError(f"expecting a file name in .svg or .png, got {path.name!r}")
     try:
@@ -190,7 +191,7 @@ def _figure(path: Path, size: tuple[float, float]) -> Iterator[Any]:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ProfileError("expecting matplotlib; pip install 'topompi[plot]' brings it") from error
-    with rc_context({"svg.hashsalt": "topompi profile"}):  # or each drawing of the same data has other identifiers
+    with rc_context({"svg.hashsalt": "topompi profile"}):  # fixed, so that the same data give the same file
         figure = Figure(figsize=size, layout="compressed")
         yield figure
         save_figure(figure, path, dpi=150)

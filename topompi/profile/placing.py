@@ -1,4 +1,4 @@
-"""The recorded ranks on hosts of a fabric."""
+"""The placement of recorded ranks on the hosts of a fabric."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ __all__ = ["placed"]
 def placed(
     found: Profile, routes: Routes, source: str = "", hosts: str | None = None, placement: str = "block"
 ) -> TopologyInterface:
-    """The recorded ranks on hosts: as told, else as recorded, else evenly on all hosts of the fabric.
+    """The placement of recorded ranks: on given hosts, else on recorded ones, else evenly on all of the fabric.
 
     :param found: the profile.
-    :param routes: over the whole fabric.
+    :param routes: routes over the whole fabric.
     :param source: name of the topology source.
-    :param hosts: a host list or a file, one host per rank, or hosts that the ranks fill evenly.
+    :param hosts: a host list or a file, with one host per rank, or with hosts that the ranks fill evenly; None for the
+        recorded hosts.
     :param placement: ``block``, ``cyclic`` or ``random:SEED``.
-    :raises ProfileError: for hosts that the ranks do not fill evenly.
+    :raises ProfileError: if the ranks do not fill the hosts evenly.
     """
     names = _rank_hosts(found, hosts, routes.fabric.hosts, placement)
     return TopologyInterface.place(names, routes, source=source, virtual=found.virtual or names != list(found.hosts))
 
 
 def _rank_hosts(found: Profile, written: str | None, all_hosts: Sequence[str], placement: str) -> list[str]:
-    """The host of each rank."""
+    """The name of each rank's host."""
     if written is None and found.hosts:
         return list(found.hosts)
     names = list(all_hosts) if written is None else read_hosts(written)

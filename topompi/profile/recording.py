@@ -1,4 +1,4 @@
-"""What a program sent: who sent how many messages and bytes to whom, and by what kind of call."""
+"""The data of a recorded run: messages and bytes between ranks, by kind of call."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ ASKED = "C"
 
 @dataclass(frozen=True, eq=False)
 class RankRows:
-    """What one rank sent.
+    """The data that one rank sent.
 
-    :param rank: the sending rank; of what it got by one-sided calls, the receiving one.
-    :param kind: index into ``KINDS`` of each row, shape (rows,).
-    :param peer: the other rank, shape (rows,).
-    :param messages: how many, shape (rows,).
-    :param volume: bytes, shape (rows,).
-    :param host: where it ran; empty where that is unknown.
-    :param calls: its collective calls by size; none where they were not recorded.
+    :param rank: the sending rank; in rows of one-sided gets, the receiving rank.
+    :param kind: index into ``KINDS`` per row, shape (rows,).
+    :param peer: the other rank per row, shape (rows,).
+    :param messages: number of messages per row, shape (rows,).
+    :param volume: bytes per row, shape (rows,).
+    :param host: host on which the rank ran; "" if unknown.
+    :param calls: collective calls of the rank by size; empty if they were not recorded.
     """
 
     rank: int
@@ -43,27 +43,27 @@ class RankRows:
 
     @classmethod
     def of_rows(cls, rank: int, rows: Iterable[tuple[int, int, int, int]]) -> RankRows:
-        """From rows of kind, peer, messages, bytes."""
+        """The data of a rank from rows of kind, peer, messages and bytes."""
         table = np.array(list(rows), dtype=np.int64).reshape(-1, 4)
         return cls(rank, table[:, 0], table[:, 1], table[:, 2], table[:, 3])
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """What the ranks of one run sent.
+    """The data that the ranks of one run sent.
 
     :param size: number of ranks, p.
-    :param method: how it was recorded, in words.
-    :param command: what ran; empty where that is unknown.
-    :param seconds: how long it ran; 0 where that is unknown.
-    :param hosts: host name of each rank, p of them; empty where that is unknown.
-    :param of_rank: what each rank sent; a rank whose record is missing has none.
-    :param moves: the kinds whose rows are what moved. Recorded above the MPI library these include what collectives
-        were asked for; recorded below it the same bytes are the library's own messages.
-    :param granularity: ``process``, or ``host`` where a peer is the lowest rank on a host and stands for all there.
-    :param virtual: whether the hosts are those of a virtual placement.
-    :param counting: seconds that counting added to a call; 0 where that is unknown.
-    :param view: how to look at it where nothing else is asked for.
+    :param method: method of recording, in words.
+    :param command: command of the run; "" if unknown.
+    :param seconds: duration of the run in seconds; 0 if unknown.
+    :param hosts: host name of each rank, shape (p,); empty if unknown.
+    :param of_rank: data of each rank, without ranks whose record is missing.
+    :param moves: letters of the kinds whose rows are data that moved. Recorded above the MPI library they include the
+        bytes that collectives asked to move; recorded below it, the library's own messages count instead.
+    :param granularity: ``process``, or ``host`` if a peer is the lowest rank on a host and stands for all ranks there.
+    :param virtual: True if the hosts are those of a virtual placement.
+    :param counting: seconds that counting added to a call; 0 if unknown.
+    :param view: default granularity and count for showing the profile.
     """
 
     size: int
@@ -86,12 +86,12 @@ class Profile:
             raise ProfileError(f"profile: expecting ranks below {self.size}, got {strange}")
 
     def view_of(self, granularity: str = "", count: str = "", otherwise: str = "process") -> View:
-        """How to look at it: as is asked for here, else as when it was recorded, else by units that it knows.
+        """The granularity and count for showing the profile: as asked for, else as recorded, else by the known units.
 
-        :param granularity: process, host or switch; empty for none asked for.
-        :param count: ``bytes`` or ``messages``, likewise.
-        :param otherwise: the granularity where none was ever asked for.
-        :raises ProfileError: for another word, or processes of a profile by host.
+        :param granularity: process, host or switch; "" if none is asked for.
+        :param count: ``bytes`` or ``messages``; "" if none is asked for.
+        :param otherwise: granularity if neither the arguments nor the profile have one.
+        :raises ProfileError: if a word is unknown, or processes are asked for in a profile by host.
         """
         units = granularity or self.view.granularity or ("host" if self.granularity == "host" else otherwise)
         known = GRANULARITIES if self.granularity == "process" else GRANULARITIES[1:]
@@ -103,24 +103,24 @@ class Profile:
 
     @cached_property
     def missing(self) -> tuple[int, ...]:
-        """The ranks of which there is no record."""
+        """The ranks without a record."""
         return tuple(sorted(set(range(self.size)) - {one.rank for one in self.of_rank}))
 
     @property
     def sent(self) -> tuple[int, int]:
-        """Messages and bytes that moved."""
+        """Numbers of messages and bytes that moved."""
         return self.total(self.moves)
 
     @cached_property
     def _graphs(self) -> dict[str, CommunicationGraph]:
-        """Those that were asked for, by their kinds."""
+        """Cache of communication graphs, by the letters of their kinds."""
         return {}
 
     def graph(self, kinds: str | None = None) -> CommunicationGraph:
-        """Who sent how much to whom, as `topompi.mapping` takes it; made once.
+        """The communication graph of the ranks, as `topompi.mapping` takes it; cached.
 
-        :param kinds: the letters of ``KINDS`` that count; else those of what moved.
-        :raises ProfileError: for another letter, or a peer that is no rank.
+        :param kinds: letters of ``KINDS`` to count; None for the data that moved.
+        :raises ProfileError: if a letter is unknown, or a peer is not a rank.
         """
         wanted = self.moves if kinds is None else kinds
         if wanted not in self._graphs:
@@ -132,24 +132,25 @@ class Profile:
         return self._graphs[wanted]
 
     def total(self, kinds: str) -> tuple[int, int]:
-        """Messages and bytes of some kinds of all ranks."""
+        """Numbers of messages and bytes of some kinds, over all ranks."""
         _, _, messages, volume = self._columns(kinds)
         return int(messages.sum()), int(volume.sum())
 
     @property
     def most_calls(self) -> int:
-        """Messages of the program and collective calls on the rank that has most of both."""
+        """Number of the program's messages and collective calls on the rank that has most of both together."""
         sent = [one.messages[one.kind == list(KINDS).index("E")].sum() for one in self.of_rank]
         called = [sum(call.times for call in one.calls) for one in self.of_rank]
         return int(max((a + b for a, b in zip(sent, called, strict=True)), default=0))
 
     @property
     def coverage(self) -> float | None:
-        """Bytes of collectives that were seen as messages, a part of all; None without any.
+        """Fraction of the bytes of collectives that were seen as messages; None without collectives.
 
-        Recorded below the library all are what collectives were asked to move: the part is below 1 where these go
-        through shared memory, or move less than each rank is told of. Above it all are what topompi's plans sent and
-        what the library was asked to move by the other calls, of which no message is seen.
+        Recorded below the library, all bytes are those that collectives asked to move. The fraction is below 1 if they
+        went through shared memory, or if an algorithm moved fewer bytes than the calls' definition counts. Recorded
+        above the library, all bytes are those of topompi's plans, and those that calls asked the library to move, whose
+        messages are not seen.
         """
         seen, asked = self.total("I")[1], self.total(ASKED)[1]
         every = seen + asked if ASKED in self.moves else asked
@@ -166,10 +167,10 @@ class Profile:
         return tuple(np.concatenate([np.zeros(0, dtype=np.int64), *column]) for column in columns)
 
     def _columns(self, kinds: str) -> tuple[Integers, Integers, Integers, Integers]:
-        """Source, target, messages and bytes of the rows of some kinds."""
+        """Source, target, messages and bytes of the rows of some kinds, each of shape (rows,)."""
         if strange := set(kinds) - set(KINDS):
             raise ProfileError(f"profile: expecting kinds of {''.join(KINDS)}, got {min(strange)!r}")
         here = np.array([letter in kinds for letter in KINDS])[self._rows[1]]
         own, kind, peer, messages, volume = (column[here] for column in self._rows)
-        got = kind == list(KINDS).index("R")  # the peer is the one whose data moves
+        got = kind == list(KINDS).index("R")  # data move from the peer to the recording rank
         return np.where(got, peer, own), np.where(got, own, peer), messages, volume

@@ -1,4 +1,4 @@
-"""Persistent requests that are counted at each start."""
+"""Persistent requests that call a counting function at each start."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from mpi4py import MPI
 
 __all__ = ["Prequest", "counted"]
 
-_Native = MPI.Prequest  # the launcher puts ours in its place
+_Native = MPI.Prequest  # kept, because the launcher replaces the name
 
 
 class Prequest(MPI.Prequest):
-    """A persistent request that is counted when it is started."""
+    """A persistent request that calls its ``count`` at each start."""
 
     count: Callable[[], None]
 
@@ -24,7 +24,7 @@ class Prequest(MPI.Prequest):
 
     @classmethod
     def Startall(cls, requests: list[MPI.Prequest]) -> None:
-        """Start requests, and count those that are counted."""
+        """Start the requests, and count those of this class."""
         _Native.Startall(requests)
         for request in requests:
             if isinstance(request, Prequest):
@@ -32,12 +32,12 @@ class Prequest(MPI.Prequest):
 
 
 def counted(request: Any, count: Callable[[], None]) -> Any:
-    """The same request, counted at each start."""
+    """The request in a form that calls ``count`` at each start."""
     if isinstance(request, _Native):
         ours = Prequest(request)
         ours.count = count
         return ours
-    start = request.Start  # a plan of ours, which is no request of MPI
+    start = request.Start  # a plan of topompi, which is not an MPI request
 
     def counted_start() -> None:
         start()

@@ -1,4 +1,4 @@
-"""How long the messages of a program take on a network, by the flow model, if it does nothing else."""
+"""The time of a program's messages on a network, by the flow model, without the program's computations."""
 
 from __future__ import annotations
 
@@ -18,36 +18,38 @@ from .analysis import contract
 
 __all__ = ["message_seconds", "rates_known"]
 
-MOST_FLOWS = 4096  # pairs that are simulated: of ranks, or where these are more, of hosts
-EXACT = 512  # pairs up to which flows are exact; of more a message may be late by
-TOLERANCE = 0.01  # a part of its time
-STARTS = 6  # orders in which ranks may begin, over which is averaged
+MOST_FLOWS = 4096  # pairs of ranks that are simulated; with more, pairs of hosts are
+EXACT = 512  # pairs up to which flows are exact
+TOLERANCE = 0.01  # with more pairs, greatest delay of a message relative to its time
+STARTS = 6  # random orders of beginning over which the time is averaged
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
 def rates_known(interface: TopologyInterface) -> bool:
-    """Whether the rates of all links are known, without which there are no seconds."""
+    """Whether all link rates are known; without them no time can be computed."""
     return interface.routes is not None and not np.isnan(interface.routes.fabric.link_rate).any()
 
 
 def message_seconds(
     graph: CommunicationGraph, interface: TopologyInterface, rank_host: Integers, model: Model | None = None
 ) -> float | None:
-    """Seconds for all messages that cross hosts; None without rates, or for too many pairs.
+    """Seconds for all messages that cross hosts; None if link rates are unknown or there are too many pairs.
 
-    The program is taken to send in rounds, as many as the pair with most messages has. A round starts its messages
-    (``t_s`` once, ``t_o`` for each further one of a rank), and its bytes share the links max-min fairly. Where long
-    messages wait for their receiver's word in what it sends itself (``Model.rendezvous``), as in Open MPI over
-    sockets, the two directions of a pair take turns, but for the bytes that travel with the question; whoever begins
-    goes first. The time is the mean over ``STARTS`` orders of beginning. What the program computes is not known.
+    The program is modelled as sending in rounds, as many as the pair with most messages has. A round starts its
+    messages (``t_s`` for the first of a rank, ``t_o`` for each further one), and their bytes share the links max-min
+    fairly. If long messages wait for the receiver's answer, which is queued behind the receiver's own data
+    (``Model.rendezvous``; Open MPI over sockets), the two directions of a pair take turns, except for the bytes sent
+    with the request; the rank that begins goes first. The time is the mean over ``STARTS`` orders of beginning.
+    Computation is not modelled.
 
-    :param graph: between ranks.
-    :param interface: the job's hosts and links.
+    :param graph: communication graph of the ranks.
+    :param interface: the hosts and links of the job.
     :param rank_host: host of each rank, shape (p,).
-    :param model: of start-ups; by default that of networks whose host links are as fast.
-    Cost: a simulation of two flows a pair, six of three where directions take turns.
+    :param model: the model of start-ups; None for that of networks with equally fast host links.
+
+    Cost: a simulation with two flows per pair; six simulations with three if directions take turns.
     """
     if not rates_known(interface):
         return None
@@ -64,10 +66,13 @@ def message_seconds(
 
 @dataclass(frozen=True)
 class _Pairs:
-    """What goes from one unit to another on another host.
+    """The traffic from units to units on other hosts.
 
-    :param host: of each unit, shape (units,).
-    :param source: sending unit of each pair, shape (pairs,); likewise ``target``, ``messages`` and ``volume`` (bytes).
+    :param host: host of each unit, shape (units,).
+    :param source: sending unit of each pair, shape (pairs,).
+    :param target: receiving unit of each pair, shape (pairs,).
+    :param messages: number of messages of each pair, shape (pairs,).
+    :param volume: bytes of each pair, shape (pairs,).
     """
 
     host: Integers
@@ -83,7 +88,7 @@ class _Pairs:
         return cls(host, *(column[crosses] for column in columns))
 
     def waiting(self, above: int) -> Floats:
-        """Bytes of each pair that wait for the other direction: those of long messages beyond the first ones."""
+        """Bytes of each pair that wait for the other direction: those beyond ``above`` per message, shape (pairs,)."""
         rest = np.maximum(self.volume - self.messages * float(above), 0.0)
         key, back = self.source * len(self.host) + self.target, self.target * len(self.host) + self.source
         order = np.argsort(key)
@@ -92,7 +97,7 @@ class _Pairs:
 
 
 def _start_ups(pairs: _Pairs, network: Network, model: Model) -> float:
-    """Seconds that messages take to start, in all rounds."""
+    """Seconds of the messages' start-ups, over all rounds."""
     rounds, units = int(pairs.messages.max()), len(pairs.host)
     hops = network.hops[pairs.host[pairs.source], pairs.host[pairs.target]]
     t_s, _ = model.by_hops(int(hops.max()))
@@ -102,7 +107,7 @@ def _start_ups(pairs: _Pairs, network: Network, model: Model) -> float:
 
 
 def _flowing(pairs: _Pairs, network: Network, model: Model) -> float:
-    """Seconds until all bytes are through, the mean over orders of beginning."""
+    """Seconds until all bytes have arrived, the mean over orders of beginning."""
     waiting = pairs.waiting(model.rendezvous.above) if model.rendezvous.waits else np.zeros(len(pairs.source))
     wiring = wiring_of(replace(network, latency=np.nan_to_num(network.latency)))
     random, units = np.random.default_rng(0), len(pairs.host)
@@ -113,11 +118,11 @@ def _flowing(pairs: _Pairs, network: Network, model: Model) -> float:
 
 
 def _program(pairs: _Pairs, waiting: Floats, start: Integers) -> Program:
-    """Connections as pairs of ranks: at once what need not wait, then the rest of the one that began, then the other's.
+    """A program in which each connection is a pair of ranks: bytes that need not wait, then each direction in turn.
 
-    :param pairs: what is sent.
+    :param pairs: the traffic.
     :param waiting: bytes of each pair that wait, shape (pairs,).
-    :param start: when each unit begins, as a rank among all, shape (units,).
+    :param start: position of each unit in the order of beginning, shape (units,).
     """
     low, high = np.minimum(pairs.source, pairs.target), np.maximum(pairs.source, pairs.target)
     _, connection = np.unique(low * len(pairs.host) + high, return_inverse=True)

@@ -1,4 +1,4 @@
-"""All figures of a profile on a network, for people and for programs."""
+"""The summary of a profile on a network: all its numbers, for people and for programs."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from .recording import ASKED, KINDS, Profile, View
 
 __all__ = ["check_hosts", "saving", "summarise"]
 
-SEARCH = 1.0  # seconds after which no further way to a better order is tried
+SEARCH = 1.0  # seconds after which the search tries no further method
 
 
 def summarise(
     profile: Profile, interface: TopologyInterface, view: View | None = None, most: int = 10, *, hint: bool = True
 ) -> dict[str, Any]:
-    """What `topompi profile show` says, as numbers and words that JSON takes.
+    """The contents of `topompi profile show`, as numbers and words for JSON.
 
-    :param profile: of as many ranks as the job has.
-    :param interface: where the ranks were, or might have been.
-    :param view: the units, and what of them; else as when it was recorded, by host where that says nothing.
-    :param most: rows of units and of links.
-    :param hint: whether to look for a better order of the ranks, which takes some seconds at most.
-    :raises ProfileError: where the job has another number of ranks.
+    :param profile: a profile with as many ranks as the job.
+    :param interface: the real or an assumed placement of the ranks.
+    :param view: granularity and count of the units; None for the recorded ones, or by host if there are none.
+    :param most: maximum number of rows for units, and for links.
+    :param hint: True to search for a better order of the ranks, for some seconds at most.
+    :raises ProfileError: if the job has another number of ranks.
     """
     check_hosts(profile, interface)
-    hint = hint and profile.granularity == "process"  # else what a rank sends to another is not known
+    hint = hint and profile.granularity == "process"  # a profile by host lacks the traffic between ranks
     graph, view = profile.graph(), view or profile.view_of(otherwise="host")
     return {
         "method": profile.method,
@@ -56,7 +56,7 @@ def summarise(
 
 
 def _says(profile: Profile) -> list[str]:
-    """What recording did not see, and what it cost, in words."""
+    """Lines about data that the recording missed, and about its cost."""
     lines = []
     if profile.coverage is not None:
         seen = f"{100 * profile.coverage:.0f} %"
@@ -74,9 +74,9 @@ def _says(profile: Profile) -> list[str]:
 
 
 def check_hosts(profile: Profile, interface: TopologyInterface) -> None:
-    """Refuse hosts of which a profile by host knows nothing.
+    """Raise an error if a profile by host is shown on other hosts than its own, for which it has no data.
 
-    :raises ProfileError: for ranks on other hosts than those they were recorded on.
+    :raises ProfileError: if the ranks are not on the hosts on which they were recorded.
     """
     on_hosts = [interface.hosts[host] for host in interface.rank_host.tolist()]
     if profile.granularity == "host" and profile.hosts and on_hosts != list(profile.hosts):
@@ -88,7 +88,7 @@ def _row(one: Traffic) -> dict[str, Any]:
 
 
 def _units(graph: CommunicationGraph, interface: TopologyInterface, view: View, most: int) -> list[dict[str, Any]]:
-    """The units that send and receive most, what stays within them apart."""
+    """The units with most traffic; traffic within a unit is a separate number."""
     names, unit = units_of(interface, view.granularity)
     between = contract(graph, unit, len(names))
     amount, inner = between.messages if view.count == "messages" else between.volume, between.sources == between.targets
@@ -104,7 +104,7 @@ def _units(graph: CommunicationGraph, interface: TopologyInterface, view: View, 
 
 
 def _links(graph: CommunicationGraph, interface: TopologyInterface, most: int) -> list[dict[str, Any]]:
-    """The links that take longest at their rate; by bytes where rates are unknown."""
+    """The links whose loads need the most seconds; if rates are unknown, those with most bytes."""
     if interface.routes is None:
         return []
     loads, fabric = link_loads(graph, interface), interface.routes.fabric
@@ -123,7 +123,7 @@ def _links(graph: CommunicationGraph, interface: TopologyInterface, most: int) -
 
 
 def saving(graph: CommunicationGraph, interface: TopologyInterface) -> dict[str, Any] | None:
-    """Hop-bytes in the given order and in the best one found on the same hosts; None where nothing crosses hosts."""
+    """Hop-bytes of the given order and of the best one found on the same hosts; None if no data cross hosts."""
     machine = machine_of(interface, routes=False)
     given = Mapping.on_hosts(interface.rank_host, machine)
     before = evaluate(given, graph, machine)

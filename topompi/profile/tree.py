@@ -1,4 +1,4 @@
-"""What the links carry, drawn on the fabric's tree."""
+"""The loads of links, drawn on the fabric's tree."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ __all__ = ["tree_of"]
 
 
 def tree_of(graph: CommunicationGraph, interface: TopologyInterface, title: str) -> Scene | None:
-    """The job's part of the fabric, its links as wide as the time they need; None where no fabric is known.
+    """The job's part of the fabric, with link widths by the seconds that their loads need; None without a fabric.
 
-    :param graph: of as many ranks as the job has.
-    :param interface: where the ranks were.
-    :param title: of the picture.
+    :param graph: communication graph with as many ranks as the job.
+    :param interface: the placement of the ranks.
+    :param title: title of the picture.
+
     Cost: hosts * hosts * (longest route) numbers.
     """
     if interface.routes is None:

@@ -1,4 +1,4 @@
-"""A window whose one-sided calls are counted while a recording runs."""
+"""A window class that counts one-sided calls during a recording."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ __all__ = ["Win"]
 
 
 class Win(MPI.Win):
-    """mpi4py's window: what a rank puts or gets is counted while a recording runs; the rest is as there.
+    """mpi4py's window class, which also counts the data that a rank puts or gets during a recording.
 
-    Made as there: ``topompi.profile.windows.Win.Allocate(...)``. The launcher puts it in the place of ``MPI.Win``.
+    Windows are made as with mpi4py: ``topompi.profile.windows.Win.Allocate(...)``. The launcher puts the class in place
+    of ``MPI.Win``.
     """
 
 
@@ -24,7 +25,7 @@ _TARGET_AT = {"Get_accumulate": 2, "Rget_accumulate": 2, "Fetch_and_op": 2, "Com
 _MOVES = {
     **dict.fromkeys(("Put", "Rput", "Accumulate", "Raccumulate"), "S"),
     **dict.fromkeys(("Get", "Rget"), "R"),
-    **dict.fromkeys(_TARGET_AT, "SR"),  # what is put there, and what was there before
+    **dict.fromkeys(_TARGET_AT, "SR"),  # new data go to the target, old data come back
 }
 
 
@@ -47,7 +48,7 @@ def _method(name: str) -> Any:
 
 
 def _units(window: Any, recording: Any) -> Any:
-    """The peer that each rank of a window is counted as; kept with the window."""
+    """Number of the peer that stands for each rank of a window, shape (ranks,); kept with the window."""
     held = getattr(window, "_units", None)
     if held is None or held[0] is not recording:
         group = window.Get_group()

@@ -1,5 +1,5 @@
-"""Which algorithm runs for a call: rules file, then measured trial, then cost model; the same on all ranks.
+"""The selection of an algorithm for a call: by rules file, measured trial or cost model; the same on all ranks.
 
-``rules``, ``trial``, ``memory`` and ``model`` decide without MPI; ``advisor`` weighs them at rank 0; ``selector`` is
-what a communicator holds.
+``rules``, ``trial``, ``memory`` and ``topompi.prediction`` decide without MPI; ``advisor`` weighs them on rank 0;
+``selector`` is the part that a communicator owns.
 """

@@ -1,4 +1,4 @@
-"""Rank 0's advice: from the rules file, else from earlier trials, else from the cost model."""
+"""Rank 0's advice on an algorithm: by the rules file, else by earlier trials, else by the cost model."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from .trial import Contest
 
 __all__ = ["CLEAR_OF_SIBLINGS", "MOST_CUT", "MOST_RIVALS", "Advisor"]
 
-MOST_RIVALS = 12  # schedules in a trial, not counting native and the levels
-MOST_CUT = 4  # and those of them with messages that are cut
-UNPROMISING = 4.0  # times the cheapest by the model: not tried
-CLEAR_OF_SIBLINGS = 1.2  # the gain that counts where siblings on the same links may try other candidates at the time
+MOST_RIVALS = 12  # schedules in a trial, in addition to native and levels
+MOST_CUT = 4  # variants with cut messages in a trial, in addition to these
+UNPROMISING = 4.0  # a schedule whose predicted time is longer than the shortest one by this factor is not tried
+CLEAR_OF_SIBLINGS = 1.2  # gain required while siblings on the same links may be trying other candidates
 
 Runs = Callable[[str], bool]
 
 
 class Advisor:
-    """Chooses by rules, memory and cost model, without MPI: rank 0 asks it and sends the answer to the others.
+    """The choice of algorithms by rules, memory and cost model, without MPI; rank 0 asks it for all ranks.
 
     :param job: the job.
-    :param environment: where ``TOPOMPI_RULES`` names the rules file, and ``TOPOMPI_TUNE`` says what may be measured:
-        nothing new (empty, the default), ``measure`` what is not remembered or not sure, ``again`` all, or ``off``:
-        nothing is measured or remembered.
-    :param library: the model of the MPI library; None where it is unknown.
-    :raises TopompiError: for another word, or a rules file that is not as wanted.
+    :param environment: environment variables: ``TOPOMPI_RULES`` is the path of the rules file; ``TOPOMPI_TUNE`` is
+        empty (default: measure nothing), ``measure`` (measure classes that are not remembered or not sure), ``again``
+        (measure all), or ``off`` (neither measure nor remember).
+    :param library: the model of the MPI library; None if it is unknown.
+    :raises TopompiError: if ``TOPOMPI_TUNE`` is another word, or the rules file is malformed.
     """
 
     def __init__(self, job: JobShape, environment: Mapping[str, str], library: Library | None = None) -> None:
@@ -50,14 +50,14 @@ class Advisor:
         self.predictor = Predictor(job.interface, library, job.siblings)
 
     def advise(self, key: Key, root: int, runs: Runs, *, measurable: bool) -> Choice | Contest:
-        """The choice for a class of calls, or what to compare in a trial.
+        """The choice for a class of calls, or the contest for a trial.
 
-        Rules are matched with the smallest size of the class; the model predicts the middle one.
+        Rules are matched with the smallest size of the class; the model predicts times for the middle size.
 
         :param key: the class.
         :param root: the root of this call, for the model; calls with other roots are in the same class.
-        :param runs: whether an algorithm can run for such calls.
-        :param measurable: whether the calls can be timed.
+        :param runs: function that tells whether an algorithm can run calls of the class.
+        :param measurable: True if the calls can be timed.
         """
         answer = self._answer(key, root, runs, measurable=measurable)
         said = self.rules.passed_over(key[0], class_bytes(key[1])[0], self.job, runs, key[2])
@@ -72,8 +72,8 @@ class Advisor:
         measures = measurable and self.tune in ("measure", "again")
         verdict = self.memory.recall(key) if self.tune in ("", "measure") else None
         if verdict is not None and runs(verdict.algorithm):
-            # Siblings never make a second trial together: each remembers a verdict of its own, so that the next time
-            # they would compare different rivals.
+            # No second trial among siblings: their trials must compare the same candidates, but each remembers another
+            # verdict.
             if measures and not verdict.sure and not self._together(key):
                 return self._contest(key, [verdict.algorithm], again=True)
             trials = "an earlier trial" if verdict.trials == 1 else f"{verdict.trials} earlier trials"
@@ -92,9 +92,9 @@ class Advisor:
         Siblings that exchange long messages all try the same few schedules, which are made to share links.
 
         :param key: the class.
-        :param nbytes: a size of it in bytes.
-        :param root: of the call at hand.
-        :param runs: whether an algorithm can run for such calls.
+        :param nbytes: a size in the class, in bytes.
+        :param root: the root of the current call.
+        :param runs: function that tells whether an algorithm can run calls of the class.
         """
         method, ranks = key[0], self.job.interface.num_ranks
         collective = CALLS[method].collective
@@ -105,24 +105,24 @@ class Advisor:
         tried = {name for name, one in known.items() if one.trial and runs(name)}
         ranking = self.predictor.rank(method, nbytes, root, tried.__contains__)
         most = UNPROMISING * ranking[0][1] if ranking else 0.0
-        rivals = [name for name, seconds in ranking if not seconds > most]  # nor those that it does not cost
+        rivals = [name for name, seconds in ranking if not seconds > most]  # true for NaN, too: unknown
         cut = filter(runs, variants(collective, rivals, nbytes, ranks))
         return [*([LEVELS] if runs(LEVELS) else []), *rivals[:MOST_RIVALS], *islice(cut, MOST_CUT)]
 
     def keep(self, key: Key, verdict: Verdict) -> None:
-        """Remember a trial's verdict, with those of earlier trials of its rival unless all is measured again."""
+        """Remember a trial's verdict, combined with earlier verdicts on the same rival unless all is measured again."""
         before = self.memory.recall(key) if self.tune == "measure" else None
         if before is not None and before.algorithm == verdict.rival:
             verdict = before.and_then(verdict)
         self.memory.keep(key, verdict)
 
     def _contest(self, key: Key, rivals: list[str], *, again: bool = False) -> Contest:
-        """The contest of native with some rivals, judged more strictly where siblings try others on the same links."""
+        """The contest of native with some rivals, judged strictly while siblings try others on the same links."""
         together = self._together(key)
         apart = self.job.siblings is not None and CALLS[key[0]].collective == "alltoall" and not together
         return Contest((NATIVE, *rivals), again, CLEAR_OF_SIBLINGS if apart else CLEAR, together)
 
     def _together(self, key: Key) -> bool:
-        """Whether siblings make such calls, long alltoalls, at the same time and compete for links: also in a trial."""
+        """Whether a class has long alltoalls, which siblings make at the same time, also in trials, on shared links."""
         exchange = self.job.siblings is not None and CALLS[key[0]].collective == "alltoall"
         return exchange and class_bytes(key[1])[0] > PAIRWISE

@@ -13,14 +13,14 @@ __all__ = ["Choice"]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What to run for one call, and why.
+    """The algorithm for a call, and the reason for it.
 
     :param algorithm: ``native``, ``levels``, or a name of ``schedules.registry.ALGORITHMS``.
-    :param reason: in words, with the numbers that decided.
-    :param predicted: seconds by the cost model or an earlier measurement; None where nothing predicts.
-    :param trial: the trial that this call is one of: it wants to know what it took on this rank.
-    :param local: whether all ranks choose so without asking rank 0, on any communicator over the same ranks.
-    :param always: every call of this communicator would be answered so, of any method and size.
+    :param reason: the reason in words, with the numbers that decided.
+    :param predicted: seconds by the cost model or by an earlier measurement; None if neither is known.
+    :param trial: the trial to which the call belongs, and which is told its duration on this rank; None outside trials.
+    :param always: True if every call of this communicator gets this answer, whatever its method and size.
+    :param local: True if all ranks choose this without asking rank 0, on any communicator over the same ranks.
     """
 
     algorithm: str

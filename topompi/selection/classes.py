@@ -1,4 +1,4 @@
-"""The classes of calls that share a choice: by method, size and the needs of the operation."""
+"""The classes of calls that share a choice: by method, size and demands of the operation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Key = tuple[str, int, Needs]  # method, size class, the demands of a reduction's
 
 
 def size_class(nbytes: int) -> int:
-    """Class of a size in bytes: its bit length, so that a class holds 2**(k - 1) to 2**k - 1 bytes; 0 holds 0."""
+    """The class of a size in bytes: its bit length. Class k has sizes from 2**(k - 1) to 2**k - 1; class 0 has 0."""
     return nbytes.bit_length()
 
 

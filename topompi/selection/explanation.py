@@ -1,4 +1,4 @@
-"""An explanation of what would run for a call where nothing has been measured; without MPI."""
+"""The explanation of which algorithm would run for a call if nothing has been measured; without MPI."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ def explain(
     *,
     virtual: bool = False,
 ) -> dict[str, Any]:
-    """The algorithm that would run for a call, and the reason, ready for JSON.
+    """The algorithm that would run for a call, and the reason, as a dictionary for JSON.
 
-    ``algorithm`` and ``reason`` are always there. Unless a rule decides or no library has a model, there are ``native``
-    with the library's own algorithm and its seconds, ``default`` with what may run without a trial, and ``trial`` with
-    the fastest of all.
+    ``algorithm`` and ``reason`` are always present. Unless a rule decides or no library has a model, there are also
+    ``native`` (the library's algorithm and its seconds), ``default`` (the algorithms that may run without a trial) and
+    ``trial`` (the fastest algorithm of all).
 
-    :param interface: the job's ranks on their hosts, as if they were real.
+    :param interface: the placement of the job's ranks, treated as real.
     :param method: mpi4py's name of the call.
     :param nbytes: size of the call in bytes, as rules count it.
-    :param root: rank of the root, for a rooted collective.
-    :param library: model of the MPI library; None for the fastest of those that the libraries with a model would take.
-    :param rules: a rules file, if there is one.
-    :param virtual: whether the job's placement is virtual, so that native runs in it.
-    :raises RulesError: for a rules file that is not as wanted.
+    :param root: the root of a rooted collective.
+    :param library: the model of the MPI library; None for the fastest algorithm among those of all modelled libraries.
+    :param rules: path of a rules file; None without one.
+    :param virtual: True if the job's placement is virtual, so that native would run.
+    :raises RulesError: if the rules file is malformed.
     """
     collective = CALLS[method].collective
 
@@ -76,7 +76,7 @@ def explain(
 
 
 def _by_rules(path: str | None, method: str, nbytes: int, interface: TopologyInterface) -> tuple[Choice | None, str]:
-    """The choice of the rule that decides, if one does, and what is to be said of rules that cannot run."""
+    """The choice by the first rule that can run, or None, and a text about matching rules that cannot run."""
     if not path:
         return None, ""
 

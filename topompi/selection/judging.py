@@ -1,4 +1,4 @@
-"""Verdicts of trials: whether a rival is faster than native, from times that were measured in turns."""
+"""Verdicts of trials: whether a rival is faster than native, by times of calls that took turns."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ __all__ = ["CHANCE", "CLEAR", "JOBS_DIFFER", "Verdict", "judge"]
 
 Floats = NDArray[np.float64]
 
-CLEAR = 1.05  # a smaller gain is no reason to leave the MPI library's own
-CHANCE = 0.036  # of choosing one of two equal candidates in one look: 8 of 9 rounds, 35 of 54
+CLEAR = 1.05  # least gain for which native is left
+CHANCE = 0.036  # probability that one of two equal candidates wins by luck: 8 of 9 rounds, 35 of 54
 CHANCE_TURNS = 0.11  # the same for turns, whose calls depend on each other: 5 of 6
-JOBS_DIFFER = 0.1  # standard deviation of the logarithm of a gain from job to job: docs/lab/emulated.md
-SURE = 2.33  # such deviations of the mean above no gain at all: one chance in a hundred
+JOBS_DIFFER = 0.1  # standard deviation of the logarithm of a gain between jobs: docs/lab/emulated.md
+SURE = 2.33  # standard deviations of the mean by which a sure gain exceeds none: an error of one in a hundred
 
 
 @dataclass(frozen=True)
 class Verdict:
     """The result of a trial, or of several trials of one rival.
 
-    :param algorithm: the winner.
-    :param ratio: native's median time over the best rival's: above 1 where the rival was faster. For several trials the
-        geometric mean of all but the first one, which chose the rival among others: the best of many was lucky too.
-    :param seconds: the winner's median time.
-    :param rival: the fastest candidate but native; empty where there was none.
-    :param trials: how many.
+    :param algorithm: name of the winner.
+    :param ratio: native's median time over the best rival's, above 1 if the rival was faster. For several trials, the
+        geometric mean of the ratios of all except the first, which selected the rival and so is biased by luck.
+    :param seconds: median time of the winner, in seconds.
+    :param rival: name of the fastest candidate except native; "" if native was the only one.
+    :param trials: number of trials.
     """
 
     algorithm: str
@@ -42,19 +42,19 @@ class Verdict:
 
     @property
     def sure(self) -> bool:
-        """Whether later jobs need no further trial: native won, or the gain is larger than jobs differ by chance."""
+        """Whether later jobs need no further trial: native won, or the gain exceeds the variation between jobs."""
         later = self.trials - 1
         return self.algorithm == NATIVE or (later > 0 and self.ratio >= exp(SURE * JOBS_DIFFER / sqrt(later)))
 
     def and_then(self, later: Verdict) -> Verdict:
-        """The verdict for a rival together with that of a later trial of it alone."""
-        share = 1 / self.trials  # of the later one: the first does not count
+        """The combined verdict of this trial and a later one, which compared only this rival with native."""
+        share = 1 / self.trials  # weight of the later trial: the first trial has none
         ratio = self.ratio ** (1 - share) * later.ratio**share
         winner, seconds = (NATIVE, later.seconds) if ratio < CLEAR else (self.algorithm, self.seconds)
         return Verdict(winner, ratio, seconds, later.rival, self.trials + 1)
 
     def describe(self) -> str:
-        """The reason in words."""
+        """The reason for the winner, in words."""
         if not self.rival:
             return "native: only candidate"
         if self.ratio == 0:
@@ -70,16 +70,16 @@ def judge(
 ) -> Verdict:
     """The winner: native, unless the fastest rival is clearly and steadily faster.
 
-    A rival is clearly faster by its median. It is steadily faster where it wins more rounds against native's time of
-    the same round, which met the same disturbance, than chance would often give to one of two equals. The medians of
-    turns must say the same: what slows a call often slows those after it too, so that many calls may tell no more than
-    few turns. A rival that failed in any call loses.
+    A rival is clearly faster if the ratio of medians is at least ``clear``. It is steadily faster if it beats native in
+    more rounds than equal candidates would by luck; native's call of the same round met the same disturbances. With
+    ``turn`` above 1 the medians of turns must agree, because a disturbance often slows several calls in a row, so that
+    many calls may be no better evidence than a few turns. A rival that failed in any call loses.
 
-    :param candidates: names, native first.
-    :param times: seconds, the slowest rank's, shape (candidates, rounds).
-    :param clear: how many times as fast the rival is at least.
-    :param chance: of choosing one of two equals, at most.
-    :param turn: rounds in which a candidate's calls followed each other.
+    :param candidates: names of the candidates, native first.
+    :param times: seconds of the slowest rank, shape (candidates, rounds).
+    :param clear: least ratio of native's to the rival's median time.
+    :param chance: greatest probability with which luck may let one of two equal candidates win.
+    :param turn: number of rounds in which a candidate's calls followed each other.
     """
     medians = np.median(times, axis=1)
     medians[1:][np.isinf(times[1:]).any(axis=1)] = inf
@@ -97,7 +97,7 @@ def judge(
 
 
 def _steady(rival: Floats, native: Floats, chance: float) -> bool:
-    """Whether the rival wins all rounds, or so many that one of two equals would do so with this chance at most."""
+    """Whether the rival wins so many rounds that an equal candidate would do it with probability ``chance`` at most."""
     rounds = len(rival)
     lost = rounds - int((rival < native).sum())
     return lost == 0 or sum(comb(rounds, losses) for losses in range(lost + 1)) <= chance * 2**rounds

@@ -1,4 +1,4 @@
-"""The verdicts of earlier trials, kept in the user's cache from run to run."""
+"""The memory of trials: their verdicts, kept in the user's cache between runs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ from .judging import Verdict
 
 __all__ = ["Memory"]
 
-MOST_TRIALS = 1_000_000  # no file that says more was written here
+MOST_TRIALS = 1_000_000  # a file with a greater number was not written by topompi
 HEAD = {"format": "topompi decisions", "version": 1}
 
 
 class Memory:
-    """The verdicts on one job: one file in the cache, named by the job's fingerprint.
+    """The verdicts on one job, in one file of the cache, named by the job's fingerprint.
 
-    A file that is damaged, unreadable or of another version counts as empty, and one that cannot be written is not:
-    nothing of this is worth ending a job for. Jobs that write at the same moment may lose each other's latest
-    verdicts, never a file: it is replaced as a whole.
+    A file that is damaged, unreadable or of another version counts as empty, and a failure to write is ignored, because
+    no job should end for that. Jobs that write at the same moment may lose each other's latest verdicts, but the file
+    is never damaged: it is replaced as a whole.
+
+    :param job: the job.
+    :param directory: folder of the file; None for the user's cache.
     """
 
     def __init__(self, job: JobShape, directory: Path | None = None) -> None:
@@ -36,11 +39,11 @@ class Memory:
 
     @cached_property
     def path(self) -> Path:
-        """The file; cost: a fingerprint of the job."""
+        """Path of the file. Cost: a fingerprint of the job."""
         return (self._directory or cache_directory()) / f"{self._job.key}.json"
 
     def recall(self, key: Key) -> Verdict | None:
-        """The remembered verdict on a class of calls, None if there is none."""
+        """The remembered verdict on a class of calls; None if there is none."""
         entry = self.read().get(_name(key))
         match {"trials": 1, **entry} if isinstance(entry, dict) else {}:  # earlier versions did not count trials
             case {
@@ -54,16 +57,16 @@ class Memory:
         return None
 
     def keep(self, key: Key, verdict: Verdict) -> None:
-        """Remember a verdict, in place of an earlier one."""
+        """Remember a verdict, replacing an earlier one on the same class."""
         decisions = {**self.read(), _name(key): asdict(verdict)}
-        about = f"{self._job.interface.describe()}, {self._job.library}"  # for people
+        about = f"{self._job.interface.describe()}, {self._job.library}"  # for human readers
         text = json.dumps({**HEAD, "about": about, "decisions": decisions}, indent=1)
-        with suppress(RuntimeError):  # no home
+        with suppress(RuntimeError):  # the user has no home directory
             write_cache(self.path, text)
 
     def read(self) -> dict[str, Any]:
-        """All that is remembered of the job, as it stands in the file; empty where there is nothing."""
-        with suppress(RuntimeError):  # no home
+        """All that is remembered of the job, as in the file; empty if there is no file."""
+        with suppress(RuntimeError):  # the user has no home directory
             decisions: dict[str, Any] = (read_cache(self.path, _is_ours) or {}).get("decisions", {})
             return decisions
         return {}

@@ -1,4 +1,4 @@
-"""What all ranks can decide of a call without asking rank 0."""
+"""The choices that all ranks can make without asking rank 0."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = ["Policy", "is_forgetful"]
 
 @dataclass(frozen=True)
 class Policy:
-    """What rank 0 said of its environment when a communicator was made: true of all that are made from it.
+    """Settings from rank 0's environment, sent to all ranks when a communicator is made; its descendants inherit them.
 
     :param rules: the rules file; None if there is none.
-    :param forgetful: whether nothing is measured, and nothing remembered of any job.
-    :param native_calls: how many first calls of a communicator made from another one the MPI library runs.
+    :param forgetful: True if nothing is to be measured, and no job's trials are remembered.
+    :param native_calls: number of small calls, counted from a derived communicator's first, that the MPI library runs.
     """
 
     rules: Rules | None = None
@@ -35,7 +35,7 @@ class Policy:
     alone: ClassVar[Choice] = Choice("native", "native: one rank")
 
     def only(self, interface: TopologyInterface) -> Choice | None:
-        """The choice for every call of a job, if there is only one."""
+        """The single choice for every call of a job; None if there are several."""
         if interface.num_ranks == 1:
             return self.alone
         if interface.num_hosts == 1 and not interface.levels:
@@ -44,11 +44,11 @@ class Policy:
         return None if self.rules is not None else self._unmodelled(interface)
 
     def choice(self, key: Key, job: JobShape, runs: Callable[[str], bool]) -> Choice | None:
-        """The choice for a class of calls; None where rank 0 has to be asked.
+        """The choice for a class of calls; None if rank 0 must be asked.
 
         :param key: the class.
-        :param job: the job; equal on all ranks but for the machine.
-        :param runs: whether an algorithm can run for such calls.
+        :param job: the job, the same on all ranks except for the machine's name.
+        :param runs: function that tells whether an algorithm can run calls of the class.
         """
         if self.rules is not None:
             from .classes import class_bytes
@@ -60,7 +60,7 @@ class Policy:
         return self._unmodelled(job.interface)
 
     def leaves(self, method: str, interface: TopologyInterface) -> bool:
-        """Whether all ranks know that every call of a method is the MPI library's, whatever its arguments are."""
+        """Whether the MPI library runs every call of a method, whatever the arguments; the same on all ranks."""
         named = () if self.rules is None else self.rules.algorithms(method)
         return self._unmodelled(interface) is not None and all(name == "native" for name in named)
 
@@ -77,11 +77,11 @@ class Policy:
 
 
 def is_forgetful(environment: Mapping[str, str]) -> bool:
-    """Whether nothing may be measured, and nothing is remembered of any job.
+    """Whether nothing may be measured, and no job's trials are remembered.
 
-    :param environment: where ``TOPOMPI_TUNE`` stands.
+    :param environment: environment variables, with ``TOPOMPI_TUNE``.
     """
     tune, remembered = environment.get("TOPOMPI_TUNE", ""), False
-    with suppress(RuntimeError):  # a user without a home directory
+    with suppress(RuntimeError):  # the user has no home directory
         remembered = any(cache_directory().glob("*.json"))
     return tune == "off" or (tune == "" and not remembered)

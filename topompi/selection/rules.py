@@ -1,4 +1,4 @@
-"""The rules file: which algorithm runs for which calls of which jobs; the first rule that matches wins."""
+"""The rules file, which maps calls of jobs to algorithms; the first rule that matches is used."""
 
 from __future__ import annotations
 
@@ -40,14 +40,16 @@ class RulesError(TopompiError, ValueError):
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule; a field that it does not have matches everything.
+    """One rule. A field that is absent in the file matches everything.
 
-    :param algorithm: what to run.
+    :param algorithm: the algorithm to run.
     :param methods: mpi4py's names of the calls.
-    :param nbytes: smallest and largest size in bytes; a size class counts by its smallest size.
-    :param ranks: smallest and largest number of ranks; likewise ``hosts``, and ``ranks_per_host`` for every host.
-    :param topology: the fingerprint of the job's network, at least 8 digits of it, or the source it was read from.
-    :param note: for people.
+    :param nbytes: smallest and largest size in bytes; a size class is matched by its smallest size.
+    :param ranks: smallest and largest number of ranks.
+    :param hosts: smallest and largest number of hosts.
+    :param ranks_per_host: smallest and largest number of ranks on a host; every host must be within.
+    :param topology: fingerprint of the job's network, at least the first 8 digits, or the topology source.
+    :param note: text for human readers.
     """
 
     algorithm: str
@@ -63,7 +65,7 @@ class Rule:
         """Whether the rule matches a call in a job.
 
         :param method: mpi4py's name of the call.
-        :param nbytes: its size in bytes.
+        :param nbytes: size of the call in bytes.
         :param job: the job.
         """
         if method not in self.methods:
@@ -79,7 +81,7 @@ class Rule:
         return re.fullmatch("[0-9a-f]{8,16}", self.topology) is not None and job.topology.startswith(self.topology)
 
     def to_json(self) -> dict[str, Any]:
-        """The rule as in the file, without the fields that match everything."""
+        """The rule as an object of the file, without the fields that match everything."""
         bounds = zip(RANGES, (self.nbytes, self.ranks, self.hosts, self.ranks_per_host), strict=True)
         return {
             **({} if self.methods == frozenset(CALLS) else {"methods": sorted(self.methods)}),
@@ -94,7 +96,8 @@ class Rule:
 class Rules:
     """The rules of one file, in its order.
 
-    :param name: the file.
+    :param name: path of the file.
+    :param rules: the rules.
     """
 
     name: str
@@ -102,12 +105,18 @@ class Rules:
 
     @classmethod
     def read(cls, path: str | Path) -> Rules:
-        """The rules in a file; raises RulesError, also where it cannot be read."""
+        """The rules in a file.
+
+        :raises RulesError: if the file cannot be read or is malformed.
+        """
         return cls.parse(read_text(path, RulesError, "rules"), str(path))
 
     @classmethod
     def parse(cls, text: str, name: str = "rules") -> Rules:
-        """The rules in a text of the format that ``docs/rules.md`` describes; raises RulesError."""
+        """The rules in a text of the format that ``docs/rules.md`` describes.
+
+        :raises RulesError: if the text is malformed.
+        """
         data = parse_json(text, name, RulesError)
         if not isinstance(data, dict) or not HEAD.items() <= data.items():
             raise _refusal(name, f"an object with {json.dumps(HEAD)[1:-1]}", data)
@@ -117,34 +126,36 @@ class Rules:
 
     @cached_property
     def name_joint(self) -> bool:
-        """Whether one of them names an algorithm that is made together with the exchanges of siblings."""
+        """Whether a rule names an algorithm whose schedules are made together with those of siblings."""
         names = {cut(rule.algorithm)[0] for rule in self.rules}
         return any(one.joint for of_one in ALGORITHMS.values() for name, one in of_one.items() if name in names)
 
     def algorithms(self, method: str) -> Iterator[str]:
-        """The algorithms that the rules for a method name, whatever else they ask for."""
+        """The algorithms of all rules for a method, whatever their other conditions."""
         return (rule.algorithm for rule in self.rules if method in rule.methods)
 
     def to_json(self, **facts: Any) -> str:
-        """The text of the file; ``facts`` are written into it for its readers, and have no effect."""
+        """The text of the file; ``facts`` are written into it for human readers, and have no effect."""
         lines = ",\n".join("    " + json.dumps(rule.to_json()) for rule in self.rules)
         return json.dumps({**HEAD, **facts}, indent=2)[:-2] + f',\n  "rules": [\n{lines}\n  ]\n}}\n'
 
     def first(
         self, method: str, nbytes: int, job: JobShape, runs: Callable[[str], bool] = lambda algorithm: True
     ) -> tuple[int, Rule] | None:
-        """The first rule, with its number from 1, that matches a call and whose algorithm runs there.
+        """The first matching rule whose algorithm can run a call, with its number from 1; None if there is none.
 
-        :param method: as ``Rule.matches`` takes it; likewise ``nbytes`` and ``job``.
-        :param runs: whether an algorithm can run for the call.
+        :param method: mpi4py's name of the call.
+        :param nbytes: size of the call in bytes.
+        :param job: the job.
+        :param runs: function that tells whether an algorithm can run the call.
         """
         return next((found for found in self.matching(method, nbytes, job) if runs(found[1].algorithm)), None)
 
     def matching(self, method: str, nbytes: int, job: JobShape) -> Iterator[tuple[int, Rule]]:
-        """All rules that match a call, with their numbers from 1, and the form in which their algorithms run it.
+        """All rules that match a call, with their numbers from 1; their algorithms are in the form that runs the call.
 
         :param method: mpi4py's name of the call.
-        :param nbytes: its size in bytes.
+        :param nbytes: size of the call in bytes.
         :param job: the job.
         """
         for number, rule in enumerate(self.rules, 1):
@@ -152,9 +163,12 @@ class Rules:
                 yield number, replace(rule, algorithm=form_of(method, rule.algorithm))
 
     def choice(self, method: str, nbytes: int, job: JobShape, runs: Callable[[str], bool]) -> Choice | None:
-        """What the first rule that matches a call and can run chooses; None where no rule does.
+        """The choice by the first rule that matches a call and can run it; None if there is none.
 
-        :param method: as ``first``; likewise ``nbytes``, ``job`` and ``runs``.
+        :param method: mpi4py's name of the call.
+        :param nbytes: size of the call in bytes.
+        :param job: the job.
+        :param runs: function that tells whether an algorithm can run the call.
         """
         found = self.first(method, nbytes, job, runs)
         if found is None:
@@ -167,13 +181,14 @@ class Rules:
     def passed_over(
         self, method: str, nbytes: int, job: JobShape, runs: Callable[[str], bool], needs: Needs = NO_NEEDS
     ) -> str:
-        """In words, the rules before the one that runs whose algorithms cannot run, and why; empty where none is.
+        """A text about the matching rules before the first one that can run: their algorithms, and why they cannot run.
 
         :param method: mpi4py's name of the call.
-        :param nbytes: its size in bytes.
+        :param nbytes: size of the call in bytes.
         :param job: the job.
-        :param runs: whether an algorithm can run for the call.
+        :param runs: function that tells whether an algorithm can run the call.
         :param needs: the demands of a reduction's operation.
+        :returns: the text; "" if the first matching rule can run.
         """
         said = []
         for number, rule in takewhile(lambda found: not runs(found[1].algorithm), self.matching(method, nbytes, job)):
@@ -205,7 +220,7 @@ def _rule(data: Any, place: str) -> Rule:
 
 
 def _methods(data: Mapping[str, Any], place: str) -> frozenset[str]:
-    """Those named, or all of one collective."""
+    """The methods that a rule names, or all methods of the collective that it names."""
     if "methods" in data and "collective" in data:
         raise RulesError(f"{place}: expecting methods or collective, got both")
     field = "collective" if "collective" in data else "methods"
@@ -219,7 +234,7 @@ def _methods(data: Mapping[str, Any], place: str) -> frozenset[str]:
 
 
 def _algorithm(given: Any, methods: frozenset[str], place: str) -> str:
-    """An algorithm that some method of its rule has."""
+    """The algorithm's name in a rule, which at least one of its methods must have."""
     known = {NATIVE, LEVELS}.union(*(ALGORITHMS.get(CALLS[method].collective, {}) for method in methods))
     name = current_name(given) if isinstance(given, str) else ""
     if name not in known and not any(can_be_cut(CALLS[method].collective, name) for method in methods):
@@ -228,7 +243,7 @@ def _algorithm(given: Any, methods: frozenset[str], place: str) -> str:
 
 
 def _require_runs(methods: frozenset[str], algorithm: str, place: str) -> None:
-    """Refuse an algorithm that can never run a call that its rule names."""
+    """Raise RulesError if an algorithm can never run a call that its rule names."""
     for method in sorted(methods):
         reason = why_not(method, form_of(method, algorithm))
         if reason:
@@ -236,7 +251,7 @@ def _require_runs(methods: frozenset[str], algorithm: str, place: str) -> None:
 
 
 def _range(data: Any, place: str) -> Range:
-    """A number, or [smallest, largest] with null for no bound; sizes may be strings such as 64K."""
+    """The bounds in a field: a number, or [smallest, largest] with null for no bound; sizes may be texts like 64K."""
     if data is None:
         return ANY
     pair = data if isinstance(data, list) else [data, data]

@@ -1,4 +1,4 @@
-"""The selector of one communicator: the same answer on all ranks."""
+"""The selector of algorithms for one communicator, with the same answers on all ranks."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ __all__ = ["Selector", "library"]
 
 
 class Selector:
-    """Chooses the algorithm of each call; all ranks call it for the same calls and get the same answer.
+    """The choice of an algorithm for each call. All ranks ask it for the same calls, and get the same answers.
 
-    Calls fall into classes by method, size (its bit length) and the needs of the operation. The root is no part of
-    the class, so that roots that rotate share one trial. When a class is first seen rank 0 decides, by its own
-    environment and files, and tells the others: what these have does not count. A trial's times are reduced over all
-    ranks, and every rank draws the same verdict from them. See ``docs/rules.md``.
+    Calls fall into classes by method, size (its bit length) and demands of the operation. The root is not part of the
+    class, so that calls with rotating roots share one trial. At the first call of a class rank 0 decides, by its own
+    environment and files, and sends its answer to all; the other ranks' environments are ignored. A trial's times are
+    reduced over all ranks, and every rank computes the same verdict from them. See ``docs/rules.md``.
 
-    :param interface: where the ranks sit.
-    :param talks: the communicator's talks.
+    :param interface: the placement of the ranks.
+    :param talks: the messages between the communicator's ranks.
     :param siblings: the communicators that the same ``Split`` made; None if there are none.
-    :param policy: what all ranks know of rank 0's environment.
-    :param answers: rank 0's answers so far, those to other communicators over the same ranks among them.
-    :param known: what ``known`` has found so far, perhaps for other communicators over the same ranks.
-    :ivar final: the choices that will not change, by class.
-    :ivar trials: those under way, by class; the same on all ranks, as ``final`` is.
+    :param policy: rank 0's settings, known to all ranks; None to ask rank 0 each time.
+    :param answers: rank 0's answers so far, shared with other communicators over the same ranks; None for none.
+    :param known: the results of ``known`` so far, shared with other communicators over the same ranks; None for none.
+    :ivar final: the choices that will not change, by class; the same on all ranks.
+    :ivar trials: the trials that are not finished, by class; the same on all ranks.
     """
 
     def __init__(
@@ -57,26 +57,27 @@ class Selector:
         self._known = {} if known is None else known
         self._talks = talks
         self.final: dict[Key, Choice] = {}
-        self._unmeasured: dict[Key, Choice] = {}  # what to run where a class cannot be timed
+        self._unmeasured: dict[Key, Choice] = {}  # choices for calls that cannot be timed
         self.trials: dict[Key, Trial] = {}
-        self._typical: dict[str, int] = {}  # bytes of calls with blocks of any sizes
+        self._typical: dict[str, int] = {}  # by method, bytes by which calls with uneven blocks are classified
 
     def choose(
         self, method: str, nbytes: int, needs: Needs = NO_NEEDS, *, root: int | None = None, measurable: bool = True
     ) -> Choice:
         """The algorithm for a call.
 
-        Collective until the choice is final: the first call of a class costs a broadcast of some hundred bytes, and a
-        stage of a trial a reduction. The caller times a call of a trial after a barrier, with all ranks ready for it.
+        Collective until the choice is final: the first call of a class costs a broadcast of some hundred bytes, and
+        each stage of a trial one reduction. The caller times a call of a trial, after a barrier of all ranks.
 
-        :param method: mpi4py's name of it, for example ``Alltoall``.
-        :param nbytes: its size, the same on all ranks: for ``Bcast`` the message; for ``Gather``, ``Scatter``,
-            ``Allgather`` and ``Alltoall`` one block; for ``Reduce``, ``Allreduce`` and ``Reduce_scatter(_block)`` the
-            whole vector; for ``Alltoallv`` and ``Alltoallw`` what ``typical`` says; 0 for the other v-forms.
+        :param method: mpi4py's name of the call, for example ``Alltoall``.
+        :param nbytes: size of the call in bytes, the same on all ranks: the message of ``Bcast``; one block of
+            ``Gather``, ``Scatter``, ``Allgather`` and ``Alltoall``; the whole vector of ``Reduce``, ``Allreduce`` and
+            ``Reduce_scatter(_block)``; the result of ``typical`` for ``Alltoallv`` and ``Alltoallw``; 0 for other
+            v-forms.
         :param needs: the demands of a reduction's operation.
-        :param root: of a rooted collective.
-        :param measurable: whether the call can be timed; persistent ones cannot when they are made.
-        :raises TopompiError: on all ranks, if rank 0's environment or rules file is not as wanted.
+        :param root: the root; None in a call without one.
+        :param measurable: True if the call can be timed; False for a persistent collective that is being prepared.
+        :raises TopompiError: if rank 0's environment or rules file is invalid; the same on all ranks.
         """
         key = (method, size_class(nbytes), needs)
         if key in self.final:
@@ -91,23 +92,23 @@ class Selector:
         return made[key] if key in made else self._go_on(key)
 
     def made(self, method: str, nbytes: int) -> Choice | None:
-        """The final choice for calls of a method and size, if there is one; local."""
+        """The final choice for calls of a method and size; None if there is none yet. Local: no communication."""
         return self.final.get((method, size_class(nbytes), NO_NEEDS))
 
     def known(self, key: Key) -> Choice | None:
-        """The choice for a class of calls that all ranks know without asking rank 0, if there is one; local."""
+        """The choice for a class that all ranks can make without asking rank 0; None if they cannot. Local."""
         if key not in self._known:
             policy = self._policy
             self._known[key] = None if policy is None else policy.choice(key, self._job, partial(self.runs, key))
         return self._known[key]
 
     def typical(self, method: str, own: int) -> int:
-        """Bytes by which to choose for calls with blocks of any sizes, of which each rank knows only its own.
+        """Bytes by which the algorithm is chosen for calls with uneven blocks, of which each rank knows only its own.
 
-        It is the mean block of the rank that sends most, in the first call that moves anything; later calls take the
-        same number. Collective, one reduction of 8 bytes a call, until then.
+        It is the mean block of the rank that sends most, in the first call that moves data; later calls use the same
+        number. Until then each call is collective: one reduction of 8 bytes.
 
-        :param method: the call.
+        :param method: name of the call.
         :param own: mean bytes of a block on this rank, in this call.
         """
         if not self._typical.get(method):
@@ -115,7 +116,7 @@ class Selector:
         return self._typical[method]
 
     def _go_on(self, key: Key) -> Choice:
-        """The choice for the next call of a trial, or the final one after its last stage."""
+        """The choice for the next call of a trial, or the final one after the last stage."""
         trial = self.trials[key]
         while (algorithm := trial.next()) is None and trial.verdict is None:
             trial.close(self._talks.largest(trial.times))
@@ -129,7 +130,7 @@ class Selector:
         return self.final[key]
 
     def _ask(self, key: Key, root: int, *, measurable: bool) -> Choice | Trial:
-        """Rank 0's answer, on all ranks; its error too. What all ranks know it is not asked."""
+        """The choice that all ranks can make, else rank 0's answer; an error of rank 0 is raised on all ranks."""
         if (known := self.known(key)) is not None:
             return known
         runs = partial(self.runs, key)
@@ -152,13 +153,13 @@ class Selector:
 
         divides = algorithm != LEVELS or len(self._interface.levels) > 0
         found = ALGORITHMS.get(CALLS[key[0]].collective, {}).get(algorithm)
-        alone = found is not None and found.joint and self._siblings is None  # then it is ``even`` by another name
+        alone = found is not None and found.joint and self._siblings is None  # ``even`` does the same then
         return divides and not alone and can_run(key[0], algorithm, key[2])
 
     @cached_property
     def _advisor(self) -> Advisor:
         from ..prediction.libraries import model_of
-        from .advisor import Advisor  # with models and generators: rank 0 alone asks
+        from .advisor import Advisor  # imported here, because only rank 0 needs models and generators
 
         return Advisor(self._job, os.environ, model_of(MPI.Get_library_version()))
 
@@ -170,6 +171,6 @@ class Selector:
 
 
 def library() -> str:
-    """The MPI library: vendor and version."""
+    """Vendor and version of the MPI library."""
     vendor, version = MPI.get_vendor()
     return f"{vendor} {'.'.join(map(str, version))}"

@@ -1,4 +1,4 @@
-"""Trials: which candidate runs at which call. Stages are data; what comes next is a function of what was measured."""
+"""Trials: the candidates of the next calls as a function of the times measured so far. Stages are described by data."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ __all__ = ["AGAIN", "CONFIRM", "LONG", "LONG_CALLS", "SHORT_CALLS", "TOGETHER", 
 
 Floats = NDArray[np.float64]
 
-LONG = 0.05  # seconds of first calls from which on what went before a call is no more than noise to it
-PATIENCE = 1.0  # seconds that the rounds of one stage may take together, where more than the fewest are made
-MOST_SPOILT = 3  # stages with calls that failed natively, before a trial ends without a finding
-TURN, TURNS = 2, 6  # timed calls of a candidate in a row at least, and turns of each where there are calls enough
+LONG = 0.05  # seconds of a first call; in calls this long, the effect of the preceding call is noise
+PATIENCE = 1.0  # seconds that all rounds of one stage may take, unless the fewest rounds take longer
+MOST_SPOILT = 3  # stages with failed calls of native after which a trial ends without a result
+TURN, TURNS = 2, 6  # least number of timed calls of a candidate in a row; number of turns, if there are enough calls
 
 
 @dataclass(frozen=True)
 class Stage:
     """A stage of a trial.
 
-    :param rounds: timed calls of each candidate at most.
-    :param fewest: and at least, where calls take long.
-    :param before: calls before each turn that do not count.
-    :param rivals: how many go on to the next stage: the fastest; None for all.
-    :param hopeless: a rival that is slower than native by this factor does not go on.
-    :param rank: what the fastest are told by, of each candidate's times so far.
-    :param needs: what the fastest rival's gain so far must be for the trial to go on: ``any``, ``clear`` in the median,
-        ``steady`` too, or ``doubtful``: clear, but not steady.
-    :param judged: how many stages, this one the last, are ranked and judged by all their calls together; 0 for none.
-    :param turns: whether its turns are judged too.
-    :param chance: of choosing one of two equals, at most.
+    :param rounds: maximum number of timed calls of each candidate.
+    :param fewest: minimum number of timed calls of each candidate, if calls are long.
+    :param before: number of untimed calls before each turn.
+    :param rivals: number of rivals, the fastest ones, that enter the next stage; None for all.
+    :param hopeless: factor; a rival slower than native by this factor does not enter the next stage.
+    :param rank: function over each candidate's times so far whose result ranks the candidates.
+    :param needs: condition on the fastest rival's gain for the trial to go on: ``any``, ``clear`` (in the median),
+        ``steady`` (clear and steady), or ``doubtful`` (clear, but not steady).
+    :param judged: number of stages, this one the last of them, whose calls are ranked and judged together; 0 for none.
+    :param turns: True if turns are judged, too.
+    :param chance: greatest probability with which luck may let one of two equal candidates win.
     """
 
     rounds: int
@@ -52,21 +52,21 @@ class Stage:
     chance: float = CHANCE
 
     def goes_on(self, verdict: Verdict, clear: float) -> bool:
-        """Whether the finding so far leaves something to find out."""
+        """Whether a further stage can change the verdict so far."""
         steady, gains = verdict.algorithm != NATIVE, verdict.ratio >= clear
         return {"any": True, "clear": gains, "steady": steady, "doubtful": gains and not steady}[self.needs]
 
     def affordable(self, seconds: float) -> int:
-        """Rounds by the seconds of one: fewer of long calls, which are disturbed less and for which users wait."""
+        """Number of rounds, if one takes ``seconds``: few of long calls, which are disturbed less."""
         rounds = int(min(PATIENCE / seconds, self.rounds)) if seconds > 0 else self.rounds
         return max(rounds, self.fewest)
 
 
-# Connections are made. It does not count.
+# The first calls make connections, so they do not count.
 WARM_UP = Stage(1, 1, before=0, judged=0)
-# By itself, for the best of a dozen was lucky too; twice, for over many classes of calls some are lucky once.
+# The last rival alone, because the best of a dozen was also lucky; twice, because in many classes of calls some are.
 CONFIRM = Stage(54, 5, turns=True, needs="steady")
-# What disturbs a short call makes it longer: the shortest time ranks candidates.
+# Disturbances only lengthen a short call, so the shortest time ranks candidates.
 SHORT_CALLS = (
     WARM_UP,
     Stage(2, 2, rivals=4, hopeless=2.0),
@@ -75,19 +75,20 @@ SHORT_CALLS = (
     CONFIRM,
     CONFIRM,
 )
-# Long calls vary by themselves, on shared links by a tenth: the shortest would be of the candidate that varies most.
-# They meet little of what went before, and a user waits for them: all count, from the first on.
+# Long calls vary by themselves, on shared links by a tenth, so the shortest time would favour the candidate that varies
+# most. The preceding call affects them little, and a user waits for them, so all calls count from the first on.
 LONG_CALLS = (
     Stage(1, 1, before=0, rivals=4, hopeless=2.0, rank=np.median),
     Stage(3, 2, before=0, rivals=2, hopeless=1.1, rank=np.median, judged=2),
     Stage(5, 3, before=0, rivals=1, hopeless=1.1, rank=np.median, judged=3, needs="doubtful"),
     Stage(54, 5, before=0, judged=4),
 )
-# A rival that an earlier trial found faster.
+# For a rival that an earlier trial found faster.
 AGAIN = (WARM_UP, CONFIRM)
-# Calls that several communicators make at the same time, over the same links. What a candidate takes depends on what
-# the others run: none is dropped and every call counts, so that all of them try the same candidate at the same time
-# without a word between them. One of two equals costs little here, another schedule than the others' much: 8 of 11.
+# Several communicators make these calls at the same time over the same links. A candidate's time depends on what the
+# others run: no candidate is dropped and every call counts, so that all communicators try the same candidate at the
+# same time without communicating. Choosing one of two equals by luck costs little here; running another schedule than
+# the others costs much: 8 wins of 11 are enough.
 TOGETHER = (Stage(11, 11, before=0, chance=0.12),)
 
 
@@ -95,10 +96,11 @@ TOGETHER = (Stage(11, 11, before=0, chance=0.12),)
 class Contest:
     """The candidates of a trial, and how they are judged.
 
-    :param candidates: names, native first.
-    :param again: whether an earlier trial has found the only rival faster: a shorter one tells whether it still is.
-    :param clear: a smaller gain is no reason to leave native.
-    :param together: whether other communicators make the same trial at the same time, over the same links.
+    :param candidates: names of the candidates, native first.
+    :param again: True for a shorter trial that checks whether the only rival, found faster by an earlier trial, still
+        is.
+    :param clear: least gain for which native is left.
+    :param together: True if other communicators make the same trial at the same time, over the same links.
     """
 
     candidates: tuple[str, ...]
@@ -114,11 +116,11 @@ class Contest:
 class Calls:
     """The calls of one stage.
 
-    :param candidates: those that take turns, native first.
+    :param candidates: names of the candidates that take turns, native first.
     :param stage: the stage.
-    :param rounds: timed calls of each.
-    :ivar turn: timed calls of a candidate in a row.
-    :ivar order: the candidate of each call, see ``interleave``.
+    :param rounds: number of timed calls of each candidate.
+    :ivar turn: number of timed calls of a candidate in a row.
+    :ivar order: index of the candidate of each call, see ``interleave``.
     """
 
     def __init__(self, candidates: tuple[str, ...], stage: Stage, rounds: int) -> None:
@@ -126,23 +128,25 @@ class Calls:
         self.order: Order = interleave(len(candidates), rounds, self.turn, stage.before)
 
     def rounds(self, times: Floats, candidates: Sequence[str]) -> Floats:
-        """The times of some candidates' calls that count, shape (candidates, rounds)."""
+        """The times in seconds of some candidates' timed calls, shape (candidates, rounds)."""
         return np.array([times[self.order == self.candidates.index(name)] for name in candidates])
 
 
-History = Sequence[tuple[Calls, Floats]]  # of each stage its calls, and the slowest rank's seconds of each
+History = Sequence[tuple[Calls, Floats]]  # per stage its calls, and the slowest rank's seconds of each call
 
 
 def proceed(contest: Contest, history: History) -> Calls | Verdict:
-    """The next stage of a trial, or its verdict after the last one.
+    """The next stage of a trial, or the verdict after the last stage.
 
     Source: K. Jamieson and A. Talwalkar, Non-stochastic best arm identification and hyperparameter optimization, 2016
-    (successive halving). We always keep native, and let the rival that is left prove itself in calls of its own.
+    (successive halving). Departures: native always stays, and the last rival is measured again in separate calls.
 
-    :param contest: what is compared.
-    :param history: what was measured so far, the same on all ranks.
-    Cost: for short calls 4 for each candidate, at most 5 for each of five, 8 for each of three, and 60 or 120 for each
-    of two; for long ones 1, 2, 3 and at most 10; where an earlier trial found the rival 61 for each of two.
+    :param contest: the candidates, and how they are judged.
+    :param history: the stages so far with their times, the same on all ranks.
+
+    Cost: in calls per candidate: for short calls 4, then at most 5 for each of five candidates, 8 for each of three,
+    and 60 or 120 for each of two; for long calls 1, 2, 3 and at most 10; 61 for each of two if an earlier trial found
+    the rival.
     """
     if len(contest.candidates) == 1:
         return Verdict(NATIVE, 1.0, 0.0, "")
@@ -151,7 +155,7 @@ def proceed(contest: Contest, history: History) -> Calls | Verdict:
         return Calls(contest.candidates, stages[0], stages[0].rounds)
     stage, (calls, times) = stages[len(history) - 1], history[-1]
     if not stage.judged:
-        # The shortest tells best what later calls will take: the others made connections.
+        # The shortest time predicts later calls best, because the other calls made connections.
         return Calls(calls.candidates, stages[1], stages[1].affordable(len(times) * float(times.min())))
     looks = [past.rounds(seconds, calls.candidates) for past, seconds in history[-stage.judged :]]
     seconds = np.concatenate(looks, axis=1)
@@ -166,14 +170,14 @@ def proceed(contest: Contest, history: History) -> Calls | Verdict:
 def _stages(contest: Contest, history: History) -> tuple[Stage, ...]:
     if contest.together:
         return TOGETHER
-    # One alone may have been disturbed.
+    # The median, too: one call alone may have been disturbed.
     if history and min(history[0][1][0], np.median(history[0][1])) >= LONG:
         return LONG_CALLS
     return AGAIN if contest.again else SHORT_CALLS
 
 
 def _survivors(times: Floats, stage: Stage) -> list[int]:
-    """Candidates worth another stage: native, the first, and the fastest of the others; none that failed."""
+    """Indices of candidates for the next stage: native (0), and the fastest others without failed calls."""
     typical = np.where(np.isinf(times).any(axis=1), inf, stage.rank(times, axis=1))
     others = 1 + np.argsort(typical[1:], kind="stable")
     better = [int(row) for row in others[: stage.rivals] if typical[row] < stage.hopeless * typical[0]]
@@ -181,14 +185,15 @@ def _survivors(times: Floats, stage: Stage) -> list[int]:
 
 
 class Trial:
-    """The calls of one class of calls while its candidates are compared, as one rank sees them.
+    """One rank's view of the trial for a class of calls, while the candidates are compared.
 
-    The number of calls made so far decides which candidate runs, so all ranks run the same. The first call after a
-    stage closes it, on all ranks. A call that failed on a rank has infinite time there, and its candidate loses.
+    The number of calls made so far determines the candidate of the next call, so all ranks run the same. The first call
+    after a stage closes the stage, on all ranks. A call that failed on a rank has infinite time there, and its
+    candidate loses.
 
-    :param contest: what is compared.
-    :ivar verdict: None until the last stage is closed.
-    :ivar times: seconds of the stage's calls on this rank, shape (calls,); infinite where none were noted.
+    :param contest: the candidates, and how they are judged.
+    :ivar verdict: the verdict; None until the last stage is closed.
+    :ivar times: seconds of the stage's calls on this rank, shape (calls,); infinite for a call without a time.
     """
 
     def __init__(self, contest: Contest) -> None:
@@ -199,7 +204,7 @@ class Trial:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Lay out the calls of the next stage, if there is one."""
+        """Start the next stage, or take the verdict."""
         what = proceed(self.contest, self._history)
         self._names: list[str] = []
         if isinstance(what, Verdict):
@@ -215,20 +220,22 @@ class Trial:
         return self._names[self._next] if self._next < len(self._names) else None
 
     def next(self) -> str | None:
-        """Go on to the next call, and return its algorithm; None at the end of a stage."""
+        """Advance to the next call, and return its algorithm; None at the end of a stage."""
         algorithm = self.upcoming
         self._next += algorithm is not None
         return algorithm
 
     def note(self, seconds: float) -> None:
-        """Note the seconds of the latest call on this rank."""
+        """Record the seconds of the latest call on this rank."""
         self.times[self._next - 1] = seconds
 
     def close(self, times: Floats) -> None:
-        """End a stage, whose calls took these seconds on their slowest ranks, shape (calls,).
+        """End a stage.
 
-        If the library's own calls failed in it, the program's mistakes did that: the stage is made once more, three
-        times in all, and then the trial ends without a finding.
+        If native's own calls failed, the program made a mistake in them: the stage is repeated. After three failures
+        the trial ends, and native wins.
+
+        :param times: seconds of the stage's calls on their slowest ranks, shape (calls,).
         """
         if np.isinf(times[self._calls.order == 0]).any():
             self._spoilt += 1

@@ -1,1 +1,1 @@
-"""Tuning without an application: measuring every algorithm, recording it, and deriving rules."""
+"""Tuning without an application: measurements of every algorithm, their record, and rules derived from them."""

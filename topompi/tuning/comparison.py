@@ -20,18 +20,22 @@ __all__ = ["CHANCE", "Row", "compare", "floor", "interval", "is_undecided", "rou
 
 Floats = NDArray[np.float64]
 TOO_FEW = "too few rounds"
-CHANCE = 0.025  # that any of a size's rivals is taken for faster than native and is not
+CHANCE = 0.025  # probability that at least one of a size's rivals seems faster than native by luck
 
 
 @dataclass(frozen=True)
 class Row:
     """The comparison of one algorithm with native at one size.
 
-    :param seconds: median.
-    :param ratio: median of native's times over its own, round by round: above 1 where it is faster; with its 95 %
-        interval from ``low`` to ``high``.
-    :param floor: what the median ratio is above but for a chance of 2.5 % over all rivals of the size together; 0 where
-        there are too few rounds to say.
+    :param method: mpi4py's name of the call.
+    :param nbytes: size in bytes.
+    :param algorithm: name of the algorithm.
+    :param seconds: median time in seconds.
+    :param ratio: median over rounds of native's time over the algorithm's: above 1 if the algorithm is faster.
+    :param low: lower end of the ratio's 95 % interval.
+    :param high: upper end of the ratio's 95 % interval.
+    :param floor: lower bound of the ratio, which is wrong for any of the size's rivals with a probability of 2.5 %; 0
+        if there are too few rounds.
     """
 
     method: str
@@ -45,7 +49,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """``1.23x faster``, perhaps with a doubt, ``1.08x slower``, or ``not significant``; empty for native."""
+        """``1.23x faster``, with a doubt if there is one, ``1.08x slower``, or ``not significant``; "" for native."""
         if self.algorithm == NATIVE:
             return ""
         if self.low <= 1 <= self.high:
@@ -56,7 +60,7 @@ class Row:
 
     @property
     def doubt(self) -> str:
-        """Why an algorithm whose own interval is above 1 does not win, in words; empty for all others."""
+        """The reason why an algorithm whose interval is above 1 does not win, in words; "" for all others."""
         if self.wins or self.low <= 1:
             return ""
         if self.ratio < CLEAR:
@@ -70,39 +74,41 @@ class Row:
 
 
 def compare(results: list[Measured]) -> list[Row]:
-    """The rows of one method and size: native first, the others from the fastest to the slowest.
+    """The rows of one method and size: native first, then the others from the fastest to the slowest.
 
-    :param results: interleaved, with native among them.
+    :param results: interleaved measurements of one method and size, with native among them.
     """
     native = np.array(next(one.samples for one in results if one.algorithm == NATIVE))
-    chance = CHANCE / max(len(results) - 1, 1)  # C. E. Bonferroni's bound on the chance that any is lucky
+    chance = CHANCE / max(len(results) - 1, 1)  # C. E. Bonferroni's bound on the probability that any rival is lucky
     rows = [_row(one, native, chance) for one in results]
     return sorted(rows, key=lambda row: (row.algorithm != NATIVE, row.seconds))
 
 
 def winner(rows: list[Row]) -> Row:
-    """The fastest algorithm that wins among the rows of one method and size; native if none wins."""
+    """The row of the fastest algorithm that wins, among the rows of one method and size; native's if none wins."""
     return next((row for row in rows[1:] if row.wins), rows[0])
 
 
 def rounds_needed(rivals: int) -> int:
-    """The fewest rounds in which a gain over native can be told from luck, where all of them are won.
+    """The least number of rounds after which an algorithm that won all of them is significantly faster than native.
 
-    :param rivals: number of algorithms beside native.
+    :param rivals: number of algorithms except native.
     """
     return ceil(log2(max(rivals, 1) / CHANCE))
 
 
 def is_undecided(rows: list[Row]) -> bool:
-    """Whether an algorithm seems faster than native in the rows of one method and size, after too few rounds to say."""
+    """Whether an algorithm, in the rows of one method and size, seems faster than native after too few rounds."""
     return any(row.doubt == TOO_FEW for row in rows)
 
 
 def rules_of(record: TuneRecord) -> Rules:
-    """The rules that a record supports: for its job, its methods, and the classes of the sizes that were measured.
+    """The rules that a record supports, for its job and methods and for the classes of the measured sizes.
 
-    Neighbouring classes with the same winner share a rule. If native won, a rule says so: it was measured. A size
-    without a decision gets no rule.
+    Neighbouring classes with the same winner share a rule. If native won there is a rule for it, too, because that was
+    measured. A size without a decision gets no rule.
+
+    :param record: the record of the tuning run.
     """
     rules = []
     results = sorted(record.results, key=lambda one: (one.method, one.nbytes))
@@ -117,7 +123,7 @@ def rules_of(record: TuneRecord) -> Rules:
 
 
 def _rule(record: TuneRecord, method: str, rows: list[tuple[int, Row]]) -> Rule:
-    """The rule for neighbouring classes with one winner."""
+    """The rule for neighbouring classes with the same winner."""
     algorithm = rows[0][1].algorithm
     return Rule(
         algorithm,
@@ -139,7 +145,7 @@ def _row(one: Measured, native: Floats, chance: float) -> Row:
 
 
 def _runs(won: list[tuple[int, Row]]) -> Iterator[list[tuple[int, Row]]]:
-    """Neighbouring classes with one winner."""
+    """The groups of neighbouring classes with the same winner."""
     rows: list[tuple[int, Row]] = []
     for number, row in won:
         if rows and (rows[-1][1].algorithm != row.algorithm or number != rows[-1][0] + 1):
@@ -157,17 +163,20 @@ def _gain(ratios: list[float]) -> str:
 
 
 def interval(ratios: Floats) -> tuple[float, float]:
-    """A 95 % interval of the median of independent numbers; the extremes below 6 numbers."""
+    """A 95 % interval of the median of independent numbers; the extremes if there are fewer than 6 numbers."""
     if len(ratios) < 6:
         return float(ratios.min()), float(ratios.max())
     return floor(ratios, 0.025), -floor(-ratios, 0.025)
 
 
 def floor(ratios: Floats, chance: float) -> float:
-    """A lower bound of the median of independent numbers, with a given chance of error; 0 for too few numbers.
+    """A lower bound of the median of independent numbers; 0 if there are too few numbers.
 
     Source: W. R. Thompson, On confidence ranges for the median and other expectation distributions for populations
     of unknown distribution form, 1936: an order statistic.
+
+    :param ratios: the numbers, shape (rounds,).
+    :param chance: probability with which the bound may be wrong.
     """
     ordered, count = np.sort(ratios), len(ratios)
     outside, place = 0.0, -1

@@ -1,4 +1,4 @@
-"""Measuring every algorithm of a method in turns, on buffers made for it."""
+"""Measurements of every algorithm of a method, in turns, on buffers made for them."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from .record import Measured, TuneRecord
 
 __all__ = ["METHODS", "candidates", "contenders", "measure", "record_of", "whole"]
 
-# What has a size that all ranks know, and so classes to tune.
+# Methods that can be tuned: their sizes are known to all ranks.
 METHODS = tuple(name for name, spec in CALLS.items() if spec.sized_by is not None)
-ROUNDS = 4  # measured between two reductions; after the first ones the hopeless are left out
-HOPELESS = 4.0  # times native's time
-ITEM = 4  # bytes of the numbers that are reduced
+ROUNDS = 4  # rounds between two reductions of times; after the first of these hopeless algorithms are dropped
+HOPELESS = 4.0  # an algorithm slower than native by this factor is dropped
+ITEM = 4  # bytes of a number in reductions
 FORCED = "OMPI_MCA_coll_tuned_"
 
 Progress = Callable[[str], None]
@@ -41,22 +41,22 @@ def measure(
 ) -> list[Measured]:
     """Time the algorithms of a method at one size, interleaved; the same result on all ranks. Collective.
 
-    Each algorithm runs once to make its plan; what the network or the size does not allow is left out. Then all take
-    turns, with a barrier before each call that is not timed, and after a call of the algorithm's own that does not
-    count unless calls are long (see ``trial``). What is four times slower than native is soon left out.
+    Each algorithm runs once to make its plan; algorithms that cannot run on this network or at this size are left out.
+    Then all take turns. Before each timed call there is a barrier, and, unless calls are long (see ``trial``), an
+    untimed call of the same algorithm. Algorithms four times slower than native are dropped after the first rounds.
 
     :param executor: the communicator's executor.
     :param method: mpi4py's name of the call.
-    :param nbytes: size in bytes, as ``Selector.choose`` counts.
-    :param rounds: timed calls of each algorithm.
-    :param algorithms: see ``contenders``.
-    :param progress: is told what goes on.
+    :param nbytes: size in bytes, as ``Selector.choose`` counts it.
+    :param rounds: number of timed calls of each algorithm.
+    :param algorithms: names of the algorithms, see ``contenders``; None for all.
+    :param progress: function called with a line about the measurement under way.
     """
     groups = executor.groups
     comm, nbytes = groups.comm, whole(method, nbytes, groups.size)
     arguments = _arguments(method, nbytes, groups.size, groups.rank)
     names = contenders(executor, method, nbytes, algorithms)
-    names = [name for name in names if run(executor, method, name, arguments) == name]  # plans are made here
+    names = [name for name in names if run(executor, method, name, arguments) == name]  # this run makes the plan
     calls = {name: [partial(run, executor, method, name, arguments)] for name in names}
 
     def timed(names: list[str], rounds: int, before: int) -> dict[str, list[float]]:
@@ -77,10 +77,10 @@ def measure(
 
 
 def whole(method: str, nbytes: int, size: int) -> int:
-    """The next size in bytes that a method can have, for messages of whole numbers and vectors of equal blocks.
+    """The size rounded up to one that a method can have, in messages of whole numbers or vectors of equal blocks.
 
     :param method: mpi4py's name of the call.
-    :param nbytes: wanted, in bytes.
+    :param nbytes: size in bytes.
     :param size: number of ranks.
     """
     spec = CALLS[method]
@@ -89,13 +89,13 @@ def whole(method: str, nbytes: int, size: int) -> int:
 
 
 def contenders(executor: Executor, method: str, nbytes: int, algorithms: Sequence[str] | None) -> list[str]:
-    """Native, and the algorithms to measure at one size; the network may still refuse some.
+    """Native, and the algorithms to measure at one size, some of which may refuse the network.
 
     :param executor: the communicator's executor.
     :param method: mpi4py's name of the call.
-    :param nbytes: size in bytes, as ``Selector.choose`` counts.
-    :param algorithms: names: of an algorithm also with messages that are cut as is worth while, of a cut one
-        (``chain/8K``) as it is; None for all that can run.
+    :param nbytes: size in bytes, as ``Selector.choose`` counts it.
+    :param algorithms: names of algorithms; a name without a segment size also stands for its useful variants with cut
+        messages, a name with one (``chain/8K``) for itself. None for all that can run.
     """
     uncut, ranks = candidates(method), executor.groups.size
     cut = variants(CALLS[method].collective, uncut, whole(method, nbytes, ranks), ranks)
@@ -114,9 +114,9 @@ def candidates(method: str) -> list[str]:
 def record_of(comm: MPI.Intracomm, interface: TopologyInterface, results: Sequence[Measured]) -> TuneRecord:
     """The record of a run with these results, on all ranks. Collective.
 
-    :param comm: over all ranks.
-    :param interface: where the ranks sit.
-    :param results: of ``measure``.
+    :param comm: communicator of all ranks.
+    :param interface: the placement of the ranks.
+    :param results: the results of ``measure``.
     """
     job = JobShape(interface, library(), MPI.Get_processor_name())
     return TuneRecord(
@@ -135,7 +135,7 @@ def record_of(comm: MPI.Intracomm, interface: TopologyInterface, results: Sequen
 
 
 def _arguments(method: str, nbytes: int, size: int, rank: int) -> tuple[Any, ...]:
-    """Buffers of a call with root 0, written once so that their pages exist."""
+    """The arguments of a call with root 0; all buffers are written once, so that their pages exist."""
 
     def block(count: int = 1) -> Any:
         return np.ones(nbytes * count, dtype=np.uint8)
@@ -159,7 +159,7 @@ def _arguments(method: str, nbytes: int, size: int, rank: int) -> tuple[Any, ...
 
 
 def _forced() -> dict[str, str]:
-    """The algorithm that the environment forces Open MPI to use, by method."""
+    """The algorithm that the environment forces Open MPI to use, by method in lower case."""
     if os.environ.get(f"{FORCED}use_dynamic_rules", "0").lower() not in ("1", "t", "true", "enabled", "yes", "y"):
         return {}
     names = {method: os.environ.get(f"{FORCED}{method.lower()}_algorithm", "") for method in METHODS}

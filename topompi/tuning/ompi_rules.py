@@ -1,4 +1,4 @@
-"""Rules for Open MPI's ``tuned`` component, from runs in each of which one algorithm was forced."""
+"""Rules for Open MPI's ``tuned`` component, from runs in which one algorithm each was forced."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from .record import RecordError, TuneRecord
 
 __all__ = ["write_ompi_rules"]
 
-# The collective's number in the file, and whether its size is that of all ranks' blocks together (of the vector where
-# not): Open MPI 5.0, ompi/mca/coll/base/coll_base_functions.h and coll/tuned/coll_tuned_decision_dynamic.c.
+# Per method the collective's number in the file, and True if a size counts all ranks' blocks together (False if it is
+# that of the vector): Open MPI 5.0, ompi/mca/coll/base/coll_base_functions.h and
+# coll/tuned/coll_tuned_decision_dynamic.c.
 NUMBERS = {
     "Allgather": (0, True),
     "Allreduce": (2, False),
@@ -26,20 +27,22 @@ NUMBERS = {
     "Reduce_scatter_block": (13, False),
     "Scatter": (15, True),
 }
-FIXED = 0  # the library's own decision
+FIXED = 0  # number for the library's own choice
 
-Samples = Mapping[int, np.ndarray]  # number of the algorithm -> times in seconds
+Samples = Mapping[int, np.ndarray]  # times in seconds by number of the algorithm
 
 
 def write_ompi_rules(records: Sequence[TuneRecord]) -> str:
     """The text of a file for ``coll_tuned_dynamic_rules_filename``.
 
-    Each record is of the same job under Open MPI; in one nothing is forced, in each other
-    ``coll_tuned_METHOD_algorithm``. A size gets the forced algorithm with the lowest median where that is at least 5 %
-    below the library's own decision and all its middle half below all of that one's; else, between other numbers of
-    ranks, and above the largest size measured, the library decides by itself.
+    All records are of the same job under Open MPI: one run in which no algorithm was forced, and runs with an algorithm
+    forced by ``coll_tuned_METHOD_algorithm``. A size gets the forced algorithm with the lowest median if this is at
+    least 5 % below the median of the library's own choice, and the middle halves of the two samples do not overlap.
+    Else, and for other numbers of ranks, and above the largest measured size, the library chooses.
 
-    :raises RecordError: for records of unlike jobs or another library, or without a run in which nothing was forced.
+    :param records: the records of the runs.
+    :raises RecordError: if records are of different jobs or of another library, or if none is without a forced
+        algorithm.
     """
     _check_same_job(records)
     sections = [
@@ -72,7 +75,7 @@ def _check_same_job(records: Sequence[TuneRecord]) -> None:
 
 
 def _of_method(method: str, records: Sequence[TuneRecord]) -> list[str] | None:
-    """The lines of a method: rules for each number of ranks, and none for the numbers around it."""
+    """The lines for a method: rules for each measured number of ranks, and none for the numbers in between."""
     rules = {
         ranks: found
         for ranks in sorted({record.ranks for record in records})
@@ -92,7 +95,7 @@ def _of_method(method: str, records: Sequence[TuneRecord]) -> list[str] | None:
 
 
 def _rules(method: str, records: Sequence[TuneRecord]) -> list[tuple[int, int]]:
-    """(smallest size, algorithm) pairs in Open MPI's numbering, ascending from 0; empty if nothing was forced."""
+    """Pairs of least size and algorithm in Open MPI's numbering, ascending from 0; empty if no algorithm was forced."""
     times: dict[int, dict[int, np.ndarray]] = defaultdict(dict)
     for record in records:
         algorithm = forced_number(method, record)
@@ -112,7 +115,7 @@ def _rules(method: str, records: Sequence[TuneRecord]) -> list[tuple[int, int]]:
 
 
 def forced_number(method: str, record: TuneRecord) -> int:
-    """The number of the algorithm that a record's run was forced to use for a method, 0 if none was."""
+    """The number of the algorithm that was forced for a method in a record's run; 0 if none was."""
     word = record.forced.get(method.lower(), "0")
     if not word.isdigit():
         raise RecordError(
@@ -123,7 +126,7 @@ def forced_number(method: str, record: TuneRecord) -> int:
 
 
 def _fastest(samples: Samples) -> int:
-    """The algorithm with the lowest median, the library's own decision unless another is clearly faster."""
+    """The algorithm with the lowest median, if it is clearly faster than the library's own choice; else 0."""
     best = min(samples, key=lambda algorithm: (float(np.median(samples[algorithm])), algorithm))
     own, other = samples[FIXED], samples[best]
     clear = np.median(own) >= CLEAR * np.median(other) and np.quantile(other, 0.75) < np.quantile(own, 0.25)

@@ -1,4 +1,4 @@
-"""The record of a tuning run: all samples, and what is needed to judge and use them; JSON."""
+"""The record of a tuning run in JSON: all samples, with the facts needed to judge and use them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORMAT, VERSION = "topompi tune record", 1
 
 
 class RecordError(TopompiError, ValueError):
-    """A file is not a record of a tuning run, or records do not fit together."""
+    """A file is not a record of a tuning run, or several records do not belong together."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,9 @@ class Measured:
     """The times of one algorithm at one size.
 
     :param method: mpi4py's name of the call.
-    :param nbytes: size in bytes, as ``Selector.choose`` counts.
-    :param samples: seconds of the slowest rank, round by round; those of one method and size are interleaved.
+    :param nbytes: size in bytes, as ``Selector.choose`` counts it.
+    :param algorithm: name of the algorithm.
+    :param samples: seconds of the slowest rank, round by round. Rounds of one method and size are interleaved.
     """
 
     method: str
@@ -43,14 +44,17 @@ class Measured:
 class TuneRecord:
     """One run of ``topompi tune``.
 
-    :param name: the file it was read from.
+    :param name: path of the file from which it was read.
     :param library: MPI vendor and version.
-    :param ranks: number of ranks; ``hosts`` of hosts, ``ranks_per_host`` the fewest and the most on one.
-    :param nodes: the machine that each rank really ran on.
-    :param description: where the ranks sit, in a line.
+    :param ranks: number of ranks.
+    :param hosts: number of hosts.
+    :param ranks_per_host: least and greatest number of ranks on a host.
+    :param nodes: the machine on which each rank really ran.
+    :param description: the placement of the ranks in one line.
     :param topology: fingerprint of the network.
-    :param forced: methods in lower case whose algorithm the environment forces on Open MPI, and to which.
-    :param date: ISO 8601, in UTC.
+    :param forced: algorithms that the environment forces on Open MPI, by method in lower case.
+    :param date: time of the run in UTC, ISO 8601.
+    :param results: the times of each method, size and algorithm.
     """
 
     name: str
@@ -66,24 +70,30 @@ class TuneRecord:
     results: tuple[Measured, ...]
 
     def times(self, method: str, algorithm: str) -> Mapping[int, NDArray[np.float64]]:
-        """Size in bytes -> times of an algorithm."""
+        """The samples of an algorithm, seconds by size in bytes."""
         chosen = (one for one in self.results if (one.method, one.algorithm) == (method, algorithm))
         return {one.nbytes: np.array(one.samples) for one in chosen}
 
     def to_json(self) -> str:
-        """The record's text."""
+        """The text of the record."""
         data = asdict(self)
         del data["name"]
         return json.dumps({"format": FORMAT, "version": VERSION, **data}) + "\n"
 
     @classmethod
     def read(cls, path: str | Path) -> TuneRecord:
-        """The record in a file; raises RecordError."""
+        """The record in a file.
+
+        :raises RecordError: if the file cannot be read or is malformed.
+        """
         return cls.parse(read_text(path, RecordError, "a tune record"), str(path))
 
     @classmethod
     def parse(cls, text: str, name: str = "record") -> TuneRecord:
-        """The record that ``to_json`` wrote; raises RecordError on anything else."""
+        """The record in a text that ``to_json`` wrote.
+
+        :raises RecordError: for any other text.
+        """
         data = parse_json(text, name, RecordError)
         if not isinstance(data, dict) or (data.get("format"), data.get("version")) != (FORMAT, VERSION):
             raise RecordError(f'{name}: expecting an object with "format": "{FORMAT}" and "version": {VERSION}')

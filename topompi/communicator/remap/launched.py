@@ -1,4 +1,4 @@
-"""The order of ``MPI.COMM_WORLD`` that a communication graph from an earlier run asks for."""
+"""The re-ordering of ``MPI.COMM_WORLD`` for a communication graph recorded in an earlier run."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ __all__ = ["in_order_of"]
 
 
 def in_order_of(world: Any, path: str) -> Any:
-    """A communicator of the same processes in the order that a graph's file asks for; collective.
+    """A communicator of the same processes, in an order that suits a graph's file; collective.
 
-    Where rank 0 cannot read the file, or the graph has another number of ranks, all pairs weigh the same, as in
-    Subramoni 2013, section 5: then no order is better than the given one, which stays, with a warning.
+    If rank 0 cannot read the file, or the graph has another number of ranks, the given order stays, and a warning is
+    printed: without a graph all pairs weigh the same, as in Subramoni 2013, section 5, and no order is better.
 
-    :param world: one of ours, of all processes of the job, one on each slot.
-    :param path: of the graph, in any format that ``topompi map`` reads; rank 0's counts.
+    :param world: the communicator of topompi over all processes of the job.
+    :param path: path of the graph's file, in any format that ``topompi map`` reads; rank 0's path is used.
+
     Cost: that of ``remap``, and one broadcast of a line.
     """
     plain, graph, problem = NativeIntracomm(world), None, None
@@ -34,7 +35,7 @@ def in_order_of(world: Any, path: str) -> Any:
 
 
 def _read(path: str, size: int) -> tuple[CommunicationGraph | None, str | None]:
-    """The graph, or what is wrong with it."""
+    """The graph and None, or None and the reason why there is none."""
     try:
         return communication_graph(path, size), None
     except (ValueError, OSError) as error:

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Reordering"]
 
-# ``mapping`` and what says what is wanted of it are imported by the communicators that are to be re-ordered.
+# ``mapping`` and ``order`` are imported at their first use, because few communicators are re-ordered.
 
 
 class Reordering(Handle):
     """The methods that may re-order the ranks of the communicator that they make.
 
-    :ivar mapping_report: what the search for an order found, in a communicator that ``remap`` or a method with
-        ``reorder=True`` made; else None. It belongs to this handle.
+    :ivar mapping_report: the result of the search for an order, in a communicator made by ``remap`` or by a method with
+        ``reorder=True``; else None. It belongs to this handle.
     """
 
     mapping_report: MappingReport | None = None
@@ -52,20 +52,24 @@ class Reordering(Handle):
     ) -> Any:
         """A communicator of the same processes, re-ordered so that messages travel short routes; collective.
 
-        The process that becomes rank r does what the graph says of rank r. Rank 0's arguments and environment count;
-        the other ranks may pass None. The new order is never worse by the objective; ``mapping_report`` of the result
-        describes it. The caller frees the result, even if the order is the given one.
+        The process that becomes rank r does what the graph gives for rank r. Rank 0's arguments and environment are
+        used; the other ranks may pass None. The new order is never worse by the objective; ``mapping_report`` of the
+        result describes it. The caller frees the result, even if the order is the given one.
 
-        :param graph: who sends how many bytes to whom: a ``mapping.graph.CommunicationGraph``, a networkx graph, a
-            matrix (row sends to column), or the name of a file of any format that ``topompi map`` reads.
+        :param graph: the bytes from each rank to each other: a ``mapping.graph.CommunicationGraph``, a networkx graph,
+            a matrix (row sends to column), or the name of a file in any format that ``topompi map`` reads.
         :param objective: ``hop-bytes``, or ``busiest link``: bytes over capacity of the busiest link of the routes.
-        :param threshold: the part of the objective that must be saved, else the given order stays; by default 0.03.
-        :param quality: stop at this part of the given order's objective; by default ``TOPOMPI_MAP_QUALITY``, or 0.
-        :param seed: of the search; the same seed gives the same order, unless ``seconds`` stops the search.
-        :param seconds: time limit of the search; None for no limit.
-        :param report: print the report to rank 0's standard error.
-        :raises RemapError: the same on all ranks, for a graph of another size, or arguments out of range.
-        Cost: the search on rank 0, one broadcast of 8 bytes a rank, one allreduce of 24 bytes, one split.
+        :param threshold: least fraction of the objective that a new order must save, else the given order stays.
+            Default: 0.03.
+        :param quality: fraction of the given order's objective at which the search stops. Default:
+            ``TOPOMPI_MAP_QUALITY``, or 0.
+        :param seed: seed of the search; the same seed gives the same order, unless ``seconds`` stops the search.
+        :param seconds: time limit of the search in seconds; None for no limit.
+        :param report: True to print the report to rank 0's standard error.
+        :raises RemapError: if the graph has another number of ranks, or an argument is out of range; the same on all
+            ranks.
+
+        Cost: the search on rank 0, one broadcast of 8 bytes per rank, one allreduce of 24 bytes, one split.
         """
         from .order import THRESHOLD, Aim, communication_graph
 
@@ -86,8 +90,8 @@ class Reordering(Handle):
     def Create_cart(self, dims: Sequence[int], periods: Any = None, reorder: bool = False) -> Any:
         """A communicator with a Cartesian topology; with ``reorder`` its ranks are re-ordered for the network.
 
-        Processes that have no part in a grid smaller than the communicator get ``MPI.COMM_NULL``; with ``reorder``
-        these are not always the last ones. The stencil is taken to be the nearest neighbours with equal weights.
+        Processes without a part in a grid smaller than the communicator get ``MPI.COMM_NULL``; with ``reorder`` these
+        are not always the last ones. The stencil is taken to be the nearest neighbours with equal weights.
         """
         if not self._may_reorder(reorder):
             return super().Create_cart(dims, periods, reorder)
@@ -96,8 +100,8 @@ class Reordering(Handle):
     def Create_graph(self, index: Sequence[int], edges: Sequence[int], reorder: bool = False) -> Any:
         """A communicator with a graph topology; with ``reorder`` its ranks are re-ordered for the network.
 
-        Processes that have no part in a graph smaller than the communicator get ``MPI.COMM_NULL``; with ``reorder``
-        these are not always the last ones.
+        Processes without a part in a graph smaller than the communicator get ``MPI.COMM_NULL``; with ``reorder`` these
+        are not always the last ones.
         """
         if not self._may_reorder(reorder):
             return super().Create_graph(index, edges, reorder)
@@ -112,12 +116,12 @@ class Reordering(Handle):
         info: MPI.Info = MPI.INFO_NULL,
         reorder: bool = False,
     ) -> Any:
-        """A communicator with a distributed graph topology, of which each rank says its own neighbours.
+        """A communicator with a distributed graph topology, in which each rank specifies its own neighbours.
 
-        With ``reorder`` the ranks are re-ordered for the network by what they send: rank r of the result has the
-        neighbours and weights, in the order, that rank r of this communicator said.
+        With ``reorder`` the ranks are re-ordered for the network by the bytes that they send: rank r of the result has
+        the neighbours and weights, in the order, that rank r of this communicator specified.
 
-        :raises RemapError: the same on all ranks, where a rank's lists contradict each other (with ``reorder``).
+        :raises RemapError: with ``reorder``, if a rank's lists contradict each other; the same on all ranks.
         """
         given = (sources, destinations, sourceweights, destweights)
         if not self._may_reorder(reorder):
@@ -133,11 +137,11 @@ class Reordering(Handle):
         info: MPI.Info = MPI.INFO_NULL,
         reorder: bool = False,
     ) -> Any:
-        """A communicator with a distributed graph topology, of which each rank says any edges.
+        """A communicator with a distributed graph topology, in which each rank specifies any edges.
 
-        With ``reorder`` the ranks are re-ordered for the network; edges join ranks of the result.
+        With ``reorder`` the ranks are re-ordered for the network; edges connect ranks of the result.
 
-        :raises RemapError: the same on all ranks, where a rank's lists contradict each other (with ``reorder``).
+        :raises RemapError: with ``reorder``, if a rank's lists contradict each other; the same on all ranks.
         """
         given = (sources, degrees, destinations, weights)
         if not self._may_reorder(reorder):
@@ -148,7 +152,7 @@ class Reordering(Handle):
         return bool(reorder) and self != MPI.COMM_NULL
 
     def _create_shared(self, name: str, given: tuple[Any, ...]) -> Any:
-        """The communicator that a method with the same arguments on all ranks makes."""
+        """The communicator made by a method whose arguments are the same on all ranks."""
         from .neighbourhoods import SHARED
         from .order import Aim
 
@@ -162,14 +166,14 @@ class Reordering(Handle):
         if not _agreed(plain, repr(understood).encode()):
             raise AgreementError(f"{name}: expecting the same arguments on all ranks, got different ones")
         if not understood:
-            return getattr(NativeIntracomm, name)(plain, *given, True)  # the MPI library's to refuse
+            return getattr(NativeIntracomm, name)(plain, *given, True)  # the MPI library refuses it
         solution = _solved(plain, name, self._working().common, lambda: (form.graph(understood), Aim()))
         return self._made_on(plain, name, solution, lambda on: getattr(on, name)(*given, False))
 
     def _create_distributed(self, name: str, given: tuple[Any, ...], info: MPI.Info) -> Any:
-        """The communicator of a method to which each rank gives a part; new rank r gives what old rank r gave.
+        """The communicator made by a method whose arguments differ by rank; new rank r takes old rank r's arguments.
 
-        Cost beyond ``remap``'s: one gather of all parts, one message a rank.
+        Cost in addition to ``remap``'s: one gather of all arguments, one message per rank.
         """
         from .neighbourhoods import DISTRIBUTED
         from .order import Aim, RemapError
@@ -182,7 +186,7 @@ class Reordering(Handle):
         understood, problem = None, None
         try:
             understood = form.understand(given, plain.Get_size())
-        except Exception as error:  # whatever it is, all ranks are to hear of it
+        except Exception as error:  # any error, because all ranks must learn of it
             problem = f"{error}"
         told = plain.gather((understood, problem)) or []
 
@@ -206,7 +210,7 @@ class Reordering(Handle):
     def _made_on(
         self, plain: MPI.Intracomm, name: str, solution: Solution, make: Callable[[MPI.Intracomm], Any]
     ) -> Any:
-        """What ``make`` makes of the re-ordered communicator, or of the communicator itself if the order stays."""
+        """The result of ``make`` on the re-ordered communicator, or on the given one if the order stays."""
         if solution.new_rank is None:
             return self._reported(name, make(plain), solution.report)
         ordered = _in_order(plain, solution.new_rank)
@@ -215,7 +219,7 @@ class Reordering(Handle):
         return self._reported(name, made, solution.report)
 
     def _reported(self, name: str, made: Any, report: MappingReport) -> Any:
-        """The communicator as one of ours, with its report."""
+        """The communicator as one of topompi, with its report."""
         child = adopt(made, self)
         child.mapping_report = report
         if counters.enabled:
@@ -230,7 +234,7 @@ def _one_host(interface: TopologyInterface) -> MappingReport:
 
 
 def _in_order(plain: MPI.Intracomm, new_rank: NDArray[np.int64] | None) -> MPI.Intracomm:
-    """The same processes with new ranks; a new communicator also where they keep them."""
+    """A new communicator of the same processes, with new ranks or, for None, with the same ranks; collective."""
     rank = plain.Get_rank()
     return NativeIntracomm(plain.Split(0, rank if new_rank is None else int(new_rank[rank])))
 
@@ -240,10 +244,12 @@ def _solved(
 ) -> Solution:
     """The order that rank 0 finds, on all ranks; collective.
 
-    :param common: where the ranks sit, and the orders held of earlier searches.
-    :param ask: called on rank 0: graph and aim.
-    :raises RemapError: what goes wrong on rank 0, the same on all ranks.
-    :raises AgreementError: the same on all ranks, where they do not all hold one permutation afterwards.
+    :param plain: communicator of the ranks, an instance of mpi4py's own class.
+    :param name: name of the method, for messages.
+    :param common: the placement of the ranks, and the cache of orders found before.
+    :param ask: function called on rank 0, which returns graph and aim.
+    :raises RemapError: if the search fails on rank 0; the same on all ranks.
+    :raises AgreementError: if the ranks did not all receive the same permutation; the same on all ranks.
     """
     from .order import RemapError, held_or_solved
 
@@ -264,7 +270,7 @@ def _solved(
 
 def _agreed(plain: MPI.Intracomm, value: bytes | None) -> bool:
     """Whether all ranks have the same value, and none has None; collective: one allreduce of 24 bytes."""
-    from hashlib import blake2b  # OpenSSL with it: where it is needed
+    from hashlib import blake2b  # imports OpenSSL, which few programs need
 
     number = int.from_bytes(blake2b(value or b"", digest_size=7).digest(), "big")
     ends = np.array([number, -number, value is None], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The communication graph that the arguments of ``Create_cart``, ``Create_graph`` and their like describe."""
+"""The communication graphs that the arguments of MPI's topology methods describe, for example of ``Create_cart``."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Edges = tuple[Sequence[int], Sequence[int], Sequence[int] | None]
 class Shared:
     """A method whose arguments are the same on all ranks.
 
-    :param understand: of the arguments and the number of ranks: the arguments as plain numbers; raises TypeError or
-        ValueError for what the MPI library is to refuse.
-    :param graph: of what ``understand`` returned.
+    :param understand: function of the arguments and the number of ranks, which returns the arguments as plain numbers;
+        it raises TypeError or ValueError for arguments that the MPI library will refuse.
+    :param graph: function of the result of ``understand``, which returns the communication graph.
     """
 
     understand: Callable[[Given, int], Given]
@@ -34,20 +34,22 @@ class Shared:
 
 @dataclass(frozen=True)
 class Distributed:
-    """A method to which each rank gives a part of the graph.
+    """A method whose arguments on each rank are a part of the graph.
 
-    :param understand: of the arguments and the number of ranks: the arguments as lists of numbers, None for weights
-        where there are none; raises TypeError or ValueError where they contradict each other.
-    :param edges: of a rank and what ``understand`` returned there: source, destination and weight of each edge.
+    :param understand: function of the arguments and the number of ranks, which returns the arguments as lists of
+        numbers, with None for absent weights; it raises TypeError or ValueError for arguments that contradict each
+        other.
+    :param edges: function of a rank and the result of ``understand`` there, which returns lists of the edges' sources,
+        destinations and weights.
     """
 
     understand: Callable[[Given, int], Given]
     edges: Callable[[int, Given], Edges]
 
     def graph(self, told: Sequence[Given]) -> CommunicationGraph:
-        """The graph made of all ranks' parts; weights of an edge given twice add up, an edge without weight weighs 1.
+        """The graph of all ranks' edges. Weights of an edge given twice add up; the default weight is 1.
 
-        :param told: what ``understand`` returned on each rank.
+        :param told: per rank, the result of ``understand`` there.
         """
         columns: tuple[list[int], list[int], list[int]] = ([], [], [])
         for rank, arguments in enumerate(told):
@@ -60,7 +62,7 @@ class Distributed:
 
 
 def _cart(given: Given, size: int) -> Given:
-    """Extents and periods."""
+    """The extents and periods of a grid."""
     dims, periods = given
     extents = _list(dims)
     if periods is None or isinstance(periods, bool):
@@ -72,7 +74,7 @@ def _cart(given: Given, size: int) -> Given:
 
 
 def _graph(given: Given, size: int) -> Given:
-    """Number of edges up to and with each node, and their ends; a leading 0 is left out, as mpi4py leaves it out."""
+    """Per node the number of edges up to its last, and the edges' ends; a leading 0 is dropped, as in mpi4py."""
     ends, edges = _list(given[0]), _list(given[1])
     if ends and ends[0] == 0 and ends[-1] == len(edges):
         del ends[0]
@@ -91,7 +93,7 @@ def _graph_of(understood: Given) -> CommunicationGraph:
 
 
 def _dist_graph(given: Given, size: int) -> Given:
-    """Sources, the degree of each, destinations, weights."""
+    """Sources, degree of each source, destinations and weights of the edges."""
     sources, degrees = _list(given[0]), _list(given[1], len(given[0]))
     if degrees and min(degrees) < 0:
         raise ValueError(f"expecting degrees of at least 0, got {min(degrees)}")
@@ -106,20 +108,20 @@ def _dist_graph_edges(rank: int, understood: Given) -> Edges:
 
 
 def _adjacent(given: Given, size: int) -> Given:
-    """Sources, destinations, the weights of both."""
+    """Sources, destinations, weights of the sources, weights of the destinations."""
     sources, destinations = _list(given[0]), _list(given[1])
     _in_range(sources + destinations, size)
     return sources, destinations, _weights(given[2], len(sources)), _weights(given[3], len(destinations))
 
 
 def _adjacent_edges(rank: int, understood: Given) -> Edges:
-    """The edges out of a rank; those into it are given by their senders."""
+    """The edges out of a rank; the edges into it are taken from their senders."""
     _, destinations, _, weights = understood
     return [rank] * len(destinations), destinations, weights
 
 
 def _list(given: Any, items: int | None = None) -> list[int]:
-    """What mpi4py takes for a list of whole numbers."""
+    """The list of integers in an argument, in any form that mpi4py takes."""
     listed = [whole(one) for one in given]
     if items is not None and len(listed) != items:
         raise ValueError(f"expecting {items} items, got {len(listed)}")

@@ -1,4 +1,4 @@
-"""The search for a better order of a job's ranks: its aim, its result, and the report. No MPI."""
+"""The search for a better order of a job's ranks: aim, result and report. It does not use MPI."""
 
 from __future__ import annotations
 
@@ -39,19 +39,21 @@ Integers = NDArray[np.int64]
 
 
 class RemapError(TopompiError, ValueError):
-    """Ranks cannot be re-ordered as asked: the graph has another size, or an argument is out of range."""
+    """Ranks cannot be re-ordered as asked, because the graph has another size or an argument is out of range."""
 
 
 @dataclass(frozen=True)
 class Aim:
-    """The aim of a search for an order: what it minimises, and when it stops.
+    """The aim of a search for an order: the objective that it minimises, and when it stops.
 
     :param objective: ``hop-bytes``, or ``busiest link``: bytes over capacity of the busiest link.
-    :param threshold: the part of the objective that must be saved, else the given order stays.
-    :param quality: the search stops at this part of the given order's objective; None: ``TOPOMPI_MAP_QUALITY``, or 0.
-    :param seed: of the search.
-    :param seconds: time limit of the search, None for none; with a limit one seed may give several orders.
-    :raises RemapError: for an unknown objective, or a threshold or quality outside 0 to 1.
+    :param threshold: least fraction of the objective that a new order must save, else the given order stays.
+    :param quality: fraction of the given order's objective at which the search stops; None for ``TOPOMPI_MAP_QUALITY``,
+        or 0.
+    :param seed: seed of the search.
+    :param seconds: time limit of the search in seconds, None for no limit; with a limit one seed may give several
+        orders.
+    :raises RemapError: if the objective is unknown, or threshold or quality is not from 0 to 1.
     """
 
     objective: str = OBJECTIVES[0]
@@ -68,13 +70,13 @@ class Aim:
                 raise RemapError(f"expecting {name} from 0 to 1, got {part}")
 
     def cost(self, found: Evaluation) -> float:
-        """The number to minimise, of an evaluated order; exact for hop-bytes."""
+        """The objective's value for an evaluated order; exact for hop-bytes."""
         return found.doubled if self.objective == OBJECTIVES[0] else found.link_seconds or 0.0
 
     def good_enough(self) -> float:
-        """The quality at which the search stops: the one given here, else that of the environment.
+        """The quality at which the search stops: ``quality`` if it is given, else that of the environment.
 
-        :raises RemapError: where ``TOPOMPI_MAP_QUALITY`` is no number from 0 to 1.
+        :raises RemapError: if ``TOPOMPI_MAP_QUALITY`` is not a number from 0 to 1.
         """
         if self.quality is not None:
             return self.quality
@@ -85,16 +87,17 @@ class Aim:
 class MappingReport:
     """The result of a search for a better order, the same on all ranks.
 
-    :param reordered: whether the ranks have a new order; else the given one came back.
-    :param reason: why.
-    :param objective: what the search minimised.
-    :param algorithm: what made the order.
-    :param before: what the given order costs, and ``after`` the one that came back; None where nothing was evaluated.
-        Bytes are weights where the graph of a communicator's topology says no more.
-    :param gain: the part of the objective that the best order found saves, whether it was taken or not.
-    :param moved: number of ranks that another process has now.
-    :param seconds: duration of the search, on the rank that searched; 0 for an order held from an earlier search.
-    :param virtual: whether the hosts are virtual ones (``TOPOMPI_HOSTS``).
+    :param reordered: True if the ranks have a new order; False if the given order stays.
+    :param reason: why the order is new or stays, in words.
+    :param objective: the objective that the search minimised.
+    :param algorithm: name of the algorithm that found the order.
+    :param before: costs of the given order; None if nothing was evaluated. Bytes are weights if the graph of a
+        communicator's topology has only weights.
+    :param after: costs of the resulting order; None if nothing was evaluated.
+    :param gain: fraction of the objective that the best order found saves, whether it was taken or not.
+    :param moved: number of ranks that are now on another process.
+    :param seconds: duration of the search in seconds, on the rank that searched; 0 for a cached order.
+    :param virtual: True if the hosts are virtual (``TOPOMPI_HOSTS``).
     """
 
     reordered: bool
@@ -109,7 +112,7 @@ class MappingReport:
     virtual: bool = False
 
     def describe(self) -> str:
-        """The report on one line."""
+        """The report in one line."""
         parts = [f"{self.algorithm}: {self.reason}"]
         if self.before is not None and self.after is not None:
             parts += [
@@ -126,7 +129,7 @@ class Solution:
     """An order with its report.
 
     :param new_rank: new rank of each old rank, shape (ranks,); None if all keep their ranks.
-    :param report: what the search found.
+    :param report: the report of the search.
     """
 
     new_rank: Integers | None
@@ -134,19 +137,19 @@ class Solution:
 
 
 def communication_graph(given: Any, size: int) -> CommunicationGraph:
-    """The communication graph that a user gave, in any of the forms that ``remap`` takes.
+    """The communication graph that a user passed, in any of the forms that ``remap`` takes.
 
     :param given: a ``CommunicationGraph``, a networkx graph, a matrix of bytes (numpy or scipy.sparse; row sends to
         column), or the name of a file that ``mapping.readers`` can read.
-    :param size: number of ranks that it must have.
-    :raises RemapError: for a graph of another number of ranks, or None.
+    :param size: number of ranks that the graph must have.
+    :raises RemapError: if the graph has another number of ranks, or is None.
     """
     if given is None:
         raise RemapError("expecting a communication graph on rank 0, got None")
     if isinstance(given, CommunicationGraph):
         graph = given
     elif isinstance(given, (str, os.PathLike)):
-        from ...mapping import read_graph  # with all its formats: by one rank, and seldom
+        from ...mapping import read_graph  # imports all formats, which one rank needs, and seldom
 
         graph = read_graph(given, size)
     elif hasattr(given, "number_of_nodes"):
@@ -159,13 +162,15 @@ def communication_graph(given: Any, size: int) -> CommunicationGraph:
 
 
 def held_or_solved(held: LRU, graph: CommunicationGraph, interface: TopologyInterface, aim: Aim) -> Solution:
-    """As ``solve``, which finds the same again for the same graph and aim unless time stops it.
+    """The cached solution for the same graph and aim, else that of ``solve``, which is then cached.
 
-    :param held: solutions of earlier searches among the ranks of ``interface``.
-    :param graph: as for ``solve``.
-    :param interface: where the ranks sit now.
-    :param aim: what to minimise, and when to stop.
-    :raises ValueError: what the mapper raises.
+    Solutions with a time limit are not cached, because a repeated search may find another one.
+
+    :param held: cache of solutions for the ranks of ``interface``.
+    :param graph: communication graph of all ranks of ``interface``, or of the first ones.
+    :param interface: the present placement of the ranks.
+    :param aim: the objective, and when the search stops.
+    :raises ValueError: if the mapper refuses the graph.
     """
     if aim.seconds is not None:
         return solve(graph, interface, aim)
@@ -181,10 +186,11 @@ def held_or_solved(held: LRU, graph: CommunicationGraph, interface: TopologyInte
 def solve(graph: CommunicationGraph, interface: TopologyInterface, aim: Aim) -> Solution:
     """The best order found, or the given one if the best saves less than the threshold.
 
-    :param graph: of all ranks of ``interface``, or of the first ones; the rest then send nothing.
-    :param interface: where the ranks sit now.
-    :param aim: what to minimise, and when to stop.
-    :raises ValueError: what the mapper raises.
+    :param graph: communication graph of all ranks of ``interface``, or of the first ones; the others then send nothing.
+    :param interface: the present placement of the ranks.
+    :param aim: the objective, and when the search stops.
+    :raises ValueError: if the mapper refuses the graph.
+
     Cost: that of ``mapping.mappers.portfolio.best``: about a second for 2,000 ranks on several hosts.
     """
     began = perf_counter()
@@ -193,7 +199,7 @@ def solve(graph: CommunicationGraph, interface: TopologyInterface, aim: Aim) -> 
     before = evaluate(given, graph, machine)
     found, after, saved = given, before, 0.0
     if aim.cost(before) > 0 and machine.num_hosts > 1:
-        from ...mapping import best  # with all mappers and METIS: by one rank, and seldom
+        from ...mapping import best  # imports all mappers and METIS, which one rank needs, and seldom
 
         quality = aim.good_enough()
         found = best(
@@ -230,10 +236,11 @@ def _reason(aim: Aim, machine: Machine, before: Evaluation, saved: float) -> str
 
 
 def _new_rank(found: Mapping, machine: Machine, rank_host: NDArray[np.integer[Any]]) -> Integers:
-    """The new rank of each process, by its old one.
+    """The new rank of each process, by its old rank, shape (ranks,).
 
-    Who can stay stays; the others of a host take its places in ascending order, so that neighbours inside a host
-    keep theirs as far as they can. Ranks without a part in the graph take what is left.
+    A process whose host has its old rank in the new order keeps it. The other processes of a host take the host's other
+    ranks in ascending order, so that neighbours inside a host stay neighbours as far as possible. Processes without a
+    rank in the graph take the remaining ranks.
     """
     left = machine.slots - np.bincount(found.host_of_rank, minlength=machine.num_hosts)
     host = np.r_[found.host_of_rank, np.repeat(np.arange(machine.num_hosts), left)]

@@ -1,4 +1,4 @@
-"""Collectives over the leaders of a job's levels, by the MPI library's own collectives on sub-communicators."""
+"""Collectives over the leaders of a job's levels, by the MPI library's collectives on sub-communicators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .rooted import take_part as take_part_over_leaders
 
 __all__ = ["LEADERS", "take_part_over_leaders"]
 
-# Call -> what runs it, of the levels and the call's arguments: the function of the call's name, in lower case.
+# By name of the call, the function that runs it, given the levels and the call's arguments.
 LEADERS: dict[str, Callable[..., None]] = {
     name: getattr(rooted if hasattr(rooted, name.lower()) else symmetric, name.lower())
     for name, spec in CALLS.items()

@@ -1,4 +1,4 @@
-"""Rooted collectives over leaders, run on the levels' sub-communicators by the MPI library's own collectives."""
+"""Rooted collectives over the leaders of levels, by the MPI library's collectives on sub-communicators."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from .stages import Program
 
 __all__ = ["bcast", "check_fits", "gather", "gatherv", "scatter", "scatterv", "take_part"]
 
-REFUSED = -1  # in place of the size of a block, of a rank that finds something wrong with its own call
+REFUSED = -1  # sent in place of a block's size by a rank that has an error in its own arguments
 
 
 def bcast(levels: Levels, message: Any, root: int) -> None:
-    """Broadcast from the root outwards through its clusters' leaders, then from each leader inwards.
+    """Broadcast from the root outwards through the leaders of its clusters, then inwards from each leader.
 
-    :param levels: of the communicator, for calls of this kind.
-    :param message: as mpi4py's ``Bcast`` takes it; sent by the root, received by the others.
+    :param levels: the communicator's levels for calls of this kind.
+    :param message: the message, in the form that mpi4py's ``Bcast`` takes; sent by the root, received by the others.
     :param root: the root, the same on all ranks.
-    Messages: those of one native broadcast a sub-communicator; bytes: one copy enters each cluster.
+
+    Messages: one native broadcast per sub-communicator; bytes: one copy enters each cluster.
     Source: Subramoni 2013, section 3.1.2, with the departure described at ``schedules.Hierarchy``.
     """
     run_all([(levels.parts[one.level].Bcast, (message, one.root)) for one in reversed(levels.plan(root).stages)])
@@ -35,12 +36,13 @@ def bcast(levels: Levels, message: Any, root: int) -> None:
 def gather(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Gather blocks of one size over the leaders, and restore rank order at the root.
 
-    :param levels: of the communicator, for calls of this kind.
-    :param sendbuf: this rank's block, as mpi4py's ``Gather`` takes it.
-    :param recvbuf: room for the blocks of all ranks; read at the root only.
+    :param levels: the communicator's levels for calls of this kind.
+    :param sendbuf: this rank's block, in the form that mpi4py's ``Gather`` takes.
+    :param recvbuf: memory for the blocks of all ranks; used at the root only.
     :param root: the root, the same on all ranks.
-    Messages: those of one native gather a sub-communicator; bytes: each block crosses each cluster border once; the
-    root copies everything once more where the order of arrival is not the order of ranks.
+
+    Messages: one native gather per sub-communicator; bytes: each block crosses each cluster border once; the root
+    copies everything once more if blocks do not arrive in rank order.
     """
     received = blocks(recvbuf, levels.size, readonly=False) if levels.rank == root else None
     own = _own_block(sendbuf, received, root)
@@ -61,14 +63,15 @@ def gather(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
 
 
 def gatherv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
-    """Gather blocks of any sizes over the leaders: first the sizes, then the blocks.
+    """Gather blocks of different sizes over the leaders: first the sizes, then the blocks.
 
-    :param levels: of the communicator, for calls of this kind.
-    :param sendbuf: this rank's block, as mpi4py's ``Gatherv`` takes it.
-    :param recvbuf: room for the blocks of all ranks, with their counts; read at the root only.
+    :param levels: the communicator's levels for calls of this kind.
+    :param sendbuf: this rank's block, in the form that mpi4py's ``Gatherv`` takes.
+    :param recvbuf: memory for the blocks of all ranks, with their counts; used at the root only.
     :param root: the root, the same on all ranks.
-    :raises TopompiError: at the root, if another rank refuses the call; it has then received what the others send.
-    Messages and bytes: those of ``gather`` twice, the first time with 8 bytes a rank, since a leader does not know
+    :raises TopompiError: at the root, if another rank refuses the call; the other ranks' blocks are received before.
+
+    Messages and bytes: those of ``gather`` twice, the first time with 8 bytes per rank, because a leader does not know
     how much the ranks behind it send.
     """
     plan = levels.plan(root)
@@ -91,11 +94,11 @@ def gatherv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
 
 
 def scatter(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
-    """Scatter blocks of one size over the leaders: the mirror image of ``gather``.
+    """Scatter blocks of one size over the leaders: ``gather`` with all messages reversed.
 
-    :param levels: of the communicator, for calls of this kind.
-    :param sendbuf: the blocks for all ranks, as mpi4py's ``Scatter`` takes them; read at the root only.
-    :param recvbuf: room for this rank's block.
+    :param levels: the communicator's levels for calls of this kind.
+    :param sendbuf: the blocks for all ranks, in the form that mpi4py's ``Scatter`` takes; used at the root only.
+    :param recvbuf: memory for this rank's block.
     :param root: the root, the same on all ranks.
     """
     sent = blocks(sendbuf, levels.size, readonly=True) if levels.rank == root else None
@@ -113,11 +116,11 @@ def scatter(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
 
 
 def scatterv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
-    """Scatter blocks of any sizes over the leaders, first the sizes; the mirror image of ``gatherv``.
+    """Scatter blocks of different sizes over the leaders, first the sizes: ``gatherv`` with all messages reversed.
 
-    :param levels: of the communicator, for calls of this kind.
-    :param sendbuf: the blocks for all ranks, as mpi4py's ``Scatterv`` takes them; read at the root only.
-    :param recvbuf: room for this rank's block.
+    :param levels: the communicator's levels for calls of this kind.
+    :param sendbuf: the blocks for all ranks, in the form that mpi4py's ``Scatterv`` takes; used at the root only.
+    :param recvbuf: memory for this rank's block.
     :param root: the root, the same on all ranks.
     :raises TopompiError: on all other ranks, if the root refuses the call.
     """
@@ -135,12 +138,13 @@ def scatterv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
 
 
 def take_part(levels: Levels, form: Form, root: int) -> None:
-    """Take a rank's part in a call of ``gatherv`` or ``scatterv`` that it refuses: others may wait for it, or send.
+    """Take this rank's part in a ``gatherv`` or ``scatterv`` that it refuses, because other ranks wait for it.
 
-    The sizes that go ahead tell them of it. The rank sends and keeps no block of its own, and passes on the others'.
+    The sizes that precede the blocks tell the others of the refusal. The rank forwards other ranks' blocks, but sends
+    and keeps none of its own.
 
-    :param levels: as for the call.
-    :param form: of the call.
+    :param levels: the communicator's levels for calls of this kind.
+    :param form: pattern of the call, GATHER or SCATTER.
     :param root: the root, the same on all ranks.
     """
     if form is Form.GATHER:
@@ -153,7 +157,11 @@ def take_part(levels: Levels, form: Form, root: int) -> None:
 
 
 def _check_all_take_part(sizes: Integers, ranks: int | Integers) -> None:
-    """Raise where another rank refuses the call of which these sizes went ahead."""
+    """Raise TopompiError if the sizes show that another rank refuses the call.
+
+    :param sizes: bytes of each block; negative for a rank that refuses.
+    :param ranks: rank of each size; a single rank stands for all.
+    """
     refused = sizes < 0
     if refused.any():
         names = ", ".join(map(str, np.unique(np.broadcast_to(ranks, sizes.shape)[refused])))
@@ -161,7 +169,7 @@ def _check_all_take_part(sizes: Integers, ranks: int | Integers) -> None:
 
 
 def _equal_blocks(levels: Levels, root: int, size: int) -> tuple[RootedPlan, Program]:
-    """The plan and its program for blocks of one size in bytes, made once."""
+    """The plan, and its program for blocks of ``size`` bytes; cached."""
     made: tuple[RootedPlan, Program] = levels.stages.made(
         (root, size), lambda: (levels.plan(root), Program(levels.plan(root), size, levels.parts))
     )
@@ -169,41 +177,45 @@ def _equal_blocks(levels: Levels, root: int, size: int) -> tuple[RootedPlan, Pro
 
 
 def _own_block(sendbuf: Any, received: Blocks | None, root: int) -> Block:
-    """What this rank sends in a gather; at the root it may stand in the receive buffer already."""
+    """The block of this rank to send in a gather; at the root of an in-place call it is in the receive buffer."""
     if received is not None and is_in_place(sendbuf):
         return received.block(root)
     return block(sendbuf, readonly=True)
 
 
 def _wanted_block(recvbuf: Any, sent: Blocks | None) -> Block | None:
-    """Where this rank wants its block of a scatter; None at a root that leaves it where it is."""
+    """The memory for this rank's block of a scatter; None at a root that leaves its block in the send buffer."""
     if sent is not None and is_in_place(recvbuf):
         return None
     return block(recvbuf, readonly=False)
 
 
 def _deliver(program: Program, own: Block | None, buffer: Bytes | None, levels: Levels) -> None:
-    """Run a scatter, and put this rank's block where it wants it."""
+    """Run a scatter, and put this rank's block into its receive buffer."""
     if own is not None:
         check_fits(program.mine.stop - program.mine.start, own.size)
     program.scatter(own, buffer, levels.alone)
 
 
 def check_fits(sent: Any, expected: Any) -> None:
-    """Raise MPI's own error where more bytes are sent than are expected; numbers or arrays of them."""
+    """Raise MPI's truncation error if more bytes are sent than expected.
+
+    :param sent: bytes sent; a number or an array.
+    :param expected: bytes expected; a number or an array.
+    """
     if np.any(sent > expected):
         raise MPI.Exception(MPI.ERR_TRUNCATE)
 
 
 def _direct(user: Blocks, plan: RootedPlan) -> Bytes | None:
-    """The user's buffer, if the blocks can be moved to or from it as they stand there; else None."""
+    """The user's buffer, if blocks can be sent from or received into it in the plan's order; else None."""
     if plan.in_rank_order and plan.low >= 0 and user.dense and user.side_by_side:
         return user.view()
     return None
 
 
 def _restore(levels: Levels, plan: RootedPlan, user: Blocks, packed: Bytes) -> None:
-    """Copy blocks of one size, as they arrived, to their places in rank order."""
+    """Copy blocks of one size from the order of arrival to rank order in the user's buffer."""
     if user.dense:
         _permute(packed, plan.inverse, user.view())
     else:
@@ -211,7 +223,7 @@ def _restore(levels: Levels, plan: RootedPlan, user: Blocks, packed: Bytes) -> N
 
 
 def _arrange(levels: Levels, plan: RootedPlan, user: Blocks, packed: Bytes) -> None:
-    """Copy blocks of one size, in rank order at the user's, to the order in which they leave."""
+    """Copy blocks of one size from rank order in the user's buffer to the order of sending."""
     if user.dense:
         _permute(user.view(), plan.order, packed)
     else:
@@ -219,26 +231,26 @@ def _arrange(levels: Levels, plan: RootedPlan, user: Blocks, packed: Bytes) -> N
 
 
 def _permute(source: Bytes, order: Integers, target: Bytes) -> None:
-    """target[i] = source[order[i]] in blocks of equal size, by the widest machine word that divides a block."""
+    """Set target[i] = source[order[i]] for blocks of equal size, copied in the widest words that divide a block."""
     size = len(target) // len(order)
     if not size:
         return
     word = next(width for width in (8, 4, 2, 1) if size % width == 0)
     kind = np.dtype(f"u{word}")
     rows = (len(order), size // word)
-    # mode="clip" lets take() write to its output without a buffer between; the indices are a permutation anyway.
+    # With mode="clip", take() writes to its output without a temporary buffer; no index of a permutation is clipped.
     np.take(source.view(kind).reshape(rows), order, axis=0, out=target.view(kind).reshape(rows), mode="clip")
 
 
 def _gather_sizes(levels: Levels, root: int, own: int) -> Integers:
-    """Sizes in bytes of the blocks that this rank will hold, from position ``plan.low`` on."""
+    """Gather the sizes in bytes of the blocks that this rank will hold, from position ``plan.low`` on."""
     _, program = _equal_blocks(levels, root, 8)
     message = block([np.array([own], dtype=np.int64), MPI.INT64_T], readonly=True)
     return program.gather(message, None, levels.alone).view(np.int64)
 
 
 def _scatter_sizes(levels: Levels, root: int, sizes: Integers | None) -> Integers:
-    """Sizes in bytes of the blocks that this rank will hold, from position ``plan.low`` on."""
+    """Scatter the sizes in bytes of the blocks that this rank will hold, from position ``plan.low`` on."""
     _, program = _equal_blocks(levels, root, 8)
     buffer = np.zeros(program.length // 8, dtype=np.int64)
     if sizes is not None:

@@ -1,4 +1,4 @@
-"""The stages of a rooted plan as one rank runs them: native calls on slices of one buffer."""
+"""The stages of a rooted plan on one rank: native calls on slices of one buffer."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ __all__ = ["Program"]
 
 
 class Layout:
-    """Where each block of a plan lies in this rank's buffer, which begins with the block at position ``low``.
+    """The place of each block of a plan in this rank's buffer, which begins with the block at position ``low``.
 
-    :param sizes: bytes of every block, one number for all, or of the blocks from position ``low`` on.
+    :param sizes: bytes of every block (one number), or bytes of each block from position ``low`` on, shape (blocks,).
+    :param low: position of the first block in the buffer.
     """
 
     def __init__(self, sizes: int | Integers, low: int) -> None:
@@ -28,14 +29,19 @@ class Layout:
         self._bounds = None if isinstance(sizes, int) else np.concatenate(([0], np.cumsum(sizes)))
 
     def at(self, position: Any) -> Any:
-        """First byte of the block at a position (a number or an array of them)."""
+        """Offset in bytes of the block at a position, or of the blocks at an array of positions."""
         if self._bounds is None:
             return (position - self.low) * self._sizes
         return self._bounds[position - self.low]
 
 
 class Exchange:
-    """One stage of one rank: its slices of the buffer, computed once."""
+    """One stage on one rank: its slices of the buffer, computed once.
+
+    :param stage: the stage.
+    :param layout: the places of the blocks in the buffer.
+    :param part: the sub-communicator of the stage's level.
+    """
 
     __slots__ = ("_at_root", "_bytes", "_each", "_is_uniform", "_part", "_root", "_spans")
 
@@ -55,7 +61,7 @@ class Exchange:
             self._spans = (ends - begins, begins)
 
     def gather(self, buffer: Bytes) -> None:
-        """Send this rank's blocks, or receive those of the others between its own."""
+        """Send this rank's blocks, or, as the stage's root, receive the other ranks' blocks around its own."""
         part, root = self._part, self._root
         if not self._at_root:
             message = [buffer[self._bytes], self._each, MPI.BYTE]
@@ -69,7 +75,7 @@ class Exchange:
             part.Gatherv(MPI.IN_PLACE, [buffer, self._spans, MPI.BYTE], root)
 
     def scatter(self, buffer: Bytes) -> None:
-        """The way back: receive this rank's blocks, or send the others theirs."""
+        """Receive this rank's blocks, or, as the stage's root, send the other ranks theirs."""
         part, root = self._part, self._root
         if not self._at_root:
             message = [buffer[self._bytes], self._each, MPI.BYTE]
@@ -84,14 +90,15 @@ class Exchange:
 
 
 class Program:
-    """A plan with the sizes of its blocks: the calls and slices of each run, computed once.
+    """The calls and slices of a plan with given block sizes, computed once for many runs.
 
-    :param plan: the plan of this rank.
-    :param sizes: bytes of every block, or of the blocks from position ``plan.low`` on, as far as this rank holds them.
-    :param parts: sub-communicator of each level.
+    :param plan: this rank's plan.
+    :param sizes: bytes of every block (one number), or bytes of each block that this rank holds, from position
+        ``plan.low`` on, shape (blocks,).
+    :param parts: sub-communicators of this rank, by level.
     :ivar length: bytes of this rank's buffer.
-    :ivar origin: where in it the block at position 0 begins, for a rank that holds it.
-    :ivar mine: where in it this rank's own block lies.
+    :ivar origin: offset in bytes of the block at position 0, if this rank holds it; else 0.
+    :ivar mine: slice of the buffer for this rank's own block.
     """
 
     def __init__(self, plan: RootedPlan, sizes: int | Integers, parts: Mapping[int, MPI.Intracomm]) -> None:
@@ -103,11 +110,12 @@ class Program:
         self.mine = slice(int(layout.at(plan.position)), int(layout.at(plan.position + 1)))
 
     def gather(self, own: Block | None, buffer: Bytes | None, alone: MPI.Intracomm) -> Bytes:
-        """Run the stages of a gather; returns the bytes of the buffer.
+        """Run the stages of a gather.
 
-        :param own: this rank's block; None if the buffer has it.
-        :param buffer: where to gather, ``length`` bytes; None for a buffer of the program's own.
+        :param own: this rank's block; None if it is in the buffer already.
+        :param buffer: the buffer for the blocks, ``length`` bytes; None to use memory of the program.
         :param alone: a communicator of this rank only, which copies a block with gaps.
+        :returns: the bytes of the buffer.
         """
         if buffer is None and self._single and own is not None and own.dense:
             buffer = own.view()
@@ -122,8 +130,9 @@ class Program:
     def scatter(self, own: Block | None, buffer: Bytes | None, alone: MPI.Intracomm) -> None:
         """Run the stages of a scatter.
 
-        :param own: where this rank wants its block; None to leave it in the buffer.
-        :param buffer: the root's blocks, or where to receive, ``length`` bytes; None for a buffer of the program's own.
+        :param own: the target of this rank's block; None to leave the block in the buffer.
+        :param buffer: the root's blocks, or the buffer for received blocks, ``length`` bytes; None to use memory of the
+            program.
         :param alone: a communicator of this rank only, which copies a block with gaps.
         """
         if buffer is None and self._single and own is not None and own.dense:

@@ -1,4 +1,4 @@
-"""Collectives without a root, and reductions, over leaders."""
+"""Collectives without a root, and reductions, over the leaders of levels."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ __all__ = ["allgather", "allgatherv", "allreduce", "barrier", "reduce"]
 
 
 def reduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> None:
-    """Reduce along the stages of a gather: each leader sends the sum of its cluster.
+    """Reduce along the stages of a gather: each leader sends the reduced vector of its cluster.
 
-    :param levels: of the communicator, for calls of this kind.
-    :param sendbuf: this rank's vector, as mpi4py's ``Reduce`` takes it.
-    :param recvbuf: room for the result; read at the root only.
-    :param op: the operation.
+    :param levels: the communicator's levels for calls of this kind.
+    :param sendbuf: this rank's vector, in the form that mpi4py's ``Reduce`` takes.
+    :param recvbuf: memory for the result; used at the root only.
+    :param op: the operation. The MPI library runs the call if it does not commute.
     :param root: the root, the same on all ranks.
-    Messages: those of one native reduction a sub-communicator; bytes: one vector leaves each cluster. Operations that
-    do not commute are the MPI library's. Source: Subramoni 2013, section 3, for a reduction.
+
+    Messages: one native reduction per sub-communicator; bytes: one vector leaves each cluster.
+    Source: Subramoni 2013, section 3, for a reduction.
     """
     received = block(recvbuf, readonly=False) if levels.rank == root else None
     own = received if received is not None and is_in_place(sendbuf) else block(sendbuf, readonly=True)
@@ -43,18 +44,19 @@ def reduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) ->
 
 
 def allreduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> None:
-    """Reduce to the leaders, innermost first; the outermost ones reduce to all; broadcast inwards.
+    """Reduce to the leaders, innermost level first; all-reduce among the outermost leaders; broadcast inwards.
 
-    :param levels: of the communicator, for calls of this kind.
-    :param sendbuf: this rank's vector, as mpi4py's ``Allreduce`` takes it.
-    :param recvbuf: room for the result.
-    :param op: the operation.
-    Messages: two native collectives a sub-communicator, one on the outermost; bytes: one vector crosses each cluster
-    border each way. Operations that do not commute are the MPI library's.
+    :param levels: the communicator's levels for calls of this kind.
+    :param sendbuf: this rank's vector, in the form that mpi4py's ``Allreduce`` takes.
+    :param recvbuf: memory for the result.
+    :param op: the operation. The MPI library runs the call if it does not commute.
+
+    Messages: two native collectives per sub-communicator, one on the outermost; bytes: one vector crosses each cluster
+    border in each direction.
     """
     received = block(recvbuf, readonly=False)
     own = received if is_in_place(sendbuf) else block(sendbuf, readonly=True)
-    unlike = own.datatype != received.datatype or own.count != received.count  # for the MPI library to refuse
+    unlike = own.datatype != received.datatype or own.count != received.count  # the MPI library refuses it
     if unlike or not op.Is_commutative() or extent_of(own.datatype) is None:
         levels.comm.Allreduce(sendbuf, recvbuf, op)
         return
@@ -67,30 +69,35 @@ def allreduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> None:
 
 
 class _Total:
-    """The sum of a rank so far: at first its own vector, later in new memory or in its receive buffer."""
+    """The vector that a rank has reduced so far: first its own vector, later in new memory or in its receive buffer.
+
+    :param own: this rank's vector.
+    :param received: the receive buffer; None if this rank has none.
+    :param levels: the communicator's levels.
+    """
 
     def __init__(self, own: Block, received: Block | None, levels: Levels) -> None:
         self._own, self._target, self._alone = own, received, levels.alone
         self._held = own is received
 
     def turn(self, leads: bool) -> Callable[[MPI.Intracomm, MPI.Op, int], None]:
-        """What this rank does in a stage: reduce where it leads, else send."""
+        """The method for a stage: ``reduce`` if this rank leads, else ``send``."""
         return self.reduce if leads else self.send
 
     def send(self, part: MPI.Intracomm, op: MPI.Op, root: int) -> None:
-        """Hand the total on to another rank."""
+        """Send the vector to the root of a sub-communicator's reduction."""
         part.Reduce(self._target.message if self._held and self._target else self._own.message, None, op, root)
 
     def reduce(self, part: MPI.Intracomm, op: MPI.Op, root: int) -> None:
-        """Add the totals of the others."""
+        """Reduce the vectors of a sub-communicator's ranks to this rank, its root."""
         part.Reduce(*self._ends(), op, root)
 
     def reduce_to_all(self, part: MPI.Intracomm, op: MPI.Op) -> None:
-        """Add the totals of the others, who do the same."""
+        """All-reduce the vectors of a sub-communicator's ranks."""
         part.Allreduce(*self._ends(), op)
 
     def settle(self) -> None:
-        """Put the total where it was wanted."""
+        """Copy the vector to the receive buffer, unless it is there already."""
         if not self._held:
             sent, received = self._ends()
             self._alone.Sendrecv(sent, 0, 0, received, 0, 0)
@@ -105,12 +112,13 @@ class _Total:
 
 
 def allgather(levels: Levels, sendbuf: Any, recvbuf: Any) -> None:
-    """Gather at the leaders, innermost first; the outermost ones gather to all; broadcast inwards; restore rank order.
+    """Gather at the leaders, innermost level first; allgather among the outermost; broadcast inwards; sort by rank.
 
-    :param levels: of the communicator, for calls of this kind.
-    :param sendbuf: this rank's block, as mpi4py's ``Allgather`` takes it.
-    :param recvbuf: room for the blocks of all ranks.
-    Messages: two native collectives a sub-communicator, one on the outermost; bytes: each block leaves each cluster
+    :param levels: the communicator's levels for calls of this kind.
+    :param sendbuf: this rank's block, in the form that mpi4py's ``Allgather`` takes.
+    :param recvbuf: memory for the blocks of all ranks.
+
+    Messages: two native collectives per sub-communicator, one on the outermost; bytes: each block leaves each cluster
     once and enters it once.
     """
     received = whole(recvbuf, levels.size, readonly=False)
@@ -125,11 +133,11 @@ def allgather(levels: Levels, sendbuf: Any, recvbuf: Any) -> None:
 
 
 def allgatherv(levels: Levels, sendbuf: Any, recvbuf: Any) -> None:
-    """Gather as ``allgather`` does, with blocks of any sizes, which all ranks know.
+    """Gather as ``allgather`` does, with blocks of different sizes, which all ranks know.
 
-    :param levels: of the communicator, for calls of this kind.
-    :param sendbuf: this rank's block, as mpi4py's ``Allgatherv`` takes it.
-    :param recvbuf: room for the blocks of all ranks, with their counts.
+    :param levels: the communicator's levels for calls of this kind.
+    :param sendbuf: this rank's block, in the form that mpi4py's ``Allgatherv`` takes.
+    :param recvbuf: memory for the blocks of all ranks, with their counts.
     """
     received = vector(recvbuf, levels.size, readonly=False)
     if received.sizes.sum() > LARGEST_COUNT:
@@ -144,7 +152,7 @@ def _gather_to_all(levels: Levels, own: Block | None, places: Blocks, sizes: int
     mine = places.block(levels.rank)
     check_fits(mine.size if own is None else own.size, mine.size)
     direct = plan.in_rank_order and plan.low >= 0 and places.dense and places.side_by_side
-    # A gather of blocks of one size may want room in front of the first one.
+    # With blocks of one size, the plan's gather may use room in front of the first block.
     layout = Layout(sizes, min(plan.low, 0)) if isinstance(sizes, int) else Layout(sizes[plan.order], 0)
     buffer = places.view() if direct else np.empty(int(layout.at(levels.size)), dtype=np.uint8)
     here = slice(int(layout.at(plan.position)), int(layout.at(plan.position + 1)))
@@ -156,7 +164,7 @@ def _gather_to_all(levels: Levels, own: Block | None, places: Blocks, sizes: int
 
 
 def _spread(levels: Levels, layout: Layout, buffer: Bytes) -> None:
-    """From a buffer with a rank's own block to one with all, in the order of the plan for rank 0."""
+    """Fill a buffer that has a rank's own block with all blocks, in the order of the plan for root 0."""
     calls: list[Call] = []
     for stage in levels.plan(0).stages:
         part = levels.parts[stage.level]
@@ -170,9 +178,9 @@ def _spread(levels: Levels, layout: Layout, buffer: Bytes) -> None:
 
 
 def barrier(levels: Levels) -> None:
-    """Wait for all: inwards to outwards, so that leaders speak for their clusters, and back.
+    """Wait for all ranks: barriers level by level outwards, so that leaders stand for their clusters, and back inwards.
 
-    Messages: two native barriers a sub-communicator, one on the outermost.
+    Messages: two native barriers per sub-communicator, one on the outermost.
     """
     inwards = sorted(levels.parts)
     for level in reversed(inwards):

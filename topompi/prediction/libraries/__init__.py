@@ -1,4 +1,4 @@
-"""Models of the MPI libraries that people run: which algorithm each takes for which call."""
+"""Models of common MPI libraries: the algorithm that each chooses for a call."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from .base import Decision, Library, Question
 
 __all__ = ["KNOWN", "Decision", "Library", "Question", "model_of"]
 
-KNOWN: tuple[Library, ...] = (openmpi.OpenMPI((5, 0), "5.0"), mpich.MPICH())  # one of each library
+KNOWN: tuple[Library, ...] = (openmpi.OpenMPI((5, 0), "5.0"), mpich.MPICH())  # one version per library
 
-# Each says from a library's own words and the environment whether it knows that library.
+# Each function returns its library's model, if version text and environment are those of a library that it knows.
 _MODELS: tuple[Callable[[str, Mapping[str, str]], Library | None], ...] = (openmpi.recognise, mpich.recognise)
 
 
 def model_of(version: str, environment: Mapping[str, str] | None = None) -> Library | None:
-    """The model of an MPI library; None where no model knows it.
+    """The model of an MPI library; None if no model knows it.
 
-    :param version: what ``MPI.Get_library_version()`` says.
-    :param environment: variables of the ranks, with which users change what a library decides: then no model knows
-        it. By default this process's own.
+    :param version: text that ``MPI.Get_library_version()`` returns.
+    :param environment: environment variables of the ranks; if they change the library's choices, no model knows it.
+        None for this process's own.
     """
     known = os.environ if environment is None else environment
     return next((model for recognise in _MODELS if (model := recognise(version, known)) is not None), None)

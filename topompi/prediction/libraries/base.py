@@ -1,4 +1,4 @@
-"""What an MPI library is asked about a collective call, and what it answers: the words that its models share."""
+"""The question and the answer of MPI library models: a collective call, and the algorithm that the library runs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["Decision", "Library", "Question"]
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A collective call, as far as a library's decision depends on it.
+    """A collective call, reduced to the facts on which a library's decision depends.
 
-    :param method: mpi4py's name of the call, such as ``Allreduce``.
-    :param nbytes: its size, as ``Selector.choose`` counts it: the message of a broadcast, the whole vector of a
-        reduction, else one block.
+    :param method: mpi4py's name of the call, for example ``Allreduce``.
+    :param nbytes: size of the call in bytes, as ``Selector.choose`` counts it: the message of a broadcast, the whole
+        vector of a reduction, else one block.
     :param rank_host: host of each rank, shape (p,).
-    :param commutative: whether a reduction's operation commutes.
-    :param item: bytes of one item of the datatype: messages are cut between items.
+    :param commutative: True if a reduction's operation commutes.
+    :param item: bytes of one item of the datatype; messages are cut between items.
     """
 
     method: str
@@ -42,13 +42,13 @@ class Question:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a library runs for a call, as a schedule of ours.
+    """The algorithm that a library runs for a call, as a schedule of topompi.
 
-    :param collective: whose schedule it is.
-    :param algorithm: its name, for ``schedules.find_algorithm``.
-    :param says: the library's own words, such as ``tuned: pipeline, segments of 128 KiB``.
-    :param blocks: into how many blocks one message is divided; None for what the algorithm does by itself.
-    :param parameters: the generator's own, by name.
+    :param collective: the collective of the schedule.
+    :param algorithm: name of the schedule's algorithm, for ``schedules.find_algorithm``.
+    :param says: description in the library's words, for example ``tuned: pipeline, segments of 128 KiB``.
+    :param blocks: number of blocks into which a message is divided; None for the algorithm's own number.
+    :param parameters: further arguments of the generator, by name.
     """
 
     collective: str
@@ -58,20 +58,20 @@ class Decision:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def schedule(self, network: Network, root: int = 0) -> Schedule:
-        """The schedule that has the library's messages.
+        """The schedule with the library's messages.
 
-        :param network: of the job; give the one that the library sees: libraries know hosts, and no switch.
-        :param root: of a rooted collective.
+        :param network: the job's network as the library sees it: libraries know hosts, but no switches.
+        :param root: the root of a rooted collective.
         """
         return make(self.collective, self.algorithm, network, root, self.blocks, **self.parameters)
 
 
 class Library(Protocol):
-    """A model of an MPI library: its documented decisions."""
+    """A model of an MPI library: its documented choices of algorithms."""
 
     @property
     def name(self) -> str:
-        """The library and the version whose decisions these are."""
+        """Name of the library, and the version whose choices are modelled."""
 
     def decide(self, question: Question) -> Decision | None:
-        """What the library runs for a call; None where the model does not know."""
+        """The algorithm that the library runs for a call; None if the model does not know it."""

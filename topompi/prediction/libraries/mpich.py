@@ -1,9 +1,9 @@
-"""MPICH's default choices, those of MPICH 4 and 5.
+"""The default algorithms of MPICH 4 and 5.
 
-The sizes and the order of the questions are facts from the tables that are built into MPICH 5.0.2 (its "collective
-selection" in JSON, one for the whole job, one for compositions over hosts, one inside hosts), checked by recorded
-messages of 5.0.2 and 4.3.2; they agree with the defaults of its variables ``MPIR_CVAR_BCAST_SHORT_MSG_SIZE`` and
-others. What the algorithms send is in Thakur, Rabenseifner and Gropp, Optimization of collective communication
+The sizes and the order of the rules are facts from the tables built into MPICH 5.0.2 (its "collective selection" in
+JSON: one table for the whole job, one for compositions over hosts, one inside hosts), checked by recorded messages of
+5.0.2 and 4.3.2. They agree with the defaults of its variables ``MPIR_CVAR_BCAST_SHORT_MSG_SIZE`` and others. The
+messages of the algorithms are described in Thakur, Rabenseifner and Gropp, Optimization of collective communication
 operations in MPICH, 2005.
 """
 
@@ -23,7 +23,7 @@ from .base import Decision, Question
 __all__ = ["MPICH", "recognise"]
 
 _VERSION = re.compile(r"^MPICH Version:\s*([45]\.\S+)", re.MULTILINE)
-# Variables that ask for other algorithms, or for other sizes at which they change.
+# Variables that choose other algorithms, or change the sizes at which MPICH changes algorithms.
 _CHANGES = re.compile(
     r"^(MPIR_CVAR|MPIR_PARAM|MPICH)_\w*(ALGORITHM|COMPOSITION|COLL|SIZE|MIN_PROCS|KVAL|THROTTLE|CLIQUES|NO_?LOCAL)"
 )
@@ -34,15 +34,15 @@ COUNTED = ("Gatherv", "Scatterv", "Alltoallv", "Alltoallw")
 
 @dataclass(frozen=True)
 class Rule:
-    """A line of a table: the first one that fits a call names the algorithm.
+    """A line of a table: the first line that fits a call names the algorithm.
 
-    :param algorithm: as MPICH calls it.
-    :param below: for fewer ranks than this; None for any number.
-    :param power: for powers of two only.
+    :param algorithm: MPICH's name of the algorithm.
+    :param below: number of ranks below which the line fits; None for any number.
+    :param power: True if the number of ranks must be a power of two.
     :param most: largest size in bytes; None for any.
-    :param total: whether sizes are those of all ranks' blocks together.
-    :param commutes: whether operations have to commute; None for any. MPICH asks whether they are MPI's own.
-    :param items: whether a vector needs an item for each rank of the largest power of two.
+    :param total: True if ``most`` is the size of all ranks' blocks together.
+    :param commutes: True if the operation must commute; None for any. MPICH checks instead whether it is predefined.
+    :param items: True if a vector needs an item for each rank of the largest power of two within the number of ranks.
     """
 
     algorithm: str
@@ -54,7 +54,7 @@ class Rule:
     items: bool = False
 
     def fits(self, question: Question, ranks: int) -> bool:
-        """Whether the line is for a call of so many ranks, all of the job's or one on each host."""
+        """Whether the line fits a call of ``ranks`` ranks: all of the job's, or one per host."""
         nbytes = question.nbytes * ranks if self.total else question.nbytes
         return (
             (self.below is None or ranks < self.below)
@@ -98,7 +98,7 @@ TABLES: Mapping[str, tuple[Rule, ...]] = {
     ),
     "scan": (Rule("recursive_doubling"),),
     "exscan": (Rule("recursive_doubling"),),
-    # The table begins Bruck's at 8 ranks; recorded, 4.3.2 and 5.0.2 begin it at 9.
+    # The table lists Bruck's algorithm from 8 ranks on; recorded messages of 4.3.2 and 5.0.2 show it from 9 on.
     "alltoall": (
         Rule("scattered", below=9, most=32768),
         Rule("brucks", most=256),
@@ -109,17 +109,17 @@ TABLES: Mapping[str, tuple[Rule, ...]] = {
 
 
 def _plain(algorithm: str, **parameters: Any) -> Callable[[int], tuple[str, dict[str, Any]]]:
-    """An algorithm of ours with parameters that are the same for all numbers of ranks."""
+    """An algorithm of topompi, with the same parameters for all numbers of ranks."""
     return lambda ranks: (algorithm, parameters)
 
 
 def _ordered(algorithm: str, **parameters: Any) -> Callable[[int], tuple[str, dict[str, Any]]]:
-    """An algorithm of ours in rank order."""
+    """An algorithm of topompi in rank order."""
     return lambda ranks: (algorithm, {"order": np.arange(ranks), **parameters})
 
 
 def _second(algorithm: str, **parameters: Any) -> Callable[[int], tuple[str, dict[str, Any]]]:
-    """An algorithm of ours in rank order, the second of two ranks standing for both where p is no power of two."""
+    """An algorithm of topompi in rank order; if p is not a power of two, the second of two ranks represents both."""
     return lambda ranks: (algorithm, {"order": with_second_heads(np.arange(ranks)), **parameters})
 
 
@@ -157,18 +157,20 @@ OURS: Mapping[tuple[str, str], Callable[[int], tuple[str, dict[str, Any]]]] = {
 class MPICH:
     """The model of MPICH.
 
-    :param version: of the library, such as ``5.0.2``.
+    :param version: version of the library, for example ``5.0.2``.
     """
 
     version: str = "5.0.2"
 
     @property
     def name(self) -> str:
-        """As ``MPICH 5.0.2``."""
+        """Name and version, for example ``MPICH 5.0.2``."""
         return f"MPICH {self.version}"
 
     def decide(self, question: Question) -> Decision | None:
-        """What MPICH runs for a call; None for calls without schedules or of unknown size, and for one host's ranks.
+        """The algorithm that MPICH runs for a call.
+
+        None for calls without schedules, of unknown size, or among the ranks of one host.
 
         :param question: the call.
         """
@@ -185,7 +187,7 @@ class MPICH:
 
 
 def _alone(collective: str, question: Question) -> Decision | None:
-    """What runs without regard to hosts."""
+    """The algorithm that runs without regard to hosts; None if no schedule describes it."""
     theirs = _theirs(collective, question, question.ranks)
     if collective == "reduce" and not question.commutative:
         return Decision(collective, "through_zero", f"{theirs} at rank 0")
@@ -200,25 +202,25 @@ def _alone(collective: str, question: Question) -> Decision | None:
 
 
 def _theirs(collective: str, question: Question, ranks: int) -> str:
-    """MPICH's name of the algorithm for so many ranks."""
+    """MPICH's name of the algorithm for a call of ``ranks`` ranks."""
     if question.method in COUNTED:
         return "scattered" if collective == "alltoall" else "linear"
     return next(rule.algorithm for rule in TABLES[collective] if rule.fits(question, ranks))
 
 
 def _over_hosts(collective: str, question: Question, hosts: int) -> Decision | None:
-    """What runs where hosts have several ranks: stages inside hosts, and one between their first ranks.
+    """The algorithm for hosts with several ranks: stages inside hosts, and one between the hosts' first ranks.
 
-    Inside hosts MPICH combines in shared memory; binomial trees stand for that.
+    Inside hosts MPICH uses shared memory, which is modelled by binomial trees.
     """
-    if hosts == 1:  # no messages
+    if hosts == 1:  # all in shared memory, without messages
         return None
     between, ranks, nbytes = _theirs(collective, question, hosts), question.ranks, question.nbytes
     ours, _ = OURS[collective, between](hosts)
     parameters: dict[str, Any] = {"between": ours}
     if collective == "bcast":
-        # Jobs of fewer than 8 ranks, and short messages, go to the first rank of the root's host; others spread inside
-        # that host first, and the longest ones take no notice of hosts.
+        # With fewer than 8 ranks, and for short messages, the root sends to the first rank of its host; else it first
+        # broadcasts inside its host. The longest messages ignore hosts.
         power = ranks.bit_count() == 1
         if ranks >= 8 and (nbytes >= 524288 or (nbytes >= 12288 and not power)):
             return _alone(collective, question)
@@ -238,13 +240,13 @@ def _over(between: str) -> str:
 
 
 def recognise(version: str, environment: Mapping[str, str]) -> MPICH | None:
-    """The model of a library that says so of itself; None for another library or release, or changed variables.
+    """The model of MPICH for a library's version text; None for another library or release, or changed variables.
 
-    Intel MPI, Cray MPICH and MVAPICH are made from MPICH and say so by other words: they choose by tables of their own,
-    for processors and adapters, which are no part of this model.
+    Intel MPI, Cray MPICH and MVAPICH derive from MPICH, and have other version texts: they choose by tables of their
+    own, for processors and adapters, which this model lacks.
 
-    :param version: what ``MPI.Get_library_version()`` says.
-    :param environment: of the ranks.
+    :param version: text that ``MPI.Get_library_version()`` returns.
+    :param environment: environment variables of the ranks.
     """
     found = _VERSION.match(version)
     if found is None or any(map(_CHANGES.match, environment)):

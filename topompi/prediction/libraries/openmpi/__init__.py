@@ -1,4 +1,4 @@
-"""Open MPI 4.1 to 5.0: what its collective components run by default."""
+"""Open MPI 4.1 to 5.0: the default algorithms of its collective components."""
 
 from __future__ import annotations
 

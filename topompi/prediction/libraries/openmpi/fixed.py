@@ -1,11 +1,11 @@
-"""The fixed decisions of Open MPI's component coll/tuned, versions 4.1 to 5.0: which algorithm from which size on.
+"""The fixed choices of Open MPI's component coll/tuned, 4.1 to 5.0: the algorithm by number of ranks and by size.
 
-The thresholds are facts of ``ompi/mca/coll/tuned/coll_tuned_decision_fixed.c``, version 5.0.11. What is compared there
-with the bytes of a threshold: the message of a broadcast; the vector of a reduction; one block of a gather, scatter,
-allgather or alltoall, of an allgatherv the mean one; of a reduce-scatter the whole vector; of ``Reduce_scatter_block``
-one part. Words are the component's own, as ``ompi_info`` has them.
+The thresholds are facts of ``ompi/mca/coll/tuned/coll_tuned_decision_fixed.c``, version 5.0.11. The size compared with
+a threshold is the message of a broadcast; the vector of a reduction; one block of a gather, scatter, allgather or
+alltoall; the mean block of an allgatherv; the whole vector of a reduce-scatter; one part of ``Reduce_scatter_block``.
+The names of algorithms are the component's own, as ``ompi_info`` prints them.
 
-The component never asks for segments there, and lets a chain have one child a rank.
+These choices never use segments, and in a chain each rank has one child.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _UNITS = {"K": 1 << 10, "M": 1 << 20}
 
 
 def fixed_decision(method: str, ranks: int, nbytes: int, *, commutative: bool = True) -> str:
-    """The component's word for the algorithm of a call.
+    """The component's name of the algorithm for a call.
 
     :param method: mpi4py's name of the call.
-    :param ranks: of the communicator, at least 2.
-    :param nbytes: as the decision counts them, see above.
-    :param commutative: whether the operation of a reduction commutes.
-    :raises KeyError: for a call that it leaves to other components.
+    :param ranks: number of ranks, at least 2.
+    :param nbytes: bytes that are compared with thresholds, see the module.
+    :param commutative: True if the operation of a reduction commutes.
+    :raises KeyError: for a call that the component leaves to others.
     """
     table = COMMUTATIVE[method] if commutative or method not in ORDERED else ORDERED[method]
     row = next(row for least, row in reversed(_rows(table)) if least <= ranks)
@@ -33,7 +33,7 @@ def fixed_decision(method: str, ranks: int, nbytes: int, *, commutative: bool = 
 
 @cache
 def _rows(table: str) -> list[tuple[int, list[tuple[int, str]]]]:
-    """The rows of a table as numbers and words."""
+    """The rows of a table: per least number of ranks, pairs of least bytes and algorithm."""
     rows: list[tuple[int, list[tuple[int, str]]]] = []
     words = table.replace(",", "").split()
     for word, behind in zip(words, [*words[1:], ""], strict=True):
@@ -44,7 +44,7 @@ def _rows(table: str) -> list[tuple[int, list[tuple[int, str]]]]:
     return rows
 
 
-# For so many ranks and more: from so many bytes on, the algorithm.
+# Each row: least number of ranks, then pairs of least bytes and algorithm.
 COMMUTATIVE = {
     "Bcast": """
         2: 0 pipeline, 32 binary_tree, 256 pipeline, 512 knomial, 1K basic_linear, 32K binary_tree, 128K chain,

@@ -1,8 +1,8 @@
-"""What Open MPI's component coll/han runs: a call inside hosts and one between them, segment after segment.
+"""The algorithms of Open MPI's component coll/han: a call inside hosts and one between hosts, per segment.
 
-The facts are those of ``ompi/mca/coll/han``, version 5.0.11. A host's ranks are the low communicator; ranks of one
-place on all hosts are an up communicator, and that of the root's place, or of place 0, takes part. In both coll/tuned
-decides, but where the up communicator is called without waiting, coll/libnbc.
+The facts are those of ``ompi/mca/coll/han``, version 5.0.11. The ranks of a host are a low communicator; ranks with the
+same index on all hosts are an up communicator. The up communicator of the root's index, or of index 0, takes part. In
+both, coll/tuned chooses the algorithm; for non-blocking calls on the up communicator, coll/libnbc does.
 """
 
 from __future__ import annotations
@@ -29,36 +29,36 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class HanDecision(Decision):
-    """What coll/han runs; its ``algorithm`` is no name in the registry, and its ``parameters`` are of the call.
+    """The algorithm that coll/han runs. ``algorithm`` is not a name of the registry; ``parameters`` describe the call.
 
-    :param question: of which it is the decision.
+    :param question: the call.
     """
 
     question: Question = field(kw_only=True, repr=False)
 
     @classmethod
     def of(cls, question: Question, collective: str, algorithm: str, says: str) -> HanDecision:
-        """The decision of a question.
+        """The decision for a call.
 
         :param question: the call.
-        :param collective: whose schedule it is.
-        :param algorithm: in a word or two.
-        :param says: the library's own words.
+        :param collective: the collective of the schedule.
+        :param algorithm: the algorithm in a word or two.
+        :param says: description in the library's words.
         """
         of_call = {name: getattr(question, name) for name in ("method", "nbytes", "commutative", "item")}
         return cls(collective, algorithm, says, None, of_call, question=question)
 
     def schedule(self, network: Network, root: int = 0) -> Schedule:
-        """The schedule that has the library's messages; hosts are those of the question."""
+        """The schedule with the library's messages; hosts are those of the question."""
         build = _BUILDERS[self.collective] if _takes(self.question) else _THROUGH_ONE[self.collective]
         return build(Build(self.question, network, root))
 
 
 def han(question: Question) -> HanDecision | None:
-    """What coll/han runs where it serves the communicator; None for a call that it leaves to others.
+    """The algorithm that coll/han runs on a communicator that it serves; None for a call that it leaves to others.
 
-    It leaves them operations that do not commute, and hosts with unequally many ranks, but for ``Allreduce``. What they
-    run through rank 0 is made of calls that may be its own.
+    It leaves operations that do not commute, and, except in ``Allreduce``, hosts with different numbers of ranks. A
+    call left to an algorithm through rank 0 consists of calls that coll/han may run again.
     """
     made, balanced = tuned(question), Hosts.of(question.rank_host).balanced
     if made is None:
@@ -75,7 +75,7 @@ def han(question: Question) -> HanDecision | None:
 
 
 def _takes(question: Question) -> bool:
-    """Whether it is one of its own calls."""
+    """Whether coll/han has an algorithm of its own for the call."""
     method = question.method
     return method.lower() in _BUILDERS and (question.commutative or method not in ("Reduce", "Allreduce"))
 
@@ -98,7 +98,7 @@ def _reduce(build: Build) -> Schedule:
 
 
 def _reduced(build: Build, segments: list[tuple[int, int, int]]) -> list[tuple[Rows, ...]]:
-    """Each segment is reduced inside hosts, then between them."""
+    """The stages of each segment: a reduction inside hosts, then one between them."""
     sums = build.scratch(_total(segments))
     stages: list[tuple[Rows, ...]] = []
     for at, blocks, nbytes in segments:
@@ -152,7 +152,7 @@ def _allgather(build: Build) -> Schedule:
 
 
 def _inner(build: Build, method: str, nbytes: int) -> Schedule:
-    """What coll/han runs for a call from or to rank 0 among all ranks, in blocks that all of them can share."""
+    """The schedule by coll/han for a call from or to rank 0, in blocks that can be divided among all ranks."""
     inner = Question(method, nbytes, build.question.rank_host, True, build.question.item)
     return _BUILDERS[method.lower()](Build(inner, build.network, 0, 1 if method == "Scatter" else build.size))
 
@@ -188,7 +188,7 @@ def _reduce_scatter_through_one(build: Build) -> Schedule:
 
 
 def _shares(build: Build) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Where a host's shares lie, and where those of all hosts do, host after host."""
+    """Buffer and first block for the shares of one host, and for those of all hosts, host by host."""
     each = build.size // len(build.leaders)
     return (SCRATCH, build.scratch(each)), (SCRATCH, build.scratch(build.size))
 

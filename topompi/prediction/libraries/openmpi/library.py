@@ -1,4 +1,4 @@
-"""Which of Open MPI's components runs a call, and when nobody can know."""
+"""The component of Open MPI that runs a call, and the cases in which it cannot be known."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ __all__ = ["OpenMPI", "recognise"]
 
 _VERSION = re.compile(r"^Open MPI v(\d+)\.(\d+)\.(\d+)")
 _KNOWN = ((4, 1), (5, 0))
-# Parameters of the collective components that change no decision.
+# Parameters of the collective components that change no choice.
 _HARMLESS = re.compile(r"_(verbose|stream|output|output_mpi_t)$")
 
 
 @dataclass(frozen=True)
 class OpenMPI:
-    """The decisions of an Open MPI whose parameters have their default values.
+    """The choices of an Open MPI whose parameters have their default values.
 
-    Where all ranks are on one host, or each host has one, coll/tuned decides, and so it always does in 4.1. In 5.0
-    coll/han, of a higher priority, takes part elsewhere. Where it then leaves a call to coll/tuned, it may look at the
-    hosts first, with a few messages of up to 12 bytes, which are left out here.
+    coll/tuned chooses in 4.1, and in 5.0 if all ranks are on one host or each host has one rank. In other jobs of 5.0,
+    coll/han has a higher priority. Before it leaves a call to coll/tuned it may compare the hosts, by a few messages of
+    up to 12 bytes, which are not modelled.
 
-    :param release: its first two numbers, such as (5, 0).
-    :param version: as it says itself, such as ``5.0.11``.
+    :param release: first two numbers of the version, for example (5, 0).
+    :param version: the full version, for example ``5.0.11``.
     """
 
     release: tuple[int, int]
@@ -37,11 +37,11 @@ class OpenMPI:
 
     @property
     def name(self) -> str:
-        """The library and its version."""
+        """Name of the library, and its version."""
         return f"Open MPI {self.version}"
 
     def decide(self, question: Question) -> Decision | None:
-        """What runs for a call; None for an unknown one."""
+        """The algorithm that runs for a call; None for an unknown call."""
         ranks = np.unique(question.rank_host, return_counts=True)[1]
         if self.release >= (5, 0) and len(ranks) > 1 and ranks.max() > 1:
             return han(question) or tuned(question)
@@ -49,11 +49,11 @@ class OpenMPI:
 
 
 def recognise(version: str, environment: Mapping[str, str]) -> OpenMPI | None:
-    """The model of a library that says so of itself; None for another library or release, or changed parameters.
+    """The model of Open MPI for a library's version text; None for another library or release, or changed parameters.
 
-    :param version: what ``MPI.Get_library_version()`` says.
-    :param environment: of the ranks: ``OMPI_MCA_coll*`` asks for other decisions than the default ones, as ``mpirun
-        --mca`` does, which sets it. Parameters in files are not seen.
+    :param version: text that ``MPI.Get_library_version()`` returns.
+    :param environment: environment variables of the ranks: ``OMPI_MCA_coll*``, which ``mpirun --mca`` sets, may change
+        choices. Parameters in files are not seen.
     """
     found = _VERSION.match(version)
     if found is None:
@@ -65,5 +65,5 @@ def recognise(version: str, environment: Mapping[str, str]) -> OpenMPI | None:
 
 
 def _changes(variable: str) -> bool:
-    """Whether an environment variable can change what collective components decide."""
+    """Whether an environment variable can change the choices of collective components."""
     return variable.startswith("OMPI_MCA_coll") and _HARMLESS.search(variable) is None

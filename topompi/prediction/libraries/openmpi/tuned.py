@@ -1,7 +1,7 @@
-"""What Open MPI's components coll/tuned and coll/basic send, as schedules of ours.
+"""The algorithms of Open MPI's components coll/tuned and coll/basic, as schedules of topompi.
 
-The algorithms are those of ``ompi/mca/coll/base/coll_base_*.c``, version 5.0.11. All run in the order of ranks, from
-the root on in rooted ones. What they fall back to, where counts or the number of ranks do not suit, is part of it.
+They are those of ``ompi/mca/coll/base/coll_base_*.c``, version 5.0.11. All run in rank order, beginning with the root
+if there is one. The algorithms used instead when counts or the number of ranks do not suit are included.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .fixed import fixed_decision
 
 __all__ = ["COLLECTIVE", "tuned"]
 
-_Made = tuple[str, dict[str, Any]]  # an algorithm and its parameters
+_Made = tuple[str, dict[str, Any]]  # name of an algorithm, and its parameters
 
 COLLECTIVE = {
     "Bcast": "bcast",
@@ -34,7 +34,7 @@ COLLECTIVE = {
     "Scan": "scan",
     "Exscan": "exscan",
 }
-# What coll/tuned leaves to coll/basic, which has one algorithm each.
+# Calls that coll/tuned leaves to coll/basic, which has one algorithm for each.
 _BASIC: dict[str, _Made] = {
     "Gatherv": ("at_once", {}),
     "Scatterv": ("at_once", {}),
@@ -42,7 +42,7 @@ _BASIC: dict[str, _Made] = {
     "Scan": ("chain", {}),
     "Exscan": ("chain", {}),
 }
-# Trees by the component's words: the shapes of ``schedules.ranktrees``.
+# By the component's name of a tree, its shape in ``schedules.ranktrees``.
 _BCAST_TREES = {
     "basic_linear": "linear",
     "chain": "chain",
@@ -62,7 +62,7 @@ _REDUCE_TREES = {
 
 
 def tuned(question: Question) -> Decision | None:
-    """What runs where these two components serve the communicator; None for a call that the model does not know."""
+    """The algorithm by coll/tuned or coll/basic on a communicator; None for a call that the model does not know."""
     collective = COLLECTIVE.get(question.method)
     if collective is None or question.ranks < 2:
         return None
@@ -76,7 +76,7 @@ def tuned(question: Question) -> Decision | None:
 
 
 def _word(question: Question) -> str:
-    """The component's word for what it runs."""
+    """The component's name of the algorithm that it runs."""
     of_block = question.method == "Reduce_scatter_block"
     nbytes = question.nbytes // question.ranks if of_block else question.nbytes
     return fixed_decision(question.method, question.ranks, nbytes, commutative=question.commutative)
@@ -87,7 +87,7 @@ def _items(question: Question) -> int:
 
 
 def _in_order(question: Question) -> dict[str, Any]:
-    """The parameter that makes an order by nearness the order of ranks."""
+    """The parameter that gives an algorithm rank order instead of an order by nearness."""
     return {"order": range(question.ranks)}
 
 
@@ -119,7 +119,7 @@ def _allreduce(word: str, question: Question) -> _Made:
         return "through_one", {"up": _shape_of("Reduce", question), "down": _shape_of("Bcast", question)}
     if word == "rabenseifner":
         return "halves", {}
-    # A ring of segments without a size of theirs is the ring, and a ring of too few items is no ring.
+    # Without a segment size a segmented ring is a ring; with too few items the component runs no ring.
     if word in ("ring", "segmented_ring") and _items(question) >= question.ranks:
         return "ring", _in_order(question)
     return "doubling_even", {}
@@ -171,7 +171,7 @@ def _allgather(word: str, question: Question) -> _Made:
 def _alltoall(word: str, question: Question) -> _Made:
     if word == "modified_bruck":
         return "bruck", {}
-    # Linear algorithms, also the one with a window, which by default has room for all, start all messages at once.
+    # All linear algorithms start all messages at once; the window of one of them has room for all by default.
     return ("at_once" if "linear" in word else "shift"), {}
 
 
