@@ -10,7 +10,7 @@ __all__ = ["can_run", "form_of", "why_not"]
 
 
 def can_run(method: str, algorithm: str, needs: Needs = NO_NEEDS) -> bool:
-    """Whether an algorithm can run a call, decided from what all ranks know, without the network.
+    """Whether an algorithm can run a call, decided from facts that all ranks know, without the network.
 
     :param method: the call, a key of ``specs.CALLS``.
     :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, perhaps cut (``ring/32K``).

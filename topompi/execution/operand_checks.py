@@ -1,4 +1,4 @@
-"""The operands of a call, checked before any message: by the MPI library too, as it would check them itself."""
+"""The operands of a call, read and checked before topompi sends a message; the MPI library checks them, too."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["checked"]
 
 
 def checked(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple[Operands | None, Exception | None]:
-    """The operands of a call, None if the MPI library has to run or to refuse it; and the error in the call, if any.
+    """The operands of a call, None if the MPI library shall run it; and this rank's error, None if there is none.
 
     :param groups: the communicator's groups.
-    :param spec: the call.
+    :param spec: the description of the call.
     :param arguments: all arguments of mpi4py's method, in their order.
     """
     try:
@@ -31,15 +31,15 @@ def checked(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple
             for side in (operands.input, operands.output):
                 if isinstance(side, Block):
                     side.require_memory()
-    except DeviceMemoryError:  # the library can do what we cannot
+    except DeviceMemoryError:  # the library can send it; a plan cannot
         return None, None
-    except Exception as error:  # whatever it is, the others know nothing of it
+    except Exception as error:  # any error: the other ranks do not know of it
         return None, error
     return operands, None
 
 
 def _check(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> None:
-    """Raise what the MPI library raises on this rank for a call's datatypes, operation, or one buffer given twice.
+    """Raise the MPI library's error for a call's datatypes, operation, or a buffer used for both input and output.
 
     :param spec: the description of the call.
     :param operands: the operands of the call.

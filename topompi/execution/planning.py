@@ -25,17 +25,18 @@ __all__ = ["UNPLANNED", "is_ready", "is_shared", "part_of", "plan_of", "share_co
 Integers = NDArray[np.int64]
 
 UNPLANNED = "no plan takes messages in a device's memory, or of so many blocks"
-MOST_PROVED = 512  # ranks: the proof needs the rows of all ranks, and what each block of them holds
+MOST_PROVED = 512  # ranks; the proof keeps the rows of all ranks, and the contents of every block
 
 
 def plan_of(executor: Executor, spec: CallSpec, algorithm: str, operands: Operands) -> Plan | None:
-    """Make a rank's plan of a call; None, on all ranks, if there is none, for the reason in ``executor.unplanned``.
+    """Make this rank's plan of a call; None, on all ranks, if no plan can be made: ``unplanned`` has the reason.
 
-    :param executor: the communicator's executor.
-    :param spec: the call.
-    :param algorithm: a name of ``schedules.ALGORITHMS``, perhaps cut (``ring/32K``).
-    :param operands: the call's operands on this rank.
-    Cost: as ``part_of``, and that of compiling the rows; once for each size, operation and root.
+    :param executor: the communicator's executor, which keeps the plan, or the reason in ``unplanned``.
+    :param spec: the description of the call.
+    :param algorithm: name of a schedule, with or without a segment size (``ring/32K``).
+    :param operands: the operands of the call on this rank.
+
+    Cost: as ``part_of``, and the compilation of the rows; once for each size, operation and root.
     """
     ordered = operands.op is not None and not operands.op.Is_commutative()
     if operands.empty:
@@ -47,7 +48,7 @@ def plan_of(executor: Executor, spec: CallSpec, algorithm: str, operands: Operan
     )
     sizes = operands.length, operands.shift, operands.scale, None if counts is None else counts.tobytes()
     refusal = executor.shared.get((spec.collective, name))
-    if isinstance(refusal, str):  # other communicators' plans are held here too
+    if isinstance(refusal, str):  # the cache of plans is shared with other communicators, where the schedule may exist
         executor.unplanned[spec.name, algorithm] = refusal
         return None
     key = ("plan", spec.collective, name, blocks, lanes, operands.root, *sizes, ordered)
@@ -69,7 +70,7 @@ def plan_of(executor: Executor, spec: CallSpec, algorithm: str, operands: Operan
 
 
 def _pieces(collective: str, name: str, segment: int, operands: Operands, ranks: int) -> tuple[int | None, int]:
-    """The number of blocks of a message that is cut, and of lanes of its transfers; the same on all ranks."""
+    """Number of blocks of a message that is cut, and number of lanes of its transfers; the same on all ranks."""
     if divides(collective, name):
         return segments_of((operands.length or 0) * operands.extent, segment), 1
     if operands.length is not None:
@@ -110,11 +111,11 @@ def part_of(
 
 
 def is_ready(executor: Executor, method: str, algorithm: str) -> bool:
-    """Whether nothing collective comes before the messages of a call; the same on all ranks.
+    """Whether a call can send its messages without a collective step before; the same on all ranks.
 
-    :param executor: the communicator's executor, with a context for messages.
-    :param method: the call, a key of ``specs.CALLS``.
-    :param algorithm: the algorithm that runs it.
+    :param executor: the communicator's executor, with a communicator for messages of plans.
+    :param method: name of the call, a key of ``specs.CALLS``.
+    :param algorithm: name of an algorithm that ``can_run`` allows.
     """
     if algorithm == NATIVE:
         return True

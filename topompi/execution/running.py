@@ -26,20 +26,23 @@ from .taking_part import instead_of
 __all__ = ["prepare", "ready", "run"]
 
 ROOTED = frozenset(name for name, spec in CALLS.items() if spec.rooted)
-NOTHING_BOUND = Binding([])  # of calls over leaders that have been looked at
+NOTHING_BOUND = Binding([])  # cached for a call over leaders whose arguments were checked
 
 
 def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
     """Run a collective by an algorithm; collective.
 
     :param executor: the communicator's executor.
-    :param method: the call, a key of ``specs.CALLS``.
-    :param algorithm: one that ``eligibility.can_run`` allows, the same on all ranks.
-    :param arguments: those of mpi4py's method, in their order, defaults filled in.
-    :returns: the algorithm that ran. It is ``native`` where the given one cannot run: for the network or the sizes,
-        which is the same on all ranks, or for messages in a device's memory, where either all ranks have them or none.
-    :raises ValueError: for an algorithm that cannot run the call; and as the method itself.
-    Cost: the messages of the algorithm; the first call of its kind makes this rank's plan too.
+    :param method: name of the call, a key of ``specs.CALLS``.
+    :param algorithm: an algorithm that ``eligibility.can_run`` allows, the same on all ranks.
+    :param arguments: all arguments of mpi4py's method, in their order, defaults filled in.
+    :returns: name of the algorithm that ran. It is ``native`` if the given one cannot run: because of the network or
+        the sizes, which are the same on all ranks, or because messages are in a device's memory, on all ranks or on
+        none.
+    :raises ValueError: if ``can_run`` does not allow the algorithm.
+    :raises Exception: the errors of the method itself.
+
+    Cost: the messages of the algorithm; a first call also makes this rank's plan.
     """
     if method in ROOTED:
         arguments = _with_whole_root(arguments)
@@ -75,7 +78,7 @@ def _run_over_leaders(executor: Executor, method: str, arguments: tuple[Any, ...
     if method not in LEADERS:
         raise ValueError(f"expecting a call of {', '.join(LEADERS)}, got {method!r}")
     spec = CALLS[method]
-    levels = executor.groups.levels(spec.kind)  # what is collective comes first
+    levels = executor.groups.levels(spec.kind)  # collective: before arguments are looked at
     wrong, given = _unsuited(executor, method, arguments), arguments
     if wrong is not None and spec.local:  # sizes go ahead of blocks, and tell the others
         took_part = 0 <= arguments[-1] < executor.groups.size
@@ -89,7 +92,7 @@ def _run_over_leaders(executor: Executor, method: str, arguments: tuple[Any, ...
         given = instead
     try:
         LEADERS[method](levels, *given)
-    except DeviceMemoryError:  # messages are read before any is sent
+    except DeviceMemoryError:  # raised before anything is sent
         executor.unplanned[method, LEVELS] = UNPLANNED
         return _native(executor, method, arguments)
     except MPI.Exception as revoked:

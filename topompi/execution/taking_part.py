@@ -29,27 +29,34 @@ NOTHING = [b"", 0, MPI.BYTE]
 def instead_of(
     executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...], error: Exception
 ) -> tuple[Any, ...] | None:
-    """The call with memory of ours for a message that is wrong on this rank; None if it can take no part."""
+    """Replace a message that is wrong on this rank by memory of topompi; None if that is impossible.
+
+    :param executor: the communicator's executor.
+    :param spec: the description of the call.
+    :param algorithm: name of the algorithm that runs the call on the other ranks.
+    :param arguments: all arguments of mpi4py's method, in their order.
+    :param error: this rank's error in the call.
+    """
     groups, root = executor.groups, arguments[-1]
     try:
         if spec.rooted and _gathers_sizes(spec, arguments, groups):
             plan = plan_of(executor, spec, algorithm, _unread(groups.size, root))
             return None if plan is None else _with_what_arrives(spec, plan, groups, root)
-        if isinstance(error, MismatchError) and not spec.rooted:  # what it sends is as likely to be wrong
+        if isinstance(error, MismatchError) and not spec.rooted:  # the send buffer may be the wrong one
             return None
         ways = [_with_own_memory, *([_with_own_blocks] if isinstance(error, MPI.Exception) else [])]
         for way in ways:
-            with suppress(Exception):  # more is wrong than that
+            with suppress(Exception):  # another argument is wrong, too
                 instead = way(spec, arguments, groups)
                 if instead is not None and checked(groups, spec, instead)[1] is None:
                     return instead
         return None
-    except Exception:  # more is wrong than that
+    except Exception:  # another argument is wrong, too
         return None
 
 
 def _with_own_memory(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -> tuple[Any, ...] | None:
-    """The same call with memory of ours in place of a receive buffer that only this rank has; None where there is none.
+    """The same call with memory of topompi in place of a receive buffer that only this rank has; None without one.
 
     :param spec: the description of the call.
     :param arguments: all arguments of mpi4py's method, in their order.
@@ -91,7 +98,7 @@ def _room(sent: Block, parts: int = 1) -> list[Any]:
 
 
 def _with_own_blocks(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -> tuple[Any, ...] | None:
-    """A scatter with zeros in place of what its root sends; None where this rank is no root of one.
+    """A scatter whose root sends zeros instead of its own buffer; None if this rank is not the root of a Scatter.
 
     It serves a root whose blocks have the null datatype, because Open MPI runs that call and leaves the others' blocks
     undefined.
@@ -119,7 +126,7 @@ def _check_type(message: Block, alone: MPI.Intracomm) -> None:
 
 
 def _gathers_sizes(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -> bool:
-    """Whether a call is a gather of any sizes, this rank its root, and what it sends itself sound.
+    """Whether this rank is the root of a gather with uneven blocks, and its own send buffer is valid.
 
     In that case the other ranks most likely find no error in the call, and send.
 
@@ -139,13 +146,13 @@ def _gathers_sizes(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -
 
 
 def _unread(size: int, root: int) -> Operands:
-    """Operands that suffice to make a root's plan of a gather of any sizes, on so many ranks."""
+    """Stand-in operands, of unknown memory, for the plan of a root that gathers uneven blocks from ``size`` ranks."""
     none: list[list[Any] | None] = [None]
     return Operands(0, Pieces(none), Pieces(none * size), root)
 
 
 def _with_what_arrives(spec: CallSpec, plan: Plan, groups: Groups, root: int) -> tuple[Any, ...]:
-    """A gather of any sizes, with memory of ours for what is sent to this rank; waits until it is sent.
+    """A gather of uneven blocks with memory of topompi for them; waits until each rank's block is announced.
 
     :param spec: the description of the call.
     :param plan: the root's plan.

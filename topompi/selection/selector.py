@@ -147,7 +147,7 @@ class Selector:
         return answer if isinstance(answer, Choice) else Trial(answer)
 
     def runs(self, key: Key, algorithm: str) -> bool:
-        """Whether an algorithm can run for a class, and is not native by another name."""
+        """Whether an algorithm can run calls of a class, and is not another algorithm under a second name."""
         from ..execution.eligibility import can_run
         from ..schedules.registry import ALGORITHMS
 
