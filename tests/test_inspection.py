@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.ibreports import opensm_dump, pair
 from tests.support import shared_data
 from tests.test_computed import fabrics
+from tests.test_ibtables import read_tables
 from topompi.cli.app import main
 from topompi.errors import FabricError, SourceError
 from topompi.inputs.slurm.running import RunningJob, read_running
@@ -59,6 +61,19 @@ def test_routes_on_links_are_those_of_single_pairs(fabric, data) -> None:
     count, lost = pair_by_pair(routes, hosts)
     assert {link: int(times) for link, times in enumerate(use.routes.tolist()) if times} == dict(count)
     assert (use.lost, use.pairs) == (lost, len(hosts) * (len(hosts) - 1))
+
+
+def test_routes_lost_on_a_further_path_are_counted_for_hosts_with_two_adapters() -> None:
+    model = pair(rails=2, lmc=1)
+    routes = read_tables(model, [opensm_dump(model)])
+    broken = routes.next_link.copy()
+    broken[1, :, 0] = -1
+    routes = Routes(routes.fabric, "tables", broken)
+    source, destination = (axis.ravel() for axis in np.indices((routes.fabric.num_hosts,) * 2))
+    for path in (0, 1):
+        without_links = (routes.tables.paths(source, destination, path) < 0).all(axis=1) & (source != destination)
+        assert link_use(routes, path=path).lost == without_links.sum()
+    assert link_use(routes, path=1).lost > 0
 
 
 @pytest.mark.parametrize("spec", SPECS)

@@ -67,11 +67,11 @@ def _by_pairs(tables: Tables, path: int) -> tuple[Floats, int]:
     :param tables: links and next links with the hosts to count.
     :param path: path number, below the number of paths per adapter.
     """
-    count, arrived = np.zeros(tables.num_links), 0
+    count = np.zeros(tables.num_links)
     for source, destination in tables.every_pair():
         count += tables.loads(source, destination, np.ones(len(source)), path)
-        arrived += int((tables.hops(source, destination) > 0).sum())
-    return count, arrived
+    ends = tables.link_end[: tables.num_links] < tables.first_switch  # a route ends on the link into an adapter
+    return count, round(count[ends].sum())
 
 
 def _between_leaves(tables: Tables, path: int) -> tuple[Floats, int]:
