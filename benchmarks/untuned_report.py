@@ -128,6 +128,7 @@ def markdown(found: tuple[list[Row], Counter[tuple[str, int]]]) -> Iterator[str]
     lost = sorted((row for row in rows if row.gain.high < FLOOR), key=lambda row: row.gain.ratio)
     yield from map(_item, lost) if lost else ["none"]
     yield from _left(rows)
+    yield from _by_jobs(rows)
     if left_out:
         named = ", ".join(f"{collective} {size:,} ({jobs})" for (collective, size), jobs in sorted(left_out.items()))
         yield f"\nNot timed, since no schedule takes less than the limit (in so many jobs): {named}"
@@ -170,6 +171,25 @@ def _left(rows: Sequence[Row]) -> Iterator[str]:
     for collective in sorted({row.collective for row in rows}):
         some = [[row for row in rows if (row.collective, row.size) == (collective, size)] for size in sizes]
         yield f"| {collective} | {' | '.join(f'{sum(row.is_left for row in of)} of {len(of)}' for of in some)} |"
+
+
+def _by_jobs(rows: Sequence[Row]) -> Iterator[str]:
+    """A row for each call and size, a column for each job: ratio and schedule, no name if the library's call ran."""
+    jobs = sorted({_job(row) for row in rows})
+    cells = {(_job(row), row.collective, row.size): row for row in rows}
+    yield f"\n| call | bytes | {' | '.join(', '.join(job) for job in jobs)} |"
+    yield f"|---|---|{'---|' * len(jobs)}"
+    for collective, size in sorted({(row.collective, row.size) for row in rows}):
+        found = (cells.get((job, collective, size)) for job in jobs)
+        yield f"| {collective} | {size:,} | {' | '.join('' if row is None else _cell(row) for row in found)} |"
+
+
+def _job(row: Row) -> tuple[str, ...]:
+    return row.network, f"{row.ppn} a host", row.uplinks.replace(":", " : "), row.order.partition(":")[0], row.library
+
+
+def _cell(row: Row) -> str:
+    return f"{row.gain.ratio:.2f}" + ("" if row.is_left else f" `{_chosen(row)}`")
 
 
 def _item(row: Row) -> str:
