@@ -36,7 +36,7 @@ shadow_by_count(const Engine *e, int32_t *extra)
     return when;
 }
 
-/* The shadow time, at which the head can start at the latest; also the state then, without the head, as the later view. */
+/* The shadow time, at which the head can start at the latest; the later view is then the state without the head. */
 static int64_t
 shadow_isolated(Engine *e)
 {
@@ -89,7 +89,7 @@ largest(const int32_t room[3])
     return room[LARGE] > most ? room[LARGE] : most;
 }
 
-/* Whether a job of this size and estimate, or a larger and longer one, could start, tested before a search for nodes. */
+/* Whether a job of this size and estimate, or a larger and longer one, could start; a test before nodes are sought. */
 static int
 may_start(const Engine *e, int32_t most, int32_t size, int64_t estimate, int64_t spare, int32_t extra)
 {
