@@ -1,4 +1,4 @@
-"""The mpirun command lines of both MPI libraries that start a job on emulated hosts."""
+"""Command lines of mpirun, for both MPI libraries, that start a job on emulated hosts."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Launch:
     """A job to start.
 
     :param words: program and arguments.
-    :param peer: a name of PEERS.
+    :param peer: name of an MPI library with settings, in PEERS.
     :param mpirun: path of the launcher.
     :param hosts: host of each rank.
-    :param placement: options of mpirun that place the ranks instead, on the same hosts with as many slots.
+    :param placement: options of mpirun that place the ranks instead, on the same hosts with the same numbers of slots.
     """
 
     words: Sequence[str]
@@ -48,14 +48,14 @@ class Launch:
 
 
 def rank_hosts(fabric: Fabric, ranks: int | None = None, ppn: int | None = None, order: str = "block") -> list[str]:
-    """The host of each rank.
+    """Return the host of each rank.
 
-    :param fabric: the emulated one.
-    :param ranks: how many; as many as fit on all hosts by default.
-    :param ppn: ranks a host at most, 1 by default or as many as the ranks need; the first hosts are filled.
+    :param fabric: the emulated fabric.
+    :param ranks: number of ranks; by default as many as fit on all hosts.
+    :param ppn: most ranks per host, by default the fewest that suffice, at least 1; the first hosts are filled.
     :param order: ``block``, ``cyclic`` over the hosts, ``leaf-cyclic`` (successive ranks on successive leaf switches),
         or ``random:SEED``.
-    :raises BenchmarkError: if there is no room, or no such order.
+    :raises BenchmarkError: if there are too few hosts, or the order is unknown.
     """
     ppn = ppn or -(-(ranks or fabric.num_hosts) // fabric.num_hosts)
     ranks = ranks or ppn * fabric.num_hosts
@@ -72,21 +72,21 @@ def rank_hosts(fabric: Fabric, ranks: int | None = None, ppn: int | None = None,
 
 
 def leaf_cyclic(fabric: Fabric, hosts: Sequence[str]) -> list[str]:
-    """Hosts such that successive ones sit on successive leaf switches as long as these have any."""
+    """Reorder hosts so that successive hosts are on successive leaf switches, as long as these have hosts left."""
     leaf = np.array([int(fabric.adapter_leaf[fabric.host_adapters[fabric.host_index[host]][0]]) for host in hosts])
     turn = np.array([int((leaf[:index] == of).sum()) for index, of in enumerate(leaf)])
     return [hosts[index] for index in np.lexsort((leaf, turn))]
 
 
 def coordinates(fabric: Fabric, hosts: Sequence[str]) -> str:
-    """MPICH's coordinates file for ranks on these hosts."""
+    """Return the text of MPICH's coordinates file for ranks on these hosts."""
     return write_coordinates(TopologyInterface.place(list(hosts), compute_routes(fabric)))
 
 
 def command_line(job: Launch, state: NetworkRecord) -> list[str]:
-    """The command that runs the job from the network's head; writes the list of hosts that it names.
+    """Write the list of hosts, and return the command that runs the job from the network's head.
 
-    Ranks sit where the list says, one a line; neither library is left to bind them, as all hosts share the processors.
+    Ranks sit as the list defines, one per line. They are not bound, because all hosts share the processors.
     """
     peer = PEERS[job.peer]
     text = "\n".join(_listed(job)) + "\n"
@@ -97,7 +97,7 @@ def command_line(job: Launch, state: NetworkRecord) -> list[str]:
 
 
 def _listed(job: Launch) -> list[str]:
-    """A line a rank; or where something else places them, a line a host with its slots."""
+    """Return the lines of the list: one per rank, or, if mpirun's options place the ranks, one per host with slots."""
     if not job.placement:
         return list(job.hosts)
     slots = " slots=" if PEERS[job.peer].vendor == "Open MPI" else ":"
@@ -115,9 +115,11 @@ def _mpich(job: Launch, listed: Path, state: NetworkRecord) -> list[str]:
 
 
 def find_peer(name: str | None, python: str) -> str:
-    """The peer of that name, or the defaults of the MPI that a Python runs with.
+    """Return the peer of this name, or the defaults of the MPI library that a Python runs with.
 
-    :raises BenchmarkError: if the Python's mpirun is another library's.
+    :param name: name of a peer in PEERS, or None.
+    :param python: path of the interpreter.
+    :raises BenchmarkError: if the name is unknown, or the Python's mpirun belongs to another library.
     """
     if name is not None and name not in PEERS:
         raise BenchmarkError(f"--mpi: expecting one of {', '.join(PEERS)}, got {name!r}")
@@ -133,7 +135,7 @@ def find_peer(name: str | None, python: str) -> str:
 
 
 def mpirun_of(python: str) -> str:
-    """The mpirun in a Python's folder, else the one on the path; raises BenchmarkError if there is none."""
+    """Return the mpirun in a Python's folder, else the one on the path; raise BenchmarkError if there is none."""
     near = Path(python).parent / "mpirun"
     found = str(near) if near.exists() else shutil.which("mpirun")
     if found is None:
@@ -148,8 +150,10 @@ def _vendor(mpirun: str) -> str:
 
 
 def program(words: Sequence[str], python: str) -> list[str]:
-    """The command of a rank, from a Python script, options (``-m``, ``-c``), a program, or a Python module's name.
+    """Return the command of a rank for a Python script, options (``-m``, ``-c``), a program, or a module's name.
 
+    :param words: the script, options, program or module, and its arguments.
+    :param python: path of the interpreter.
     :raises BenchmarkError: if there are no words.
     """
     if not words:
@@ -158,6 +162,6 @@ def program(words: Sequence[str], python: str) -> list[str]:
     if first.startswith("-") or first.endswith(".py"):
         return [python, *words]
     is_module = shutil.which(first) is None and importlib.util.find_spec(first.partition(".")[0]) is not None
-    if is_module or first == OURS:  # whose console script may be of another Python
+    if is_module or first == OURS:  # its console script may belong to another Python
         return [python, "-m", *words]
     return list(words)
