@@ -18,7 +18,7 @@ SIZES = (1 << 10, 1 << 14, 1 << 18)
 
 
 def draw(full: bool) -> Figure:
-    """128 and 256 processes, two a host; in full 1,024 and 2,048, sixteen a host."""
+    """Simulate 128 and 256 processes, two per host; in full, 1,024 and 2,048, sixteen per host."""
     ranks = 16 if full else 2
     rows: list[tuple[int, list[Row]]] = []
     for hosts in (64, 128):
@@ -45,7 +45,7 @@ def draw(full: bool) -> Figure:
 
 
 def models() -> Table:
-    """Pairwise exchange, the reference's schedule and ours on the smaller job, in both models."""
+    """Compare pairwise exchange with the reference's schedule and ours on the smaller job, in both models."""
     view = allocated("stampede", 64, 2, among=64)
     return table_of_models(
         "128 processes, default pairwise",
