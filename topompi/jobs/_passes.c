@@ -36,7 +36,7 @@ shadow_by_count(const Engine *e, int32_t *extra)
     return when;
 }
 
-/* The shadow time, at which the head can start at the latest; the later view is then the state without the head. */
+/* The shadow time, at which the head can start at the latest; the later view becomes the state then, less the head. */
 static int64_t
 shadow_isolated(Engine *e)
 {
