@@ -53,7 +53,7 @@ COMMANDS = {
 
 
 class _WhenAsked(MutableMapping[str, Any]):
-    """The commands by name, each imported at its first look-up."""
+    """A mapping of the commands by name, each imported at its first look-up."""
 
     def __init__(self) -> None:
         self._made: dict[str, Any] = {}
@@ -97,7 +97,7 @@ class _Commands(TyperGroup):
         self.commands = _WhenAsked()
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help.
+        """Write the help of the whole command line.
 
         :param ctx: context of the call.
         :param formatter: formatter that receives the text.

@@ -30,7 +30,7 @@ async def run_command(command: Sequence[str], seconds: float) -> str:
         await process.wait()
         return f"{command[0]}: expecting an end within {seconds:g} seconds, got none"
     finally:
-        if process.returncode is None:  # the daemon ends
+        if process.returncode is None:  # this task was cancelled, because the daemon ends
             process.kill()
     last = words.decode("utf-8", errors="replace").strip().rpartition("\n")[2]
     return f"{command[0]}: expecting exit code 0, got {process.returncode}: {last[:200]}" if process.returncode else ""

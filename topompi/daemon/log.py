@@ -14,7 +14,7 @@ class AsJson(logging.Formatter):
     """A formatter of log events as one line of JSON: time, level, event, and the event's own fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line of an event.
+        """Return an event as one line of JSON.
 
         :param record: the event; its attribute ``fields``, if any, holds the event's own fields.
         """

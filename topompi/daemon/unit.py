@@ -63,7 +63,7 @@ WantedBy=multi-user.target
 
 @dataclass(frozen=True)
 class Unit:
-    """The service file of one daemon.
+    """The systemd service file of one daemon.
 
     :param description: description for ``systemctl status``.
     :param words: command that starts the daemon, with absolute paths.
@@ -81,7 +81,7 @@ class Unit:
     memory: str = "4G"
 
     def text(self) -> str:
-        """Return the text of the file, which belongs below ``/etc/systemd/system``."""
+        """Return the text of the service file, which belongs below ``/etc/systemd/system``."""
         return _TEXT.format(
             description=self.description,
             command=" ".join(map(quoted, self.words)),

@@ -45,7 +45,7 @@ class Watch:
         self._taken = self._seen
 
     def is_unchanged(self) -> bool:
-        """Return whether the files are still in the state that was taken."""
+        """Return whether the files are still as they were when the last change was taken."""
         return self._look() == self._taken
 
     def _look(self) -> dict[Path, State]:

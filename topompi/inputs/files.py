@@ -51,7 +51,7 @@ class InputFile:
     ends: float = float("inf")
 
     def head(self) -> str:
-        """Return the first kilobytes as text, to recognise the format; raises ``error`` if empty or binary."""
+        """Return the first kilobytes as text, to recognise the format; raise ``error`` if they are empty or binary."""
         data = self.first_bytes()
         if not data.strip():
             raise self.error(f"{self.name}: expecting {self.wanted}, got an empty file")
@@ -206,7 +206,7 @@ def _members(path: Path, stream: IO[bytes], length: int, budget: Budget) -> Iter
 
 
 def _read_on(path: Path, archive: tarfile.TarFile, budget: Budget) -> Iterator[tarfile.TarInfo]:
-    """Yield the members; an error after the first member names the member before it."""
+    """Yield the members of a tar archive; an error after the first member names the member before it."""
     before = ""
     try:
         for member in archive:

@@ -30,7 +30,7 @@ _DAMAGE = (
 
 @contextmanager
 def guarded(name: str, error: type[TopompiError]) -> Iterator[None]:
-    """Raise ``error`` in place of errors that a library raises over damaged input; our own errors pass.
+    """Replace errors that a library raises over damaged input by ``error``; topompi's own errors pass unchanged.
 
     :param name: beginning of the message: the file, or archive and member.
     :param error: class of the error that is raised.

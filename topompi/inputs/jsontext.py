@@ -59,7 +59,7 @@ def _whole(digits: str) -> int:
 
 
 class _ConstantError(ValueError):
-    """An error for NaN and the infinities, which JSON does not have."""
+    """An error: the text has NaN or an infinity, which JSON does not have."""
 
 
 def _constant(word: str) -> NoReturn:

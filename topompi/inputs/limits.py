@@ -24,7 +24,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 @dataclass(frozen=True)
 class Limits:
-    """Upper limits for one input.
+    """Upper limits on the size of one input.
 
     :param bytes: bytes read from one source, unpacked.
     :param ratio: size of an unpacked file over the size of its archive, checked beyond 16 MiB. xz reaches at most 120
@@ -94,7 +94,7 @@ def raise_limits(entries: Iterable[str]) -> None:
 
 
 def current_limits() -> Limits:
-    """Return the limits that hold now.
+    """Return the limits that hold now, from defaults, environment and ``raise_limits``.
 
     :raises SettingError: if ``TOPOMPI_LIMITS`` is malformed.
     """

@@ -29,7 +29,7 @@ _UNPACKERS: dict[bytes, Callable[[IO[bytes]], IO[bytes]]] = {
 
 @dataclass
 class Budget:
-    """The bytes and members that reading one source has used so far, with their limits.
+    """A counter of the bytes and members that reading one source has used so far, with their limits.
 
     :param limits: the limits that hold.
     :param error: class of the error that is raised beyond the limits.
@@ -93,11 +93,11 @@ class Part(io.RawIOBase):
         self._at = 0
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True, because the stream is readable."""
         return True
 
     def seekable(self) -> bool:
-        """Return True."""
+        """Return True, because the stream is seekable."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:

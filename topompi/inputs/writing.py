@@ -81,7 +81,7 @@ def _is_direct(path: Path) -> bool:
 
 
 def _look(path: Path) -> os.stat_result | None:
-    """Return the status of the file that will be written or replaced; None if there is none, or only a link."""
+    """Return the status of the file that will be written or replaced; None if there is no file, or only a link."""
     try:
         found = os.lstat(path)
     except FileNotFoundError:

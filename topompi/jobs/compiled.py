@@ -29,7 +29,7 @@ POLICIES: dict[type[Allocator], int] = {Counts: 0, First: 1, Isolated: 2}
 
 
 class Ran(NamedTuple):
-    """Result of a run: start, pass of the start and end of each job, the nodes that it held, and the lost jobs.
+    """Result of a run: second and pass of each start, second of each end, the held nodes, and the lost jobs.
 
     The nodes (and slots) of job i are the entries from ``offset[i]`` to ``offset[i + 1]``; ``offset`` has shape (n +
     1,).

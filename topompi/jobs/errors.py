@@ -6,12 +6,12 @@ __all__ = ["AllocationError", "JobsError", "WorkloadError"]
 
 
 class JobsError(TopompiError, ValueError):
-    """A simulation that was asked for something it cannot do."""
+    """An error: a simulation was asked for something that it cannot do."""
 
 
 class WorkloadError(TopompiError, ValueError):
-    """A workload that could not be read or made; the message names file, line and field."""
+    """An error: a workload could not be read or made; the message names file, line and field."""
 
 
 class AllocationError(TopompiError, ValueError):
-    """A request to an allocator for nodes that the cluster does not have, or that are taken; or a faulty allocator."""
+    """An error: the nodes asked for are not in the cluster or are taken, or an allocator is faulty."""

@@ -90,14 +90,20 @@ class TreeRoutes:
         return 2 * sum(self._counts)
 
     def links_of(self, nodes: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Return numbers of the links between these nodes: leaves' up links, their down links, then those of pods."""
+        """Return numbers of the links between these nodes.
+
+        The order: up links of leaves, down links of leaves, up links of pods, down links of pods.
+        """
         leaves, pods = np.unique(self.leaf[nodes]), np.unique(self.pod[nodes])
         count, above = self._counts
         leaves, pods = leaves[: len(leaves) * (len(leaves) > 1)], 2 * count + pods[: len(pods) * (len(pods) > 1)]
         return np.concatenate((leaves, leaves + count, pods, pods + above))
 
     def table(self) -> NDArray[np.integer]:
-        """Return the links from each leaf to each node: up, up out of the pod, down into the pod, down."""
+        """Return the links from each leaf to each node, shape (leaves, nodes, 4), padded with -1.
+
+        A route has up to four links: up out of the leaf, up out of the pod, down into the pod, down into the leaf.
+        """
         count, above = self._counts
         start, end = np.arange(count)[:, None], self.leaf[None, :]
         first = np.searchsorted(self.leaf, np.arange(count))
@@ -135,7 +141,7 @@ class Conflicts:
 def check(
     allocations: Mapping[int, ArrayLike], routes: Routes, slots: Mapping[int, ArrayLike] | None = None
 ) -> Conflicts:
-    """Find the directed links between switches that two or more jobs can use.
+    """Find the pairs of jobs that can use the same directed links between switches, and these links.
 
     Links between a node and its leaf are not counted, because they belong to the node.
 
@@ -156,7 +162,7 @@ def check(
 
 
 def _pairs(jobs: Sequence[int], things: Sequence[NDArray[np.integer]]) -> dict[tuple[int, int], NDArray[np.integer]]:
-    """Return the things, ascending, that each pair of jobs has in common; no job may list a thing twice."""
+    """Return the numbers that each pair of jobs has in common, ascending; a job may have a number only once."""
     owner = np.repeat(np.arange(len(jobs)), [len(of_job) for of_job in things])
     thing = np.concatenate([np.empty(0, np.int64), *things])
     order = np.lexsort((owner, thing))

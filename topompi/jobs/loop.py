@@ -30,7 +30,7 @@ Integers = NDArray[np.int64]
 
 
 class Loop:
-    """One simulation.
+    """One simulation, run by the event loop in Python.
 
     :param workload: the jobs, all of which fit the cluster.
     :param cluster: the cluster.
@@ -190,7 +190,7 @@ class Loop:
 
 
 class _Work:
-    """Seconds of work that each running job has left, as of the second at which its present rate began."""
+    """Seconds of work that each running job has left since its rate last changed, with that second and the rate."""
 
     def __init__(self) -> None:
         self.left: dict[int, tuple[float, int, float]] = {}

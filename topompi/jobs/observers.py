@@ -15,7 +15,7 @@ __all__ = ["IsolationCheck", "Observer", "PlacementCheck", "Promises"]
 
 
 class Observer:
-    """The base class: its methods are called at each start, end and pass, and do nothing."""
+    """The base class of observers: its methods are called at each start, end and pass, and do nothing."""
 
     def started(self, job: int, situation: Situation) -> None:
         """React to the start of a job."""
@@ -75,11 +75,11 @@ class IsolationCheck(Observer):
         self._changed = False
 
     def started(self, job: int, situation: Situation) -> None:
-        """Note that a check is due."""
+        """Note that a check is due at the end of this pass."""
         self._changed = True
 
     def passed(self, situation: Situation) -> None:
-        """Check the nodes that jobs use, without those they only hold."""
+        """Check, if a job has started in this pass, the nodes that jobs use, without nodes that they only hold."""
         if not self._changed:
             return
         self._changed, self.checks = False, self.checks + 1
@@ -114,5 +114,5 @@ class PlacementCheck(Observer):
         self._others.start(told, placement)
 
     def ended(self, job: int, situation: Situation) -> None:
-        """Record the free slots."""
+        """Record that the job's slots are free again."""
         self._others.end(job)

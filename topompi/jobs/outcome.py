@@ -84,5 +84,5 @@ class Outcome:
 
     @property
     def num_resources(self) -> int:
-        """Number of slots, or of nodes, of the cluster, whichever `resources_of` numbers."""
+        """Number of slots of the cluster, or of nodes if `resources_of` returns nodes."""
         return self.cluster.num_nodes if self.slots is None else self.cluster.num_slots

@@ -37,7 +37,7 @@ def simulate(
     compiled: bool | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Outcome:
-    """Run every job of a workload; a job that does not fit the empty cluster, or never fits it again, is rejected.
+    """Run every job of a workload; a job is rejected if it never finds enough nodes, even with no other job running.
 
     :param workload: the jobs.
     :param cluster: the cluster.

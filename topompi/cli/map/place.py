@@ -19,7 +19,7 @@ __all__ = ["MapCommandError", "Place"]
 
 
 class MapCommandError(TopompiError, ValueError):
-    """A request for a map that cannot be made, or an input that cannot be read."""
+    """An error: the wanted map cannot be made, or an input cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Place:
     def build(
         self, ranks: int, report: Report, allocation: tuple[Sequence[str], Sequence[int]] | None = None
     ) -> Machine:
-        """Return the machine with a slot for each of ``ranks`` ranks.
+        """Return the machine that ``ranks`` ranks can be mapped to.
 
         :param ranks: number of ranks that need a slot.
         :param report: receiver of problems and progress of the reading.

@@ -15,7 +15,7 @@ LAUNCHERS = ("mpirun", "mpiexec", "prterun")
 
 
 def where(found: Profile, recorded: Path, topology: str, lfts: Path | None, hosts: str | None) -> str:
-    """Return the options of topompi map for a profile on its hosts.
+    """Return the options of ``topompi map`` for a recorded profile: graph, topology, tables and hosts.
 
     :param found: the profile.
     :param recorded: file of the profile.
@@ -29,7 +29,7 @@ def where(found: Profile, recorded: Path, topology: str, lfts: Path | None, host
 
 
 def commands(advice: dict[str, Any], found: Profile, topology: str, options: str) -> list[str]:
-    """Return the commands that apply the worthwhile part of the advice.
+    """Return the commands that apply the advice whose gain is worthwhile.
 
     :param advice: result of `topompi.profile.advice.advise`.
     :param found: the profile.

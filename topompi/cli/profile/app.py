@@ -34,7 +34,7 @@ __all__ = ["app"]
 
 
 class _Recording(TyperGroup):
-    """A group of commands that takes any other word as a program to record."""
+    """A command group in which a first word that is not a command is a program to record."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):

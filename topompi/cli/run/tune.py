@@ -34,7 +34,7 @@ MOST_BYTES = 1 << 29  # limit of one rank's buffers
 
 
 class TuneError(TopompiError, ValueError):
-    """A request to tune a collective or algorithm that cannot be tuned."""
+    """An error: the wanted collective or algorithm cannot be tuned."""
 
 
 def tune(

@@ -23,7 +23,7 @@ VIRTUAL_HOSTS = "TOPOMPI_HOSTS"
 
 
 class WhyError(TopompiError, ValueError):
-    """A question about an unknown call or library."""
+    """An error: the question is about an unknown call or library."""
 
 
 def why(

@@ -34,7 +34,7 @@ FORMATS = ("simgrid", "goal", "json")
 
 
 class ScheduleCommandError(TopompiError, ValueError):
-    """A request for a schedule that cannot be made, or a schedule that is wrong."""
+    """An error: the wanted schedule cannot be made, or a schedule is wrong."""
 
 
 def schedule(

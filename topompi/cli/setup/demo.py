@@ -48,12 +48,12 @@ MOST_BUSY = 3
 
 
 class DemoError(TopompiError, ValueError):
-    """The absence of the recorded data of the demo."""
+    """An error: the recorded data of the demo are not installed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """The job on the fabric.
+    """The demo's job on its fabric.
 
     :param routes: routes of the whole fabric.
     :param names: host of each rank in the given order.
@@ -75,7 +75,7 @@ class Stage:
         return link_loads(self.routes, numbers, (self.graph.sources, self.graph.targets, self.graph.volume))
 
     def job(self, names: list[str]) -> DrawnJob:
-        """Return the job for a picture, for ranks on these hosts."""
+        """Return the positions of ranks on these hosts, for a picture."""
         numbers = require_hosts(self.routes.fabric, names)
         of_host = {int(host): np.flatnonzero(numbers == host).tolist() for host in np.unique(numbers)}
         return DrawnJob(np.unique(numbers).astype(np.int64), of_host)

@@ -50,7 +50,7 @@ _TOOLS = {SHOW_TOPOLOGY[0]: " ".join(SHOW_TOPOLOGY), "ibnetdiscover": "ibnetdisc
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check.
+    """The result of one check of this machine or job.
 
     :param what: name of the checked thing.
     :param state: ``ok``; ``absent`` if it is missing and topompi works without it; ``fault`` if it must be repaired.
@@ -89,7 +89,7 @@ def doctor(
 
 
 def examine(environment: Mapping[str, str], topology: str | None, hosts: str | None) -> Iterator[Finding]:
-    """Yield the results of all checks.
+    """Yield the results of all checks of this machine and job.
 
     :param environment: the environment variables.
     :param topology: a topology source; None if none is named.

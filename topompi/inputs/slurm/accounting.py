@@ -13,7 +13,7 @@ _JOB = re.compile(r"([0-9]{1,15})(?:_[0-9]+|\+[0-9]+|_\[.*\])?")
 
 
 def words_of(line: str) -> list[str]:
-    """Return the fields of a line."""
+    """Return the fields of a line of ``sacct -P``."""
     return [word.strip() for word in line.split("|")]
 
 

@@ -23,7 +23,10 @@ Indices = NDArray[np.integer]
 
 
 class _Blocks(Occupancy):
-    """Numbers of jobs on each leaf: of the small block, of the big block, and of the big block without remainders."""
+    """A state that counts the jobs on each leaf.
+
+    The counts are of jobs of the small block, of the big block, and of the big block without their remainders.
+    """
 
     def __init__(self, cluster: Cluster, remainder_leaves: int | None) -> None:
         super().__init__(cluster)
@@ -58,7 +61,7 @@ class _Blocks(Occupancy):
 
 
 class Blocks(Allocator):
-    """Virtual network blocks.
+    """The allocation policy of virtual network blocks.
 
     :param off: letters of ``RULES``, the rules that are switched off. a: two blocks with moving limits; b: leaves are
         cut into a part of 2^k nodes and the rest; c: remainders share the remainder leaves (without c, each takes an
@@ -77,7 +80,7 @@ class Blocks(Allocator):
         self.remainder_leaves, self.multiples = remainder_leaves, multiples
 
     def state(self, cluster: Cluster) -> Occupancy:
-        """The state of the cluster without jobs."""
+        """Return the state of the cluster without jobs."""
         return _Blocks(cluster, self.remainder_leaves)
 
     def adopt(

@@ -42,7 +42,7 @@ class _LeafRoutes(NamedTuple):
 
 
 class _Links(Occupancy):
-    """Number of jobs on each link, and number of used links on the route from each leaf to each node."""
+    """A state with the number of jobs on each link, and of used links on the route from each leaf to each node."""
 
     def __init__(self, cluster: Cluster, table: _LeafRoutes) -> None:
         super().__init__(cluster)
@@ -66,10 +66,10 @@ class _Links(Occupancy):
 
 
 class Exact(Allocator):
-    """The fewest leaves whose routes cross no link in use, found by integer programming; for small clusters.
+    """An allocator that finds, by integer programming, the fewest leaves whose routes cross no link in use.
 
-    The program chooses a node only together with its leaf, and never together with a leaf whose route to the node is
-    closed.
+    It is for small clusters. The program chooses a node only together with its leaf, and never together with a leaf
+    whose route to the node is closed.
     """
 
     name = "exact"
@@ -85,7 +85,7 @@ class Exact(Allocator):
         return _Links(cluster, self._tables[id(cluster)][1])
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
-        """Return nodes of one leaf, else the result of the search, which runs once per state and size of job."""
+        """Return nodes of one leaf, or of the leaves that the search finds; it runs once per state and size of job."""
         assert isinstance(state, _Links)
         leaf = _tightest(state.leaf_free, job.size)
         if leaf >= 0:
@@ -107,7 +107,7 @@ class Exact(Allocator):
 
 
 class Disjoint(Exact):
-    """A greedy search: leaf after leaf, each time the leaf with the most nodes open to and from all chosen nodes.
+    """An allocator that adds leaf after leaf, each time the leaf with the most nodes open to and from all chosen nodes.
 
     The search runs from several first leaves. If it finds too few nodes and at most ``repair`` nodes are free, the
     exact integer program decides.

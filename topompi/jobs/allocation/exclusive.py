@@ -12,7 +12,7 @@ __all__ = ["Exclusive", "LeafExclusive"]
 
 
 class _Owned(Occupancy):
-    """Number of jobs larger than a leaf in each pod."""
+    """A state with the number of jobs larger than a leaf in each pod."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
@@ -25,9 +25,10 @@ class _Owned(Occupancy):
 
 
 class Exclusive(Allocator):
-    """Small jobs in one leaf; a bigger job in pods without another bigger job (Jokanovic 2014, Exclusive).
+    """An allocator that gives a job bigger than a leaf pods without another such job (Jokanovic 2014, Exclusive).
 
-    A bigger job gets the fullest pod that fits; if none does, the pods with the most free nodes.
+    A smaller job gets nodes of one leaf. A bigger job gets the fullest pod that fits; if none does, the pods with the
+    most free nodes.
     """
 
     name = "exclusive"
@@ -37,7 +38,7 @@ class Exclusive(Allocator):
         return _Owned(cluster)
 
     def feasible(self, job: Job, state: Occupancy) -> bool:
-        """Return whether the sums of free nodes suffice."""
+        """Return whether one leaf, or the pods without a bigger job, have enough free nodes."""
         assert isinstance(state, _Owned)
         if job.size <= state.cluster.leaf_size:
             return bool(state.leaf_free.max() >= job.size)
@@ -59,12 +60,10 @@ class Exclusive(Allocator):
 
 
 class LeafExclusive(Allocator):
-    """Jobs that fit a leaf share leaves.
+    """An allocator that gives a job bigger than a leaf whole free leaves, and lets smaller jobs share leaves.
 
-    A bigger job takes whole free leaves, and holds the nodes that it does not use.
-
-    A bigger job gets leaves of the lowest pod that fits, else the first free leaves. Its placement lists the used nodes
-    first. Jobs may share links above the leaves.
+    A bigger job also holds the nodes of its leaves that it does not use. It gets leaves of the lowest pod that fits,
+    else the first free leaves. Its placement lists the used nodes first. Jobs may share links above the leaves.
     """
 
     name = "leaf-exclusive"
@@ -88,7 +87,7 @@ class LeafExclusive(Allocator):
         return Placement(state.take(leaves, cluster.num_nodes))
 
     def feasible(self, job: Job, state: Occupancy) -> bool:
-        """Return whether the sums of free nodes suffice."""
+        """Return whether one leaf, or the whole free leaves, have enough nodes."""
         if job.size <= state.cluster.leaf_size:
             return bool(state.leaf_free.max() >= job.size)
         whole = state.leaf_free == np.diff(state.cluster.leaf_start)

@@ -15,7 +15,7 @@ Parts = Sequence[tuple[int, int]]  # (leaf, nodes on it), pod by pod
 
 
 class FreeNodes:
-    """Numbers of free nodes, and of the jobs that spread over several leaves or pods.
+    """Numbers of free nodes, and numbers of jobs that spread over several leaves or pods.
 
     The numbers stand in lists of integers, because numpy is slow on short arrays. ``wide`` counts the medium and large
     jobs of each leaf, ``large`` the large jobs of each pod. ``usable`` counts a pod's free nodes on leaves without wide

@@ -17,7 +17,7 @@ __all__ = ["Isolated"]
 
 
 class _Kinds(Occupancy):
-    """The nodes in use and the room for each kind of job; a preview tracks the room only."""
+    """A state with the nodes in use and the room for each kind of job; a preview has the room only."""
 
     def __init__(self, cluster: Cluster, anchors: tuple[int, int]) -> None:
         super().__init__(cluster)
@@ -73,7 +73,7 @@ class _Kinds(Occupancy):
 
 
 class Isolated(Allocator):
-    """Small jobs in one leaf, medium jobs in one pod, large jobs over pods, so that no two jobs share a link.
+    """An allocator by which no two jobs share a link: small jobs in one leaf, medium in one pod, large over pods.
 
     A leaf has at most one job that is not small, a pod at most one large job. Ties go to the lowest index.
 
@@ -103,7 +103,7 @@ class Isolated(Allocator):
         return _Kinds(cluster, self.anchors(cluster))
 
     def feasible(self, job: Job, state: Occupancy) -> bool:
-        """Return whether the sums of free nodes suffice."""
+        """Return whether enough nodes are free for a job of this kind."""
         assert isinstance(state, _Kinds)
         return job.size <= state.free_nodes.largest(state.kind(job.size))
 

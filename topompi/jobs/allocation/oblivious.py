@@ -26,7 +26,7 @@ class _ByCount(Allocator):
 
 
 class Counts(_ByCount):
-    """A policy that counts nodes and does not name them."""
+    """An allocator that counts nodes and does not name them."""
 
     name = "counts"
     names_nodes = False
@@ -36,7 +36,7 @@ class Counts(_ByCount):
 
 
 class First(_ByCount):
-    """The free nodes with the lowest numbers (Jokanovic 2014, First available)."""
+    """An allocator that takes the free nodes with the lowest numbers (Jokanovic 2014, First available)."""
 
     name = "first"
 
@@ -45,10 +45,11 @@ class First(_ByCount):
 
 
 class Contiguous(_ByCount):
-    """One leaf if it fits; else the shortest run of neighbouring leaves with free nodes; else the first free nodes.
+    """An allocator that takes one leaf, else the shortest run of neighbouring leaves with free nodes.
 
-    Jokanovic 2014, First contiguous. A run ends before a leaf without a free node, and may cross pods. Among runs of
-    equal length, the one with the lowest leaf is taken.
+    This is First contiguous of Jokanovic 2014. A run ends before a leaf without a free node, and may cross pods. Among
+    runs of equal length, the one with the lowest leaf is taken. If no run has enough nodes, the first free nodes are
+    taken.
     """
 
     name = "contiguous"
@@ -68,7 +69,7 @@ class Contiguous(_ByCount):
 
 
 class BestFit(_ByCount):
-    """The lowest subtree with enough free nodes, and in it the leaves that leave the fewest free nodes over.
+    """An allocator that takes the lowest subtree with enough free nodes, and leaves the fewest free nodes over there.
 
     This is Slurm's topology/tree: the subtree is a leaf, a pod or the cluster; of several, the one with the fewest free
     nodes. In the subtree, the next leaf is the one whose free nodes exceed the missing number the least, or, if none

@@ -116,7 +116,7 @@ class Occupancy:
         self._count(self._hold(Placement(changed), sign), sign)
 
     def conflicts(self) -> Conflicts:
-        """Return the `isolation.check` of the running jobs on the nodes that they use, without those they only hold."""
+        """Return the links that running jobs share on the nodes that they use, without nodes that they only hold."""
         nodes = {index: placement.used(job.size) for index, (job, placement) in self.running.items()}
         slots = {index: held.slots for index, (_, held) in self.running.items() if held.slots is not None}
         return check(nodes, self.cluster.links, slots)
@@ -130,11 +130,11 @@ class Occupancy:
         return made
 
     def preview(self) -> Occupancy:
-        """Return a copy for questions whether jobs fit; a job that starts in it holds no node of another job."""
+        """Return a copy for testing whether jobs fit; the caller starts no job in it on nodes of another job."""
         return self.copy()
 
     def _change(self, job: Job, placement: Placement, sign: int) -> None:
-        if not len(placement.nodes):  # only counted
+        if not len(placement.nodes):  # the allocator counts nodes and does not name them
             self.free -= sign * job.size
             return
         self._count(self._hold(placement, sign), sign)
@@ -215,5 +215,5 @@ class Allocator:
         return Placement(nodes, slots=slots)
 
     def admits(self, placement: Placement, state: Occupancy) -> bool:
-        """Return whether a job may start on nodes that were found for it in another state."""
+        """Return whether a job may start on nodes that were found for it in an earlier state."""
         return state.has_free(placement)

@@ -73,7 +73,7 @@ class _Case:
         return self._fill(policy.state(self.cluster), reversed(self.running) if backwards else self.running)
 
     def others(self) -> SlotOccupancy:
-        """Return the slots that the running jobs and the closed nodes take, in a state of our own class."""
+        """Return a `SlotOccupancy` with the slots that the running jobs and the closed nodes take."""
         return self._fill(SlotOccupancy(self.cluster), self.running)
 
     def _fill(self, state: Filled, running: Iterable[tuple[Job, Placement]]) -> Filled:
@@ -97,7 +97,7 @@ class _Case:
 def _walk(
     policy: Allocator, rng: np.random.Generator, choices: Mapping[str, Sequence[Any]]
 ) -> Iterator[tuple[_Case, Occupancy]]:
-    """Yield cases on one cluster, each with the state that the starts and ends before it have produced."""
+    """Yield cases on one cluster, each with the state that the starts and ends before it have led to."""
     cluster = _cluster(rng, "slots" in policy.heeds)
     jobs = _jobs(rng, cluster, policy, choices)
     state, running, closed = policy.state(cluster), dict[int, tuple[Job, Placement]](), set[int]()

@@ -1,4 +1,4 @@
-"""The allocators by name."""
+"""The allocators by name, and the function that finds one."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Integers = NDArray[np.integer]
 
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """Requests of n jobs.
+    """The sizes of n jobs, and the values of the workload's columns that an allocator heeds.
 
     :param sizes: least number of nodes of each job, shape (n,).
     :param kinds: number of each job's kind, shape (n,): jobs of one kind ask for the same. Without further columns, the
@@ -33,7 +33,7 @@ class Requests:
     asks: Sequence[Mapping[str, Any]] = ()
 
     def of_job(self, index: int, estimate: int = 0) -> Job:
-        """Return the job as an allocator sees it."""
+        """Return the request of one job in the form that allocators take."""
         asks = self.asks[int(self.kinds[index])] if self.asks else NOTHING
         return Job(index, int(self.sizes[index]), estimate, asks)
 

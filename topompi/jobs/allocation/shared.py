@@ -17,7 +17,7 @@ Indices = NDArray[np.integer]
 
 
 class Shared(Allocator):
-    """A policy that gives slots of common nodes to jobs that share, and whole nodes to the other jobs.
+    """An allocator that gives slots of common nodes to jobs that share, and whole nodes to the other jobs.
 
     A job that shares gets the tightest shared node that has all its slots. If no node has, it gets the free slots of
     shared nodes and then of empty nodes, each leaf by leaf, the leaf with the most free slots first. A job that does

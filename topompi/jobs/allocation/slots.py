@@ -14,7 +14,7 @@ Indices = NDArray[np.integer]
 
 
 class SlotOccupancy(Occupancy):
-    """Number of jobs on each slot, and number of free slots of each node.
+    """A state with the number of jobs on each slot, and the number of free slots of each node.
 
     A node counts as free while it has a free slot, so ``free`` is an upper bound on the nodes that a job can get.
     ``busy`` counts the jobs of each node. A job on whole nodes, or a closed node, leaves no free slot. ``held`` counts
@@ -28,7 +28,7 @@ class SlotOccupancy(Occupancy):
 
     @property
     def empty(self) -> Indices:
-        """Nodes without a job."""
+        """Nodes without a job, ascending."""
         return np.flatnonzero(self.busy == 0)
 
     def take_slots(self, nodes: Indices, count: int) -> Placement:

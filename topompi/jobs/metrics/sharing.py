@@ -23,7 +23,7 @@ PAIRS_AT_ONCE = 2**22  # limits the memory to some 100 MB
 
 @dataclass(frozen=True)
 class Sharing:
-    """Amounts of sharing.
+    """Numbers that measure how much jobs share the network.
 
     :param leaf_pairs: number of pairs of jobs that shared a leaf's links.
     :param pod_pairs: number of pairs of jobs that shared a pod's links.
@@ -72,7 +72,7 @@ def _pairs(outcome: Outcome, group: NDArray[np.integer]) -> Indices:
 
 
 def _passes(outcome: Outcome) -> tuple[Indices, Indices]:
-    """Return, for each job, its start pass, and the first later pass that starts jobs while it no longer runs."""
+    """Return the pass that starts each job, and the first pass that starts jobs at or after its end."""
     start, run = outcome.start_pass, outcome.end > outcome.start
     order = np.argsort(start)
     moments = np.append(outcome.start[order], np.iinfo(np.int64).max)

@@ -22,7 +22,7 @@ class Queue(Protocol):
 
     @property
     def name(self) -> str:
-        """Name in messages."""
+        """Name of the queue in messages."""
         ...
 
     @property
@@ -55,13 +55,13 @@ class Backfill:
 
     @property
     def name(self) -> str:
-        """Name in messages."""
+        """Name of the queue in messages."""
         kinds: dict[int | None, str] = {0: "no overtaking", 1: "EASY", None: "conservative"}
         order = self.order if isinstance(self.order, str) else self.order.name
         return f"{order} {kinds.get(self.depth, f'{self.depth} reservations')}"
 
     def start_jobs(self, situation: Situation) -> None:
-        """Run one pass over the queue."""
+        """Start the jobs that may start now: one pass over the queue."""
         promise = situation.promise
         if promise is not None and situation.waiting[0] != promise.number:
             situation.promise = None  # another job has become the head

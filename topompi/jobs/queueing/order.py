@@ -18,7 +18,10 @@ Keys = NDArray[np.float64] | NDArray[np.int64]
 
 
 class Order:
-    """An order by ascending key; a fixed order computes a job's key once, any other before every pass."""
+    """An order of waiting jobs by ascending key.
+
+    A fixed order computes a job's key once, any other order before every pass.
+    """
 
     name = ""
     fixed = True
@@ -37,7 +40,7 @@ class Order:
 
 
 class FCFS(Order):
-    """First come, first served."""
+    """An order by arrival: first come, first served."""
 
     name = "fcfs"
 
@@ -47,7 +50,7 @@ class FCFS(Order):
 
 
 class SJF(Order):
-    """The shortest estimate first."""
+    """An order by estimate, the shortest first."""
 
     name = "sjf"
 
@@ -57,7 +60,7 @@ class SJF(Order):
 
 
 class SAF(Order):
-    """The smallest area first: estimate times nodes."""
+    """An order by area (estimate times nodes), the smallest first."""
 
     name = "saf"
 
@@ -67,7 +70,7 @@ class SAF(Order):
 
 
 class XF(Order):
-    """The largest expansion factor first: (wait + estimate) over estimate."""
+    """An order by expansion factor, (wait + estimate) over estimate, the largest first."""
 
     name = "xf"
     fixed = False
@@ -78,7 +81,7 @@ class XF(Order):
 
 
 class Multifactor(Order):
-    """Slurm's priority/multifactor with age, size and fair share: the largest weighted sum first.
+    """An order by Slurm's priority/multifactor: the largest weighted sum of age, size and fair share first.
 
     Age is the wait over ``max_age``, at most 1. Size is the number of nodes over that of the largest waiting job. Fair
     share is 2^(-usage / share); a user's usage halves every ``half_life``, all users have equal shares, and the fair

@@ -22,11 +22,14 @@ class _Slot(NamedTuple):
 
 class _Plan(Protocol):
     def earliest(self, job: Job, only_now: bool) -> _Slot | None:
-        """Return the earliest slot in which the job delays no reserved job; None if there is none, or none now."""
+        """Return the earliest time (and nodes) at which the job delays no reserved job.
+
+        None if there is no such time, or with ``only_now`` if it is later than now.
+        """
         ...
 
     def reserve(self, job: Job, slot: _Slot) -> None:
-        """Reserve nodes for a job."""
+        """Reserve nodes for a job from the time in the slot on."""
         ...
 
 
@@ -77,7 +80,10 @@ class _CountedPlan:
             self.free.append(self.free[-1] + sum(situation.frees(job) for job in jobs))
 
     def earliest(self, job: Job, only_now: bool) -> _Slot | None:
-        """Return the first time from which enough nodes are free for the whole estimate."""
+        """Return the first time from which enough nodes are free for the whole estimate.
+
+        None if ``only_now`` is set and this time is later than now.
+        """
         first, length = 0, max(job.estimate, 1)
         for at, free in enumerate(self.free):
             if at > first and self.times[at] >= self.times[first] + length:
@@ -89,7 +95,7 @@ class _CountedPlan:
         return _Slot(self.times[first], None)
 
     def reserve(self, job: Job, slot: _Slot) -> None:
-        """Subtract the job's nodes from the timeline."""
+        """Subtract the job's nodes from the free nodes during its estimate."""
         first = bisect_left(self.times, slot.when)
         end = slot.when + max(job.estimate, 1)
         last = bisect_left(self.times, end)
@@ -101,14 +107,14 @@ class _CountedPlan:
 
 
 class _PlacedPlan:
-    """A plan on nodes: a slot is open if the allocator finds nodes that no job holds or has reserved during it."""
+    """A plan on nodes: a job can start if the allocator finds nodes that no other job holds or has reserved."""
 
     def __init__(self, situation: Situation) -> None:
         self.situation = situation
         self.reserved: list[tuple[int, int, Job, Placement]] = []
 
     def earliest(self, job: Job, only_now: bool) -> _Slot | None:
-        """Return the first time with nodes that no other job holds during the estimate."""
+        """Return the first time, and the nodes, at which no other job holds these nodes during the estimate."""
         situation, length = self.situation, max(job.estimate, 1)
         state, now = situation.state.copy(), situation.now
         ends: dict[int, list[int]] = {now: [], **dict(situation.releases_by_time())}
@@ -129,6 +135,6 @@ class _PlacedPlan:
         return None
 
     def reserve(self, job: Job, slot: _Slot) -> None:
-        """Keep the nodes of a job that starts later; nodes of a job that starts now are in use already."""
+        """Reserve the nodes of a job that starts later; a job that starts now holds its nodes already."""
         if slot.when > self.situation.now and slot.placement is not None:
             self.reserved.append((slot.when, slot.when + max(job.estimate, 1), job, slot.placement))

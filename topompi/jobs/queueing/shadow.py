@@ -41,7 +41,7 @@ def start_behind_head(situation: Situation) -> None:
 
 
 def _shadow_of(situation: Situation) -> _Shadow:
-    """Return the shadow of the head: the last pass's shadow if it still holds, else a new one."""
+    """Return the reservation of the queue's head: that of the last pass if it still holds, else a new one."""
     head, known = situation.job(situation.waiting[0]), situation.shadow
     if not isinstance(known, _Shadow) or known.head != head or not known.holds():
         situation.shadow = known = (_CountedShadow if situation.allocator.by_count else _PlacedShadow)(situation, head)
@@ -50,7 +50,7 @@ def _shadow_of(situation: Situation) -> _Shadow:
 
 
 class _Shadow:
-    """The room for jobs behind the head: a job that starts in it does not delay the head.
+    """The reservation of the queue's head, which admits jobs behind the head that do not delay it.
 
     ``refused`` holds the kinds of jobs for which the allocator finds no nodes now.
     """
@@ -60,7 +60,7 @@ class _Shadow:
         self.refused: set[int] = set()
 
     def holds(self) -> bool:
-        """Return whether this is still the head's shadow, after ends and arrivals since the last pass."""
+        """Return whether this is still the head's reservation, after ends and arrivals since the last pass."""
         return self.starts == self.situation.starts and not self.situation.ended
 
     def admit(self, job: Job) -> Placement | None:
@@ -75,7 +75,7 @@ class _Shadow:
 
 
 class _CountedShadow(_Shadow):
-    """A shadow for allocators that count nodes: the number of nodes left over at the shadow time."""
+    """The head's reservation for allocators that count nodes: its time, and the nodes left over at that time."""
 
     def __init__(self, situation: Situation, head: Job) -> None:
         super().__init__(situation, head)
@@ -93,7 +93,7 @@ class _CountedShadow(_Shadow):
         return when
 
     def admit(self, job: Job) -> Placement | None:
-        """Return nodes for a job that ends before the shadow time, or fits in the nodes left over then; else None."""
+        """Return nodes for a job that ends before the head starts, or fits in the nodes left over then; else None."""
         if self.when is None:
             self.when = self._find()
         if self.situation.now + job.estimate > self.when:
@@ -104,7 +104,9 @@ class _CountedShadow(_Shadow):
 
 
 class _PlacedShadow(_Shadow):
-    """A shadow for allocators that name nodes: the state at the shadow time, tried with each job that would still run.
+    """The head's reservation for allocators that name nodes: its time, and the state of the cluster then.
+
+    Each job that would still run at that time is tried in that state.
 
     ``delaying`` holds the kinds of jobs that would take nodes that the head needs then.
     """
@@ -135,7 +137,7 @@ class _PlacedShadow(_Shadow):
         return True
 
     def _move_back(self, later: Occupancy) -> None:
-        """Go back from release to release towards now while the head fits."""
+        """Move the reservation to the earliest time at which the head fits, from release to release towards now."""
         releases, running = self.situation.releases, self.situation.state.running
         while first := bisect_left(releases, (self.when, -1)):
             group = [job for _, job in releases[first : bisect_left(releases, (self.when + 1, -1))]]
@@ -160,7 +162,7 @@ class _PlacedShadow(_Shadow):
         return later
 
     def _fits(self, later: Occupancy) -> bool:
-        """Return whether the head finds nodes then; a policy that might not find them again is promised these nodes."""
+        """Return whether the head finds nodes in this later state; if so, renew the promise to it."""
         situation, found = self.situation, None
         if situation.allocator.monotone:
             fits = situation.allocator.feasible(self.head, later)
@@ -172,7 +174,7 @@ class _PlacedShadow(_Shadow):
         return fits
 
     def admit(self, job: Job) -> Placement | None:
-        """Return the allocator's nodes if the head still finds nodes at the shadow time, else None."""
+        """Return nodes for the job if the head then still finds nodes at the reserved time, else None."""
         kind = self.situation.kinds[job.number]
         if self.later is not None and kind in self.delaying and self.situation.now + job.estimate > self.when:
             return None

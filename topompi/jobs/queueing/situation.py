@@ -52,7 +52,7 @@ class Situation:
         self._end_of: dict[int, int] = {}
 
     def job(self, index: int) -> Job:
-        """Return the job as an allocator sees it."""
+        """Return a job in the form that allocators take."""
         return Job(index, self.sizes[index], self.estimates[index], self.asks[index])
 
     def find(self, job: Job, state: Occupancy) -> Placement | None:

@@ -19,7 +19,7 @@ Integers = NDArray[np.int64]
 
 
 class Speed:
-    """The base class: run times of jobs; if ``steady`` is false, rates may change at each start and end of a job.
+    """The base class of models of run time; if ``steady`` is false, rates may change at each start and end of a job.
 
     ``slowest`` is the lowest possible rate; the estimate of a job without a request assumes it.
     """
@@ -38,13 +38,13 @@ class Speed:
 
 
 class AsLogged(Speed):
-    """Run times of the log."""
+    """A model with the run times of the log."""
 
     name = "as-logged"
 
 
 class Faster(Speed):
-    """Run times that are shorter by a percentage for jobs above a number of nodes (Pollard et al., SC18, section V-C).
+    """A model with shorter run times of jobs above a number of nodes (Pollard et al., SC18, section V-C).
 
     :param percent: reduction in per cent of the logged time, from 0 to below 100.
     :param above: number of nodes up to which jobs keep their time.
@@ -62,7 +62,7 @@ class Faster(Speed):
 
 
 class Ranges(Speed):
-    """Run times that are shorter by a percentage that each job draws from a range, growing with its nodes up to 512.
+    """A model with run times shorter by a percentage that each job draws from a range, growing with its nodes to 512.
 
     V1 and V2 of Pollard et al., SC18, section V-C. Two details are ours: the growth starts at 0 nodes, and the ranges
     are drawn with equal chances.
@@ -98,7 +98,7 @@ class Ranges(Speed):
 
 
 class SharedLinks(Speed):
-    """Run times that are longer while a job can share links between switches with another job.
+    """A model with longer run times while a job can share links between switches with another job.
 
     :param percent: additional time in per cent while links are shared.
     """

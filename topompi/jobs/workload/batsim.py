@@ -64,7 +64,7 @@ def _values(where: str, number: int, job: Any, profiles: dict[str, Any]) -> dict
 
 
 def _further(where: str, job: dict[str, Any], profiles: dict[str, Any]) -> dict[str, Value]:
-    """Return numbers and texts under names that Batsim does not have, and the profile's name unless we made it."""
+    """Return values under names that Batsim does not have, and the profile's name unless it is our default."""
     found: dict[str, Value] = {}
     for word, value in job.items():
         if word == "slots":

@@ -136,7 +136,7 @@ class Workload:
         return replace(self, name=name or self.name, columns=free, **fixed)
 
     def __getitem__(self, name: str) -> Column:
-        """Return the column of this name, fixed or further.
+        """Return the column of this name, one of the fixed columns or of ``columns``.
 
         :raises WorkloadError: if the workload has no column of this name.
         """
