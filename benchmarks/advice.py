@@ -118,7 +118,7 @@ def graph_cases(network: Emulated, costs: Model, arguments: argparse.Namespace) 
         hosts = rank_hosts(network.fabric, order=f"random:{number}")
         interface = TopologyInterface.place(hosts, routes)
         graph = folded(read_graph(path), len(hosts))
-        assert interface.routes is not None  # it was placed on some
+        assert interface.routes is not None  # because ``place`` was given routes
         seconds = (link_loads(graph, interface) / interface.routes.fabric.link_rate).max()
         graph = scaled(graph, arguments.seconds / seconds)
         yield Case(f"{path.name.partition('.')[0]}, random:{number}", graph, interface, costs), hosts

@@ -42,7 +42,7 @@ RESULTS = ("fingerprint", "energy", "iterations")  # results that both sides mus
 
 @dataclass(frozen=True)
 class Case:
-    """A program to run.
+    """An example with its options and its number of ranks on each host.
 
     :param application: name of an example.
     :param ppn: ranks on each host.
@@ -71,7 +71,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Row:
-    """The measurements of a case on a network.
+    """The measurements of an example on a network.
 
     :param case: the program.
     :param links: description of the network and its rates.
@@ -91,7 +91,7 @@ class Row:
         return float(np.median([run["communication"] / run["seconds"] for run in self.runs[side]]))
 
     def ratio(self, *names: str) -> Comparison:
-        """Compare the sums of the named times: how many times topompi is faster."""
+        """Return the comparison of the sums of the named times; its ratio is above 1 if topompi is faster."""
         return compare(self._times(1, names), self._times(0, names))
 
     def _times(self, side: int, names: Sequence[str]) -> np.ndarray:

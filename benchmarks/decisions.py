@@ -12,7 +12,7 @@ __all__ = ["algorithm_of", "decided", "is_undecided"]
 
 
 def is_undecided(comm: MPI.Comm) -> bool:
-    """Return whether trials of calls are under way; never for a communicator of the MPI library's own."""
+    """Return whether trials of calls are under way; False for a communicator of the MPI library's own."""
     state = _state(comm)
     return state is not None and not state.only and bool(state.selector.trials)
 

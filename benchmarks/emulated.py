@@ -61,7 +61,7 @@ FEWEST = 3  # times that an interval needs at least
 
 @dataclass(frozen=True)
 class Cell:
-    """A collective at a size.
+    """A collective at a message size.
 
     :param collective: name of the collective.
     :param size: message size in bytes.
@@ -80,7 +80,7 @@ class Cell:
 
 @dataclass
 class Side:
-    """The measurements of one side in one rank order.
+    """The measurements of one side (topompi or a library) in one rank order.
 
     :param starts: seconds of each call in each start, by (collective, size).
     :param ticks: clock ticks of the processors, idle and total.
@@ -116,7 +116,7 @@ def cells_of(fabric_path: Path, hosts: Sequence[str], collectives: Sequence[str]
 
 
 class Bench:
-    """The network, the sides, and all measurements.
+    """The benchmark on a network: its sides, and all their measurements.
 
     :param network: network that is up.
     :param arguments: arguments of the command line.
@@ -143,7 +143,7 @@ class Bench:
         self.rounds = 0
 
     def start(self, order: str, side: str, tuning: bool = False) -> None:
-        """Run all cells of one side in one order, and keep the samples.
+        """Run all cells of one side in one order, and keep the samples unless the start only tunes.
 
         :param order: order of the ranks.
         :param side: name of the side.
@@ -170,7 +170,7 @@ class Bench:
 
     def _keep(self, order: str, side: str, said: dict[str, Any]) -> None:
         kept = self.measured[order, side]
-        kept.mpi = str(said["mpi"]).replace("\0", "").strip()  # MPICH pads it
+        kept.mpi = str(said["mpi"]).replace("\0", "").strip()  # MPICH pads its version with NULs
         for cell, found in zip(self.cells[order], said["cells"], strict=True):
             kept.starts.setdefault((cell.collective, cell.size), []).append(found["times"])
             kept.ticks[0] += found["idle"]
@@ -401,7 +401,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Measure, print the tables, and write the samples."""
+    """Measure, print the tables, and write all measurements."""
     arguments = parse()
     try:
         rates = Rates.parse(arguments.host_rate, arguments.uplink_rate)

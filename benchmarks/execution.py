@@ -157,7 +157,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def main() -> int:
-    """Start the jobs, or run as one."""
+    """Start the MPI jobs, or, as a rank of one, measure its rows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--samples", type=int, default=200, help="paired samples of each row")
     parser.add_argument("--timeout", type=float, default=300, help="seconds for each MPI job")

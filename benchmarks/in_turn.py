@@ -69,11 +69,11 @@ class Row:
     times: dict[str, list[float]]
 
     def comparison(self, side: str) -> Comparison:
-        """Compare a side with the library: how many times the side is faster."""
+        """Return the comparison of a side with the library; its ratio is above 1 if the side is faster."""
         return compare(np.array(self.times[side]), np.array(self.times["library"]))
 
     def add(self, cell: dict[str, Any]) -> None:
-        """Add the measurements of another job."""
+        """Add the measurements of the same cell in another job."""
         self.algorithms.extend(cell["algorithms"])
         self.reasons.extend(cell["reasons"])
         for side, more in cell["times"].items():

@@ -35,35 +35,35 @@ class Methods(Native):
     """A communicator whose collectives are methods in Python that call the library's and do nothing else."""
 
     def Bcast(self, buf: Any, root: int = 0) -> None:
-        """Broadcast."""
+        """Call the library's Bcast."""
         Native.Bcast(self, buf, root)
 
     def Gather(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
-        """Gather."""
+        """Call the library's Gather."""
         Native.Gather(self, sendbuf, recvbuf, root)
 
     def Scatter(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
-        """Scatter."""
+        """Call the library's Scatter."""
         Native.Scatter(self, sendbuf, recvbuf, root)
 
     def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:
-        """Gather at all ranks."""
+        """Call the library's Allgather."""
         Native.Allgather(self, sendbuf, recvbuf)
 
     def Alltoall(self, sendbuf: Any, recvbuf: Any) -> None:
-        """Exchange."""
+        """Call the library's Alltoall."""
         Native.Alltoall(self, sendbuf, recvbuf)
 
     def Reduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0) -> None:
-        """Reduce."""
+        """Call the library's Reduce."""
         Native.Reduce(self, sendbuf, recvbuf, op, root)
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
-        """Reduce to all ranks."""
+        """Call the library's Allreduce."""
         Native.Allreduce(self, sendbuf, recvbuf, op)
 
     def Reduce_scatter_block(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
-        """Reduce, a block to each rank."""
+        """Call the library's Reduce_scatter_block."""
         Native.Reduce_scatter_block(self, sendbuf, recvbuf, op)
 
 

@@ -28,7 +28,7 @@ RULES = {"native": "native", "schedule": "doubling"}
 
 
 def measure(place: str, blocks: int, calls: list[int]) -> None:
-    """Print the table of one place; on any number of ranks.
+    """Measure, and print the table of one place; runs on any number of ranks.
 
     :param place: ``default``, ``virtual``, a key of ``RULES``, or ``model``.
     :param blocks: number of timed blocks of each side.
@@ -90,7 +90,7 @@ def _created(comm: Any) -> Any:
 
 
 def _block(world: Any, comm: Any, make: Callable[[Any], Any], used: int, send: Any, receive: Any) -> float:
-    """Return the seconds of some cycles on this rank."""
+    """Return the seconds of some cycles of making, using and freeing a communicator on this rank."""
     world.Barrier()
     begin = time.perf_counter()
     for _ in range(CYCLES):
@@ -103,7 +103,7 @@ def _block(world: Any, comm: Any, make: Callable[[Any], Any], used: int, send: A
 
 
 def main() -> None:
-    """Start the jobs, or run as one of them."""
+    """Start the jobs, or, as a rank of one, print its table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--blocks", type=int, default=30)
     parser.add_argument("--ranks", type=int, default=4)

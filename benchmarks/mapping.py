@@ -55,7 +55,7 @@ Case = tuple[str, CommunicationGraph, Machine]
 
 @dataclass
 class Row:
-    """One mapper on one case.
+    """The results of one mapper on one case.
 
     :param case: name of the case.
     :param mapper: name of the mapper.
@@ -74,7 +74,7 @@ class Row:
 
 
 def grids() -> Iterator[Case]:
-    """Yield the stencils."""
+    """Yield cases of stencils, of about 2,000 ranks each."""
     flat, cube = CommunicationGraph.cartesian((64, 32)), CommunicationGraph.cartesian((16, 16, 8))
     yield "2D 64 x 32", flat, Machine.hierarchy("16:16:8", DISTANCE)
     yield "3D 16 x 16 x 8", cube, Machine.hierarchy("16:16:8", DISTANCE)
@@ -85,7 +85,7 @@ def grids() -> Iterator[Case]:
 
 
 def recorded() -> Iterator[Case]:
-    """Yield recorded communication of real applications."""
+    """Yield cases of recorded communication of real applications."""
     for name, file, levels in RECORDED:
         path = SHARED / f"{file}.graphStats.txt.xz"
         if path.exists():
@@ -107,7 +107,7 @@ def large() -> Iterator[Case]:
 
 
 def torus() -> Iterator[Case]:
-    """Yield miniAMR on a Blue Gene/Q (T. Fujiwara et al.)."""
+    """Yield the case of miniAMR on a Blue Gene/Q (T. Fujiwara et al.)."""
     path = SHARED / "miniamr-bgq-1024.hopbyte.txt.xz"
     if not path.exists():
         print(f"# miniAMR on the torus is left out: no file {path.name}")
@@ -120,14 +120,14 @@ def torus() -> Iterator[Case]:
 
 
 def dense() -> Iterator[Case]:
-    """Yield multigrid hierarchies of 10^5 to 10^6 directed pairs on 1,000 ranks."""
+    """Yield cases of multigrid hierarchies, with 10^5 to 10^6 directed pairs on 1,000 ranks."""
     for pairings, smoothings in ((2, 1), (2, 2), (1, 1)):
         graph = multigrid(20, 10, pairings=pairings, smoothings=smoothings)
         yield f"multigrid, {graph.num_edges:,} pairs", graph, Machine.hierarchy("20:10:5", DISTANCE)
 
 
 def tori() -> Iterator[Case]:
-    """Yield refined meshes on tori with one rank per host, and shuffled tori on themselves, where one hop is best."""
+    """Yield cases of refined meshes on tori with one rank per host, and of shuffled tori, where one hop is best."""
     mesh = refined_mesh(512)
     rng = np.random.default_rng(1)
     for dims in ((8, 8, 8), (4, 4, 4, 4, 2)):
@@ -139,7 +139,7 @@ def tori() -> Iterator[Case]:
 
 
 def scattered() -> Iterator[Case]:
-    """Yield the refined mesh on 64 hosts of 8 slots, drawn at random from a tree of 1,024 hosts."""
+    """Yield the case of the refined mesh on 64 hosts of 8 slots, drawn at random from a tree of 1,024 hosts."""
     hosts = np.sort(np.random.default_rng(5).choice(1024, 64, replace=False))
     machine = Machine.tree(None, np.full(64, 8), [hosts // 128, hosts // 16], [5, 3, 1, 0])
     yield "refined mesh, scattered hosts", refined_mesh(512), machine
@@ -224,7 +224,7 @@ OURS: dict[str, Mapper] = {"given order": identity, "scheme 1": scheme1, "best":
 
 
 def reference() -> Iterator[str]:
-    """Yield the worked example, the cube and the times of Subramoni 2013, chapter 5."""
+    """Yield the results for the worked example, the cube and the timed graphs of Subramoni 2013, chapter 5."""
     graph, machine = CommunicationGraph.cartesian((2, 4, 4)), Machine.tree(None, [8] * 4, [[0, 1, 2, 0]], [3, 1, 0])
     mappers: dict[str, Mapper] = {"block order": identity, "best": best}
     for name, mapper in mappers.items():
@@ -253,7 +253,7 @@ REFERENCE_TIMES = (
 
 
 def main() -> None:
-    """Run the command."""
+    """Print the whole table, and write its rows as JSON if a file is given."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all samples")
     parser.add_argument("--seeds", type=int, default=3, help="seeds of each mapper (3)")

@@ -63,7 +63,7 @@ class SteppedJob:
     def round(self) -> float:
         """Run one round; return the seconds of a call in it."""
         os.write(self.turns, b"." * self.ranks)
-        assert self.process.stdout is not None  # it is a pipe
+        assert self.process.stdout is not None  # because ``Popen`` was told to make a pipe
         line = self.process.stdout.readline()
         if not line:
             raise BenchmarkError(f"expecting seconds from {self.process.args!r}, got the end of the program")

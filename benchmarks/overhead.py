@@ -212,7 +212,7 @@ def _part(ranks: int, *arguments: object, **variables: str) -> None:
 
 
 def main() -> None:
-    """Start the jobs, or run as one of them."""
+    """Start the jobs, or, as a rank of one, run its part."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--iterations", type=int, default=2000)
     parser.add_argument(

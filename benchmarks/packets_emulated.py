@@ -142,7 +142,7 @@ class Twice:
 
     @classmethod
     def of(cls, ours: NDArray[np.float64], first: NDArray[np.float64], second: NDArray[np.float64]) -> Twice:
-        """Compute it from predicted times and those of the two jobs, by algorithm."""
+        """Compute the correlation and the shares from predicted seconds and those of the two jobs, by algorithm."""
         pairs = np.triu_indices(len(ours), 1)
         signs = np.array([np.sign(np.subtract.outer(some, some)[pairs]) for some in (ours, first, second)])
         signs = signs[:, signs[0] != 0]
@@ -152,7 +152,7 @@ class Twice:
 
 
 def measured_twice(cases: list[Case], predicted: list[NDArray[np.float64]]) -> Iterator[str]:
-    """Yield a row for each cell that a later one repeats."""
+    """Yield a table row for each cell that a later cell repeats."""
     for number, (case, ours) in enumerate(zip(cases, predicted, strict=True)):
         cell = case.cell
         for other in cases[number + 1 :]:

@@ -18,7 +18,7 @@ Edges = NDArray[np.int64]
 
 
 def made(distance: str) -> Iterator[tuple[str, CommunicationGraph, Machine]]:
-    """Yield graphs of many kinds, 1,024 ranks in the order of the program, with a machine of 16:8:8."""
+    """Yield graphs of many kinds, of 1,024 ranks in the order of the program, each with a machine of 16:8:8."""
     machine = Machine.hierarchy("16:8:8", distance)
     for name, source, target, volume in _patterns(np.random.default_rng(7)):
         yield name, CommunicationGraph.from_arrays(1024, source, target, volume), machine

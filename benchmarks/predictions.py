@@ -166,7 +166,7 @@ def read(path: Path, model: Model | None = None) -> list[Scores]:
 
 
 def emulated_model() -> Model:
-    """Return the model of the emulated networks' host links, with their burst."""
+    """Return the model of the emulated networks' host links, with the burst that their token buckets let pass."""
     rate = float(emulated_fabric("1x2", Rates.parse(HOST_RATE)).link_rate.max())
     return replace(Model.of_rate(rate), burst=burst_of(rate))
 
@@ -230,7 +230,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Measure, or compare."""
+    """Measure the wanted networks, or print the tables for given records."""
     given = parse()
     try:
         if given.measure is None:

@@ -88,7 +88,7 @@ def modelled(hosts: int, noise: float, seed: int) -> dict[str, Any]:
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Yield every selected measurement."""
+    """Yield the results of all selected shapes and models."""
     for hosts in MODELS:
         for noise in (0.05, 0.2, 0.5):
             yield modelled(hosts, noise, arguments.seed)

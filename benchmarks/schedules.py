@@ -105,7 +105,7 @@ def three_quarters(routes: Routes, count: int, rng: np.random.Generator, width: 
 
 
 def host_bound(network: Network) -> int:
-    """Return the fewest steps of an alltoall between hosts."""
+    """Return a lower bound on the steps of an alltoall between hosts."""
     hosts = np.arange(network.num_hosts)
     return fewest_steps(network, *np.nonzero(hosts[:, None] != hosts))
 
@@ -342,7 +342,7 @@ def _rows_of(network: Network, collective: str, algorithm: str, made: Schedule |
 
 
 def main() -> None:
-    """Print all tables."""
+    """Print all tables of results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5, help="times that each TACS1 schedule is made (default 5)")
     parser.add_argument("--ranks", type=int, help="only the rows of one rank, and costs, at so many ranks: 4096, 65536")

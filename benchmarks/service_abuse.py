@@ -151,7 +151,7 @@ def kinds_of(hosts: list[str]) -> dict[str, tuple[bytes, bytes]]:
 
 
 def client(address: Address, request: bytes, wanted: bytes, answers: Answers, until: float) -> None:
-    """Connect, ask and read the answer, repeatedly."""
+    """Connect, ask and read the answer, again and again until a time; record seconds and errors in ``answers``."""
     while time.monotonic() < until:
         began = time.monotonic()
         try:

@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def row(ours: Sequence[float], name: str) -> None:
-    """Print the row of a step."""
+    """Print the row of a step of a job's start."""
     theirs = [f"{value:g}" for value in REFERENCE[name]] + ["-"] * len(ours)
     print(f"{name:22}" + "".join(f"{f'{a:.2f} / {b}':>16}" for a, b in zip(ours, theirs, strict=False)))
 

@@ -28,7 +28,7 @@ TIMEOUT = 120.0  # time limit of one run of SimGrid, in seconds
 
 @dataclass(frozen=True)
 class Pair:
-    """A schedule in both models.
+    """The results of a schedule in both models.
 
     :param ours: seconds under flows.
     :param theirs: seconds under SimGrid, NaN if it failed.

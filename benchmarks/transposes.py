@@ -135,7 +135,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Measure, and print the table."""
+    """Measure, print the report, and write the samples."""
     arguments = parse()
     cells = [cell for path in arguments.join for cell in json.loads(Path(path).read_text())["cells"]]
     cells += run(arguments) if arguments.orders else []

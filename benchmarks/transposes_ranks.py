@@ -81,7 +81,7 @@ def in_turn(world: MPI.Intracomm, calls: Sequence[Callable[[], object]], seconds
 
 
 def main() -> None:
-    """Run the plan."""
+    """Time all cells of the plan that the command line names, and print them on rank 0."""
     found = measure(json.loads(Path(sys.argv[1]).read_text()))
     if MPI.COMM_WORLD.rank == 0:
         print(json.dumps(found))

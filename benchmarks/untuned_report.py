@@ -29,7 +29,7 @@ _ratio_of = cache(oversubscription)
 
 @dataclass(frozen=True)
 class Line:
-    """The line that a job has added to a file.
+    """The cells of one job, as a line that the job has added to a file.
 
     :param job: settings of the job.
     :param cells: cells as ``in_turn_ranks`` writes them.

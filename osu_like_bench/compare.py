@@ -46,7 +46,7 @@ app = typer.Typer(add_completion=False, context_settings=HELP)
 
 @dataclass(frozen=True)
 class Series:
-    """One side of a record.
+    """The measurements of one side of a record.
 
     :param name: name of the record, for messages.
     :param record: the whole record.

@@ -52,7 +52,7 @@ def gather_facts(comm: MPI.Intracomm, topology: TopologyInterface | None) -> Fac
 
 
 def _arena() -> dict[str, Any]:
-    """Return the facts that an emulated network passes to its ranks; empty if they run on none."""
+    """Return the facts that an emulated network passes to its ranks; empty if they are not on one."""
     told = os.environ.get("OSU_EMULATED")
     return {} if told is None else {"arena": "emulate", "about": json.loads(told)}
 

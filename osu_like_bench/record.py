@@ -83,7 +83,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Record:
-    """A run.
+    """The record of a run.
 
     :param options: options of the run.
     :param facts: circumstances of the run.

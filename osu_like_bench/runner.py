@@ -183,4 +183,4 @@ def _method(options: Options) -> str:
 
 
 def _nothing() -> None:
-    """Replace the barrier before a call that synchronises the two ranks by itself."""
+    """Do nothing, in place of the barrier before a call that synchronises the two ranks by itself."""

@@ -23,7 +23,7 @@ TOO_FEW = "too few pairs"
 
 @dataclass(frozen=True)
 class Comparison:
-    """The ratio by which the first side is faster than the second.
+    """The ratio of the speeds of two sides, above 1 if the first is faster, with its interval.
 
     :param ratio: median time of the second over median time of the first.
     :param low: lower end of the ratio's 95 % interval.
@@ -41,10 +41,11 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """``1.23x faster``, ``1.08x slower``, ``not significant``, or ``too few pairs`` if fewer than 20 were timed.
+        """The comparison in words: ``1.23x faster``, ``1.08x slower``, ``not significant`` or ``too few pairs``.
 
-        A difference is not significant if the interval contains 1, or if the difference is below 2 %. Exact times are
-        ``alike`` if they differ by less than half a per cent; every larger difference counts.
+        There are too few pairs if fewer than 20 were timed. A difference is not significant if the interval contains 1,
+        or if the difference is below 2 %. Exact times are ``alike`` if they differ by less than half a per cent; every
+        larger difference counts.
         """
         times = max(self.ratio, 1 / self.ratio)
         if self.exact and times < 1 + LEAST_EXACT:

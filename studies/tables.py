@@ -15,7 +15,7 @@ __all__ = ["fill", "show", "table_lines"]
 
 
 def table_lines(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    """Yield the lines of a table.
+    """Yield the lines of a Markdown table.
 
     :param head: names of the columns.
     :param rows: cells of each row.

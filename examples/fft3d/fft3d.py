@@ -77,11 +77,11 @@ class Transpose:
         self._packed = () if types else tuple(np.zeros((comm.size, *largest), complex) for _ in range(2))
 
     def forward(self, source: Modes, target: Modes) -> None:
-        """Transpose from ``before`` to ``after``."""
+        """Transpose the array ``source``, whole along the first direction, into ``target``, whole along the second."""
         self._exchange(source, target, self._sent, self._received, 0)
 
     def backward(self, source: Modes, target: Modes) -> None:
-        """Transpose from ``after`` to ``before``."""
+        """Transpose the array ``source``, whole along the second direction, into ``target``, whole along the first."""
         self._exchange(source, target, self._received, self._sent, 1)
 
     def _exchange(self, source: Modes, target: Modes, sent: Any, received: Any, back: int) -> None:
@@ -222,14 +222,14 @@ class Flow:
         return self.pencils.backward(1j * np.cross(self._k, modes, axis=0))
 
     def change(self, modes: Modes) -> Modes:
-        """Return the derivative in time; it takes nine transforms of a field."""
+        """Return the derivative of the velocity in time; it takes nine transforms of a field."""
         product = np.cross(self.pencils.backward(modes), self.vorticity(modes), axis=0)
         force = self.pencils.forward(product) * self._kept
         pressure = (self._k * force).sum(axis=0)
         return np.asarray(force - self._share * pressure - self.viscosity * self._square * modes)
 
     def step(self, length: float) -> None:
-        """Advance by a time step."""
+        """Advance the velocity by a time step of this length."""
         start, change = self.modes, self.change(self.modes)
         total = start.copy()
         for weight, node in STAGES:
@@ -239,7 +239,7 @@ class Flow:
         self.modes = total
 
     def energy(self) -> float:
-        """Return half the mean square of the velocity; collective."""
+        """Return the kinetic energy, half the mean square of the velocity; collective."""
         fields = self.pencils.backward(self.modes)
         total = self.pencils.comm.allreduce(float((fields**2).sum()))
         return round(float(total / 2 / np.prod(self.pencils.shape)), 12)  # rounded, because the order of the sum varies

@@ -39,7 +39,7 @@ Region = tuple[slice, ...]
 
 @dataclass(frozen=True)
 class Problem:
-    """The problem to solve.
+    """The problem to solve: a grid, boundaries and initial state.
 
     :param grid: number of points in each direction.
     :param periodic: whether waves that leave on one side enter on the opposite side; otherwise they are reflected.
@@ -113,7 +113,7 @@ class Halo:
 
 
 class Solver:
-    """A block of the grid, with its time steps.
+    """A block of the grid, with the operations of a time step.
 
     :param cart: the process grid; the process at (i, j, k) has the block at (i, j, k).
     :param problem: the problem to solve.

@@ -31,7 +31,7 @@ ORDERS = "block, cyclic, leaf-cyclic or random:SEED"
 
 @dataclass(frozen=True)
 class Launch:
-    """A job to start.
+    """A job to start with mpirun on emulated hosts.
 
     :param words: program and arguments.
     :param peer: name of an MPI library with settings, in PEERS.

@@ -178,7 +178,10 @@ def _set_up(namespace: str) -> None:
 
 
 def _wiring(fabric: Fabric, state: NetworkRecord) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield the commands in order, each with tool, namespace and lines."""
+    """Yield the commands that make and configure the parts of the network, in order.
+
+    Each entry is a program (``ip`` or ``tc``), a namespace, and the lines of the program's batch there.
+    """
     first = fabric.num_adapters
     links, ports, shapes = ["link add ctl type bridge", "link set ctl up"], [], []
     for switch in range(fabric.num_switches):

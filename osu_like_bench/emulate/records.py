@@ -1,4 +1,4 @@
-"""Records of emulated networks: a file per network, written before it is made, so that no part of it can be lost.
+"""Records of emulated networks: each network has a file, written before the network is made, so that no part is lost.
 
 Root runs and removes what these files name, so they are read only if no other user could have written them.
 """

@@ -38,7 +38,7 @@ _NOISE = re.compile(r"[^\n]*plm:ssh: Warning: setpgid\([^\n]*\n?")
 
 @dataclass(frozen=True)
 class LaunchOptions:
-    """The options of a job.
+    """The options with which a job is started on an emulated network.
 
     :param mpi: name of an MPI library with settings, in PEERS; None for the defaults of the Python's MPI.
     :param ranks: number of ranks; see ``rank_hosts``.
@@ -68,7 +68,7 @@ class LaunchOptions:
 
 @dataclass(frozen=True)
 class Finished:
-    """A job that has ended.
+    """The result of a job that has ended.
 
     :param returncode: exit code of mpirun.
     :param stdout: standard output; empty if it was not captured.

@@ -31,7 +31,7 @@ REDUCTIONS = ("doubling", "leaders")
 
 
 class Replay:
-    """A kernel on an arena, its ranks in some order.
+    """The simulation of a kernel on an arena, with its ranks in some order.
 
     Phases are timed one by one, as if a barrier separated them: no rank begins a phase before all have ended the
     previous one.
@@ -85,7 +85,7 @@ class Replay:
         return self._run(Schedule.from_rows("alltoall", self.kernel.ranks, "messages", np.stack(columns, axis=1)), unit)
 
     def _sums(self, phase: Sums) -> float | Failure:
-        """Run a sum by the fastest algorithm, because every side can choose it."""
+        """Return the seconds of a sum by the fastest algorithm, because every side can choose it."""
         times = [self._run(make("allreduce", name, self.network, blocks=1), phase.nbytes) for name in REDUCTIONS]
         return min((one for one in times if isinstance(one, float)), default=times[0])
 

@@ -113,7 +113,7 @@ class FlowArena(Ground):
         return Starts(self._starts(programs, FDR.settings), bracket)
 
     def _starts(self, programs: list[Program], switches: packets.Settings) -> list[float]:
-        """Return the seconds of each start."""
+        """Return the simulated seconds of programs, one number per start of the ranks."""
         seeds = range(max(1, self.seeds))
         return [float(self._run(programs, switches, seed).job_seconds[0]) for seed in seeds]
 

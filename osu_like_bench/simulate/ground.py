@@ -39,7 +39,7 @@ class Starts(float):
 
 
 class Ground:
-    """A network with a rate and a latency for every link.
+    """The base class of arenas: a network with a rate and a latency for every link, on which schedules are timed.
 
     :param network: network of the job; unknown rates and latencies are filled in, see ``platform.complete``.
     :param system: system in table 1.1 whose latencies and rates are filled in: ``stampede`` or ``ranger``.

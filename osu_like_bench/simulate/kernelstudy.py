@@ -102,7 +102,7 @@ class KernelStudy:
         return 0.0 if self.kernel.stencil else self._replay(GIVEN).bound(size)
 
     def share(self, side: str) -> float:
-        """Return the share of the bytes that stays within hosts."""
+        """Return the share of the kernel's bytes that stays within hosts in a side's order of ranks."""
         order = self._order(side)
         return evaluate(order.mapping, self.kernel.graph, order.machine).intra_share
 

@@ -33,7 +33,7 @@ ONE_LEVEL = ("alltoall",)
 
 
 class Peer:
-    """A collective of another library, as traces.
+    """A collective of another library, written as traces for SimGrid.
 
     :param collective: a key of ``ACTIONS``.
     :param ranks: number of ranks.

@@ -37,7 +37,7 @@ def rows_of(jobs: Workload) -> Iterator[tuple[str, ...]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the study.
+    """Compare the policies and print the table.
 
     :param arguments: arguments after the source's name.
     """

@@ -72,7 +72,7 @@ def _rows() -> Iterator[list[str]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the study.
+    """Draw the loads, simulate them and print the table.
 
     :param arguments: arguments after the source's name.
     """

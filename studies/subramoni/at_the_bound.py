@@ -37,7 +37,7 @@ DEFAULT_FACTORS = {("shift", 1), ("shift", 4), ("even", 8), ("at_once", 0)}
 
 
 def draw(full: bool) -> Figure:
-    """Simulate all hosts, then a random half of them; ``full`` has no effect."""
+    """Make the figure from simulations on all hosts and on a random half of them; ``full`` has no effect."""
     routes = load_routes("XGFT(2; 20,16; 1,16)")
     part = np.random.default_rng(SEED).choice(HOSTS, HOSTS // 2, replace=False)
     whole, ratios = _trials(_links_of(job(routes, range(HOSTS), 1)), "All 320 hosts:")
@@ -59,7 +59,7 @@ def _links_of(network: Network) -> Network:
 
 
 def _trials(network: Network, caption: str) -> tuple[Table, tuple[float, float]]:
-    """Return the table, and the best of ours and of the peers over the bound."""
+    """Return the table of all algorithms, and the best of ours and of the peers over the bound."""
     rows: list[tuple[str, ...]] = []
     ours, theirs = [], []
     with Arena(network, model="flow", timeout=240) as flow, Arena(network, model="smpi", timeout=240) as smpi:

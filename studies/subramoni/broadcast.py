@@ -25,7 +25,7 @@ FREE = 1024  # free hosts from which the scheduler takes the job's
 
 
 def draw(full: bool) -> Figure:
-    """Simulate up to 512 processes; in full, the reference's 1,024."""
+    """Make the figure from simulations of up to 512 processes; with ``full``, of the reference's 1,024."""
     hosts = (*HOSTS, *((2 * HOSTS[-1],) if full else ()))
     tables: list[Table] = []
     charts: list[Chart] = []

@@ -19,7 +19,7 @@ FREE = 160  # hosts from which the job's are drawn
 
 
 def draw(full: bool) -> Figure:
-    """Analyse 64 hosts of 16 processes; in full, also 128 hosts, whose 4 million transfers take some minutes."""
+    """Make the figure for 64 hosts of 16 processes; with ``full``, also for 128 hosts, which takes some minutes."""
     tables, charts, fewer = [], [], ""
     for hosts in (64, 128) if full else (64,):
         network = allocation("stampede", hosts, 16, among=FREE)
@@ -54,7 +54,7 @@ def draw(full: bool) -> Figure:
 
 
 def _steps(network: Network, algorithm: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return conflicts and seconds of each step."""
+    """Return the number of conflicts and the seconds of each step of an algorithm."""
     found = analyse(make("alltoall", algorithm, network), network)
     over = np.bincount(found.step, weights=found.conflicts, minlength=found.num_steps)
     busy = np.zeros(found.num_steps)

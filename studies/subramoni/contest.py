@@ -146,12 +146,12 @@ def run(contests: Iterable[tuple[str, float, Contest]]) -> list[Row]:
 
 
 def table(head: str, rows: Sequence[Row], caption: str = "") -> Table:
-    """Return the rows as a table whose first column is ``head``."""
+    """Return the table of some rows, whose first column is ``head``."""
     return Table((head, *HEADS), tuple(row.cells for row in rows), caption)
 
 
 def chart(name: str, title: str, xlabel: str, rows: Sequence[Row]) -> Chart:
-    """Return the rows as lines: default, proposal, our best, best peer, bound."""
+    """Return the chart of some rows: lines for default, proposal, our best, best peer, and bound."""
     lines: dict[str, list[tuple[float, float]]] = {
         "reference's default": [(row.x, row.baseline) for row in rows if isinstance(row.baseline, float)],
         "reference's proposal": [(row.x, _number(row.ours[row.proposed])) for row in rows],

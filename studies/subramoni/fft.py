@@ -40,7 +40,7 @@ IMPOSSIBLE = Failure("impossible: less than the busiest link needs")
 
 
 def draw(full: bool) -> Figure:
-    """Simulate 512 and 1,024 processes; in full, also 2,048."""
+    """Make the figure from simulations of 512 and 1,024 processes; with ``full``, also of 2,048."""
     rows: list[tuple[str, ...]] = []
     ratios: dict[str, list[float]] = {name: [] for name in (*LIBRARIES, "best")}
     for hosts in (32, 64, 128) if full else (32, 64):
@@ -69,7 +69,7 @@ def draw(full: bool) -> Figure:
 
 
 def models() -> Table:
-    """Compare a column of 32 of 160 hosts in pairwise exchange and in the joint schedule, in both models."""
+    """Return a table of a column of 32 of 160 hosts, in pairwise exchange and in the joint schedule, in both models."""
     view = allocated("stampede", 32, 1, among=160)
     return table_of_models(
         "512 processes, default pairwise",

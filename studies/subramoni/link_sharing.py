@@ -21,7 +21,7 @@ SIZES = (1 << 14, 1 << 18)
 
 
 def draw(full: bool) -> Figure:
-    """Simulate the reference's scale; ``full`` has no effect."""
+    """Make the figure from simulations at the reference's scale; ``full`` has no effect."""
     routes = load_routes("stampede")
     rows, ours, bounds = [], [], []
     for hosts in (4, 8):
@@ -63,7 +63,7 @@ def draw(full: bool) -> Figure:
 
 
 def models() -> Table:
-    """Compare pairwise exchange with `even`, with shared and with separate links, in both models."""
+    """Return a table of pairwise exchange and `even`, with shared and with separate links, in both models."""
     routes, size = load_routes("stampede"), SIZES[0]
     return table_of_models(
         "16 KiB, default pairwise",

@@ -110,7 +110,7 @@ NETWORK = "no, too much: here only the network costs; there hosts cost, and shar
 
 
 def figure_3_1() -> Iterator[Line]:
-    """Yield the gather and scatter of 296 ranks, 16 KiB each."""
+    """Yield the rows of figure 3.1: gather and scatter of 296 ranks, 16 KiB each."""
     job, size = three_switches(), 16 * KIB
     quiet = job.run("gather", "binomial", size)
     for background, paper in ((MIB, "1.21"), (4 * MIB, "about 1.31")):
@@ -130,7 +130,7 @@ def figure_3_1() -> Iterator[Line]:
 
 
 def figure_4_3() -> Iterator[Line]:
-    """Yield the broadcast of 1 MiB on 1,024 ranks, with hosts in random order."""
+    """Yield the rows of figure 4.3: broadcast of 1 MiB on 1,024 ranks, with hosts in random order."""
     random = np.random.default_rng(SEED)
     chosen = random.choice(1024, 64, replace=False)
     job = Job(view(load_routes("ranger"), chosen.tolist(), 16), SDR, replace(FDR.hosts, copy_rate=COPY))
@@ -144,7 +144,7 @@ def figure_4_3() -> Iterator[Line]:
 
 
 def figure_4_4() -> Iterator[Line]:
-    """Yield the broadcast on 16 SDR and 16 DDR hosts of 8 ranks, least and most over five random orders."""
+    """Yield the rows of figure 4.4: broadcast on 16 SDR and 16 DDR hosts of 8 ranks, over five random orders."""
     routes, hosts = load_routes("glenn"), replace(FDR.hosts, copy_rate=COPY)
     gains: dict[int, list[np.ndarray]] = {16 * KIB: [], MIB: []}
     over: dict[int, list[np.ndarray]] = {16 * KIB: [], MIB: []}
@@ -164,7 +164,7 @@ def figure_4_4() -> Iterator[Line]:
 
 
 def figure_6_2() -> Iterator[Line]:
-    """Yield the alltoall of hosts in pairs that share a link above their leaf, over that of hosts without sharing."""
+    """Yield the rows of figure 6.2: alltoall of hosts that share links, over that of hosts that do not."""
     routes = load_routes("stampede")
     for hosts, paper in ((4, "1.15"), (8, "1.21")):
         for size in (16 * KIB, 256 * KIB):
@@ -178,7 +178,7 @@ def figure_6_2() -> Iterator[Line]:
 
 
 def figure_6_7() -> Iterator[Line]:
-    """Yield the alltoall of 1,024 ranks on 64 hosts of 5:4 leaves."""
+    """Yield the rows of figure 6.7: alltoall of 1,024 ranks on 64 hosts of 5:4 leaves."""
     job = Job(allocated("stampede", 64, 16, among=64), FAST, seeds=(0,))
     for size in (KIB, 16 * KIB):
         pairwise = job.run("alltoall", "pairwise", size)
@@ -191,7 +191,7 @@ def figure_6_7() -> Iterator[Line]:
 
 
 def table_1_1() -> Iterator[Line]:
-    """Yield the time of 8 bytes between two hosts, by the number of switches between them."""
+    """Yield the rows of table 1.1: the time of 8 bytes between two hosts, by the number of switches between them."""
     for system, paper in (("ranger", (1.57, 2.45, 2.85)), ("stampede", (1.07, 1.76, 2.54))):
         routes = load_routes(system)
         for hops, measured in zip((1, 3, 5), paper, strict=True):
@@ -235,7 +235,7 @@ def words(found: np.ndarray) -> str:
 
 
 def rows() -> Iterator[tuple[str, ...]]:
-    """Yield the rows of the table, computed one after another."""
+    """Yield the rows of the whole table, computed one after another."""
     for name, lines in FIGURES.items():
         for what, paper, found, why in lines():
             yield (name, what, paper or "-", *map(words, np.atleast_2d(found).T), why)

@@ -85,7 +85,7 @@ def times(
 
 
 def timing(head: str, rows: Sequence[Timed], caption: str) -> Table:
-    """Return a table of each order's microseconds, with our fastest order over the given and over the best other order.
+    """Return a table of each order's microseconds, and our fastest order's gain over the given and best other order.
 
     :param head: head of the first column.
     :param rows: timed kernels, one per line.
@@ -139,7 +139,7 @@ def chart(name: str, title: str, xlabel: str, rows: Sequence[Timed]) -> Chart:
 def evaluations(
     interface: TopologyInterface, kernel: Kernel, names: Iterable[str] = tuple(ORDERS)
 ) -> dict[str, Evaluation]:
-    """Return the mapping's costs of each order.
+    """Return the mapping's costs of each order of a kernel's ranks.
 
     :param interface: topology of the job.
     :param kernel: the kernel, with as many ranks as the job.

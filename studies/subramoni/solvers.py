@@ -62,7 +62,7 @@ class Multigrid(CG):
 
 
 def draw(full: bool) -> Figure:
-    """Simulate 1,024 processes; in full, also MILC's 2,048."""
+    """Make the figure from simulations of 1,024 processes; with ``full``, also of MILC's 2,048."""
     jobs = [("Hypre-like", Multigrid((16, 8, 8)), 64), ("MILC-like", CG((8, 8, 4, 4), periodic=True), 64)]
     jobs += [("MILC-like", CG((8, 8, 8, 4), periodic=True), 128)] if full else []
     tables: list[Table] = []
@@ -77,7 +77,7 @@ def draw(full: bool) -> Figure:
 
 
 def models() -> Table:
-    """Compare the given order of MILC-like ranks with the order by hop-bytes, in both models."""
+    """Return a table of MILC-like ranks in the given order and in the order by hop-bytes, in both models."""
     interface, kernel = allocated("ranger", 64, 16, among=FREE), CG((8, 8, 4, 4), periodic=True)
     return table_of_models(
         "MILC-like, 1,024 processes, default: the given order",

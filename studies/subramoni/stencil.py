@@ -21,7 +21,7 @@ SIZE = 1 << 16
 
 
 def draw(full: bool) -> Figure:
-    """Simulate up to 512 processes; in full, up to 2,048."""
+    """Make the figure from simulations of up to 512 processes; with ``full``, of up to 2,048."""
     over_ranks, over_sizes = [], []
     for hosts in (4, 8, 16, 32, *((64, 128) if full else ())):
         interface = allocated("ranger", hosts, RANKS, among=FREE)
@@ -51,7 +51,7 @@ def draw(full: bool) -> Figure:
 
 
 def models() -> Table:
-    """Compare the given order of 512 ranks with the order by hop-bytes, in both models."""
+    """Return a table of 512 ranks in the given order and in the order by hop-bytes, in both models."""
     interface, kernel = allocated("ranger", 32, RANKS, among=FREE), Stencil3D(balanced(32 * RANKS, 3))
     return table_of_models(
         "512 processes, default: the given order",
