@@ -1,7 +1,7 @@
 """AccaSim on the first jobs of a log: ``PYTHON accasim_rate.py LOG JOBS NODES``; PYTHON has accasim 1.1.3.
 
-Prints jobs per second of processor time. Nothing of topompi is imported, as `many_jobs accasim` starts this with the
-other Python. One core a node, EASY with first fit.
+It prints jobs per second of processor time. It imports nothing of topompi, because `many_jobs accasim` starts it with
+another Python. Nodes have one core each; the policy is EASY with first fit.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import sys
 import tempfile
 import time
 
-collections.Mapping = collections.abc.Mapping  # type: ignore[attr-defined]  # AccaSim expects it of Python before 3.10
+collections.Mapping = collections.abc.Mapping  # type: ignore[attr-defined]  # AccaSim uses the name of Python before 3.10
 
 
 def first_jobs(path: str, count: int) -> list[str]:
-    """Lines of jobs that ran, with a size and a limit as topompi reckons them, and one unit of memory."""
+    """Return the lines of jobs that ran, with size and limit as topompi uses them, and one unit of memory."""
     found: list[str] = []
     with gzip.open(path, "rt") as lines:
         for line in lines:
@@ -37,7 +37,7 @@ def first_jobs(path: str, count: int) -> list[str]:
 
 
 def main(path: str, count: int, nodes: int) -> None:
-    """Print the rate of one run."""
+    """Print the rate of one run, in jobs per second."""
     from accasim.base.allocator_class import FirstFit  # type: ignore[import-not-found]
     from accasim.base.scheduler_class import EASYBackfilling  # type: ignore[import-not-found]
     from accasim.base.simulator_class import Simulator  # type: ignore[import-not-found]

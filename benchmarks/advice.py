@@ -1,12 +1,12 @@
-"""What ``topompi profile advise`` predicts of a better order, beside what that order saves on an emulated network.
+"""Predictions of ``topompi profile advise`` for a better order, beside the gain of that order on an emulated network.
 
     python -m benchmarks.advice --graphs ../shared/data/commgraphs
 
-Needs root. A recorded graph of a thousand ranks is folded on to the hosts, a block of successive ranks to a rank, and
-scaled so that the busiest link takes ``--seconds`` for an exchange in the given order. The examples run as they are:
-one run is recorded, then runs with and without their own ``--reorder`` take turns. The links are slow, so that they
-are what all wait for: 16 ranks share the processors of one machine. What messages take to start is measured before all
-else. The error of a prediction is the predicted gain over the measured one, or the inverse of that: at least 1.
+Needs root. A recorded graph of a thousand ranks is folded onto the hosts, one block of successive ranks per rank, and
+scaled so that an exchange in the given order keeps the busiest link busy for ``--seconds``. The examples run unchanged:
+one run is recorded, then runs with and without their own ``--reorder`` take turns. The links are slow, so that they and
+not the processors of the one machine are the bottleneck of 16 ranks. The start-up times of messages are measured first.
+The error of a prediction is the ratio of predicted and measured gain, or its inverse, whichever is at least 1.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ EXAMPLES = {
     "stencil3d periodic": "--grid 192x192x96 --steps 20 --periodic",
     "cg": "--grid 192x192x96 --tolerance 3e-2",
 }
-WITHIN = 1.3  # the goal for the error of a prediction
-VERSION = "Open MPI v5.0"  # whose model predicts the collective calls
+WITHIN = 1.3  # goal for the error of a prediction
+VERSION = "Open MPI v5.0"  # library whose model predicts the collective calls
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A communication graph on the hosts of a job, in the given order of the ranks and in the one that is advised.
+    """A communication graph on the hosts of a job, in the given order of the ranks.
 
-    :param name: of the graph, and the order.
-    :param graph: of as many ranks as there are hosts.
-    :param interface: where the ranks sit in the given order.
-    :param costs: of messages, as measured.
-    :param profile: of the run that was recorded; None for a graph whose messages go all at once.
+    :param name: name of the graph, and the order.
+    :param graph: graph with as many ranks as there are hosts.
+    :param interface: positions of the ranks in the given order.
+    :param costs: measured costs of messages.
+    :param profile: profile of the recorded run; None for a graph whose messages are all sent at once.
     """
 
     name: str
@@ -69,13 +69,13 @@ class Case:
     profile: Profile | None = None
 
     def advised(self) -> NDArray[np.int64]:
-        """Host of each rank in the order that ``advise`` finds, shape (p,)."""
+        """Return the host of each rank in the order that ``advise`` finds, shape (p,)."""
         machine = machine_of(self.interface)
         given = Mapping.on_hosts(self.interface.rank_host, machine)
         return best(self.graph, machine, given=given, seconds=10.0).host_of_rank
 
     def predicted(self, rank_host: NDArray[np.int64]) -> float:
-        """Seconds of all messages and calls, by the models of ``advise``."""
+        """Return the seconds of all messages and calls, by the models of ``advise``."""
         if self.profile is None:
             found = message_seconds(self.graph, self.interface, rank_host, self.costs)
         else:
@@ -86,19 +86,19 @@ class Case:
 
 
 def folded(graph: CommunicationGraph, ranks: int) -> CommunicationGraph:
-    """The graph between blocks of successive ranks."""
+    """Return the graph between blocks of successive ranks."""
     block = np.arange(graph.size) * ranks // graph.size
     return CommunicationGraph.from_arrays(ranks, block[graph.sources], block[graph.targets], graph.volume)
 
 
 def scaled(graph: CommunicationGraph, factor: float) -> CommunicationGraph:
-    """The graph with volumes multiplied, in whole bytes."""
+    """Return the graph with volumes multiplied by a factor, in whole bytes."""
     volume = np.ceil(graph.volume * factor).astype(np.int64)
     return CommunicationGraph.from_arrays(graph.size, graph.sources, graph.targets, volume)
 
 
 def costs_of(network: Emulated, arguments: argparse.Namespace) -> Model:
-    """Start-ups by a ping-pong over one switch and over three, and by many short messages of all ranks at once."""
+    """Measure start-ups by ping-pongs over one and three switches, and by many short messages of all ranks at once."""
     options = LaunchOptions(python=arguments.python, timeout=arguments.timeout)
     done = network.run(["-m", "benchmarks.advice_ranks", str(network.fabric.num_hosts // 4)], options)
     if done.returncode:
@@ -112,23 +112,23 @@ def costs_of(network: Emulated, arguments: argparse.Namespace) -> Model:
 
 
 def graph_cases(network: Emulated, costs: Model, arguments: argparse.Namespace) -> Iterator[tuple[Case, list[str]]]:
-    """Recorded graphs in random orders, with the hosts of their ranks."""
+    """Yield recorded graphs in random orders, with the hosts of their ranks."""
     routes = compute_routes(network.fabric)
     for number, path in enumerate(sorted(Path(arguments.graphs).glob("*.graphStats.txt.xz")), 1):
         hosts = rank_hosts(network.fabric, order=f"random:{number}")
         interface = TopologyInterface.place(hosts, routes)
         graph = folded(read_graph(path), len(hosts))
-        assert interface.routes is not None  # it was placed on some
+        assert interface.routes is not None  # because ``place`` was given routes
         seconds = (link_loads(graph, interface) / interface.routes.fabric.link_rate).max()
         graph = scaled(graph, arguments.seconds / seconds)
         yield Case(f"{path.name.partition('.')[0]}, random:{number}", graph, interface, costs), hosts
 
 
 def exchanged(network: Emulated, case: Case, hosts: list[str], arguments: argparse.Namespace) -> Row:
-    """Exchange everything in both orders by turns in one job; the predicted and the measured gain."""
+    """Exchange everything in both orders in turn in one job; return the predicted and the measured gain."""
     given = case.interface.rank_host.astype(np.int64)
     advised = case.advised()
-    process_on = np.argsort(given)  # one rank a host
+    process_on = np.argsort(given)  # one rank per host
     columns = [each.tolist() for each in (case.graph.sources, case.graph.targets, case.graph.volume)]
     plan = {"graph": columns, "seats": [process_on[order].tolist() for order in (given, advised)]}
     with tempfile.TemporaryDirectory() as folder:
@@ -142,10 +142,12 @@ def exchanged(network: Emulated, case: Case, hosts: list[str], arguments: argpar
 
 
 def gains(case: Case, advised: NDArray[np.int64], times: Sequence[Sequence[float]], idle: list[float]) -> Row:
-    """The predicted and the measured gain of an order.
+    """Return the predicted and the measured gain of an order.
 
-    :param times: seconds before and after, by turns.
-    :param idle: of the processors, a share of each job.
+    :param case: the graph, with the given order.
+    :param advised: host of each rank in the advised order, shape (p,).
+    :param times: seconds of the exchanges in the given and in the advised order, taken in turn.
+    :param idle: idle share of the processors in each job.
     """
     orders = case.interface.rank_host.astype(np.int64), advised
     foreseen, ratios = [case.predicted(order) for order in orders], np.divide(times[0], times[1])
@@ -163,7 +165,7 @@ def gains(case: Case, advised: NDArray[np.int64], times: Sequence[Sequence[float
 
 
 def example(network: Emulated, name: str, number: int, costs: Model, arguments: argparse.Namespace) -> Row:
-    """Record an example on the network, then run it with and without its own re-ordering by turns."""
+    """Record an example on the network, then run it in turn with and without its own re-ordering."""
     program = ROOT / "examples" / name.split()[0] / f"{name.split()[0]}.py"
     hosts = rank_hosts(network.fabric, order=f"random:{number}")
     interface, idle = TopologyInterface.place(hosts, compute_routes(network.fabric)), []
@@ -179,7 +181,7 @@ def example(network: Emulated, name: str, number: int, costs: Model, arguments: 
     command = [str(program), *EXAMPLES[name].split(), "--reorder"]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "run.topoprof"
-        # Without a topology nothing is re-ordered: the launcher only records.
+        # Without a topology nothing is re-ordered, so that the launcher only records.
         ran("-m", "topompi", *command, "none", topology=False, environment={"TOPOMPI_PROFILE": str(file)})
         profile = read_profile(file)
     case = Case(f"{name}, random:{number}", profile.graph(), interface, costs, profile)
@@ -188,7 +190,7 @@ def example(network: Emulated, name: str, number: int, costs: Model, arguments: 
 
 
 def table(rows: list[Row]) -> Iterator[str]:
-    """The rows as Markdown, and how many are within the goal."""
+    """Yield the rows as Markdown, and the number of rows within the goal."""
     yield "| case | seconds predicted | measured | predicted gain | measured gain, quartiles | rounds | idle | error |"
     yield "|---|---|---|---|---|---|---|---|"
     errors = [max(row["predicted"] / row["measured"], row["measured"] / row["predicted"]) for row in rows]

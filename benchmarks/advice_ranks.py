@@ -1,10 +1,10 @@
-"""What each rank of ``advice`` runs; rank 0 prints seconds.
+"""The program of each rank of ``advice``; rank 0 prints seconds.
 
-``mpirun ... python -m benchmarks.advice_ranks PLAN.json`` exchanges a graph's messages in two orders by turns: the plan
-has the ``graph`` as columns of sources, targets and bytes, ``seats`` with the process that takes each rank's part in
-each order, and ``rounds``. With a number in place of the plan it measures what messages cost: of a short one within a
-leaf switch and beyond it, where the number is the hosts of a leaf; of each further one where all ranks send; and the
-bytes/s of a long one.
+``mpirun ... python -m benchmarks.advice_ranks PLAN.json`` exchanges a graph's messages in two orders in turn. The plan
+has ``graph``, as columns of sources, targets and bytes; ``seats``, the process of each rank in each order; and
+``rounds``. With a number in place of the plan, the number of hosts per leaf, it measures the costs of messages: seconds
+of a short message within and beyond the leaf switch, seconds of each further message when all ranks send, and bytes/s
+of a long message.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import numpy as np
 from mpi4py import MPI
 
 Messages = list[tuple[np.ndarray, int]]
-TIMES, MANY, LONG = 50, 200, 1 << 20  # round trips, short messages at once, bytes of a long one
+TIMES, MANY, LONG = 50, 200, 1 << 20  # round trips; short messages at once; bytes of a long message
 
 
 def messages(graph: list[list[int]], seats: list[int], me: int) -> tuple[Messages, Messages]:
-    """What this process sends and receives, each with the other process."""
+    """Return the messages that this process sends and receives, each with the other process."""
     part = seats.index(me)
     rows = [row for row in zip(*graph, strict=True) if row[0] != row[1]]
     sent = [(np.zeros(nbytes, np.uint8), seats[target]) for source, target, nbytes in rows if source == part]
@@ -30,7 +30,7 @@ def messages(graph: list[list[int]], seats: list[int], me: int) -> tuple[Message
 
 
 def exchange(comm: MPI.Intracomm, sent: Messages, got: Messages) -> float:
-    """The slowest process's seconds for all messages at once."""
+    """Return the slowest process's seconds for all messages at once."""
     comm.Barrier()
     began = MPI.Wtime()
     requests = [comm.Irecv(buffer, peer) for buffer, peer in got]
@@ -40,7 +40,7 @@ def exchange(comm: MPI.Intracomm, sent: Messages, got: Messages) -> float:
 
 
 def costs(comm: MPI.Intracomm, leaf: int) -> list[float]:
-    """Seconds of a short message to the next rank and to one beyond the leaf, of each of many, and bytes/s of one."""
+    """Return seconds of a short message within and beyond the leaf, and of each of many, and bytes/s of a long one."""
     there = [ping_pong(comm, 8, peer, TIMES) for peer in (1, leaf)]
     after, before = ((comm.rank + way) % comm.size for way in (1, -1))
     many = [(np.zeros(8, np.uint8), after)] * MANY, [(np.empty(8, np.uint8), before) for _ in range(MANY)]
@@ -49,7 +49,7 @@ def costs(comm: MPI.Intracomm, leaf: int) -> list[float]:
 
 
 def ping_pong(comm: MPI.Intracomm, nbytes: int, peer: int, times: int) -> float:
-    """Seconds that a message takes one way between rank 0 and another one; the first round trip does not count."""
+    """Return the seconds of a message one way between rank 0 and a peer, without the first round trip."""
     message, began = np.zeros(nbytes, np.uint8), 0.0
     comm.Barrier()
     for number in range(1 + times if comm.rank in (0, peer) else 0):
@@ -60,7 +60,7 @@ def ping_pong(comm: MPI.Intracomm, nbytes: int, peer: int, times: int) -> float:
 
 
 def main() -> None:
-    """Exchange by turns; the first round makes the connections and does not count."""
+    """Exchange in turn; the first round makes the connections and does not count."""
     comm = MPI.COMM_WORLD
     if sys.argv[1].isdigit():
         found = costs(comm, int(sys.argv[1]))

@@ -1,10 +1,10 @@
-"""Whole programs on an emulated network: the examples as they are, and with the one line changed.
+"""Whole programs on an emulated network: the examples unchanged, and with one line changed.
 
     python -m benchmarks.applications --json applications.json --markdown applications.md
 
-Needs root. Both sides of run n place their ranks in the order ``random:n``, as a scheduler may, and take turns at
-being first. A ratio is the original's median over topompi's, above 1 if topompi is faster, with a 95 % interval by
-bootstrap over pairs of runs.
+Needs root. Both sides of run n place their ranks in the order ``random:n``, as a scheduler may, and alternate in going
+first. A ratio is the original's median over topompi's, above 1 if topompi is faster, with a 95 % interval by bootstrap
+over pairs of runs.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from .jobs import progress
 from .paths import ROOT
 
 SIDES = ("original", "topompi")
-# For each example the options with which it runs the original line, and the changed one.
+# Options of each example for the original line, and for the changed line.
 CHANGES: Mapping[str, tuple[str, str]] = {
     "stencil3d": ("--reorder none", "--reorder topompi"),
     "cg": ("--reorder none", "--reorder topompi"),
     "fft3d": ("--comm native", "--comm topompi"),
 }
-RESULTS = ("fingerprint", "energy", "iterations")  # what both sides must agree on, where an example prints it
+RESULTS = ("fingerprint", "energy", "iterations")  # results that both sides must agree on, if an example prints them
 
 
 @dataclass(frozen=True)
 class Case:
-    """A program to run.
+    """An example with its options and its number of ranks on each host.
 
     :param application: name of an example.
     :param ppn: ranks on each host.
-    :param options: of the program.
+    :param options: options of the program.
     """
 
     application: str
@@ -71,11 +71,11 @@ CASES = (
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of a case on a network.
+    """The measurements of an example on a network.
 
     :param case: the program.
-    :param links: the network and its rates.
-    :param runs: the records of each run, of the original and of topompi's side.
+    :param links: description of the network and its rates.
+    :param runs: records of all runs, of the original and of topompi's side.
     """
 
     case: Case
@@ -83,15 +83,15 @@ class Row:
     runs: tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
     def median(self, side: int, *names: str) -> float:
-        """The median over a side's runs of the sum of these times, in seconds."""
+        """Return the median, over a side's runs, of the sum of the named times, in seconds."""
         return float(np.median(self._times(side, names)))
 
     def share(self, side: int) -> float:
-        """The median over a side's runs of the share of the solution's time that is communication."""
+        """Return the median, over a side's runs, of the share of the solution's time that is communication."""
         return float(np.median([run["communication"] / run["seconds"] for run in self.runs[side]]))
 
     def ratio(self, *names: str) -> Comparison:
-        """How many times faster topompi is."""
+        """Return the comparison of the sums of the named times; its ratio is above 1 if topompi is faster."""
         return compare(self._times(1, names), self._times(0, names))
 
     def _times(self, side: int, names: Sequence[str]) -> np.ndarray:
@@ -99,24 +99,24 @@ class Row:
 
     @property
     def alike(self) -> bool:
-        """Whether both sides found the same in every run."""
+        """Whether both sides have equal results in every run."""
         return all(one["result"] == other["result"] for one, other in zip(*self.runs, strict=True))
 
     @property
     def idle(self) -> float:
-        """The median share of the processors that was idle, or at lower priority, while data flowed."""
+        """Median share of the processors that was idle, or ran work of lower priority, while data flowed."""
         shares = [run["idle"] for runs in self.runs for run in runs if run["idle"] is not None]
         return float(np.median(shares)) if shares else float("nan")
 
 
 def measure(network: Emulated, case: Case, side: int, number: int, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Run one side once; its record.
+    """Run one side once; return its record.
 
-    :param network: up.
+    :param network: network that is up.
     :param case: the program.
     :param side: index into SIDES.
-    :param number: of the run, which seeds the order of the ranks.
-    :param arguments: of the command line.
+    :param number: number of the run, which is the seed of the order of the ranks.
+    :param arguments: arguments of the command line.
     :raises TopompiError: if the program fails.
     """
     program = ROOT / "examples" / case.application / f"{case.application}.py"
@@ -148,7 +148,7 @@ def measure(network: Emulated, case: Case, side: int, number: int, arguments: ar
 
 
 def measured(cases: Sequence[Case], arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """The records of all runs; each run has all cases, and each case both sides one after the other."""
+    """Yield the records of all runs; each run has all cases, and each case has both sides one after the other."""
     rates = Rates.parse(arguments.host_rate, arguments.uplink_rate)
     with Emulated(arguments.network, rates) as network:
         for number in range(arguments.first, arguments.first + arguments.runs):
@@ -158,11 +158,11 @@ def measured(cases: Sequence[Case], arguments: argparse.Namespace) -> Iterator[d
 
 
 def rows_of(records: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """The records as rows by case and network; runs that lack a side are left out."""
+    """Return the records as rows by case and network; runs without both sides are left out."""
     found: dict[tuple[Case, str], dict[tuple[str, int], dict[str, Any]]] = {}
     for record in records:
         runs = found.setdefault((Case(record["application"], record["ppn"], record["options"]), record["links"]), {})
-        again = 0  # files that are joined may have the same order
+        again = 0  # joined files may have the same order
         while record["side"] in runs.setdefault((record["order"], again), {}):
             again += 1
         runs[record["order"], again][record["side"]] = record
@@ -176,7 +176,7 @@ def rows_of(records: Sequence[Mapping[str, Any]]) -> list[Row]:
 
 
 def markdown(rows: Sequence[Row]) -> Iterator[str]:
-    """The table, the slowest ratio first."""
+    """Yield the table's lines, the smallest ratio first."""
     heads = "program|a host|links|runs|solve, s: original|topompi|ratio|communication: original|topompi"
     yield f"| {' | '.join(f'{heads}|set-up, s: original|topompi|ratio with set-up|same result|idle'.split('|'))} |"
     yield f"|{'---|' * 14}"
@@ -196,7 +196,7 @@ def _ratio(found: Comparison) -> str:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--network", default="4x4", help="what to emulate (default 4x4: 4 leaves x 4 hosts)")
     parser.add_argument("--host-rate", default="100M", help="of host links, bits/s (default 100M)")
@@ -223,14 +223,14 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Measure, print the table, write the runs; a run that fails loses none of the earlier ones."""
+    """Measure, print the table, and write the runs; a run that fails loses none of the earlier ones."""
     arguments = parse()
     wanted = [Case(name, int(ppn), options) for name, ppn, options in arguments.case or ()] or CASES
     cases = [case for case in wanted if not arguments.only or any(text in str(case) for text in arguments.only)]
     if arguments.list:
         print("\n".join(map(str, cases)))
         return 0
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the network is taken down
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # raises, so that the network is taken down
     records: list[dict[str, Any]] = []
     failure: BaseException | None = None
     try:

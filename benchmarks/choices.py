@@ -1,11 +1,11 @@
-"""The choice without tuning on simulated networks, against the default set's algorithms and the libraries'.
+"""The choice of algorithms without tuning, on simulated networks, against the default set and the libraries' choices.
 
     python -m benchmarks.choices --topology stampede --hosts 64 --ppn 16 --sizes 4K,64K,1M
 
-Ranks sit in random order. Each cell is a call of one size. *Regret* is the simulated time of the algorithm that the
-cost model chooses over that of the fastest algorithm; *gain* is the time of the faster of the algorithms that Open MPI
-and MPICH choose over that of the chosen one. A choice of the library counts as the faster of them. The model knows
-what Python adds to a call, and the simulation does not.
+Ranks are placed in random order. Each cell is a call of one size. *Regret* is the simulated time of the algorithm that
+the cost model chooses over that of the fastest algorithm; *gain* is the time of the faster of the algorithms that Open
+MPI and MPICH choose over that of the chosen one. A choice to leave the call to the library counts as the faster of
+theirs. The model includes the time that Python adds to a call, the simulation does not.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ COLLECTIVES = ("bcast", "reduce", "allreduce", "allgather", "reduce_scatter")
 class Cell:
     """One call of one size.
 
-    :param collective: the collective.
+    :param collective: name of the collective.
     :param nbytes: size of the call in bytes, as ``simulate`` counts it.
     :param bound: seconds that no schedule beats.
     :param library: simulated seconds of the faster library's algorithm.
     :param seconds: simulated seconds of each of our algorithms, by its name.
-    :param chosen: the algorithm that the model chooses.
+    :param chosen: name of the algorithm that the model chooses.
     """
 
     collective: str
@@ -61,7 +61,7 @@ class Cell:
 
     @property
     def best(self) -> str:
-        """The fastest, the library's among them."""
+        """Name of the fastest algorithm, with the library's included."""
         return min([*self.seconds, NATIVE], key=lambda name: self.library if name == NATIVE else self.seconds[name])
 
     @property
@@ -76,11 +76,11 @@ class Cell:
 
 
 def cells(arena: FlowArena, interface: TopologyInterface, collective: str, sizes: Sequence[int]) -> Iterator[Cell]:
-    """The cells of a collective; those of which the libraries' or the chosen algorithm has no time are left out.
+    """Yield the cells of a collective; a cell is left out if the libraries' or the chosen algorithm has no time.
 
     :param arena: the simulated network.
-    :param interface: the job on it.
-    :param collective: the collective.
+    :param interface: topology of the job on it.
+    :param collective: name of the collective.
     :param sizes: message sizes in bytes, as ``simulate`` counts them.
     """
     root = interface.num_ranks // 3 if collective in ROOTED else 0
@@ -95,13 +95,13 @@ def cells(arena: FlowArena, interface: TopologyInterface, collective: str, sizes
         names = _names(predictor, method, collective, counted)
         seconds = {name: _seconds(arena, collective, name, nbytes, root) for name in {*names, chosen} - {NATIVE}}
         known = {name: value for name, value in seconds.items() if value is not None}
-        if chosen != NATIVE and chosen not in known:  # too many messages to simulate
+        if chosen != NATIVE and chosen not in known:  # it has too many messages to simulate
             continue
         yield Cell(collective, nbytes, arena.bound(collective, nbytes, root), min(libraries), known, chosen)
 
 
 def _names(predictor: Predictor, method: str, collective: str, nbytes: int) -> list[str]:
-    """The default set without its least sizes: every algorithm that has one, whole and cut."""
+    """Return the default set without its least sizes: every algorithm in it, whole and cut."""
     longest = candidates(predictor, method, 1 << 40, lambda name: True)
     whole = [name for name in longest if cut(name)[1] is None and ALGORITHMS[collective][name].default]
     return [*whole, *variants(collective, whole, nbytes, predictor.interface.num_ranks)]
@@ -114,7 +114,7 @@ def _seconds(arena: FlowArena, collective: str, name: str, nbytes: int, root: in
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Simulate and print a line for each cell, then medians."""
+    """Simulate, and print a line for each cell and then medians."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.choices", description="the choice on simulated networks"
     )
@@ -147,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def job(topology: str, lfts: str | None, hosts: int, ppn: int) -> TopologyInterface:
-    """Ranks in random order on the first hosts of a fabric."""
+    """Place ranks in random order on the first hosts of a fabric."""
     routes = load(topology, lfts).routes
     if routes is None:
         raise SystemExit(f"--topology: expecting a fabric with routes, got {topology!r}")
@@ -156,7 +156,7 @@ def job(topology: str, lfts: str | None, hosts: int, ppn: int) -> TopologyInterf
 
 
 def line(cell: Cell) -> str:
-    """A cell in words."""
+    """Format a cell as a line."""
     best = min(cell.library, *cell.seconds.values())
     return (
         f"{cell.collective:15s}{cell.nbytes:9,d} chosen {cell.chosen:22s} best {cell.best:22s} "

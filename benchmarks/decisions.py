@@ -1,4 +1,4 @@
-"""What a topompi communicator has decided: the one module here that looks into a communicator."""
+"""The decisions of a topompi communicator; the only benchmark module that reads a communicator's private state."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ __all__ = ["algorithm_of", "decided", "is_undecided"]
 
 
 def is_undecided(comm: MPI.Comm) -> bool:
-    """Whether trials of the calls made so far are under way; never for a communicator of the MPI library's own."""
+    """Return whether trials of calls are under way; False for a communicator of the MPI library's own."""
     state = _state(comm)
     return state is not None and not state.only and bool(state.selector.trials)
 
 
 def algorithm_of(comm: MPI.Comm, method: str, nbytes: int) -> str:
-    """The algorithm that a topompi communicator chooses.
+    """Return the algorithm that a topompi communicator chooses.
 
-    :param comm: made by topompi.
-    :param method: of the communicator, such as ``Alltoall``.
+    :param comm: a communicator made by topompi.
+    :param method: name of the method, for example ``Alltoall``.
     :param nbytes: message size in bytes, counted as the selector counts it for this method.
     """
     state = _state(comm)
-    return str((state.only or state.selector.choose(method, nbytes)).algorithm)  # on one host there is no choice
+    return str((state.only or state.selector.choose(method, nbytes)).algorithm)  # on one host there is no selector
 
 
 def decided(comm: MPI.Comm) -> dict[object, Choice]:
-    """What was chosen so far, by what identifies a call."""
+    """Return the choices made so far, by the key of a call."""
     return dict(_state(comm).selector.final)
 
 

@@ -3,10 +3,10 @@
     python -m benchmarks.emulated --mpich-python .venv-mpich/bin/python --json emulated.json
 
 Needs root. A cell is a collective at a size. Each round starts every side once in every rank order, in turn, so that
-disturbances of the machine meet all sides; each start exchanges data for a second, then times every cell. Rounds are
-repeated until the time is over. topompi runs on Open MPI and on MPICH with their defaults. It decides by trials
+disturbances of the machine affect all sides; each start exchanges data for a second, and then times every cell. Rounds
+are repeated until the time is over. topompi runs on Open MPI and on MPICH with their defaults. It decides by trials
 (TOPOMPI_TUNE=measure) in two starts before the first round; later starts may repeat trials before they time a cell.
-Each cell is judged by the faster of the two topompi sides and the fastest rival. Times are medians over all calls, with
+Each cell compares the faster of the two topompi sides with the fastest rival. Times are medians over all calls, with
 95 % intervals by bootstrap over starts.
 """
 
@@ -40,30 +40,32 @@ from topompi.views.network import network_of
 
 from .jobs import progress
 
-RANKS = "benchmarks.emulated_ranks"  # which a job finds as it finds osu_like_bench: they lie in one folder
+RANKS = "benchmarks.emulated_ranks"  # in the same folder as osu_like_bench, so that a job finds it
 COLLECTIVES = ("gather", "scatter", "bcast", "allreduce", "alltoall", "allgather", "reduce", "reduce_scatter")
 ROOTED = ("gather", "scatter", "bcast", "reduce")
 SIZES = "1K,4K,16K,64K,256K,1M"
 ORDERS = "leaf-cyclic,random:1"
 OURS = {"topompi": "openmpi", "topompi-mpich": "mpich"}  # our sides, and the libraries that they run on
 # The rivals, of which a user could run the best instead. Open MPI 5 prefers HAN by itself (priority 35, tuned has 30),
-# and with one rank a host HAN leaves every call to tuned: both sides are one program, measured twice. Their times count
-# as one sample, because the lesser of two medians of one distribution is biased below its median.
+# and
+# with one rank per host HAN leaves every call to tuned, so both sides are one program, measured twice. Their times
+# count
+# as one sample, because the smaller of two medians of one distribution is biased below its median.
 AGAINST = (("openmpi", "han"), ("mpich",))
-RIVALS = [name for name in PEERS if name != "openmpi-polling"]  # which is for measuring round trips
-SLICE, MOST = 0.1, 100  # seconds (by the bound) and calls of a cell in a start at most: starts differ more than calls
-FLOOR = 0.97  # times as fast as the best rival: what no cell should be below
-TUNING = 2  # starts of ours before any that counts: in the first one trials choose, in the next they look again
-FEWEST = 3  # times that an interval needs
+RIVALS = [name for name in PEERS if name != "openmpi-polling"]  # that one is for measuring round trips
+SLICE, MOST = 0.1, 100  # most seconds (by the bound), and calls, of a cell per start: starts vary more than calls
+FLOOR = 0.97  # ratio to the best rival that no cell should be below
+TUNING = 2  # starts of ours that do not count: trials choose in the first, and repeat in the second
+FEWEST = 3  # times that an interval needs at least
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A collective at a size.
+    """A collective at a message size.
 
-    :param collective: its name.
-    :param size: bytes.
-    :param bound: seconds that no schedule can beat in the rank order at hand.
+    :param collective: name of the collective.
+    :param size: message size in bytes.
+    :param bound: seconds that no schedule can beat in the present rank order.
     """
 
     collective: str
@@ -71,18 +73,18 @@ class Cell:
     bound: float
 
     def plan(self, tuning: bool = False) -> dict[str, object]:
-        """The cell as the ranks read it: many calls where a call takes little time, one where it takes much."""
+        """Return the cell for the ranks' plan: many calls if a call is short, one call if it is long."""
         calls = 1 if tuning else int(np.clip(SLICE / self.bound, 1, MOST))
         return {"collective": self.collective, "size": self.size, "iterations": calls}
 
 
 @dataclass
 class Side:
-    """What was measured of one side in one rank order.
+    """The measurements of one side (topompi or a library) in one rank order.
 
-    :param starts: by (collective, size), for each start the seconds of each call.
-    :param ticks: of the processors, idle and in all.
-    :param mpi: the library's version.
+    :param starts: seconds of each call in each start, by (collective, size).
+    :param ticks: clock ticks of the processors, idle and total.
+    :param mpi: version of the library.
     """
 
     starts: dict[tuple[str, int], list[list[float]]] = field(default_factory=dict)
@@ -91,18 +93,18 @@ class Side:
 
 
 def rivals_among(sides: Sequence[str]) -> list[list[str]]:
-    """The rivals that our sides are compared with, each as the sides that measure it; all sides if none is a rival."""
+    """Return the rivals of our sides, each as the list of sides that measure it; all sides if none is a rival."""
     found = [[side for side in sides if side in same] for same in AGAINST]
     return [same for same in found if same] or [[side] for side in sides]
 
 
 def cells_of(fabric_path: Path, hosts: Sequence[str], collectives: Sequence[str], sizes: Sequence[int]) -> list[Cell]:
-    """All cells in a rank order, with their bounds.
+    """Return all cells in a rank order, with their bounds.
 
-    :param fabric_path: the emulated fabric.
-    :param hosts: of each rank.
-    :param collectives: their names.
-    :param sizes: bytes.
+    :param fabric_path: file of the emulated fabric.
+    :param hosts: host of each rank.
+    :param collectives: names of the collectives.
+    :param sizes: message sizes in bytes.
     """
     network = network_of(TopologyInterface.place(list(hosts), load(fabric_path).routes))
     cells = []
@@ -114,11 +116,11 @@ def cells_of(fabric_path: Path, hosts: Sequence[str], collectives: Sequence[str]
 
 
 class Bench:
-    """The network, the sides and what was measured.
+    """The benchmark on a network: its sides, and all their measurements.
 
-    :param network: up.
-    :param arguments: of the command line.
-    :param directory: for the plan and the cache of this run.
+    :param network: network that is up.
+    :param arguments: arguments of the command line.
+    :param directory: folder for the plan and the cache of this run.
     """
 
     def __init__(self, network: Emulated, arguments: argparse.Namespace, directory: Path) -> None:
@@ -141,11 +143,11 @@ class Bench:
         self.rounds = 0
 
     def start(self, order: str, side: str, tuning: bool = False) -> None:
-        """Run all cells of one side in one order, and keep the samples.
+        """Run all cells of one side in one order, and keep the samples unless the start only tunes.
 
-        :param order: of the ranks.
-        :param side: which.
-        :param tuning: let topompi's trials decide, and keep no samples.
+        :param order: order of the ranks.
+        :param side: name of the side.
+        :param tuning: whether topompi's trials decide in this start, whose samples are not kept.
         """
         plan = self.directory / "plan.json"
         cells = self.cells[order]
@@ -168,14 +170,14 @@ class Bench:
 
     def _keep(self, order: str, side: str, said: dict[str, Any]) -> None:
         kept = self.measured[order, side]
-        kept.mpi = str(said["mpi"]).replace("\0", "").strip()  # MPICH pads it
+        kept.mpi = str(said["mpi"]).replace("\0", "").strip()  # MPICH pads its version with NULs
         for cell, found in zip(self.cells[order], said["cells"], strict=True):
             kept.starts.setdefault((cell.collective, cell.size), []).append(found["times"])
             kept.ticks[0] += found["idle"]
             kept.ticks[1] += found["ticks"]
 
     def join(self, path: Path) -> None:
-        """Add the samples of an earlier run on the same network, of the cells and sides of this one."""
+        """Add the samples of an earlier run on the same network, for this run's cells and sides."""
         earlier = json.loads(path.read_text())
         rates = sorted(set(self.network.fabric.link_rate.tolist()))
         if (earlier["network"], earlier["rates"]) != (self.network.spec, rates):
@@ -193,7 +195,10 @@ class Bench:
                 kept.ticks = [kept.ticks[0] + round(1000 * row["idle"]), kept.ticks[1] + 1000]
 
     def run(self) -> None:
-        """Tune, then rounds until another one would outlast the time; with no time and others joined, nothing."""
+        """Tune, then run rounds until another one would exceed the time.
+
+        Without time, but with joined runs, do nothing.
+        """
         if self.rounds and not self.arguments.minutes:
             return
         begin = time.monotonic()
@@ -211,7 +216,7 @@ class Bench:
             longest = max(longest, time.monotonic() - start)
 
     def rows(self, order: str) -> Iterator[tuple[Cell, dict[str, Summary], str, str, Comparison | None]]:
-        """For each cell: what each side took, our best side, the best rival, and the comparison of these two."""
+        """Yield, for each cell, each side's times, our best side, the best rival, and the comparison of these two."""
         generator = np.random.default_rng(0)
         for cell in self.cells[order]:
             key = cell.collective, cell.size
@@ -229,10 +234,10 @@ class Bench:
             yield cell, found, ours, best, compare_runs([found[ours]], [rivals[best]]) if ours else None
 
     def halves(self) -> tuple[list[float], list[float]]:
-        """Ratios to the best rival, of ours and of the libraries that ours run on: two a cell with several starts.
+        """Return ratios to the best rival, of ours and of our libraries: two per cell with several starts.
 
         A ratio takes its two times from different starts, the even and the odd ones. A library is as fast as itself, so
-        what its ratios lack of 1 is chance.
+        the deviation of its ratios from 1 is chance.
         """
         ratios: tuple[list[float], list[float]] = ([], [])
         beneath = [OURS[side] for side in self.ours if OURS[side] in self.sides]
@@ -249,12 +254,12 @@ class Bench:
 
 
 def _median(starts: dict[str, list[list[float]]], sides: list[str], half: int) -> float:
-    """The median over some sides of the times in their even (0) or odd (1) starts."""
+    """Return the median over some sides of the times in their even (0) or odd (1) starts."""
     return float(np.median(np.concatenate([start for side in sides for start in starts[side][half::2]])))
 
 
 def markdown(bench: Bench) -> Iterator[str]:
-    """The report: the slowest cells first, then a table for each rank order."""
+    """Yield the report: the slowest cells first, then a table for each rank order."""
     rows = {order: list(bench.rows(order)) for order in bench.cells}
     ratios = [
         (comparison.ratio, comparison, order, cell, best)
@@ -281,7 +286,7 @@ def markdown(bench: Bench) -> Iterator[str]:
 
 
 def _chance(bench: Bench) -> Iterator[str]:
-    """How many cells would be below the floor if a library were compared with itself."""
+    """Compare with chance: the number of cells that would be below the floor if a library were compared with itself."""
     ours, beneath = bench.halves()
     if ours:
         low = [sum(ratio < FLOOR for ratio in some) / 2 for some in (ours, beneath)]
@@ -340,12 +345,12 @@ def _cell(found: Summary) -> str:
 
 
 def _interval(low: str, high: str, times: int) -> str:
-    """An interval, or where resampling has too little to go by, how many times there were."""
+    """Format an interval, or, with too few times for resampling, the number of times."""
     return f"[{low}, {high}]" if times >= FEWEST else f"(n={times})"
 
 
 def document(bench: Bench) -> dict[str, object]:
-    """Everything measured, for other programs."""
+    """Return all measurements, for other programs."""
     return {
         "format": "topompi emulated benchmark",
         "version": 1,
@@ -372,7 +377,7 @@ def document(bench: Bench) -> dict[str, object]:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--network", default="4x4", help="what to emulate (default 4x4: 4 leaves x 4 hosts)")
     parser.add_argument("--host-rate", default="100M", help="of host links, bits/s")
@@ -396,7 +401,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Measure, print the tables, write the samples."""
+    """Measure, print the tables, and write all measurements."""
     arguments = parse()
     try:
         rates = Rates.parse(arguments.host_rate, arguments.uplink_rate)

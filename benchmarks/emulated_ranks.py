@@ -1,4 +1,4 @@
-"""What each rank of ``emulated`` runs: time the cells of a plan, and print on rank 0 the seconds of each call as JSON.
+"""The program of each rank of ``emulated``: it times the cells of a plan; rank 0 prints each call's seconds as JSON.
 
 ``mpirun ... python -m benchmarks.emulated_ranks PLAN.json``: the plan has ``ours`` (whether topompi runs) and
 ``cells``: ``collective``, ``size`` in bytes, ``iterations``.
@@ -28,9 +28,9 @@ WARMING, WARMING_BLOCK = 1.0, 1024  # seconds, and bytes from each rank to each
 class Buffers:
     """The buffers of a collective.
 
-    :param comm: the ranks.
-    :param collective: its name.
-    :param size: bytes of one rank's block, or of the whole where the collective has no blocks.
+    :param comm: communicator of the ranks.
+    :param collective: name of the collective.
+    :param size: bytes of one rank's block, or of the whole message if the collective has no blocks.
     """
 
     def __init__(self, comm: MPI.Intracomm, collective: str, size: int) -> None:
@@ -41,13 +41,14 @@ class Buffers:
 
 
 def bind(comm: MPI.Intracomm, collective: str, buffers: Buffers) -> Callable[[], object]:
-    """A call of a collective without arguments.
+    """Return a call of a collective as a function without arguments.
 
-    Its code object is a copy: Python specialises code to the types that it meets, here those of one communicator only.
+    Its code object is a copy, because Python specialises code to the types that it meets, and here these should be of
+    one communicator only.
 
-    :param comm: on which to call.
-    :param collective: its name, a key of ``calls``.
-    :param buffers: made for this collective.
+    :param comm: communicator of the call.
+    :param collective: name of the collective, a key of ``calls``.
+    :param buffers: buffers made for this collective.
     """
     one, other, everyone, at_root = buffers.one, buffers.other, buffers.everyone, buffers.at_root
     received = buffers.received
@@ -66,18 +67,18 @@ def bind(comm: MPI.Intracomm, collective: str, buffers: Buffers) -> Callable[[],
 
 
 def measure(native: MPI.Intracomm, call: Callable[[], object], iterations: int) -> list[float]:
-    """Time calls: for each the seconds of its slowest rank. Collective.
+    """Time calls: return the slowest rank's seconds of each. Collective.
 
-    :param native: all ranks, which wait for each other before each call.
-    :param call: what to time.
-    :param iterations: how many times.
+    :param native: communicator of all ranks, which wait for each other before each call.
+    :param call: function to time.
+    :param iterations: number of calls.
     """
     times: list[float] = slowest(native, time_in_turn([[call]], interleave(1, iterations), native.Barrier))[0].tolist()
     return times
 
 
 def warm_links(native: MPI.Intracomm) -> None:
-    """Exchange between all ranks for a second: for as long after its start a job's calls take a tenth longer."""
+    """Exchange data between all ranks for a second, because calls in a job's first second take a tenth longer."""
     sent, received = (np.zeros((native.size, WARMING_BLOCK), np.uint8) for _ in range(2))
     more, end = np.ones(1, np.uint8), time.monotonic() + WARMING
     while more[0]:
@@ -87,14 +88,14 @@ def warm_links(native: MPI.Intracomm) -> None:
 
 
 def warm_up(comm: MPI.Intracomm, call: Callable[[], object]) -> None:
-    """Make a call until nothing remains to be done once: connections, plans, topompi's trials."""
+    """Repeat a call until one-time work is done: connections, plans, topompi's trials."""
     call()
     while is_undecided(comm):
         call()
 
 
 def main() -> None:
-    """Time all cells of the plan, after every pair of ranks has met and the first call has made what it needs."""
+    """Time all cells of the plan, after every pair of ranks has exchanged data and a first call has been made."""
     plan = json.loads(Path(sys.argv[1]).read_text())
     native = MPI.COMM_WORLD
     comm = topompi.Intracomm(native) if plan["ours"] else native

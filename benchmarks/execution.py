@@ -1,8 +1,8 @@
 """The cost of running a plan against the same messages written by hand: ``python -m benchmarks.execution``.
 
-Starts its own MPI jobs, of 8 and of 2 ranks, with the mpirun beside this Python. Both ways of each row take turns in
-one run; a sample is a few calls, its time that of the slowest rank. Printed are the median of the ratios of paired
-samples, the 95 % confidence interval of that median, and the medians of both ways.
+Starts its own MPI jobs, of 8 and of 2 ranks, with the mpirun beside this Python. The two ways of each row take turns in
+one run; a sample is a few calls, and its time is that of the slowest rank. The output has the median of the ratios of
+paired samples, the 95 % confidence interval of that median, and the medians of both ways.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from topompi.topology import TopologyInterface, load
 from .jobs import run_ranks
 
 Way = Callable[[], object]
-WARMING = 3  # samples that do not count
+WARMING = 3  # first samples, which do not count
 
 
 def executor_of(comm: MPI.Intracomm) -> Executor:
-    """Ranks on hosts of their own, on two leaves of an unslimmed tree."""
+    """Make an executor for ranks on hosts of their own, on two leaves of an unslimmed tree."""
     size = comm.Get_size()
     fabric = load(f"xgft:2,{max(size // 2, 1)},2;1,1,1")
     hosts = [fabric.fabric.hosts[rank] for rank in range(size)]
@@ -41,12 +41,12 @@ def executor_of(comm: MPI.Intracomm) -> Executor:
 
 
 def by_hand(comm: MPI.Intracomm, send: NDArray[np.uint8], receive: NDArray[np.uint8], shift: bool) -> Way:
-    """The pairwise exchange as one writes it in mpi4py.
+    """Return the pairwise exchange as a user writes it in mpi4py.
 
-    :param comm: the ranks.
-    :param send: blocks, shape (p, n); ``receive`` takes as many.
-    :param receive: blocks, shape (p, n).
-    :param shift: whether the partners of step s are the ranks s above and below, instead of rank XOR s.
+    :param comm: communicator of the ranks.
+    :param send: blocks to send, shape (p, n).
+    :param receive: received blocks, shape (p, n).
+    :param shift: whether the partners in step s are the ranks s above and below, instead of rank XOR s.
     """
     rank, size = comm.Get_rank(), comm.Get_size()
 
@@ -61,11 +61,11 @@ def by_hand(comm: MPI.Intracomm, send: NDArray[np.uint8], receive: NDArray[np.ui
 
 
 def alltoalls(comm: MPI.Intracomm, executor: Executor, bytes_: int) -> Iterator[tuple[str, Way, Way]]:
-    """Rows of a plan and of the same exchange by hand, on the same buffers.
+    """Yield rows of a plan and of the same exchange by hand, on the same buffers.
 
-    :param comm: the ranks.
-    :param executor: of the plan, on these ranks.
-    :param bytes_: of a block.
+    :param comm: communicator of the ranks.
+    :param executor: executor of the plan, on these ranks.
+    :param bytes_: bytes of a block.
     """
     size = comm.Get_size()
     send, receive = np.ones((size, bytes_), dtype=np.uint8), np.empty((size, bytes_), dtype=np.uint8)
@@ -85,11 +85,11 @@ def started(request: MPI.Prequest | PersistentPlan) -> None:
 
 
 def broadcasts(comm: MPI.Intracomm, executor: Executor, bytes_: int) -> Iterator[tuple[str, Way, Way]]:
-    """A row of a persistent broadcast of ours and of the MPI library's; none where the library has no such broadcast.
+    """Yield a row of our persistent broadcast and the MPI library's; no row if the library has none.
 
-    :param comm: the ranks.
-    :param executor: of the plan, on these ranks.
-    :param bytes_: of the message.
+    :param comm: communicator of the ranks.
+    :param executor: executor of the plan, on these ranks.
+    :param bytes_: bytes of the message.
     """
     data = np.ones(bytes_, dtype=np.uint8)
     try:
@@ -103,13 +103,13 @@ def broadcasts(comm: MPI.Intracomm, executor: Executor, bytes_: int) -> Iterator
 
 
 def paired(comm: MPI.Intracomm, ours: Way, theirs: Way, samples: int, calls: int) -> NDArray[np.float64]:
-    """Time two ways, which take turns at going first.
+    """Time two ways, which alternate in going first.
 
-    :param comm: the ranks, which wait for each other before each sample.
+    :param comm: communicator of the ranks, which wait for each other before each sample.
     :param ours: one way.
-    :param theirs: the other.
-    :param samples: how many.
-    :param calls: in a sample.
+    :param theirs: the other way.
+    :param samples: number of samples.
+    :param calls: number of calls per sample.
     :returns: seconds of a call on the slowest rank, shape (samples, 2).
     """
     ways = [[partial(repeated, way, calls)] for way in (ours, theirs)]
@@ -118,17 +118,17 @@ def paired(comm: MPI.Intracomm, ours: Way, theirs: Way, samples: int, calls: int
 
 
 def repeated(way: Way, calls: int) -> None:
-    """Call so many times."""
+    """Call a way ``calls`` times."""
     for _ in range(calls):
         way()
 
 
 def line(name: str, seconds: NDArray[np.float64], limit: float) -> str:
-    """The line of a row: the median ratio with its interval, from order statistics.
+    """Format a row: the median ratio with its interval, from order statistics.
 
-    :param name: of the row.
-    :param seconds: of both ways, shape (samples, 2).
-    :param limit: the ratio not to be above.
+    :param name: name of the row.
+    :param seconds: seconds of both ways, shape (samples, 2).
+    :param limit: largest ratio that is accepted.
     """
     ratio = np.sort(seconds[:, 0] / seconds[:, 1])
     half = 0.98 * np.sqrt(len(ratio))
@@ -143,7 +143,7 @@ def line(name: str, seconds: NDArray[np.float64], limit: float) -> str:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """The rows of one MPI job."""
+    """Measure and print the rows of one MPI job."""
     world = MPI.Intracomm(MPI.COMM_WORLD).Dup()
     executor = executor_of(world)
     if world.Get_size() > 2:
@@ -157,7 +157,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def main() -> int:
-    """Start the jobs, or be one."""
+    """Start the MPI jobs, or, as a rank of one, measure its rows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--samples", type=int, default=200, help="paired samples of each row")
     parser.add_argument("--timeout", type=float, default=300, help="seconds for each MPI job")

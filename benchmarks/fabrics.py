@@ -1,9 +1,9 @@
-"""Large fabrics: seconds of one core and memory to load one, and to place a job of a thousand scattered hosts.
+"""Large fabrics: processor seconds and memory to load one, and to place a job of a thousand scattered hosts.
 
     python -m benchmarks.fabrics                     the fabrics of docs/fabrics.md
-    python -m benchmarks.fabrics 'kary:36,3'         others
+        python -m benchmarks.fabrics 'kary:36,3'         other fabrics
 
-Each fabric has a process of its own, whose largest memory counts; topompi is imported before the clock starts.
+Each fabric has a process of its own, whose peak memory is reported; topompi is imported before the clock starts.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ JOB = 1024
 
 
 def measure(spec: str, size: int = JOB) -> dict[str, Any]:
-    """Load a fabric and place a job: hosts, switches, CPU seconds, and the largest memory of this process in MB.
+    """Load a fabric and place a job; return hosts, switches, CPU seconds, and the peak memory of this process in MB.
 
     :param spec: a topology source.
-    :param size: hosts of the job, scattered at random with seed 0.
+    :param size: number of hosts of the job, chosen at random with seed 0.
     """
     start = time.process_time()
     routes = load_routes(spec)
@@ -53,7 +53,7 @@ def measure(spec: str, size: int = JOB) -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> None:
-    """Print a table of Markdown, a row a fabric."""
+    """Print a Markdown table, one row per fabric."""
     if arguments[:1] == ["--one"]:
         print(json.dumps(measure(arguments[1])))
         return

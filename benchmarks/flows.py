@@ -1,6 +1,6 @@
-"""How fast the flow model is: alltoalls of several jobs on whole fat trees, on one core.
+"""The speed of the flow model: alltoalls of several jobs on whole fat trees, on one core.
 
-python -m benchmarks.flows; timed undisturbed, as the times are of one processor.
+Run python -m benchmarks.flows on an otherwise idle processor, because it measures elapsed time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from topompi.views.tables import tables_of
 RATE, LATENCY = 6.75e9, 0.35e-6  # bytes/s and seconds of a link
 NBYTES = 65536.0
 
-# Name, fabric, jobs, ranks of each, one a host, and steps of a shift.
+# Name, fabric, number of jobs, ranks of each (one per host), steps of a shift.
 CASES = {
     "8 alltoalls on 2,048 hosts, 40 steps": ("XGFT(3; 16,16,8; 1,16,16)", 8, 256, 40),
     "8 alltoalls on 2,048 hosts, 40 steps, half the links above": ("XGFT(3; 16,16,8; 1,8,8)", 8, 256, 40),
@@ -28,7 +28,7 @@ CASES = {
 
 
 def jobs_of(hosts: int, jobs: int, ranks: int, steps: int, window: int) -> list[Program]:
-    """Jobs on hosts in random order, in each of which rank r sends to r + 1, r + 2 and so on, one a step."""
+    """Make jobs on hosts in random order, in each of which rank r sends to r + 1, r + 2 and so on, one per step."""
     order = np.random.default_rng(0).permutation(hosts)[: jobs * ranks].reshape(jobs, ranks)
     rank, step = (axis.ravel() for axis in np.meshgrid(np.arange(ranks), np.arange(steps), indexing="ij"))
     return [
@@ -46,9 +46,9 @@ def jobs_of(hosts: int, jobs: int, ranks: int, steps: int, window: int) -> list[
 
 
 def tables(source: str) -> Tables:
-    """The fabric, with one rate and one latency for all links."""
+    """Return the fabric's tables, with one rate and one latency for all links."""
     routes = load(source).routes
-    assert routes is not None  # an XGFT has routes
+    assert routes is not None  # every XGFT has routes
     found = tables_of(routes, rate=RATE, latency=LATENCY)
     return replace(found, rate=np.full(len(found.rate), RATE), latency=np.full(len(found.rate), LATENCY))
 

@@ -1,12 +1,12 @@
-"""What schedules of ours reach on networks that are not there, beside the patterns of MPI libraries.
+"""Simulated times of our schedules beside those of the MPI libraries' patterns.
 
 python -m benchmarks.goals                                 # all of the table in docs/schedules.md, half an hour
 python -m benchmarks.goals --part alltoall --sizes 4,64    # alltoalls of 4 and 64 KiB alone
 
-Alltoalls as time over the bound of the busiest link; broadcasts and gathers in microseconds, with the time of the
-fastest library's pattern over that of the fastest of ours. Jobs have 16 ranks a host of XGFT(2; 20,16; 1,16) with FDR
-links, on its first 64 hosts or on hosts drawn at random, in random order. Flows: messages start for nothing and all at
-once; packets: the preset ``fdr``, also with 16 KiB a port. Each number is one run, seed 0.
+Alltoalls are given as time over the bound of the busiest link; broadcasts and gathers in microseconds, with the time of
+the fastest library's pattern over that of our fastest. Jobs have 16 ranks per host of XGFT(2; 20,16; 1,16) with FDR
+links, on its first 64 hosts or on hosts drawn at random, in random order. With flows, messages start without cost and
+all at once; packets use the preset ``fdr``, also with 16 KiB per port. Each number is one run with seed 0.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ OURS = {
 class Task:
     """A collective of a size on a job.
 
-    :param collective: its name.
-    :param nbytes: as libraries count them.
-    :param about: the job and what runs beside it, for people.
-    :param job: network and tables.
+    :param collective: name of the collective.
+    :param nbytes: message size in bytes, as libraries count it.
+    :param about: description of the job and its background, for people.
+    :param job: network and tables of the job.
     :param beside: jobs in the background.
     """
 
@@ -55,7 +55,7 @@ class Task:
     beside: tuple[Program, ...] = ()
 
     def programs(self) -> Iterator[tuple[str, Program]]:
-        """Our algorithms, then each pattern that a library runs, with the first library's name."""
+        """Yield our algorithms, then each pattern that a library runs, with the name of the first library that does."""
         network = self.job[0]
         for name in OURS[self.collective]:
             schedule = make(self.collective, name, network)
@@ -69,7 +69,7 @@ class Task:
                 yield f"{library}: {choice.algorithm}", program_of(schedule, network, self.nbytes / schedule.blocks)
 
     def seconds(self, program: Program, model: str) -> tuple[float, float]:
-        """Seconds of a program, and the bound of its bytes."""
+        """Return the simulated seconds of a program, and the bound of its bytes in seconds."""
         tables = self.job[1]
         programs = [program, *self.beside]
         if model == "flows":
@@ -81,7 +81,7 @@ class Task:
 
 
 def alltoalls(sizes: Sequence[int]) -> Iterator[Task]:
-    """On the first hosts and on hosts of 160, for each size in KiB."""
+    """Yield alltoalls on the first hosts and on hosts of 160, for each size in KiB."""
     for random, about in ((0, "first 64 hosts"), (160, "64 of 160 hosts at random")):
         job = Case(16, KIB, random).job(0)
         for size in sizes:
@@ -89,14 +89,17 @@ def alltoalls(sizes: Sequence[int]) -> Iterator[Task]:
 
 
 def broadcasts() -> Iterator[Task]:
-    """Of 1 MiB from rank 0 of 512 and 1,024 ranks, on hosts of all 320."""
+    """Yield broadcasts of 1 MiB from rank 0 of 512 and 1,024 ranks, on hosts of all 320."""
     for hosts in (32, 64):
         job = Case(16, KIB, 320, hosts).job(0)
         yield Task("bcast", KIB * KIB, f"{hosts} of 320 hosts at random", job)
 
 
 def gathers(sizes: Sequence[int]) -> Iterator[Task]:
-    """To rank 0 on 64 hosts of all 320, beside an alltoall of 1 MiB with one rank on each of them; sizes in bytes."""
+    """Yield gathers to rank 0 on 64 hosts of all 320, beside an alltoall of 1 MiB, one rank per host.
+
+    Sizes in bytes.
+    """
     network, tables = Case(16, KIB, 320).job(0)
     alone = network.part(np.arange(0, network.num_ranks, 16))
     second = replace(program_of(make("alltoall", "shift", alone), alone, KIB * KIB), repeat=BACKGROUND, name="second")
@@ -105,7 +108,7 @@ def gathers(sizes: Sequence[int]) -> Iterator[Task]:
 
 
 def rows(task: Task, models: Sequence[str]) -> Iterator[str]:
-    """The table's rows of a task, one a schedule, and of what is not an alltoall one of the gain."""
+    """Yield the table's rows of a task: one per schedule and, except for alltoalls, one with the gain."""
     size = f"{task.nbytes // KIB} KiB" if task.nbytes >= KIB else f"{task.nbytes} B"
     found: dict[str, list[float]] = {}
     for name, program in task.programs():
@@ -124,7 +127,7 @@ def rows(task: Task, models: Sequence[str]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print what is asked for."""
+    """Print the selected parts of the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=OURS, action="append")
     parser.add_argument("--sizes", default="4,64,256", help="of alltoalls, KiB")

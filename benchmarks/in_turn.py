@@ -2,12 +2,12 @@
 
     python -m benchmarks.in_turn --mpich-python .venv-mpich/bin/python --json in_turn.json
 
-Needs root. ``emulated`` compares jobs, which differ by a tenth where ranks outnumber processors: too much to see a cost
-of a hundredth. Here one job times every cell through topompi and through the library, which take turns of some calls.
+Needs root. ``emulated`` compares jobs, which differ by a tenth if ranks outnumber processors: too much to see a cost of
+a hundredth. Here one job times every cell through topompi and through the library, which take turns of some calls.
 topompi has decided by measured trials in two earlier jobs, and may repeat trials in this one. Two more sides show the
-limits of the comparison: the library once more shows chance, and a communicator whose methods only call the library's
-shows the cost of any method in Python. If topompi on each of two libraries is not slower than that library, the better
-of both is not slower than the better library.
+limits of the comparison: the library a second time shows chance, and a communicator whose methods only call the
+library's shows the cost of any method in Python. If topompi on each of two libraries is not slower than that library,
+the better topompi is not slower than the better library.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ SIDES = {
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of a collective at a size.
+    """The measurements of a collective at a size.
 
-    :param uplinks: rate of the uplinks, as given.
-    :param order: of the ranks.
-    :param library: the MPI library's name.
-    :param collective: its name.
-    :param size: bytes.
-    :param algorithms: those that topompi chose, job by job.
-    :param reasons: why, likewise.
-    :param times: by side, seconds of each call.
+    :param uplinks: rate of the uplinks, as given on the command line.
+    :param order: order of the ranks.
+    :param library: name of the MPI library.
+    :param collective: name of the collective.
+    :param size: message size in bytes.
+    :param algorithms: algorithms that topompi chose, job by job.
+    :param reasons: reasons of these choices, job by job.
+    :param times: seconds of each call, by side.
     """
 
     uplinks: str
@@ -69,11 +69,11 @@ class Row:
     times: dict[str, list[float]]
 
     def comparison(self, side: str) -> Comparison:
-        """How many times faster a side is than the library."""
+        """Return the comparison of a side with the library; its ratio is above 1 if the side is faster."""
         return compare(np.array(self.times[side]), np.array(self.times["library"]))
 
     def add(self, cell: dict[str, Any]) -> None:
-        """Add what another job measured."""
+        """Add the measurements of the same cell in another job."""
         self.algorithms.extend(cell["algorithms"])
         self.reasons.extend(cell["reasons"])
         for side, more in cell["times"].items():
@@ -83,13 +83,13 @@ class Row:
 def time_cells(
     network: Emulated, options: LaunchOptions, plan: Mapping[str, object], directory: Path
 ) -> tuple[list[dict[str, Any]], str]:
-    """Run a job that times the cells of a plan by turns.
+    """Run a job that times the cells of a plan in turn.
 
-    :param network: up.
-    :param options: of the job.
-    :param plan: as ``in_turn_ranks`` describes it; ``most`` is without limit unless given.
-    :param directory: for files between the job and this process.
-    :returns: the cells that the job has timed, and why it failed, empty if it did not.
+    :param network: network that is up.
+    :param options: options of the job.
+    :param plan: plan as ``in_turn_ranks`` describes it; ``most`` is without limit unless given.
+    :param directory: folder for files between the job and this process.
+    :returns: the cells that the job has timed, and the reason of its failure, empty if it succeeded.
     """
     told, found = directory / "plan.json", directory / "found.jsonl"
     found.write_text("")
@@ -138,7 +138,7 @@ def run(arguments: argparse.Namespace, directory: Path) -> list[Row]:
 
 
 def markdown(rows: list[Row]) -> Iterator[str]:
-    """The report: a summary for each size and side, then a table, the least ratio first."""
+    """Yield the report: a summary for each size and side, then a table, the smallest ratio first."""
     compared = {side: [row.comparison(side) for row in rows] for side in rows[0].times if side != "library"}
     machine = f"{platform.system()} {platform.release()}, {os.cpu_count()} processors"
     yield f"## In one job: topompi against the library beneath, {machine}\n"
@@ -159,12 +159,12 @@ def markdown(rows: list[Row]) -> Iterator[str]:
 
 
 def words(text: str) -> list[str]:
-    """The words between commas."""
+    """Return the words between commas."""
     return text.split(",")
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--network", default="4x4", help="what to emulate (default 4x4: 4 leaves x 4 hosts)")
     parser.add_argument("--host-rate", default="100M", help="of host links, bits/s")
@@ -196,7 +196,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Measure, print the table, write the samples."""
+    """Measure, print the table, and write the samples."""
     arguments = parse()
     try:
         with tempfile.TemporaryDirectory() as scratch:

@@ -1,9 +1,9 @@
-"""What each rank of ``in_turn`` runs: time all sides of each cell by turns; rank 0 writes each call's seconds as JSON.
+"""The program of each rank of ``in_turn``: it times all sides of each cell in turn; rank 0 writes the seconds as JSON.
 
 ``mpirun ... python -m benchmarks.in_turn_ranks PLAN.json``: the plan has ``cells`` (each a collective and its bytes),
 ``sides``, ``seconds`` (for all sides of a cell), ``tuning`` (whether the job only lets topompi's trials decide),
 ``most`` (seconds after which no cell begins) and ``found`` (a file that gets a line as soon as a cell is timed, so that
-a job that dies has only lost one).
+a job that dies loses only one).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from .decisions import decided
 from .emulated_ranks import Buffers, bind, measure, warm_links, warm_up
 from .sides import orders
 
-TURN = 10  # calls of a side in a row at most, after one that is not counted
-LONGEST = 0.2  # seconds that a turn takes, unless one call takes more
-TURNS = (6, 960)  # of each side, at least and at most
+TURN = 10  # most calls of a side in a row, after one that is not counted
+LONGEST = 0.2  # seconds of a turn, unless one call takes longer
+TURNS = (6, 960)  # least and most turns of each side
 Native = MPI.Intracomm
 
 
@@ -35,49 +35,49 @@ class Methods(Native):
     """A communicator whose collectives are methods in Python that call the library's and do nothing else."""
 
     def Bcast(self, buf: Any, root: int = 0) -> None:
-        """Broadcast."""
+        """Call the library's Bcast."""
         Native.Bcast(self, buf, root)
 
     def Gather(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
-        """Gather."""
+        """Call the library's Gather."""
         Native.Gather(self, sendbuf, recvbuf, root)
 
     def Scatter(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
-        """Scatter."""
+        """Call the library's Scatter."""
         Native.Scatter(self, sendbuf, recvbuf, root)
 
     def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:
-        """Gather at all ranks."""
+        """Call the library's Allgather."""
         Native.Allgather(self, sendbuf, recvbuf)
 
     def Alltoall(self, sendbuf: Any, recvbuf: Any) -> None:
-        """Exchange."""
+        """Call the library's Alltoall."""
         Native.Alltoall(self, sendbuf, recvbuf)
 
     def Reduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0) -> None:
-        """Reduce."""
+        """Call the library's Reduce."""
         Native.Reduce(self, sendbuf, recvbuf, op, root)
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
-        """Reduce to all ranks."""
+        """Call the library's Allreduce."""
         Native.Allreduce(self, sendbuf, recvbuf, op)
 
     def Reduce_scatter_block(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
-        """Reduce, a block to each rank."""
+        """Call the library's Reduce_scatter_block."""
         Native.Reduce_scatter_block(self, sendbuf, recvbuf, op)
 
 
 def in_turn(native: MPI.Intracomm, sides: list[Callable[[], object]], seconds: float) -> list[list[float]]:
-    """Time calls by turns of several calls: for each side the slowest rank's seconds of every call. Collective.
+    """Time calls in turns of several calls: return the slowest rank's seconds of every call of each side. Collective.
 
-    :param native: all ranks; rank 0's estimate of a call's time says how many turns all ranks make.
+    :param native: communicator of all ranks; rank 0's estimate of a call's time sets the number of turns on all ranks.
     :param sides: a call of each side.
-    :param seconds: to spend on all sides together, about.
+    :param seconds: approximate time for all sides together.
     """
     begin = time.perf_counter()
     for side in sides:
         measure(native, side, 2)
-    call = native.bcast((time.perf_counter() - begin) / 2 / len(sides))  # in seconds, with all that is around it
+    call = native.bcast((time.perf_counter() - begin) / 2 / len(sides))  # in seconds, with its measurement
     turn = int(np.clip(LONGEST / call, 1, TURN))
     turns = int(np.clip(seconds / len(sides) / call / (turn + 1), *TURNS))
     times: list[list[float]] = [[] for _ in sides]
@@ -96,7 +96,7 @@ def main() -> None:
     for collective, size in plan["cells"]:
         if native.bcast(time.monotonic() - begin) > plan["most"]:
             break
-        buffers = Buffers(native, collective, size)  # of all sides: where they lie matters as well
+        buffers = Buffers(native, collective, size)  # the same for all sides, because their position in memory matters
         sides = {name: bind(communicators[name], collective, buffers) for name in plan["sides"]}
         before = decided(comm)
         warm_up(comm, sides["topompi"])

@@ -1,4 +1,4 @@
-"""How the programs of this package start MPI jobs, and how they report their progress."""
+"""The start of MPI jobs, and progress reports, for the programs of this package."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ def run_ranks(
 ) -> int:
     """Start ``python ARGUMENTS`` on some ranks of this machine, with the mpirun beside this Python or on the path.
 
-    :param ranks: how many; more than processors are allowed.
-    :param arguments: of the interpreter, such as ``-m benchmarks.overhead``; the ranks find the repository's packages.
-    :param variables: environment variables of the ranks; of those here that begin with ``TOPOMPI_`` none is passed on.
+    :param ranks: number of ranks, which may exceed the processors.
+    :param arguments: arguments of the interpreter, for example ``-m benchmarks.overhead``; the ranks find the
+        repository's packages.
+    :param variables: environment variables of the ranks; this process's variables that begin with ``TOPOMPI_`` are not
+        passed on.
     :param timeout: seconds after which the job is killed.
     :returns: the exit code of mpirun.
     :raises subprocess.TimeoutExpired: if the job takes longer.

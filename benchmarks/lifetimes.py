@@ -1,9 +1,9 @@
-"""What communicators cost that are made, used not at all or once, and freed: ``python -m benchmarks.lifetimes``.
+"""The cost of communicators that are made, used never or once, and freed: ``python -m benchmarks.lifetimes``.
 
-One job for each place: the hosts as they are, a virtual placement, the same with rules that leave calls to the library
-or force a schedule, and a network to which the model applies. In it native and ours take turns, in blocks of a few
-cycles; the time of a block is that of the slowest rank. Printed are microseconds a cycle, the ratio of ours to native
-block by block (median, and the middle half), and whether the median is within 2.
+There is one job per place: the real hosts, a virtual placement, the same with rules that leave calls to the library or
+force a schedule, and a network to which the model applies. In a job, native and ours take turns in blocks of a few
+cycles; the time of a block is that of the slowest rank. The output has microseconds per cycle, the ratio of ours to
+native block by block (median, and the middle half), and whether the median is at most 2.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ import numpy as np
 from .jobs import run_ranks
 
 FABRIC = "xgft:2,2,2;1,1,1@rate=4xQDR"
-MOST = 2.0  # times native
-CYCLES = 5  # a block
+MOST = 2.0  # ratio to native
+CYCLES = 5  # per block
 HOSTS = ("h0000", "h0001", "h0005")
 RULES = {"native": "native", "schedule": "doubling"}
 
 
 def measure(place: str, blocks: int, calls: list[int]) -> None:
-    """Print the table of one place; on any number of ranks.
+    """Measure, and print the table of one place; runs on any number of ranks.
 
     :param place: ``default``, ``virtual``, a key of ``RULES``, or ``model``.
-    :param blocks: timed blocks of each side.
-    :param calls: numbers of calls between making a communicator and freeing it, a row of the table each.
+    :param blocks: number of timed blocks of each side.
+    :param calls: numbers of calls between making a communicator and freeing it, one table row each.
     """
     from mpi4py import MPI
 
@@ -90,7 +90,7 @@ def _created(comm: Any) -> Any:
 
 
 def _block(world: Any, comm: Any, make: Callable[[Any], Any], used: int, send: Any, receive: Any) -> float:
-    """Seconds of some cycles on this rank."""
+    """Return the seconds of some cycles of making, using and freeing a communicator on this rank."""
     world.Barrier()
     begin = time.perf_counter()
     for _ in range(CYCLES):
@@ -103,7 +103,7 @@ def _block(world: Any, comm: Any, make: Callable[[Any], Any], used: int, send: A
 
 
 def main() -> None:
-    """Start the jobs, or be one of them."""
+    """Start the jobs, or, as a rank of one, print its table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--blocks", type=int, default=30)
     parser.add_argument("--ranks", type=int, default=4)

@@ -27,7 +27,7 @@ INTERVALS = 16
 
 
 def loads(tables: Tables, program: Program, model: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Ends of intervals in seconds, and part of its rate that each link carried in them, shape (intervals, links)."""
+    """Return the ends of intervals in seconds, and each link's share of its rate in them, shape (intervals, links)."""
 
     def run(jobs: Sequence[Program]) -> Result:
         if model == "flows":
@@ -40,13 +40,13 @@ def loads(tables: Tables, program: Program, model: str) -> tuple[NDArray[np.floa
 
 
 def kinds(tables: Tables) -> dict[str, NDArray[np.bool_]]:
-    """Links by where they lead."""
+    """Return the links by the kind of their target."""
     of_host, to_host = tables.source < tables.num_hosts, tables.target < tables.num_hosts
     return {"between switches": ~of_host & ~to_host, "into hosts": to_host}
 
 
 def draw(folder: Path) -> None:
-    """One row a schedule, one column a model."""
+    """Draw one row per schedule and one column per model."""
     network, tables = CASES["small"].job(0)
     figure = Figure(figsize=(9, 5), layout="constrained")
     axes = figure.subplots(len(SCHEDULES), 2, sharex=True, sharey=True)

@@ -1,7 +1,7 @@
 """Tables of docs/lab/jobs.md: ``python -m benchmarks.many_jobs TABLE [FILE ...]``, in Markdown.
 
-The others are in ``studies``. Tables: thunder LOG, routes FABRIC [TABLES [JOBS]], speed LOG, million, accasim LOG
-PYTHON (the log of SDSC SP2; a Python that has accasim); and pictures FOLDER.
+The tables are: thunder LOG, routes FABRIC [TABLES [JOBS]], speed LOG, million, accasim LOG PYTHON (the log of SDSC SP2;
+a Python that has accasim); and pictures FOLDER. The other tables of that page are in ``studies``.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from topompi.views.cluster import cluster_of
 
 
 def row(*cells: object) -> str:
-    """A line of a Markdown table."""
+    """Return a line of a Markdown table."""
     return f"| {' | '.join(map(str, cells))} |"
 
 
 def thunder(path: str) -> None:
-    """Every allocator on the first jobs of a real log."""
+    """Print figures of every allocator on the first jobs of a real log."""
     log, cluster = read_swf(path, 4).select(slice(20_000)), Cluster.regular(1002, 18, 18)
     names = ("first", "contiguous", "bestfit", "exclusive", "isolated", "leaf-exclusive", "blocks")
     rows = ((name, *cells_of(simulate(log, cluster, allocator=name))) for name in names)
@@ -41,7 +41,7 @@ def thunder(path: str) -> None:
 
 
 def routes(fabric: str, tables: str | None = None, jobs: str = "1000") -> None:
-    """What true isolation costs on real forwarding tables."""
+    """Print the cost of real isolation on real forwarding tables."""
     found = load_routes(fabric, tables)
     cluster = cluster_of(found)
     load_of_jobs = capacity_mix(np.random.default_rng(1), int(jobs), cluster.num_nodes, 0.85)
@@ -54,7 +54,7 @@ def routes(fabric: str, tables: str | None = None, jobs: str = "1000") -> None:
 
 
 def speed(path: str) -> None:
-    """Jobs per second of processor time of each loop."""
+    """Print jobs per second of processor time, for each loop."""
     log, cluster = read_swf(path, 4), Cluster.regular(1002, 18, 18)
     small = replace(log.select(slice(20_000)), name="first 20,000")
     for compiled, jobs in ((True, log), (False, small)):
@@ -67,7 +67,7 @@ def speed(path: str) -> None:
 
 
 def million() -> None:
-    """A million drawn jobs on 100,000 nodes, leaves=18x18: processor seconds, and the process's peak in GB."""
+    """Print processor seconds, and peak memory in GB, for a million drawn jobs on 100,000 nodes, leaves=18x18."""
     jobs, cluster = capacity_mix(np.random.default_rng(1), 10**6, 100_000), Cluster.regular(100_000, 18, 18)
     for name in ("counts", "first", "isolated"):
         began = time.process_time()
@@ -77,9 +77,9 @@ def million() -> None:
 
 
 def accasim(path: str, python: str, count: str = "3000") -> None:
-    """AccaSim and the loops in C and in Python on the same jobs, one after another: jobs a second."""
+    """Print jobs per second of AccaSim and of the loops in C and in Python, run on the same jobs one after another."""
     script = Path(__file__).with_name("accasim_rate.py")
-    words = [python, "-P", str(script), path, count, "128"]  # -P: its folder has modules that hide others'
+    words = [python, "-P", str(script), path, count, "128"]  # -P, because its folder has modules that hide others
     answer = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     rate = float(answer.split()[-1])
     print(row("AccaSim", f"{rate:,.0f}", "1"), flush=True)
@@ -92,7 +92,7 @@ def accasim(path: str, python: str, count: str = "3000") -> None:
 
 
 def pictures(folder: str) -> None:
-    """The same load under each policy: jobs of at most half the machine and four hours."""
+    """Draw the same load under each policy: jobs of at most half the machine and four hours."""
     jobs = power_of_two_mix(np.random.default_rng(2), 140, 288, 2.5)
     jobs = jobs.select(jobs.nodes <= 144)
     jobs = replace(jobs, run=np.minimum(jobs.run, 4 * 3600), request=np.minimum(jobs.request, 4 * 3600))

@@ -1,7 +1,7 @@
-"""The numbers that the mappers are to reach, as one table: ``python -m benchmarks.mapping [--json FILE]``.
+"""The mappers' results beside their goals, as one table: ``python -m benchmarks.mapping [--json FILE]``.
 
-Recorded graphs are read from ``$TOPOMPI_SHARED_DATA``, by default ``../shared/data`` beside the repository; rows that
-need a file that is not there are left out, and said. Peers are measured where their packages are installed.
+Recorded graphs are read from ``$TOPOMPI_SHARED_DATA``, by default ``../shared/data`` beside the repository; rows whose
+file is missing are left out, with a note. Peers are measured if their packages are installed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ RECORDED = (
     ("miniFE 1,024", "minife-1024", "16:8:8"),
     ("BT 1,024", "npb-bt-1024", "16:8:8"),
 )
-# Hop-bytes of the best mappings known, each undirected pair once.
+# Hop-bytes of the best known mappings, each undirected pair counted once.
 KNOWN = {"2D 64 x 32": 26752, "3D 16 x 16 x 8": 70144, "3D shuffled": 70144, "3D 12 x 14 x 12": 66093}
 
 Mapper = Callable[[CommunicationGraph, Machine, int], Mapping]
@@ -55,13 +55,13 @@ Case = tuple[str, CommunicationGraph, Machine]
 
 @dataclass
 class Row:
-    """One mapper on one case.
+    """The results of one mapper on one case.
 
-    :param case: its name.
-    :param mapper: its name.
-    :param hop_bytes: for each seed, exact, as text.
-    :param seconds: of processors, for each seed.
-    :param ratio: the median of ``costs`` over the least cost known or measured.
+    :param case: name of the case.
+    :param mapper: name of the mapper.
+    :param hop_bytes: exact hop-bytes for each seed, as text.
+    :param seconds: processor seconds for each seed.
+    :param ratio: median of ``costs`` over the smallest cost known or measured.
     :param costs: hop-bytes for each seed.
     """
 
@@ -74,7 +74,7 @@ class Row:
 
 
 def grids() -> Iterator[Case]:
-    """The stencils."""
+    """Yield cases of stencils, of about 2,000 ranks each."""
     flat, cube = CommunicationGraph.cartesian((64, 32)), CommunicationGraph.cartesian((16, 16, 8))
     yield "2D 64 x 32", flat, Machine.hierarchy("16:16:8", DISTANCE)
     yield "3D 16 x 16 x 8", cube, Machine.hierarchy("16:16:8", DISTANCE)
@@ -85,7 +85,7 @@ def grids() -> Iterator[Case]:
 
 
 def recorded() -> Iterator[Case]:
-    """The communication of real applications."""
+    """Yield cases of recorded communication of real applications."""
     for name, file, levels in RECORDED:
         path = SHARED / f"{file}.graphStats.txt.xz"
         if path.exists():
@@ -95,7 +95,7 @@ def recorded() -> Iterator[Case]:
 
 
 def large() -> Iterator[Case]:
-    """8,192 and 65,536 ranks."""
+    """Yield cases of 8,192 and 65,536 ranks."""
     for dims, levels in (((16, 16, 32), "16:16:32"), ((64, 32, 32), "32:32:64")):
         graph = CommunicationGraph.cartesian(dims)
         yield f"{graph.size:,} ranks, grid", graph, Machine.hierarchy(levels, DISTANCE)
@@ -107,7 +107,7 @@ def large() -> Iterator[Case]:
 
 
 def torus() -> Iterator[Case]:
-    """miniAMR on a Blue Gene/Q (T. Fujiwara et al.)."""
+    """Yield the case of miniAMR on a Blue Gene/Q (T. Fujiwara et al.)."""
     path = SHARED / "miniamr-bgq-1024.hopbyte.txt.xz"
     if not path.exists():
         print(f"# miniAMR on the torus is left out: no file {path.name}")
@@ -120,14 +120,14 @@ def torus() -> Iterator[Case]:
 
 
 def dense() -> Iterator[Case]:
-    """Multigrid hierarchies of 10^5 to 10^6 directed pairs on 1,000 ranks."""
+    """Yield cases of multigrid hierarchies, with 10^5 to 10^6 directed pairs on 1,000 ranks."""
     for pairings, smoothings in ((2, 1), (2, 2), (1, 1)):
         graph = multigrid(20, 10, pairings=pairings, smoothings=smoothings)
         yield f"multigrid, {graph.num_edges:,} pairs", graph, Machine.hierarchy("20:10:5", DISTANCE)
 
 
 def tori() -> Iterator[Case]:
-    """Refined meshes on tori of one rank a host, and tori on themselves, shuffled: there each byte travels one link."""
+    """Yield cases of refined meshes on tori with one rank per host, and of shuffled tori, where one hop is best."""
     mesh = refined_mesh(512)
     rng = np.random.default_rng(1)
     for dims in ((8, 8, 8), (4, 4, 4, 4, 2)):
@@ -139,14 +139,14 @@ def tori() -> Iterator[Case]:
 
 
 def scattered() -> Iterator[Case]:
-    """The refined mesh on 64 hosts of 8, drawn by lot from a tree of 1,024."""
+    """Yield the case of the refined mesh on 64 hosts of 8 slots, drawn at random from a tree of 1,024 hosts."""
     hosts = np.sort(np.random.default_rng(5).choice(1024, 64, replace=False))
     machine = Machine.tree(None, np.full(64, 8), [hosts // 128, hosts // 16], [5, 3, 1, 0])
     yield "refined mesh, scattered hosts", refined_mesh(512), machine
 
 
 def peers() -> dict[str, Mapper]:
-    """The installed peers: top-down mappings by other partitioners, one cut a cluster, and SharedMap."""
+    """Return the installed peers: top-down mappings by other partitioners, one cut per cluster, and SharedMap."""
     found: dict[str, Mapper] = {}
     for name in available():
         if name != "metis":
@@ -159,14 +159,14 @@ def _once(name: str, graph: CommunicationGraph, machine: Machine, seed: int) -> 
 
 
 def measured(case: str, graph: CommunicationGraph, machine: Machine, name: str, mapper: Mapper, seeds: int) -> Row:
-    """Run a mapper with some seeds: hop-bytes, and processor seconds of all threads.
+    """Run a mapper with several seeds: hop-bytes, and processor seconds of all threads.
 
-    :param case: its name.
-    :param graph: the communication.
-    :param machine: to map to.
-    :param name: of the mapper.
-    :param mapper: to be run.
-    :param seeds: how many.
+    :param case: name of the case.
+    :param graph: communication graph.
+    :param machine: machine to map to.
+    :param name: name of the mapper.
+    :param mapper: mapper to run.
+    :param seeds: number of seeds.
     """
     row = Row(case, name, [], [])
     for seed in range(seeds):
@@ -180,11 +180,11 @@ def measured(case: str, graph: CommunicationGraph, machine: Machine, name: str, 
 
 
 def table(cases: Iterator[Case], mappers: dict[str, Mapper], seeds: int) -> list[Row]:
-    """Run all mappers on all cases, and print each row when it is there.
+    """Run all mappers on all cases, and print each row as soon as it is complete.
 
-    :param cases: name, graph and machine of each.
-    :param mappers: by name.
-    :param seeds: how many for each.
+    :param cases: name, graph and machine of each case.
+    :param mappers: mappers by name.
+    :param seeds: number of seeds for each mapper.
     """
     rows = []
     print(f"{'case':32} {'mapper':20} {'ratio to best':>22} {'seconds of processor':>24}")
@@ -202,14 +202,17 @@ def table(cases: Iterator[Case], mappers: dict[str, Mapper], seeds: int) -> list
 
 
 def geometric_means(rows: list[Row]) -> Iterator[str]:
-    """The geometric mean of each mapper's ratios over the cases."""
+    """Yield the geometric mean over the cases of each mapper's ratios."""
     for name in dict.fromkeys(row.mapper for row in rows):
         ratios = [row.ratio for row in rows if row.mapper == name]
         yield f"{'geometric mean':32} {name:20} {statistics.geometric_mean(ratios):6.4f}"
 
 
 def against_peers(rows: list[Row]) -> Iterator[str]:
-    """For each case the cost of the worst seed of ``best`` over that of the peers' best seed; none without peers."""
+    """Yield, for each case, the cost of ``best``'s worst seed over that of the peers' best seed.
+
+    Nothing without peers.
+    """
     for case in dict.fromkeys(row.case for row in rows):
         costs = {row.mapper: row.costs for row in rows if row.case == case}
         others = [min(cost) for name, cost in costs.items() if name not in OURS]
@@ -221,7 +224,7 @@ OURS: dict[str, Mapper] = {"given order": identity, "scheme 1": scheme1, "best":
 
 
 def reference() -> Iterator[str]:
-    """The worked example, the cube and the times of Subramoni 2013, chapter 5."""
+    """Yield the results for the worked example, the cube and the timed graphs of Subramoni 2013, chapter 5."""
     graph, machine = CommunicationGraph.cartesian((2, 4, 4)), Machine.tree(None, [8] * 4, [[0, 1, 2, 0]], [3, 1, 0])
     mappers: dict[str, Mapper] = {"block order": identity, "best": best}
     for name, mapper in mappers.items():
@@ -250,7 +253,7 @@ REFERENCE_TIMES = (
 
 
 def main() -> None:
-    """The command."""
+    """Print the whole table, and write its rows as JSON if a file is given."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all samples")
     parser.add_argument("--seeds", type=int, default=3, help="seeds of each mapper (3)")
@@ -263,7 +266,7 @@ def main() -> None:
     print(*geometric_means(real), sep="\n")
     irregular = {
         name: mapper for name, mapper in others.items() if mapper is not sharedmap
-    }  # which takes regular trees
+    }  # SharedMap takes regular trees only
     tree = [*table(dense(), {**OURS, **others}, chosen.seeds), *table(scattered(), {**OURS, **irregular}, chosen.seeds)]
     print(*against_peers(tree), sep="\n")
     real += tree + table(tori(), OURS, chosen.seeds)

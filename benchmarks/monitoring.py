@@ -1,12 +1,12 @@
-"""What Open MPI's monitoring costs a program: jobs with and without ``topompi profile`` that take turns.
+"""The cost of Open MPI's monitoring: jobs with and without ``topompi profile`` that take turns.
 
     python -m benchmarks.monitoring
 
 Needs Open MPI's ``mpicc`` and a C compiler. Three jobs run on the same processors, over shared memory: one without the
-recording, one with it, and one more without, which shows chance. One works while the others sleep, some hundredths of a
-second in turn, so that all meet the same machine. A new start of the three places their memory anew: the ratio of a
-start is the median over its rounds of a job's time over that of the first; the result is the median over the starts,
-with the 95 % interval of a bootstrap that draws starts.
+recording, one with it, and another without, which shows chance. One works while the others sleep, some hundredths of a
+second in turn, so that all meet the same state of the machine. A new start of the three places their memory anew. The
+ratio of a start is the median over its rounds of a job's time over that of the first job; the result is the median over
+the starts, with the 95 % interval of a bootstrap that draws starts.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from .paths import ROOT
 CASES = {"pingpong": ("ping-pong of 8 bytes, there and back", 2), "alltoall": ("alltoall of 64 KiB blocks", 8)}
 SIDES = {"without": False, "recorded": True, "without, once more": False}
 TRANSPORT = {"pml": "ob1,monitoring", "btl": "self,sm"}  # a list without monitoring turns the recording off
-FIRST = 3  # rounds of a start that do not count
+FIRST = 3  # first rounds of a start, which do not count
 TIMEOUT = 120.0  # seconds of a start
 
 
 def built(folder: Path) -> Path:
-    """The program in C, compiled; raises BenchmarkError where nothing compiles it."""
+    """Compile the program in C; raise BenchmarkError if that fails."""
     beside = Path(sys.executable).parent / "mpicc"
     compiler = str(beside) if beside.exists() else shutil.which("mpicc")
     if compiler is None:
@@ -50,20 +50,20 @@ def built(folder: Path) -> Path:
 
 
 class SteppedJob:
-    """One job that works when told.
+    """A job that works for one round at a time, when told.
 
-    :param process: which prints the seconds of each round.
-    :param turns: the pipe from which each of its ranks reads a byte a round.
-    :param ranks: how many it has.
+    :param process: process that prints the seconds of each round.
+    :param turns: write end of the pipe from which each rank reads one byte per round.
+    :param ranks: number of ranks of the job.
     """
 
     def __init__(self, process: subprocess.Popen[str], turns: int, ranks: int) -> None:
         self.process, self.turns, self.ranks = process, turns, ranks
 
     def round(self) -> float:
-        """Seconds of a call in one round."""
+        """Run one round; return the seconds of a call in it."""
         os.write(self.turns, b"." * self.ranks)
-        assert self.process.stdout is not None  # it is a pipe
+        assert self.process.stdout is not None  # because ``Popen`` was told to make a pipe
         line = self.process.stdout.readline()
         if not line:
             raise BenchmarkError(f"expecting seconds from {self.process.args!r}, got the end of the program")
@@ -72,9 +72,12 @@ class SteppedJob:
 
 @contextmanager
 def started(program: Path, case: str, folder: Path, *, recorded: bool) -> Iterator[SteppedJob]:
-    """A job of a case, its ranks bound to processors in turn; it ends with the block.
+    """Start a job of a case, with its ranks bound to processors in turn; it ends with the context.
 
-    :param folder: an empty one, for its pipe and its profile.
+    :param program: the compiled program.
+    :param case: name of the case.
+    :param folder: an empty folder for its pipe and its profile.
+    :param recorded: whether the job is recorded.
     """
     beside, ranks, pipe = Path(sys.executable).parent / "mpirun", CASES[case][1], folder / "turns"
     crowded = ranks > (os.cpu_count() or 1)
@@ -86,14 +89,14 @@ def started(program: Path, case: str, folder: Path, *, recorded: bool) -> Iterat
     if recorded:
         words = [sys.executable, "-m", "topompi", "profile", "-o", str(folder / "run.topoprof"), "--", *words]
     os.mkfifo(pipe)
-    turns = os.open(pipe, os.O_RDWR)  # does not wait for the ranks to open it
+    turns = os.open(pipe, os.O_RDWR)  # read and write, so that it does not wait for the ranks to open it
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT)
     late = Timer(TIMEOUT, process.terminate)
     late.start()
     try:
         yield SteppedJob(process, turns, ranks)
     finally:
-        os.close(turns)  # the end of its input
+        os.close(turns)  # closes the job's input, which ends it
         process.communicate()
         late.cancel()
     if process.returncode:
@@ -101,7 +104,7 @@ def started(program: Path, case: str, folder: Path, *, recorded: bool) -> Iterat
 
 
 def start(program: Path, case: str, rounds: int) -> NDArray[np.float64]:
-    """Seconds of a call, shape (rounds, sides), of one start of all sides; the first turn goes round."""
+    """Start all sides once; return the seconds of a call, shape (rounds, sides). The sides alternate in going first."""
     times = np.empty((FIRST + rounds, len(SIDES)))
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         jobs = []
@@ -115,7 +118,7 @@ def start(program: Path, case: str, rounds: int) -> NDArray[np.float64]:
 
 
 def ratios(times: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Median and 95 % interval, shape (3, sides), of the times over those of the first side.
+    """Return median and 95 % interval, shape (3, sides), of the times over those of the first side.
 
     :param times: seconds, shape (starts, rounds, sides).
     """

@@ -1,4 +1,4 @@
-"""The communication of an algebraic multigrid solver, by running its set-up: every level's halo exchange."""
+"""The communication of an algebraic multigrid solver, from its set-up: the halo exchange of every level."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ Integers = NDArray[np.int64]
 Matrix = Any
 RELAXATION = 0.6
 COARSEST = 8
-BYTES = 24  # a cycle exchanges three vectors of doubles a level
+BYTES = 24  # a cycle exchanges three vectors of doubles per level
 
 
 def multigrid(side: int, parts: int, *, pairings: int = 2, smoothings: int = 1) -> CommunicationGraph:
-    """Smoothed aggregation (Vanek, Mandel, Brezina 1996) of a 27-point Laplacian on a cube, in cubes of rows.
+    """Run the set-up of smoothed aggregation (Vanek, Mandel, Brezina 1996) for a 27-point Laplacian on a cube.
 
-    A coarse row belongs to the rank that has the first of its fine ones; coarse levels couple ever more ranks.
+    Each rank has a cube of rows. A coarse row belongs to the rank that has the first of its fine rows; the coarser the
+    level, the more ranks are coupled.
 
-    :param side: rows along each edge of the cube; ``parts``: ranks along it.
-    :param pairings: of rows to aggregates, a level: aggregates have about two to the power of it rows.
-    :param smoothings: steps of Jacobi on the interpolation; each widens the coarse stencil.
+    :param side: number of rows along each edge of the cube.
+    :param parts: number of ranks along each edge of the cube.
+    :param pairings: number of pairings of rows per level: an aggregate has about 2^pairings rows.
+    :param smoothings: number of Jacobi steps on the interpolation; each widens the coarse stencil.
     """
     matrix, ranks = _laplacian(side), parts**3
     along = np.unravel_index(np.arange(side**3), (side,) * 3)
@@ -55,7 +57,7 @@ def _laplacian(side: int) -> Matrix:
 
 
 def _halo(matrix: Matrix, owner: Integers) -> Integers:
-    """Sender and receiver of each value that a product with the matrix needs from another rank."""
+    """Return sender and receiver of each value that a product with the matrix needs from another rank."""
     entries = matrix.tocoo()
     key = np.unique(owner[entries.row].astype(np.int64) * matrix.shape[0] + entries.col)
     receiver, sender = key // matrix.shape[0], owner[key % matrix.shape[0]]
@@ -76,7 +78,7 @@ def _indicator(group: Integers) -> Matrix:
 
 
 def _paired(matrix: Matrix) -> Integers:
-    """The pair of each row: with the free neighbour that it depends on most, or alone."""
+    """Return the pair of each row: the row with the free neighbour that it depends on most, or the row alone."""
     pair, count = np.full(matrix.shape[0], -1, dtype=np.int64), 0
     for row in range(len(pair)):
         if pair[row] >= 0:

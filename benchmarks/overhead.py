@@ -1,10 +1,10 @@
 """The overhead of calls that topompi leaves to the library, and of communicators: ``python -m benchmarks.overhead``.
 
 It starts five jobs. The first three compare 8-byte collectives on 2 ranks with the same calls of mpi4py, interleaved,
-by the slowest rank's time of each iteration. One has a flat communicator; the others have two virtual hosts and a rule
-that leaves the calls to the library, and repeat them with work on 8 MB between two calls: with our modules in C, and
-without. The last two jobs measure start-up on a virtual placement over 64 hosts, and the memory of a communicator, both
-with 16 ranks: upper bounds where there are fewer cores.
+by the slowest rank's time of each iteration. One has a flat communicator. The other two have two virtual hosts and a
+rule that leaves the calls to the library, one with our modules in C and one without, and repeat the calls with work on
+8 MB between them. The last two jobs measure start-up on a virtual placement over 64 hosts, and the memory of a
+communicator, both with 16 ranks; the results are upper bounds if there are fewer cores.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 FABRIC = "xgft:16,4;1,4"  # 64 hosts on 4 leaf switches
-CALLS = 10  # timed together: one lasts less than what the clock resolves well
+CALLS = 10  # timed together, because one call is too short for the clock
 WORK = np.zeros(1 << 20)  # numbers, 8 MB: more than a core's own caches hold
 NATIVE = '{"format": "topompi rules", "version": 1, "rules": [{"algorithm": "native"}]}'
 AT_MOST = {"Bcast": 1.3, "Gather": 1.3, "Alltoall": 1.3, "Allreduce": 1.3, "Bcast_init": 1.15}
 
 
 def overhead(iterations: int) -> None:
-    """Print how much longer 8-byte calls take through topompi than native ones; on 2 ranks."""
+    """Print the ratio of 8-byte calls through topompi to native ones; on 2 ranks."""
     from mpi4py import MPI
 
     import topompi
@@ -51,17 +51,17 @@ def overhead(iterations: int) -> None:
         calls = [_call(comm, method) for comm in (ours, world.Dup())]
         times = _interleaved(world, calls, iterations)
         if world.rank == 0:
-            found = compare(times[1], times[0])  # how many times slower ours is
+            found = compare(times[1], times[0])  # the ratio by which ours is slower
             took, native = np.median(times, axis=1) * 1e6
             interval = f"[{found.low:.2f}, {found.high:.2f}]"
             print(f"{method:<16} {took:12.2f} {native:11.2f} {found.ratio:7.2f}   {interval} {most:9.2f}", flush=True)
 
 
 def left(iterations: int, compiled: bool) -> None:
-    """As ``overhead``, for calls that topompi leaves to the library.
+    """Print the same ratios for calls that topompi leaves to the library.
 
-    :param iterations: timed calls of each side.
-    :param compiled: whether topompi's modules in C are imported, as where a compiler was at hand.
+    :param iterations: number of timed calls of each side.
+    :param compiled: whether topompi's modules in C are imported, as if a compiler had been available.
     """
     from mpi4py import MPI
 
@@ -87,7 +87,7 @@ def left(iterations: int, compiled: bool) -> None:
 
 
 def _call(comm: MPI.Intracomm, method: str) -> Callable[[], None]:
-    """A call without arguments that runs a collective of 8 bytes."""
+    """Return a call without arguments that runs a collective of 8 bytes."""
     send, receive = np.zeros(comm.size), np.zeros(comm.size)
     one, other = send[:1], receive[:1]
     if method == "Bcast_init":
@@ -110,9 +110,13 @@ def _call(comm: MPI.Intracomm, method: str) -> Callable[[], None]:
 def _interleaved(
     world: MPI.Intracomm, calls: list[Callable[[], None]], iterations: int, work: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Seconds of one call of each side, the slowest rank's, shape (sides, iterations).
+    """Return the slowest rank's seconds of one call of each side, shape (sides, iterations).
 
-    :param work: to be done before each call, which is timed alone then.
+    :param world: communicator of all ranks.
+    :param calls: a call of each side.
+    :param iterations: number of timed iterations.
+    :param work: array that is changed before each call, so that calls find cold caches and are timed singly; None for
+        no work.
     """
     repeats, warming = CALLS if work is None else 1, iterations // 10
 
@@ -123,7 +127,7 @@ def _interleaved(
     def ready() -> None:
         if work is not None:
             np.add(work, 1, out=work)
-            world.Barrier()  # the first one after work takes long to come back, on each rank in another way
+            world.Barrier()  # the first barrier after work is slow, and differs by rank
         world.Barrier()
 
     from topompi.execution.timing import interleave, slowest, time_in_turn
@@ -164,7 +168,7 @@ def start(repeats: int) -> None:
 
 
 def memory(count: int) -> None:
-    """Print the memory that each of many communicators takes, and that of MPI's duplicates."""
+    """Print the memory of a communicator of ours and of MPI's duplicates."""
     from mpi4py import MPI
 
     import topompi
@@ -201,14 +205,14 @@ def _resident() -> int:
 
 
 def _part(ranks: int, *arguments: object, **variables: str) -> None:
-    """Run a part of this program on some ranks; a part that fails ends the program."""
+    """Run a part of this program on some ranks; exit if it fails."""
     code = run_ranks(ranks, ["-m", "benchmarks.overhead", *arguments], variables=variables)
     if code:
         sys.exit(code)
 
 
 def main() -> None:
-    """Start the runs, or be one of them."""
+    """Start the jobs, or, as a rank of one, run its part."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--iterations", type=int, default=2000)
     parser.add_argument(

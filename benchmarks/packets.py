@@ -1,7 +1,7 @@
-"""Alltoalls on a lossless network: time over the bound under flows, under packets, and with one queue an input.
+"""Alltoalls on a lossless network: time over the bound under flows, under packets, and with one queue per input.
 
 python -m benchmarks.packets                       # the table of docs/models.md, some minutes
-python -m benchmarks.packets --case small          # 64 hosts of one rank only
+python -m benchmarks.packets --case small          # 64 hosts with one rank each
 python -m benchmarks.packets --speed               # packet-hops/s
 """
 
@@ -27,17 +27,17 @@ from topompi.views.tables import tables_of
 SPEC = "XGFT(2; 20,16; 1,16)@rate=4xFDR"
 ALGORITHMS = ("pairwise", "at_once", "even", "colouring", "tacs1", "interleaved")
 FDR = PRESETS["fdr"]
-TOLERANCE = 0.01  # of the flows: completions that are taken together
+TOLERANCE = 0.01  # relative, of the flow model: completions within it are processed together
 
 
 @dataclass(frozen=True)
 class Case:
     """An alltoall on some hosts.
 
-    :param ranks: on each host.
-    :param nbytes: of each message.
-    :param random: of how many hosts these are drawn; 0 for the first ones.
-    :param hosts: how many hosts.
+    :param ranks: ranks per host.
+    :param nbytes: bytes of each message.
+    :param random: number of hosts from which the job's hosts are drawn; 0 for the first hosts.
+    :param hosts: number of the job's hosts.
     """
 
     ranks: int
@@ -46,7 +46,7 @@ class Case:
     hosts: int = 64
 
     def job(self, seed: int) -> tuple[Network, Tables]:
-        """The job's network, and its tables."""
+        """Return the job's network, and its tables."""
         routes = compute_routes(load(SPEC).fabric)
         hosts = np.arange(self.hosts)
         if self.random:
@@ -58,7 +58,7 @@ class Case:
         return network_of(interface), tables_of(interface.routes, latency=FDR.latency)
 
     def program(self, algorithm: str, network: Network) -> Program:
-        """The alltoall with the window of the reference table: four steps of one rank a host, else one."""
+        """Return the alltoall with the reference table's window: four steps with one rank per host, otherwise one."""
         windows = {"even": 4, "colouring": 4, "tacs1": 4} if self.ranks == 1 else dict.fromkeys(ALGORITHMS, 1)
         one = program_of(make("alltoall", algorithm, network), network, self.nbytes)
         return one if algorithm == "at_once" else replace(one, window=windows.get(algorithm, 1))
@@ -78,7 +78,7 @@ VARIANTS = {
 
 
 def ratios(case: Case, algorithm: str, variant: Settings, seeds: int) -> list[float]:
-    """Time over the bound, one a seed."""
+    """Return the time over the bound for each seed."""
     found = []
     for seed in range(seeds):
         network, tables = case.job(seed)
@@ -88,14 +88,14 @@ def ratios(case: Case, algorithm: str, variant: Settings, seeds: int) -> list[fl
 
 
 def of_flows(case: Case, algorithm: str) -> float:
-    """Time over the bound where messages start for nothing, and all at once."""
+    """Return the time over the bound if messages start without cost and all at once."""
     network, tables = case.job(0)
     done = flow(tables.wiring(), [case.program(algorithm, network)], hosts=Hosts(), tolerance=TOLERANCE)
     return float(done.job_seconds[0] / done.bounds[0])
 
 
 def table(names: list[str], seeds: int) -> Iterator[str]:
-    """Rows of the table: the mean of the seeds, and their spread where it is above 0.005."""
+    """Yield the table's rows: the mean over the seeds, with their spread if it is above 0.005."""
     for name in names:
         case = CASES[name]
         yield f"{name}: 64 hosts x {case.ranks}, {case.nbytes // 1024} KiB, {seeds} seed(s)"
@@ -109,7 +109,7 @@ def table(names: list[str], seeds: int) -> Iterator[str]:
 
 
 def speed() -> Iterator[str]:
-    """Packet-hops/s of whole runs, the preparation of arrays included."""
+    """Yield packet-hops/s of whole runs, with the preparation of arrays."""
     for case, algorithm in ((CASES["small"], "at_once"), (CASES["ranks"], "interleaved"), (CASES["ranks"], "at_once")):
         network, tables = case.job(0)
         one = case.program(algorithm, network)
@@ -121,7 +121,7 @@ def speed() -> Iterator[str]:
 
 
 def main() -> None:
-    """Print what is asked for."""
+    """Print the selected table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--case", choices=CASES, action="append")
     parser.add_argument("--seeds", type=int, default=3)

@@ -1,12 +1,12 @@
-"""Packets with the presets of emulated networks against what was measured there.
+"""Packets with the presets of emulated networks, against measurements on these networks.
 
-    python -m benchmarks.packets_emulated tests/records/emulated.json         # a table, of several records too
-    python -m benchmarks.packets_emulated tests/records/emulated.json --each  # and every time
-    python -m benchmarks.packets_emulated tests/records/emulated.json --fit   # how the fitted numbers were found
+        python -m benchmarks.packets_emulated tests/records/emulated.json         # a table; takes several records, too
+        python -m benchmarks.packets_emulated tests/records/emulated.json --each  # and every time
+        python -m benchmarks.packets_emulated tests/records/emulated.json --fit   # the search for the fitted numbers
 
-Alltoalls, allgathers and broadcasts of 64 KiB and more with one rank a host, by every algorithm on record. Cells of a
-record count from 0: the presets are fitted to the even ones, the odd ones are for reporting. Where cells were
-measured in two jobs, these are compared with each other, too.
+The cells are alltoalls, allgathers and broadcasts of 64 KiB and more with one rank per host, by every recorded
+algorithm. The cells of a record count from 0: the presets are fitted to the even ones, and the odd ones are for
+reporting. If cells were measured in two jobs, these are compared with each other, too.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from .predictions import Cell
 COLLECTIVES = {"Alltoall": "alltoall", "Allgather": "allgather", "Bcast": "bcast"}
 LEAST = 65536
 NEAR = 1.25
-RATES = {"4:1": "100M", "2:1": "200M", "1:1": "400M"}  # of the uplinks of four hosts with 100 Mbit/s each
+RATES = {"4:1": "100M", "2:1": "200M", "1:1": "400M"}  # rates of the uplinks of four hosts with 100 Mbit/s each
 GRID = {"overhead": (1e-5, 2e-5, 3e-5, 4e-5), "poll": (0.0, 5e-6, 1e-5, 2e-5, 4e-5)}  # seconds
 
 
 def preset_of(cell: Cell) -> Preset:
-    """The numbers of the cell's library."""
+    """Return the preset of the cell's library."""
     return PRESETS["emulated-mpich" if cell.library.startswith("MPICH") else "emulated"]
 
 
@@ -49,7 +49,11 @@ def preset_of(cell: Cell) -> Preset:
 class Case:
     """A cell's network, and its algorithms as programs.
 
-    :param names: of the algorithms; ``programs``, what they send; ``seconds``, what they took.
+    :param cell: the cell, with its measurements.
+    :param tables: tables of the network.
+    :param names: names of the algorithms.
+    :param programs: messages of each algorithm.
+    :param seconds: measured seconds of each algorithm.
     """
 
     cell: Cell
@@ -60,7 +64,7 @@ class Case:
 
     @classmethod
     def of(cls, cell: Cell) -> Case:
-        """All algorithms of a cell whose messages are known."""
+        """Make the case of a cell, with all algorithms whose messages are known."""
         interface = cell.interface()
         if interface.routes is None:
             raise RuntimeError(f"{cell.network}: expecting routes, got none")
@@ -69,15 +73,15 @@ class Case:
         return cls(cell, tables, tuple(found), tuple(found.values()), np.array([cell.seconds[name] for name in found]))
 
     def predicted(self, preset: Preset) -> NDArray[np.float64]:
-        """Seconds of each algorithm."""
+        """Return the predicted seconds of each algorithm."""
         runs = (run(self.tables, [one], hosts=preset.hosts, settings=preset.settings) for one in self.programs)
         return np.array([float(found.job_seconds[0]) for found in runs])
 
 
 def program_in(cell: Cell, name: str) -> Program | None:
-    """What an algorithm sends in a cell; None where no schedule says."""
+    """Return the messages of an algorithm in a cell; None if no schedule defines them."""
     network, collective = network_of(cell.interface()), COLLECTIVES[cell.method]
-    if name in (LEVELS, NATIVE):  # several collectives one after the other, and what only the library knows
+    if name in (LEVELS, NATIVE):  # several collectives in a row, and messages that only the library knows
         return None
     pieces = pieces_of(collective, name, cell.nbytes)
     schedule = make(collective, pieces.name, network, 0, pieces.blocks)
@@ -86,10 +90,10 @@ def program_in(cell: Cell, name: str) -> Program | None:
 
 @dataclass(frozen=True)
 class Score:
-    """How near predictions come to what was measured.
+    """The agreement of predictions with measurements.
 
-    :param ratios: predicted over measured time of all algorithms of all cells; ``correlations``, Spearman's of each
-        cell.
+    :param ratios: predicted over measured time, for all algorithms of all cells.
+    :param correlations: Spearman's correlation of each cell.
     """
 
     ratios: NDArray[np.float64]
@@ -97,24 +101,24 @@ class Score:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> Score:
-        """Of predicted and measured seconds, a pair a cell."""
+        """Make the score of predicted and measured seconds, one pair of arrays per cell."""
         known = list(pairs)
         correlations = [float(spearmanr(ours, theirs).statistic) for ours, theirs in known]
         return cls(np.concatenate([ours / theirs for ours, theirs in known]), np.array(correlations))
 
     @property
     def near(self) -> float:
-        """Part of the times within ``NEAR``."""
+        """Share of the times that are predicted within the factor ``NEAR``."""
         return float(np.mean((self.ratios >= 1 / NEAR) & (self.ratios <= NEAR)))
 
     def row(self, about: str) -> str:
-        """A row of the table."""
+        """Format a row of the table."""
         ratios = f"{np.median(self.ratios):.2f} ({self.ratios.min():.2f} to {self.ratios.max():.2f})"
         correlations = ", ".join(f"{one:.2f}" for one in self.correlations)
         return f"| {about} | {len(self.ratios)} | {self.near:.0%} | {ratios} | {correlations} |"
 
     def words(self, about: str) -> str:
-        """A line for many cells."""
+        """Format a line for many cells."""
         return (
             f"{about}: {len(self.correlations)} cells, {len(self.ratios)} times, {self.near:.0%} within {NEAR}, median "
             f"{np.median(self.ratios):.2f}; correlation: median {np.median(self.correlations):.2f}, mean "
@@ -124,11 +128,12 @@ class Score:
 
 @dataclass(frozen=True)
 class Twice:
-    """A cell that was measured in two jobs, and its prediction.
+    """A cell that was measured in two jobs, with its prediction.
 
-    :param correlation: Spearman's, of the two jobs.
-    :param decided: part of the pairs of algorithms that both jobs order alike, the others being ties; ``predicted``,
-        the part of these that are predicted in that order. Pairs that are predicted to be equal are left out.
+    :param correlation: Spearman's correlation of the two jobs.
+    :param decided: share of the pairs of algorithms that both jobs put in the same order; the others count as ties.
+    :param predicted: share of the decided pairs that are predicted in that order. Pairs with equal predictions are left
+        out.
     """
 
     correlation: float
@@ -137,7 +142,7 @@ class Twice:
 
     @classmethod
     def of(cls, ours: NDArray[np.float64], first: NDArray[np.float64], second: NDArray[np.float64]) -> Twice:
-        """Of the times that are predicted and those of the two jobs, by algorithm."""
+        """Compute the correlation and the shares from predicted seconds and those of the two jobs, by algorithm."""
         pairs = np.triu_indices(len(ours), 1)
         signs = np.array([np.sign(np.subtract.outer(some, some)[pairs]) for some in (ours, first, second)])
         signs = signs[:, signs[0] != 0]
@@ -147,7 +152,7 @@ class Twice:
 
 
 def measured_twice(cases: list[Case], predicted: list[NDArray[np.float64]]) -> Iterator[str]:
-    """A row for each cell that a later one repeats."""
+    """Yield a table row for each cell that a later cell repeats."""
     for number, (case, ours) in enumerate(zip(cases, predicted, strict=True)):
         cell = case.cell
         for other in cases[number + 1 :]:
@@ -166,7 +171,7 @@ def measured_twice(cases: list[Case], predicted: list[NDArray[np.float64]]) -> I
 
 
 def table(cases: list[Case], each: bool) -> Iterator[str]:
-    """The rows of 4x4 by rate, collective and bytes, and the two halves."""
+    """Yield the rows of 4x4 by rate, collective and bytes, and the scores of the two halves."""
     pairs = [(case.predicted(preset_of(case.cell)), case.seconds) for case in cases]
     if each:
         for case, (ours, theirs) in zip(cases, pairs, strict=True):
@@ -199,7 +204,7 @@ def table(cases: list[Case], each: bool) -> Iterator[str]:
 
 
 def fit(cases: list[Case]) -> Iterator[str]:
-    """What the cells that are fitted to say of each overhead and poll."""
+    """Yield the scores, on the cells used for fitting, of each combination of overhead and poll time."""
     for overhead, poll in product(*GRID.values()):
         pairs = []
         for case in cases[::2]:
@@ -213,7 +218,7 @@ def fit(cases: list[Case]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print what is asked for."""
+    """Print the selected table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("records", nargs="+", type=Path)
     parser.add_argument("--each", action="store_true", help="print every time")

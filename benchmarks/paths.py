@@ -1,4 +1,4 @@
-"""Where the repository and the shared data lie."""
+"""Paths of the repository and of the shared data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Communication graphs made for the purpose: what programs of many kinds send, on 1,024 ranks."""
+"""Artificial communication graphs that imitate programs of many kinds, on 1,024 ranks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Edges = NDArray[np.int64]
 
 
 def made(distance: str) -> Iterator[tuple[str, CommunicationGraph, Machine]]:
-    """Communication as programs of many kinds have it, 1,024 ranks in the order of the program; on 16:8:8."""
+    """Yield graphs of many kinds, of 1,024 ranks in the order of the program, each with a machine of 16:8:8."""
     machine = Machine.hierarchy("16:8:8", distance)
     for name, source, target, volume in _patterns(np.random.default_rng(7)):
         yield name, CommunicationGraph.from_arrays(1024, source, target, volume), machine
@@ -32,13 +32,13 @@ def made(distance: str) -> Iterator[tuple[str, CommunicationGraph, Machine]]:
 
 
 def refined_mesh(ranks: int) -> CommunicationGraph:
-    """Neighbours in a mesh that is refined along a circle, 100 bytes each way."""
+    """Return the graph of neighbours in a mesh that is refined along a circle, 100 bytes in each direction."""
     source, target = _refined(0.3, ranks)
     return CommunicationGraph.from_arrays(ranks, *_both((source, target), np.full(len(source), 100)))
 
 
 def _patterns(rng: np.random.Generator) -> Iterator[tuple[str, Edges, Edges, Edges]]:
-    """Name, sources, targets and bytes; both directions where a program sends both ways."""
+    """Yield name, sources, targets and bytes; edges in both directions if a program sends in both."""
     ranks = np.arange(1024)
     points = rng.random((1024, 3))
     for name, dimensions in (("mesh of triangles", 2), ("mesh of tetrahedra", 3)):
@@ -71,13 +71,13 @@ def _patterns(rng: np.random.Generator) -> Iterator[tuple[str, Edges, Edges, Edg
 
 
 def _both(ends: Iterable[Edges], volume: Edges) -> tuple[Edges, Edges, Edges]:
-    """Sources, targets and bytes of edges and of their reverses."""
+    """Return sources, targets and bytes of edges and of their reverses."""
     source, target = ends
     return np.r_[source, target], np.r_[target, source], np.r_[volume, volume]
 
 
 def _mesh(points: NDArray[np.float64]) -> Edges:
-    """Edges of the Delaunay triangulation, in the order of a space-filling cut along the first axis."""
+    """Return edges of the Delaunay triangulation of the points, numbered along the first axis."""
     from scipy.spatial import Delaunay
 
     corners = Delaunay(points[np.argsort(points[:, 0])]).simplices
@@ -86,7 +86,7 @@ def _mesh(points: NDArray[np.float64]) -> Edges:
 
 
 def _refined(radius: float, ranks: int) -> tuple[Edges, Edges]:
-    """Neighbours among blocks of a square, which are halved where they meet a circle until each rank has one."""
+    """Return neighbours among blocks of a square; blocks at a circle are quartered until each rank has one block."""
     blocks = [(0.0, 0.0, 1.0)]
     while len(blocks) + 3 <= ranks:
         far = [abs(math.hypot(x + a / 2 - 0.5, y + a / 2 - 0.5) - radius) / a + 0.02 / a for x, y, a in blocks]

@@ -1,11 +1,11 @@
-"""What the cost model's predictions are worth: all algorithms measured on emulated networks, against what it says.
+"""The accuracy of the cost model's predictions: measurements of all algorithms on emulated networks beside them.
 
     python -m benchmarks.predictions --measure 4x4 --uplink-rates 100M --orders random:1 --sizes 64K -o more.json
     python -m benchmarks.predictions tests/records/emulated.json
 
-The first measures (``topompi tune`` on each network; needs root) and writes medians. The second compares and prints,
-for the model that jobs have and for one that is told the burst of the emulated links, which no wire has. A test goes by
-the record in ``tests/records``.
+The first command measures (``topompi tune`` on each network; needs root) and writes medians. The second compares and
+prints, for the model that jobs have, and for one that knows the burst of the emulated links, which real links lack. A
+test uses the record in ``tests/records``.
 """
 
 from __future__ import annotations
@@ -45,17 +45,21 @@ __all__ = ["Cell", "Scores", "cells_in", "emulated_model", "read"]
 
 HOST_RATE = "100M"
 METHODS = ("bcast", "gather", "scatter", "allgather", "reduce", "allreduce", "reduce_scatter", "alltoall")
-VERSIONS = {"Open MPI": "Open MPI v{}", "MPICH": "MPICH Version: {}"}  # as the libraries name themselves
+VERSIONS = {"Open MPI": "Open MPI v{}", "MPICH": "MPICH Version: {}"}  # the libraries' own names
 
 
 @dataclass(frozen=True)
 class Cell:
     """One call of one size in one job, by every algorithm.
 
-    :param network: what was emulated; ``uplinks``, the rate of its uplinks; ``order`` of the ranks; ``ppn`` on a host.
-    :param library: vendor and version.
-    :param method: mpi4py's name of the call; ``nbytes`` as ``Selector.choose`` counts them.
-    :param seconds: by algorithm, medians of the slowest rank's times.
+    :param network: specification of the emulated network.
+    :param uplinks: rate of its uplinks.
+    :param order: order of the ranks.
+    :param ppn: ranks per host.
+    :param library: vendor and version of the MPI library.
+    :param method: mpi4py's name of the call.
+    :param nbytes: message size in bytes, as ``Selector.choose`` counts it.
+    :param seconds: median of the slowest rank's times, by algorithm.
     """
 
     network: str
@@ -69,16 +73,16 @@ class Cell:
 
     @property
     def job(self) -> tuple[object, ...]:
-        """What cells of one job share."""
+        """Fields that the cells of one job have in common."""
         return self.network, self.uplinks, self.order, self.ppn, self.library
 
     def interface(self) -> TopologyInterface:
-        """Where the ranks sat."""
+        """Return the topology of the job."""
         fabric = emulated_fabric(self.network, Rates.parse(HOST_RATE, self.uplinks))
         return TopologyInterface.place(rank_hosts(fabric, None, self.ppn, self.order), compute_routes(fabric))
 
     def predictor(self, model: Model | None = None) -> Predictor:
-        """The cost model of the job, with given start-ups and bytes or its own."""
+        """Return the cost model of the job, with given start-ups and rates or its own."""
         vendor, _, version = self.library.rpartition(" ")
         library = model_of(VERSIONS.get(vendor, "{}").format(version), {})
         return Predictor(self.interface(), library, model=model)
@@ -86,13 +90,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Scores:
-    """Predictions beside measurements of one cell.
+    """Predictions and measurements of one cell.
 
     :param cell: the measurements.
-    :param predicted: seconds by algorithm, native's too.
-    :param chosen: what runs without measurements.
-    :param native: the library's algorithm as its model has it.
-    :param allowed: native and the default set, of which one is chosen.
+    :param predicted: predicted seconds by algorithm, native's included.
+    :param chosen: algorithm that runs without measurements.
+    :param native: the library's algorithm according to its model.
+    :param allowed: native and the default set, from which one is chosen.
     """
 
     cell: Cell
@@ -103,9 +107,9 @@ class Scores:
 
     @classmethod
     def of(cls, cell: Cell, predictor: Predictor) -> Scores:
-        """Predict what was measured."""
+        """Predict the times of a measured cell."""
         found = predict(predictor, cell.method, cell.nbytes, 0, cell.seconds.__contains__, always_native=True)
-        assert found.native is not None  # of cells that the model applies to
+        assert found.native is not None  # the model applies to these cells
         ours = [name for name in cell.seconds if name not in (NATIVE, LEVELS)]
         predicted = {name: predictor.seconds(cell.method, name, cell.nbytes, 0) for name in ours}
         allowed = (NATIVE, *(name for name, _ in found.ours))
@@ -114,44 +118,44 @@ class Scores:
 
     @cached_property
     def correlation(self) -> float:
-        """Spearman's rank correlation over the algorithms, native among them; 1 where all take equally long."""
+        """Spearman's rank correlation over the algorithms, native among them; 1 if all take equally long."""
         names = list(self.predicted)
         found = spearmanr([self.predicted[name] for name in names], [self.cell.seconds[name] for name in names])
         return float(np.nan_to_num(found.statistic, nan=1.0))
 
     @property
     def regret(self) -> float:
-        """What the chosen algorithm took over what the fastest one took."""
+        """Time of the chosen algorithm over that of the fastest one."""
         return self.cell.seconds[self.chosen] / self.cell.seconds[self.best]
 
     @property
     def least_regret(self) -> float:
-        """The regret that remains where the fastest of the default set is chosen."""
+        """Regret that remains if the fastest of the default set is chosen."""
         return min(self.cell.seconds[name] for name in self.allowed) / self.cell.seconds[self.best]
 
     @property
     def best(self) -> str:
-        """The algorithm that was fastest."""
+        """Name of the fastest algorithm."""
         return min(self.cell.seconds, key=self.cell.seconds.__getitem__)
 
     @property
     def gain(self) -> float:
-        """How many times as fast as native the chosen algorithm was."""
+        """Time of native over that of the chosen algorithm."""
         return self.cell.seconds[NATIVE] / self.cell.seconds[self.chosen]
 
     @property
     def native_ratio(self) -> float:
-        """Native's predicted time over its measured one."""
+        """Predicted over measured time of native."""
         return self.predicted[NATIVE] / self.cell.seconds[NATIVE]
 
 
 def cells_in(path: Path) -> list[Cell]:
-    """The cells of a record."""
+    """Return the cells of a record."""
     return [Cell(**one) for one in json.loads(path.read_text(encoding="utf-8"))]
 
 
 def read(path: Path, model: Model | None = None) -> list[Scores]:
-    """The cells of a record beside what a model says of them, by default that which jobs have."""
+    """Return the cells of a record with a model's predictions, by default those of the model that jobs have."""
     predictors: dict[tuple[object, ...], Predictor] = {}
     found = []
     for cell in cells_in(path):
@@ -162,13 +166,13 @@ def read(path: Path, model: Model | None = None) -> list[Scores]:
 
 
 def emulated_model() -> Model:
-    """The model of the emulated networks' host links, which knows their burst."""
+    """Return the model of the emulated networks' host links, with the burst that their token buckets let pass."""
     rate = float(emulated_fabric("1x2", Rates.parse(HOST_RATE)).link_rate.max())
     return replace(Model.of_rate(rate), burst=burst_of(rate))
 
 
 def cells_of(record: TuneRecord, network: str, uplinks: str, order: str, ppn: int) -> Iterator[Cell]:
-    """The cells that one run of ``topompi tune`` measured."""
+    """Yield the cells that one run of ``topompi tune`` measured."""
     times: dict[tuple[str, int], dict[str, float]] = {}
     for one in record.results:
         seconds = float(f"{np.median(one.samples):.4g}")
@@ -178,7 +182,7 @@ def cells_of(record: TuneRecord, network: str, uplinks: str, order: str, ppn: in
 
 
 def measure(given: argparse.Namespace) -> Iterator[Cell]:
-    """Measure every algorithm on every network that the command line asks for."""
+    """Measure every algorithm on every network that the command line selects."""
     for uplinks in given.uplink_rates:
         with Emulated(given.measure, Rates.parse(HOST_RATE, uplinks)) as network:
             for order, ppn, size in product(given.orders, map(int, given.ppn), given.sizes):
@@ -196,7 +200,7 @@ def measure(given: argparse.Namespace) -> Iterator[Cell]:
 
 
 def report(paths: Sequence[Path]) -> Iterator[str]:
-    """All tables on some records."""
+    """Yield the lines of all tables on some records."""
     models = {"of jobs": None, "told the burst": emulated_model()}
     scores = {name: [one for path in paths for one in read(path, model)] for name, model in models.items()}
     of_jobs = scores["of jobs"]
@@ -205,12 +209,12 @@ def report(paths: Sequence[Path]) -> Iterator[str]:
 
 
 def words(text: str) -> list[str]:
-    """The words between commas."""
+    """Return the words between commas."""
     return text.split(",")
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("records", nargs="*", type=Path, help="records to compare with the model")
     parser.add_argument("--measure", metavar="NETWORK", help="measure on this network instead, such as 4x4")
@@ -226,7 +230,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Measure, or compare."""
+    """Measure the wanted networks, or print the tables for given records."""
     given = parse()
     try:
         if given.measure is None:

@@ -1,4 +1,4 @@
-"""Tables of what predictions are worth: by sizes, by networks, cell by cell, and the source's own proposals."""
+"""Tables of the predictions' accuracy: by sizes, by networks, by cells, and of the reference's own proposals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PROPOSALS = {
 
 
 def by_networks(scores: Sequence[Scores]) -> Iterator[str]:
-    """What the choices are worth by networks."""
+    """Yield the gains and regrets of the choices, by network."""
     yield "| network | uplinks | order | ranks a host | cells | gain | least | regret | 90th percentile | correlation |"
     yield f"|{'---|' * 10}"
     groups: dict[tuple[object, ...], list[Scores]] = {}
@@ -41,7 +41,7 @@ def by_networks(scores: Sequence[Scores]) -> Iterator[str]:
 
 
 def by_sizes(models: Mapping[str, Sequence[Scores]]) -> Iterator[str]:
-    """What the choices by each model are worth by sizes, and the 90th percentile of what the default set leaves."""
+    """Yield the regrets of each model's choices, by size, and the 90th percentile of the default set's own regret."""
     yield "| bytes | model | cells | regret | 90th percentile | correlation | default set's best |"
     yield f"|{'---|' * 7}"
     sizes = {one.cell.nbytes for scores in models.values() for one in scores}
@@ -52,14 +52,14 @@ def by_sizes(models: Mapping[str, Sequence[Scores]]) -> Iterator[str]:
 
 
 def worth(scores: Sequence[Scores]) -> list[str]:
-    """Median and 90th percentile of regrets, and the median correlation."""
+    """Format median and 90th percentile of regrets, and the median correlation."""
     regrets = [one.regret for one in scores]
     numbers = f"{np.median(regrets):.3f}", f"{np.quantile(regrets, 0.9):.3f}"
     return [*numbers, f"{np.median([one.correlation for one in scores]):.2f}"]
 
 
 def every(scores: Sequence[Scores]) -> Iterator[str]:
-    """Every cell, those of the largest regret first."""
+    """Yield every cell, the largest regret first."""
     names = "native | chosen | fastest: predicted / measured (ms)"
     yield f"| job | call | bytes | native is | {names} | gain | regret | default set's best |"
     yield f"|{'---|' * 10}"
@@ -74,7 +74,7 @@ def every(scores: Sequence[Scores]) -> Iterator[str]:
 
 
 def proposals(scores: Sequence[Scores], nbytes: int = 64 << 10) -> Iterator[str]:
-    """Where the source's proposals win: against native, least and most over cells, and against the best of all."""
+    """Yield the reference's proposals' gains over native, least and most over cells, and against the best of all."""
     rates = sorted({one.cell.uplinks for one in scores})
     heads = " | ".join(f"uplinks of {rate}bit/s" for rate in rates)
     yield f"| {nbytes:,} bytes | {heads} | share of the best, median |"

@@ -1,9 +1,9 @@
-"""The probe against trees that are known: on emulated networks of random shapes, and on models of larger ones.
+"""The probe on known trees: emulated networks of random shapes, and models of larger ones.
 
     python -m benchmarks.probe --shapes 20 --json probe.json
 
-The shapes need root. The models are fat trees whose round trips are those of hosts on Ethernet, with noise; what they
-report is the number of probes and the time that these would take, one rank a host.
+The shapes need root. The models are fat trees with the round trips of hosts on Ethernet, with noise; they report the
+number of probes, and the time that these would take with one rank per host.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from topompi.topology import Fabric, load
 
 from .probe_model import ModelNetwork
 
-SECONDS = 20.0  # of a probe
+SECONDS = 20.0  # of one probe
 MODELS = {64: "XGFT(2; 8,8; 1,4)", 256: "XGFT(3; 16,4,4; 1,8,4)"}
 
 
 def random_shape(seed: int, most: int = 16) -> str:
-    """A spec of an emulated tree of at most so many hosts, with two hosts or more on some leaf of two or more."""
+    """Draw a spec of an emulated tree of at most ``most`` hosts, with several leaves, one with several hosts."""
     generator = np.random.default_rng(seed)
     while True:
         groups = [generator.integers(1, 6, generator.integers(1, 5)).tolist() for _ in range(generator.integers(1, 4))]
@@ -41,7 +41,7 @@ def random_shape(seed: int, most: int = 16) -> str:
 
 
 def leaves_of(fabric: Fabric) -> set[frozenset[str]]:
-    """The hosts of each leaf switch."""
+    """Return the hosts of each leaf switch."""
     leaf = fabric.adapter_leaf[[int(adapters[0]) for adapters in fabric.host_adapters]]
     return {frozenset(np.array(fabric.hosts)[leaf == one].tolist()) for one in np.unique(leaf)}
 
@@ -53,7 +53,7 @@ def probed(
     *words: str,
     mpi: str | None = "openmpi-polling",
 ) -> dict[str, Any]:
-    """What a probe of an emulated network found: ``right`` says whether its leaves are those of the network."""
+    """Probe an emulated network; in the result, ``right`` is whether the found leaves are those of the network."""
     with tempfile.TemporaryDirectory() as folder, Emulated(spec) as network:
         path = Path(folder) / "fabric.json"
         command = ["-m", "topompi", "probe", "--json", "--seconds", str(seconds), "-o", str(path), *words]
@@ -67,7 +67,7 @@ def probed(
 
 
 def modelled(hosts: int, noise: float, seed: int) -> dict[str, Any]:
-    """What a search of a model found, and the seconds that its probes would have taken."""
+    """Search a model; return the result, and the seconds that its probes would have taken."""
     fabric = load(MODELS[hosts]).fabric
     network = ModelNetwork(fabric, noise=noise, seed=seed)
     begin = time.perf_counter()
@@ -88,7 +88,7 @@ def modelled(hosts: int, noise: float, seed: int) -> dict[str, Any]:
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Every measurement asked for."""
+    """Yield the results of all selected shapes and models."""
     for hosts in MODELS:
         for noise in (0.05, 0.2, 0.5):
             yield modelled(hosts, noise, arguments.seed)

@@ -1,4 +1,4 @@
-"""A network that is not there, to probe: round trips by hops, with noise that only lengthens; fair streams."""
+"""A simulated network to probe: round trips by hops, with noise that only lengthens them; fair streams."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ from topompi.probe.levels import FloatArray
 from topompi.probe.tournament import Round
 from topompi.topology import Fabric, TopologyInterface, compute_routes
 
-SOFTWARE, SWITCH = 40e-6, 10e-6  # seconds of a round trip: without any switch, and for each one crossed
+SOFTWARE, SWITCH = 40e-6, 10e-6  # seconds of a round trip: without a switch, and for each switch crossed
 MEETING = 300e-6  # seconds until all hosts begin a round together
-DISTURBANCE = 2.0  # times as long as else: all round trips of a pair in a disturbed round
+DISTURBANCE = 2.0  # factor on all round trips of a pair in a disturbed round
 
 
 class ModelNetwork:
     """An instrument that measures a fabric in a model, with a clock of its own.
 
-    :param fabric: whose hosts are probed.
-    :param noise: mean of what lengthens a round trip, as a share of it; exponential.
-    :param disturbed: share of pairs that are disturbed in a round.
-    :param processors: pairs that can be measured at once; with more, all round trips of a round take longer.
-    :param seconds: that there are.
-    :param seed: of the noise.
-    :param naps: seconds of the naps in each round trip of ranks that sleep while they wait, on average; they vary by
-        a tenth.
+    :param fabric: fabric whose hosts are probed.
+    :param noise: mean of the exponential lengthening of a round trip, as a share of it.
+    :param disturbed: share of the pairs that are disturbed in a round.
+    :param processors: number of pairs that can be measured at once; with more, all round trips of a round take longer.
+    :param seconds: time limit in seconds.
+    :param seed: seed of the noise.
+    :param naps: mean seconds that sleeping ranks add to each round trip; they vary by a tenth.
     """
 
     def __init__(
@@ -41,7 +40,7 @@ class ModelNetwork:
         naps: float = 0.0,
     ) -> None:
         routes = TopologyInterface.place(list(fabric.hosts), compute_routes(fabric)).host_routes
-        assert routes is not None  # the routes are given
+        assert routes is not None  # always given
         self._hops, self._paths, self._capacity = routes.hops, routes.paths(), fabric.link_rate
         self._noise, self._disturbed, self._processors, self._seconds = noise, disturbed, processors, seconds
         self._naps = naps
@@ -49,11 +48,11 @@ class ModelNetwork:
         self.elapsed = 0.0
 
     def left(self) -> float:
-        """Seconds that are left."""
+        """Return the remaining seconds."""
         return self._seconds - self.elapsed
 
     def round_trips(self, rounds: Sequence[Round], trips: int) -> FloatArray:
-        """Seconds of each pair's shortest round trip, round by round; inf where no time was left."""
+        """Return the seconds of each pair's shortest round trip, round by round; inf if no time was left."""
         found: list[float] = []
         for pairs in rounds:
             if self.left() <= 0:
@@ -66,7 +65,7 @@ class ModelNetwork:
         return np.array(found)
 
     def streams(self, pairs: Round, seconds: float) -> FloatArray:
-        """Bytes/s each way of each pair, the slower way; 0 where no time was left."""
+        """Return the bytes/s of each pair in its slower direction; 0 if no time was left."""
         if self.left() <= seconds:
             return np.zeros(len(pairs))
         self.elapsed += seconds

@@ -1,6 +1,6 @@
-"""What recording a program costs: microseconds a call, and memory; and what it takes to look at large profiles.
+"""The cost of recording a program, in microseconds per call and memory, and of commands on large profiles.
 
-Run it as ``python -m benchmarks.profiles`` on one process: the calls do nothing but be counted.
+Run it as ``python -m benchmarks.profiles`` on one process: the calls are counted and do nothing else.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from topompi.profile.overhead import call_seconds
 SIZES = (64, 128, 256, 512, 1024)
 RANKS_A_HOST = 16
 CALLS, ROUNDS = 20_000, 9
-FABRIC = "XGFT(3; 8,8,4; 1,4,2)"  # of 256 hosts
+FABRIC = "XGFT(3; 8,8,4; 1,4,2)"  # 256 hosts
 
 
 def memory(ranks: int, ranks_a_host: int = 1) -> dict[str, int]:
-    """Bytes that rank 0 holds where all ranks send each other messages and make an alltoall, and of a rank's line.
+    """Return the bytes that rank 0 holds if all ranks send each other messages and make an alltoall.
 
-    Held are its counters, the peers of its communicator, and the line of one other rank at a time.
+    They are its counters, the peers of its communicator, and the line of one other rank; the bytes of that line are
+    returned, too.
     """
     from topompi.profile.file import rank_line
 
@@ -46,7 +47,7 @@ def memory(ranks: int, ranks_a_host: int = 1) -> dict[str, int]:
 
 
 def commands(ranks: int = 1024) -> dict[str, float]:
-    """Seconds by the clock of each command on a profile of a stencil and an alltoall, from its start to its end."""
+    """Return the elapsed seconds of each command on a profile of a stencil and an alltoall."""
     stencil, everybody = CommunicationGraph.cartesian((ranks // 64, 8, 8), weights=100_000), np.arange(ranks)
     of_rank = []
     for rank in range(ranks):

@@ -1,7 +1,7 @@
-"""The numbers that the generators of schedules are to reach, as one table: ``python -m benchmarks.schedules``.
+"""Results of the generators of schedules beside their goals, as one table: ``python -m benchmarks.schedules``.
 
 Real fabrics and allocations are read from ``$TOPOMPI_SHARED_DATA``, by default ``../shared/data`` beside the
-repository; rows that need a file that is not there say so.
+repository; rows whose file is missing are marked.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .paths import SHARED_DATA
 SHARED = SHARED_DATA / "fabrics"
 RANKS = 16
 
-# Seconds to generate a schedule by hosts of 16 processes: Subramoni 2013, chapter 6.
+# Seconds to generate a schedule by the number of hosts with 16 processes each: Subramoni 2013, chapter 6.
 REFERENCE = {8: 0.0020, 16: 0.0023, 32: 0.0058, 64: 0.113, 128: 0.396, 256: 11.67}
 AT_MOST = {256: 0.5, 1024: 10.0}
 
@@ -53,7 +53,7 @@ FABRICS = (
 
 
 def facts() -> str:
-    """The machine in one line."""
+    """Describe the machine in one line, and the versions in another."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         cpu = next(line.split(": ", 1)[1] for line in lines if line.startswith("model name"))
@@ -65,7 +65,7 @@ def facts() -> str:
 
 
 def timed(call: Callable[[], object], repeats: int) -> list[float]:
-    """The seconds of each of some calls."""
+    """Return the seconds of each of ``repeats`` calls."""
     samples = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -75,28 +75,28 @@ def timed(call: Callable[[], object], repeats: int) -> list[float]:
 
 
 def spread(samples: list[float]) -> str:
-    """Median, and the least and the most."""
+    """Format median, least and most."""
     return f"{statistics.median(samples):9.4f} ({min(samples):.4f} .. {max(samples):.4f})"
 
 
 def placed(routes: Routes, hosts: NDArray[np.int64], ranks: int = 1) -> Network:
-    """The network of a job that fills hosts one after the other.
+    """Return the network of a job that fills hosts one after the other.
 
-    :param routes: of the fabric.
-    :param hosts: numbers of hosts.
-    :param ranks: on each.
+    :param routes: routes of the fabric.
+    :param hosts: numbers of the hosts.
+    :param ranks: ranks per host.
     """
     names = routes.fabric.hosts
     return network_of(TopologyInterface.place([names[host] for host in hosts for _ in range(ranks)], routes))
 
 
 def three_quarters(routes: Routes, count: int, rng: np.random.Generator, width: int = 20) -> NDArray[np.int64]:
-    """Random hosts, ascending, three quarters of those of each random leaf that is taken.
+    """Draw random hosts, ascending: three quarters of the hosts of each of some random leaves.
 
-    :param routes: of a fabric whose leaves have equally many hosts, in order.
-    :param count: hosts to draw; the last leaf may give fewer than three quarters.
-    :param rng: draws.
-    :param width: hosts on a leaf.
+    :param routes: routes of a fabric whose leaves have equally many hosts, in order.
+    :param count: number of hosts to draw; the last leaf may give fewer than three quarters.
+    :param rng: random generator.
+    :param width: number of hosts on a leaf.
     """
     per_leaf = width * 3 // 4
     leaves = rng.choice(routes.fabric.num_hosts // width, -(-count // per_leaf), replace=False)
@@ -105,19 +105,19 @@ def three_quarters(routes: Routes, count: int, rng: np.random.Generator, width: 
 
 
 def host_bound(network: Network) -> int:
-    """Fewest steps between hosts of an alltoall."""
+    """Return a lower bound on the steps of an alltoall between hosts."""
     hosts = np.arange(network.num_hosts)
     return fewest_steps(network, *np.nonzero(hosts[:, None] != hosts))
 
 
 def tacs_table(repeats: int) -> Iterator[str]:
-    """Times of TACS1 by number of hosts, with the reference's."""
+    """Yield times of TACS1 by number of hosts, with the reference's."""
     yield f"TACS1 on the Stampede-like fabric, random 75 % allocation, {RANKS} ranks a host; seconds from the network's"
     yield "arrays to the compact schedule, one core: median (least .. most) over 3 allocations and repeats; the median"
     yield "is held against the reference; steps and bound are those of the hosts, of the last allocation"
     yield f"{'hosts':>5} {'ranks':>6} {'seconds':>28} {'reference':>9} {'at most':>8} {'':>6} {'steps':>6} {'bound':>6}"
     routes, rng = load_routes("stampede"), np.random.default_rng(1)
-    tacs1(placed(routes, three_quarters(routes, 8, rng)))  # imports on first use do not count
+    tacs1(placed(routes, three_quarters(routes, 8, rng)))  # imports at the first use do not count
     for count in (*REFERENCE, 1024):
         networks = [placed(routes, three_quarters(routes, count, rng), RANKS) for _ in range(3)]
         each = repeats if count < 1000 else 1
@@ -131,7 +131,7 @@ def tacs_table(repeats: int) -> Iterator[str]:
 
 
 def bound_table() -> Iterator[str]:
-    """Steps of ``colouring`` over the lower bound."""
+    """Yield the steps of ``colouring`` over the lower bound."""
     yield "Steps of hosts over the lower bound (at most 1.05); hosts - 1 is what the hosts' own links need"
     sizes = f"{'hosts':>5} {'leaves':>6} {'n - 1':>5} {'bound':>6} {'steps':>6}"
     yield f"{'fabric':26} {sizes} {'ratio':>7} {'':>6} {'seconds':>8} {'TACS1':>6}"
@@ -172,7 +172,7 @@ def _bound_networks() -> Iterator[tuple[str, Network | str]]:
 
 
 def fft_table() -> Iterator[str]:
-    """Row and column alltoalls of a pencil FFT that run at once."""
+    """Yield row and column alltoalls of a pencil FFT that run at once."""
     yield "Pencil FFT, 64 hosts x 16 ranks of the Stampede-like fabric, all rows (columns) of the process grid at once:"
     yield "steps, and the sum over steps of each one's busiest link, over the bound; beside it the plain shift's"
     yield f"{'grid':>9} {'steps':>12} {'over':>12} {'plain':>12} {'over':>12} {'seconds':>8}"
@@ -192,7 +192,7 @@ def fft_table() -> Iterator[str]:
 
 
 def _over(network: Network, groups: Sequence[NDArray[np.int64]], steps: Sequence[NDArray[np.int64]]) -> tuple[int, str]:
-    """Number of steps, and the loads of each one's busiest link together over that of the busiest link."""
+    """Return the number of steps, and the sum of the steps' busiest loads over the busiest link's total load."""
     source, destination, step = (
         np.concatenate([part.ravel() for part in parts])
         for parts in (
@@ -211,9 +211,9 @@ def _over(network: Network, groups: Sequence[NDArray[np.int64]], steps: Sequence
 
 
 def leonardo_jobs(least: int) -> tuple[Routes, list[list[str]]] | str:
-    """Routes, and the node lists of real jobs of at least ``least`` nodes; or why there are none.
+    """Return routes, and the node lists of real jobs of at least ``least`` nodes; or the reason why there are none.
 
-    Jobs on nodes that the node map has not (of visualisation, for example) are left out.
+    Jobs on nodes that are not in the node map (for example, visualisation nodes) are left out.
     """
     nodes, jobs = SHARED / "leonardo-nodemap.txt.xz", SHARED / "leonardo-job-nodelists.tar.gz"
     if not (nodes.exists() and jobs.exists()):
@@ -227,7 +227,7 @@ def leonardo_jobs(least: int) -> tuple[Routes, list[list[str]]] | str:
 
 
 def knomial_table() -> Iterator[str]:
-    """Critical path of re-ordered k-nomial trees over the plain ones'."""
+    """Yield the critical path of re-ordered k-nomial trees over the plain trees'."""
     from topompi.schedules.rooted.embedding import best_of, critical_path, host_trees
 
     yield "Re-ordered 4-nomial broadcast on 200 random allocations of real Leonardo jobs of 3 nodes or more, one rank a"
@@ -252,7 +252,7 @@ def knomial_table() -> Iterator[str]:
 
 
 def cells_table() -> Iterator[str]:
-    """Messages between cells of a broadcast over the jobs that have several."""
+    """Yield the messages between cells of a broadcast, over the jobs on several cells."""
     from topompi.schedules import trees
 
     yield "Broadcast across cells (hops > 3), all real Leonardo jobs on several cells, one rank a node: messages"
@@ -301,7 +301,7 @@ OF_ONE_RANK = (
 
 
 def rank_table(ranks: int) -> Iterator[str]:
-    """One rank's rows, and the costs of the algorithms of each collective."""
+    """Yield the cost of one rank's rows, and of the costs of the algorithms of each collective."""
     most = (0.2, 50) if ranks <= 4096 else (2.0, 500)
     hosts = min(256, ranks) if ranks <= 4096 else 1024
     spec = "XGFT(2; 20,16; 1,16)" if hosts <= 256 else "XGFT(2; 32,32; 1,16)"
@@ -342,7 +342,7 @@ def _rows_of(network: Network, collective: str, algorithm: str, made: Schedule |
 
 
 def main() -> None:
-    """Print all tables."""
+    """Print all tables of results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5, help="times that each TACS1 schedule is made (default 5)")
     parser.add_argument("--ranks", type=int, help="only the rows of one rank, and costs, at so many ranks: 4096, 65536")

@@ -1,7 +1,7 @@
-"""The topology service on a fabric: time to the first answer, queries a second, views of jobs, memory of idle clients.
+"""The topology service on a fabric: time to the first answer, queries/s, views of jobs, memory of idle clients.
 
-python -m benchmarks.service SOURCE [--lfts TABLES] [--clients 1000] [--idle 10000]; a service as a process of its own,
-asked over the loopback by this one.
+python -m benchmarks.service SOURCE [--lfts TABLES] [--clients 1000] [--idle 10000]; the service is a process of its
+own, and this process asks it over the loopback.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 
 from topompi.topology.client import Address, ask
 
-PIPELINE = 1  # queries that a client sends at once
+PIPELINE = 1  # queries that a client sends before it waits for answers
 REPEATS = 25
 SIZES = (8, 16, 32, 64, 128, 256)
 
@@ -44,7 +44,7 @@ def main() -> None:
 
 @contextmanager
 def serving(source: str, lfts: str | None) -> Iterator[tuple[Address, int, float]]:
-    """A service as a process: its address, its number, and when it was started, by the monotonic clock."""
+    """Start a service as a process; provide its address, its process id, and its start by the monotonic clock."""
     command = [sys.executable, "-m", "topompi", "topology", "serve", source, "--listen", "127.0.0.1:0"]
     began = time.monotonic()
     with subprocess.Popen([*command, *(["--lfts", lfts] if lfts else [])], stderr=subprocess.PIPE) as process:
@@ -57,7 +57,7 @@ def serving(source: str, lfts: str | None) -> Iterator[tuple[Address, int, float
 
 
 def measure(address: Address, process: int, began: float, asked: argparse.Namespace) -> None:
-    """Ask a running service, and print what it took."""
+    """Ask a running service, and print times and memory."""
     ask(address, {"request": "generation"})
     took, used = time.monotonic() - began, processor(process)
     print(f"first answer after {took:.2f} s ({used:.2f} s of a processor), resident {resident(process):.0f} MiB")
@@ -83,12 +83,12 @@ def measure(address: Address, process: int, began: float, asked: argparse.Namesp
 
 
 def told(times: list[float]) -> str:
-    """The median and the least of some times: the least is what a machine without other work takes."""
+    """Format the median and the least of some times; the least is the time without other work on the machine."""
     return f"{statistics.median(times):.1f} {min(times):.1f}"
 
 
 def timed(address: Address, request: dict[str, object]) -> float:
-    """Milliseconds of one request, connection and parsing included."""
+    """Return the milliseconds of one request, with connection and parsing."""
     began = time.monotonic()
     answer = ask(address, request)
     assert "error" not in answer, answer
@@ -96,7 +96,7 @@ def timed(address: Address, request: dict[str, object]) -> float:
 
 
 def queries(address: Address, process: int, hosts: list[str], clients: int, count: int) -> tuple[float, float]:
-    """Queries a second of many clients at once, and seconds of the service's processor."""
+    """Return the queries/s of many clients at once, and the processor seconds of the service."""
     chooser = random.Random(2)
     selector = selectors.DefaultSelector()
     sockets = [address.connect() for _ in range(clients)]
@@ -123,20 +123,20 @@ def queries(address: Address, process: int, hosts: list[str], clients: int, coun
                 number += 1
                 answering.sendall(requests[number % clients])
                 sent += PIPELINE
-    seconds, used = time.monotonic() - began, max(processor(process) - used, 0.01)  # its clock's step
+    seconds, used = time.monotonic() - began, max(processor(process) - used, 0.01)  # the resolution of its clock
     for client in sockets:
         client.close()
     return taken / seconds, used
 
 
 def resident(process: int) -> float:
-    """MiB of memory that a process has now."""
+    """Return the MiB of memory that a process holds now."""
     fields = Path(f"/proc/{process}/statm").read_text().split()
     return int(fields[1]) * resource.getpagesize() / 2**20
 
 
 def processor(process: int) -> float:
-    """Seconds of processor time of a process."""
+    """Return the seconds of processor time of a process."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / 100
 

@@ -1,10 +1,10 @@
-"""The topology service under abuse by some users: whether the clients of another one are answered, and how soon.
+"""The topology service under abuse by some users: whether other users' clients are answered, and how fast.
 
 python -m benchmarks.service_abuse [--source SOURCE] [--lfts TABLES] [--seconds 120] [--unix]; needs root, to be several
-users. Two users ask for what takes longest (100,000 fields, paths and trees of many hosts) and leave at once; one
-fills as many connections as it can with lines that do not end, and one opens more connections than the service takes,
-all of them again and again. Meanwhile a fifth user's clients each connect, ask once, and check the answer. At the end
-the service is told to end while the abuse goes on.
+users. Two users send the most expensive requests (100,000 fields, paths and trees of many hosts) and leave at once; one
+user fills as many connections as possible with lines that do not end, and one opens more connections than the service
+takes; all of them repeat this. Meanwhile, a fifth user's clients each connect, ask once, and check the answer. At the
+end the service is told to end while the abuse goes on.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from topompi.topology.client import Address, ask
 
 from .service import resident
 
-CLIENTS = 1_000  # that the service takes at once
-FIRST_USER = 40_001  # of those who abuse it, one number each
-NICENESS = 19  # of those who abuse it: on other hosts they would not take the service's processors
+CLIENTS = 1_000  # connections that the service takes at once
+FIRST_USER = 40_001  # of the abusing users, who have successive numbers
+NICENESS = 19  # of the abusers, because on other hosts they would not use the service's processors
 PATIENCE = 30.0  # seconds for one answer
 PAUSE = 0.02  # seconds between two questions of an ordinary client
 JOB = 64  # hosts of an ordinary view
-MANY = 1_024  # hosts of a large one
+MANY = 1_024  # hosts of a large view
 
 Asked = Callable[[Address], bool]
 
 
 def heavy(address: Address, hosts: list[str]) -> None:
-    """Ask for the most work that a line can ask for, and leave."""
+    """Repeat the most expensive requests that a line can hold, and leave without reading the answers."""
     some = hosts[:MANY]
     requests = [
         {"request": "view", "hosts": some[:256], "fields": ["paths"] * 100_000},
@@ -83,10 +83,10 @@ def crowd(address: Address, hosts: list[str]) -> None:
 
 
 def _is_open(client: socket.socket) -> bool:
-    """Whether the service has not closed a connection; closes this end if it has."""
+    """Return whether the service has left a connection open; if not, close this end."""
     client.settimeout(0)
     try:
-        client.recv(1 << 16)  # the reason, or the end
+        client.recv(1 << 16)  # the reason for the closing, or the end
     except BlockingIOError:
         return True
     except OSError:
@@ -100,7 +100,7 @@ ABUSERS = (heavy, heavy, endless, crowd)
 
 @contextmanager
 def abuse(address: Address, hosts: list[str]) -> Iterator[None]:
-    """Let each of ``ABUSERS`` go on as a process of a user of its own."""
+    """Run each of ``ABUSERS`` as a process of a user of its own until the context ends."""
     processes = []
     for number, act in enumerate(ABUSERS):
         process = os.fork()
@@ -127,7 +127,7 @@ def abuse(address: Address, hosts: list[str]) -> Iterator[None]:
 
 @dataclass
 class Answers:
-    """Seconds that answers took, and how many were none or wrong."""
+    """Seconds of the right answers, and the errors of the others."""
 
     seconds: list[float] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
@@ -141,7 +141,7 @@ class Answers:
 
 
 def kinds_of(hosts: list[str]) -> dict[str, tuple[bytes, bytes]]:
-    """The requests of ordinary clients and a word of each answer, by the name of the kind."""
+    """Return the requests of ordinary clients, and a word that their answers contain, by the name of the kind."""
     job = {"request": "view", "hosts": hosts[:JOB], "fields": ["fabric", "hops"]}
     return {
         "query": (f"query {hosts[0]}:{hosts[0]}\n".encode(), f"{hosts[0]} {hosts[0]}\n".encode()),
@@ -151,7 +151,7 @@ def kinds_of(hosts: list[str]) -> dict[str, tuple[bytes, bytes]]:
 
 
 def client(address: Address, request: bytes, wanted: bytes, answers: Answers, until: float) -> None:
-    """Connect, ask and read the answer, again and again."""
+    """Connect, ask and read the answer, again and again until a time; record seconds and errors in ``answers``."""
     while time.monotonic() < until:
         began = time.monotonic()
         try:
@@ -171,7 +171,7 @@ def client(address: Address, request: bytes, wanted: bytes, answers: Answers, un
 
 
 def measure(address: Address, process: int, hosts: list[str], seconds: float) -> dict[str, Answers]:
-    """The answers to each kind of request while the service is abused or not; prints its memory."""
+    """Return the answers to each kind of request, and print them and the service's memory."""
     until, found = time.monotonic() + seconds, {}
     threads = []
     for kind, (request, wanted) in kinds_of(hosts).items():
@@ -191,7 +191,7 @@ def measure(address: Address, process: int, hosts: list[str], seconds: float) ->
 
 @contextmanager
 def serving(source: str, lfts: str | None, unix: bool) -> Iterator[tuple[Address, subprocess.Popen[bytes]]]:
-    """A service as a process, and its address."""
+    """Start a service as a process; provide its address and the process."""
     words = [sys.executable, "-m", "topompi", "topology", "serve", source, *(["--lfts", lfts] if lfts else [])]
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as log:
         os.chmod(folder, 0o755)
@@ -204,7 +204,7 @@ def serving(source: str, lfts: str | None, unix: bool) -> Iterator[tuple[Address
 
 
 def _address(log: int, process: subprocess.Popen[bytes]) -> Address:
-    """Where a service says that it listens."""
+    """Return the address that a service writes to its log."""
     while process.poll() is None:
         for line in os.pread(log, 1 << 16, 0).splitlines():
             event = json.loads(line)
@@ -215,7 +215,10 @@ def _address(log: int, process: subprocess.Popen[bytes]) -> Address:
 
 
 def run(source: str, lfts: str | None, unix: bool, seconds: float) -> int:
-    """Abuse a service and print how its ordinary clients fared; how many were not answered, and 1 if it did not end."""
+    """Abuse a service and print its ordinary clients' times.
+
+    Return the number of failures, which is 0 if all is well.
+    """
     with serving(source, lfts, unix) as (address, process):
         hosts = ask(address, {"request": "view", "fields": []}, PATIENCE)["hosts"]
         print(f"{len(hosts):,} hosts, {address}; for {seconds / 10:g} s without abuse:", flush=True)
@@ -235,7 +238,7 @@ def run(source: str, lfts: str | None, unix: bool, seconds: float) -> int:
 
 
 def main() -> int:
-    """Run from the command line; status 1 where a client was not answered or the service did not end."""
+    """Run the command line; status 1 if a client was not answered or the service did not end."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--source", default="stampede")
     parser.add_argument("--lfts")

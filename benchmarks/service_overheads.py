@@ -1,9 +1,9 @@
-"""What a job's start costs with a topology service, beside what Subramoni (2013) reports for the same steps.
+"""The cost of a job's start with a topology service, beside the same steps of Subramoni (2013).
 
 python -m benchmarks.service_overheads SOURCE [--lfts TABLES]; hosts are drawn at random, 16 ranks on each, as there.
-Discovery is the question to the service, over the loopback, and the reading of its answer; connected switches are the
+Discovery is the question to the service, over the loopback, and the parsing of its answer; connected switches are the
 clusters of each host at each depth; the delay matrices are those of hops and of rates. The broadcast sends the job's
-part of the fabric to as many ranks as hosts, all on this machine.
+part of the fabric to one rank per host, all on this machine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from topompi.topology.client import ask
 from .jobs import run_ranks
 from .service import REPEATS, SIZES, serving
 
-RANKS = 16  # of a host
+RANKS = 16  # per host
 BROADCAST_SIZES = (8, 16, 32)
 REFERENCE = {
     "discovery": (3.0, 5.2, 4.7, 17.5, 34.3, 123.7),
@@ -30,7 +30,7 @@ REFERENCE = {
 
 
 def main() -> None:
-    """Print a row a step: ours / the reference's, in ms, for each number of hosts."""
+    """Print one row per step: our time / the reference's, in ms, for each number of hosts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("source", nargs="?")
     parser.add_argument("--lfts")
@@ -53,13 +53,13 @@ def main() -> None:
 
 
 def row(ours: Sequence[float], name: str) -> None:
-    """Print a step."""
+    """Print the row of a step of a job's start."""
     theirs = [f"{value:g}" for value in REFERENCE[name]] + ["-"] * len(ours)
     print(f"{name:22}" + "".join(f"{f'{a:.2f} / {b}':>16}" for a, b in zip(ours, theirs, strict=False)))
 
 
 def steps_of(server: str, job: list[str]) -> dict[str, float]:
-    """Milliseconds of each step of a job's start."""
+    """Return the milliseconds of each step of a job's start."""
     found = load(server, hosts=job).routes
     names = [host for host in job for _ in range(RANKS)]
     return {
@@ -83,7 +83,7 @@ def delays(names: list[str], routes: Routes | None) -> None:
 
 
 def least(work: Callable[[], object]) -> float:
-    """Milliseconds, the least of some times: what a machine without other work takes."""
+    """Return the least milliseconds of several runs, which is the time without other work on the machine."""
     times = []
     for _ in range(REPEATS):
         began = time.perf_counter()
@@ -93,7 +93,7 @@ def least(work: Callable[[], object]) -> float:
 
 
 def broadcast() -> None:
-    """On each rank of a job: the broadcast of a view of as many hosts, by the slowest rank's time; rank 0 prints it."""
+    """Broadcast a view with one host per rank, on each rank of a job; rank 0 prints the slowest rank's time."""
     from mpi4py import MPI
 
     world = MPI.COMM_WORLD

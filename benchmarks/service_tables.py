@@ -1,6 +1,7 @@
-"""A synthetic fabric as the files of a real one: ``python -m benchmarks.service_tables stampede FOLDER``.
+"""A synthetic fabric in the files of a real one: ``python -m benchmarks.service_tables stampede FOLDER``.
 
-Writes ``report``, as ibnetdiscover prints it, and ``opensm-lfts.dump``, as OpenSM writes it, of routes computed here.
+It writes ``report`` in the format of ibnetdiscover, and ``opensm-lfts.dump`` in the format of OpenSM, with routes
+computed here.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from topompi.topology.ibwriter import write_ibnetdiscover
 
 
 def dump(routes: Routes) -> Iterator[str]:
-    """The lines of the table of each switch; LIDs as in the report: switches from 1 on, then adapters."""
+    """Yield the lines of each switch's table, with the LIDs of the report: switches from 1 on, then adapters."""
     fabric = routes.fabric
     names = [f"Switch portguid {guid}: 'switch'" for guid in fabric.switch_ids]
     names += [f"Channel Adapter portguid {guid}: 'adapter'" for guid in fabric.adapter_ids]

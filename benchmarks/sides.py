@@ -1,4 +1,4 @@
-"""Sides of a comparison that take turns in one job, and what several comparisons say together."""
+"""Sides of a comparison that take turns in one job, and summaries of several comparisons."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ __all__ = ["orders", "spread", "together"]
 
 
 def orders(sides: int) -> Iterator[tuple[int, ...]]:
-    """Without end the orders in which the sides take their turns: each is as often first, and after each other one."""
+    """Yield orders of the sides without end.
+
+    Each side is equally often first, and equally often after each other one.
+    """
     return cycle(permutations(range(sides)))
 
 
 def spread(found: Sequence[Comparison]) -> float:
-    """By how much the true ratios of some comparisons differ, as the standard deviation of their logarithms.
+    """Return the standard deviation of the logarithms of the true ratios of some comparisons.
 
-    What is left of the differences of the ratios when what their intervals explain is taken off (R. DerSimonian and
-    N. Laird, 1986): 0 where chance explains it all. Comparisons without an interval are left out.
+    It is the part of the ratios' variance that their intervals do not explain (R. DerSimonian and N. Laird, 1986): 0 if
+    chance explains all of it. Comparisons without an interval are left out.
     """
     ends = np.log([(one.low, one.ratio, one.high) for one in found if one.low < one.high])
     if len(ends) < 2:
@@ -33,7 +36,7 @@ def spread(found: Sequence[Comparison]) -> float:
 
 
 def together(found: Sequence[Comparison], floor: float) -> str:
-    """The mean of some comparisons, how many are below the floor, the least, and how much they truly differ."""
+    """Summarise comparisons: their mean, the number below the floor, the least, and their true differences."""
     ratios = np.array([one.ratio for one in found])
     low, sure = np.sum(ratios < floor), sum(one.high < floor for one in found)
     mean = f"{len(found)} cells, geometric mean {np.exp(np.mean(np.log(ratios))):.3f}x"

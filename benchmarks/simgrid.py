@@ -1,7 +1,8 @@
 """Flows beside SimGrid on 128 to 512 hosts: ``python -m benchmarks.simgrid [HOSTS ...]``; needs SimGrid.
 
-Trees ``XGFT(2; 16,h; 1,8)``, one rank a host, messages of 100,000 bytes, all ranks start together. The bound is what
-the busiest link needs for the schedule's bytes: a time below it is an error, of SimGrid's lazy update of flows.
+The trees are ``XGFT(2; 16,h; 1,8)`` with one rank per host, messages have 100,000 bytes, and all ranks start together.
+The bound is the time that the busiest link needs for the schedule's bytes; a time below it is an error of SimGrid's
+lazy update of flows.
 """
 
 from __future__ import annotations
@@ -22,15 +23,17 @@ from topompi.views.program import program_of, wiring_of
 
 RATE, LATENCY, NBYTES = 1e9, 1e-7, 100_000
 SCHEDULES = (("bcast", "knomial"), ("allgather", "ring"), ("alltoall", "shift"))
-TIMEOUT = 120.0  # seconds that one run of SimGrid may take
+TIMEOUT = 120.0  # time limit of one run of SimGrid, in seconds
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A schedule in both models.
+    """The results of a schedule in both models.
 
-    :param ours: seconds under flows; ``theirs``, SimGrid's, NaN where it gave up; ``bound``, the busiest link's.
-    :param took: seconds that flows and SimGrid needed to say so.
+    :param ours: seconds under flows.
+    :param theirs: seconds under SimGrid, NaN if it failed.
+    :param bound: seconds that the busiest link needs.
+    :param took: real seconds that flows and SimGrid needed for the simulation.
     """
 
     ours: float
@@ -40,9 +43,9 @@ class Pair:
 
 
 def pairs(hosts: int) -> Iterator[tuple[str, Pair]]:
-    """Each schedule on so many hosts, a multiple of 16."""
+    """Yield each schedule on ``hosts`` hosts, a multiple of 16, with its results."""
     routes = load(f"XGFT(2; 16,{hosts // 16}; 1,8)").routes
-    assert routes is not None  # an XGFT has routes
+    assert routes is not None  # every XGFT has routes
     network = network_of(TopologyInterface.place(routes.fabric.hosts, routes))
     links = len(network.capacity)
     network = replace(network, capacity=np.full(links, RATE), latency=np.full(links, LATENCY))

@@ -3,10 +3,10 @@
     python -m benchmarks.transposes --ppn 1 --orders block,random:1 --json transposes.json
 
 Needs root. All rows of a process grid exchange at once, then all columns, each by an Alltoall on a communicator that
-``Split`` made of topompi's. Three sides take turns in one job: topompi's call, which runs the choice of the cost model
-(or of a trial, with ``--tune measure``); the MPI library's call on the same communicator; and the same once more, which
-shows chance. A time is that of the slowest rank of all communicators. Reported are medians, 95 % intervals by bootstrap
-over rounds, and a bound: the time that the busiest link needs at its nominal rate.
+``Split`` made from topompi's. Three sides take turns in one job: topompi's call, which runs the choice of the cost
+model (or of a trial, with ``--tune measure``); the MPI library's call on the same communicator; and the library's call
+again, which shows chance. A time is that of the slowest rank of all communicators. The report has medians, 95 %
+intervals by bootstrap over rounds, and a bound: the time that the busiest link needs at its nominal rate.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ GRIDS = {1: "4x4,8x2", 2: "16x2,8x4"}
 
 
 def bound(network: Network, rows: int, way: str, size: int) -> float:
-    """Seconds that the busiest link needs for all rows, or all columns, at once.
+    """Return the seconds that the busiest link needs for all rows, or all columns, at once.
 
-    :param network: of the job.
-    :param rows: of the process grid.
+    :param network: network of the job.
+    :param rows: number of rows of the process grid.
     :param way: ``rows`` or ``columns``.
     :param size: bytes of a block.
     """
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 def table(cells: list[dict[str, Any]]) -> Iterator[str]:
-    """The lines of the report: a summary for each size, then a Markdown table."""
+    """Yield the lines of the report: a summary for each size, then a Markdown table."""
     gains = [compare(np.array(cell["topompi"]), np.array(cell["native"])) for cell in cells]
     for kind in sorted({(cell["size"], cell["ranks"]) for cell in cells}):
         yield from sums([(cell, gain) for cell, gain in zip(cells, gains, strict=True) if kind == _kind(cell)])
@@ -101,7 +101,7 @@ def _kind(cell: dict[str, Any]) -> tuple[int, int]:
 
 
 def sums(compared: list[tuple[dict[str, Any], Comparison]]) -> Iterator[str]:
-    """A summary of the cells of one size and number of ranks: the gains, those of chance, and what the links allow."""
+    """Yield a summary of the cells of one size and number of ranks: gains, chance, and the gain that links allow."""
     first = compared[0][0]
     told = f"- {first['size']} bytes, {first['ranks']} ranks"
     found = [gain for _, gain in compared]
@@ -117,7 +117,7 @@ def sums(compared: list[tuple[dict[str, Any], Comparison]]) -> Iterator[str]:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--network", default="4x4", help="what to emulate (default 4x4: 4 leaves x 4 hosts)")
     parser.add_argument("--host-rate", default="100M", help="of host links, bits/s")
@@ -135,7 +135,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Measure, and print the table."""
+    """Measure, print the report, and write the samples."""
     arguments = parse()
     cells = [cell for path in arguments.join for cell in json.loads(Path(path).read_text())["cells"]]
     cells += run(arguments) if arguments.orders else []

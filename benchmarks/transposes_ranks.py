@@ -1,4 +1,4 @@
-"""What each rank of ``transposes`` runs: time all sides of each cell by turns; rank 0 prints the calls' seconds.
+"""The program of each rank of ``transposes``: it times all sides of each cell in turn; rank 0 prints the seconds.
 
 ``mpirun ... python -m benchmarks.transposes_ranks PLAN.json``: the plan has ``rows`` of the process grids, ``sizes`` in
 bytes, and ``seconds`` for one side of a cell.
@@ -23,13 +23,13 @@ from .decisions import algorithm_of, is_undecided
 from .sides import orders
 from .transposes import SIDES
 
-FEWEST, MOST = 7, 900  # calls of a side of a cell
+FEWEST, MOST = 7, 900  # calls of a side of a cell, least and most
 
 
 def measure(plan: dict[str, Any]) -> list[dict[str, Any]]:
-    """Time all cells of a plan on every rank, all sides by turns; collective over COMM_WORLD."""
+    """Time all cells of a plan on every rank, the sides in turn; collective over COMM_WORLD."""
     world, comm = MPI.COMM_WORLD, topompi.Intracomm(MPI.COMM_WORLD)
-    world.Alltoall(np.zeros(world.size, "b"), np.zeros(world.size, "b"))  # every pair has met
+    world.Alltoall(np.zeros(world.size, "b"), np.zeros(world.size, "b"))  # connects every pair of ranks
     found = []
     for rows in plan["rows"]:
         row, column = divmod(world.rank, world.size // rows)
@@ -51,9 +51,9 @@ def measure(plan: dict[str, Any]) -> list[dict[str, Any]]:
 def decide(world: MPI.Intracomm, call: Callable[[], object], child: MPI.Comm) -> None:
     """Repeat a call until every rank's communicator has decided how to run it.
 
-    :param world: all ranks.
+    :param world: communicator of all ranks.
     :param call: a collective call on ``child``.
-    :param child: this rank's row or column.
+    :param child: communicator of this rank's row or column.
     """
     undecided = True
     while undecided:
@@ -62,11 +62,11 @@ def decide(world: MPI.Intracomm, call: Callable[[], object], child: MPI.Comm) ->
 
 
 def in_turn(world: MPI.Intracomm, calls: Sequence[Callable[[], object]], seconds: float) -> list[list[float]]:
-    """Time calls by turns: for each call the slowest rank's seconds, round by round.
+    """Time calls in turn: return the slowest rank's seconds of each call, round by round.
 
-    :param world: all ranks, which wait for each other before each call.
-    :param calls: what this rank runs.
-    :param seconds: to spend on each call, about.
+    :param world: communicator of all ranks, which wait for each other before each call.
+    :param calls: calls that this rank runs.
+    :param seconds: approximate time for each call.
     """
     times: list[list[float]] = [[] for _ in calls]
     rounds = FEWEST
@@ -81,7 +81,7 @@ def in_turn(world: MPI.Intracomm, calls: Sequence[Callable[[], object]], seconds
 
 
 def main() -> None:
-    """Run the plan."""
+    """Time all cells of the plan that the command line names, and print them on rank 0."""
     found = measure(json.loads(Path(sys.argv[1]).read_text()))
     if MPI.COMM_WORLD.rank == 0:
         print(json.dumps(found))

@@ -1,13 +1,13 @@
-"""What a user gets who tunes nothing: every collective through topompi by the cost model alone, against the library.
+"""topompi without tuning: every collective by the cost model alone, against the library.
 
     python -m benchmarks.untuned --minutes 30 --pythons .venv-openmpi/bin/python,.venv-mpich/bin/python
     python -m benchmarks.untuned --report untuned.jsonl more.jsonl
 
 Needs root. There are no trials, no rules and no memory of earlier jobs. In one job every cell (a collective at a size)
-is timed through topompi and straight from the library by turns (see ``in_turn``). Most of the networks are held out:
+is timed through topompi and directly through the library in turn (see ``in_turn``). Most of the networks are held out:
 nothing was fitted to them. Jobs, and the cells of a job, come in a seeded random order of which every beginning is
-balanced, so that a run that is cut is a fair sample; a further run with the same file goes on with the cells that it
-does not have. A job that fails is reported, and the others run.
+balanced, so that a run that is cut short is a fair sample; a further run with the same file adds the cells that it
+lacks. A job that fails is reported, and the others run.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ Case = TypeVar("Case", bound=tuple[Hashable, ...])
 
 
 def balanced(cases: Sequence[Case], seed: str) -> list[Case]:
-    """Cases in a random order of which every beginning has each value, and each pair of values, about as often.
+    """Put cases in a random order of which every beginning has each value, and each pair of values, equally often.
 
-    :param cases: tuples of one length; values at one place are of one kind.
-    :param seed: of the order.
+    :param cases: tuples of one length; the values at one place are of one kind.
+    :param seed: seed of the order.
+
     Cost: the square of the number of cases.
     """
     left, order, seen = list(cases), [], Counter[Hashable]()
@@ -66,17 +67,17 @@ def balanced(cases: Sequence[Case], seed: str) -> list[Case]:
 
 
 def _pairs(case: tuple[Hashable, ...]) -> list[Hashable]:
-    """All pairs of a case's values, each value with its place."""
+    """Return all pairs of a case's values, each value with its place."""
     return list(combinations(enumerate(case), 2))
 
 
 def missing(path: Path, job: Setting, cells: Sequence[tuple[str, int]], limit: float) -> list[tuple[str, int]]:
-    """The cells of a job that a file has not got.
+    """Return the cells of a job that a file lacks.
 
-    :param path: of the file, which need not exist.
-    :param job: whose cells they are.
+    :param path: path of the file, which need not exist.
+    :param job: job of the cells.
     :param cells: collectives and their bytes.
-    :param limit: seconds; cells whose bound is known to be above are not missed.
+    :param limit: seconds; cells with a known bound above it are not missing.
     """
     had: set[tuple[str, int]] = set()
     for line in lines_of(path) if path.exists() else ():
@@ -87,7 +88,7 @@ def missing(path: Path, job: Setting, cells: Sequence[tuple[str, int]], limit: f
 
 
 def run(given: argparse.Namespace) -> int:
-    """Time the cells that the file does not have, until the time is over; how many jobs failed."""
+    """Time the cells that the file lacks, until the time is over; return the number of jobs that failed."""
     jobs: list[Setting] = list(product(given.networks, given.uplink_rates, given.orders, given.ppn, given.pythons))
     cells = list(product(given.collectives, given.sizes))
     end, failed = time.monotonic() + 60 * given.minutes, 0
@@ -100,13 +101,13 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _one(given: argparse.Namespace, job: Setting, cells: Sequence[tuple[str, int]], end: float, scratch: Path) -> bool:
-    """Run a job and add its cells to the file; whether it ended well.
+    """Run a job and add its cells to the file; return whether it ended well.
 
-    :param given: the command line.
-    :param job: what to run.
+    :param given: arguments of the command line.
+    :param job: settings of the job.
     :param cells: collectives and their bytes.
-    :param end: no cell begins later.
-    :param scratch: for the job's files; its cache is empty.
+    :param end: second, by the monotonic clock, after which no cell begins.
+    :param scratch: folder for the job's files; its cache is empty.
     """
     spec, uplinks, order, ppn, python = job
     environment = {"TOPOMPI_TUNE": "off", "TOPOMPI_RULES": "", "XDG_CACHE_HOME": str(scratch)}
@@ -135,7 +136,7 @@ def _one(given: argparse.Namespace, job: Setting, cells: Sequence[tuple[str, int
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--networks", type=lambda text: text.split(), default=[*FITTED, *HELD_OUT], help="by blanks")
     parser.add_argument(
@@ -164,7 +165,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Run what is left and report."""
+    """Run the remaining jobs, and report."""
     try:
         given = parse()
         failed = 0 if given.report else run(given)

@@ -1,4 +1,4 @@
-"""What ``untuned`` has measured: its files, and the report on several of them together."""
+"""The results of ``untuned``: its files, and a report on several of them together."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _ratio_of = cache(oversubscription)
 
 @dataclass(frozen=True)
 class Line:
-    """What a job has added to a file.
+    """The cells of one job, as a line that the job has added to a file.
 
-    :param job: which.
-    :param cells: as ``in_turn_ranks`` writes them.
+    :param job: settings of the job.
+    :param cells: cells as ``in_turn_ranks`` writes them.
     :param left_out: collective, bytes, and the bound in seconds, of cells that were too long.
     """
 
@@ -45,13 +45,13 @@ class Line:
 class Row:
     """A cell of a job, with the times of all files.
 
-    :param network: its shape.
-    :param uplinks: how many times they are over-subscribed, ``4:1``.
-    :param order: of the ranks.
-    :param ppn: ranks a host.
-    :param library: the MPI library's name.
-    :param collective: its name.
-    :param size: bytes.
+    :param network: shape of the network.
+    :param uplinks: over-subscription of the uplinks, ``4:1``.
+    :param order: order of the ranks.
+    :param ppn: ranks per host.
+    :param library: name of the MPI library.
+    :param collective: name of the collective.
+    :param size: message size in bytes.
     """
 
     network: str
@@ -67,7 +67,7 @@ class Row:
 
     @cached_property
     def gain(self) -> Comparison:
-        """How many times as fast as the library topompi was, by the times that are there when it is first asked."""
+        """Ratio by which topompi was faster than the library, over the times that are present at the first access."""
         return compare(np.array(self.times["topompi"]), np.array(self.times["library"]))
 
     @property
@@ -77,14 +77,14 @@ class Row:
 
     @property
     def half(self) -> str:
-        """Whether the default set was chosen on this network."""
+        """``fitted`` if the default set was chosen on this network, else ``held out``."""
         return "fitted" if self.network in FITTED else "held out"
 
 
 def lines_of(path: Path) -> Iterator[Line]:
-    """What the jobs of a file have added to it.
+    """Yield the lines that jobs have added to a file.
 
-    :raises BenchmarkError: if a line is not what a job adds, such as one that was cut; it names the line.
+    :raises BenchmarkError: if a line is malformed, for example cut off; the message names the line.
     """
     for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         try:
@@ -97,7 +97,7 @@ def lines_of(path: Path) -> Iterator[Line]:
 
 
 def read(paths: Sequence[Path]) -> tuple[list[Row], Counter[tuple[str, int]]]:
-    """The cells of some files, each once with the times of all, and how many jobs left out which cell as too long."""
+    """Return the cells of some files, each once with all times, and the number of jobs that left out each cell."""
     rows: dict[tuple[object, ...], Row] = {}
     left_out: set[tuple[Setting, str, int]] = set()
     for line in (line for path in paths for line in lines_of(path)):
@@ -115,9 +115,9 @@ def read(paths: Sequence[Path]) -> tuple[list[Row], Counter[tuple[str, int]]]:
 
 
 def markdown(found: tuple[list[Row], Counter[tuple[str, int]]]) -> Iterator[str]:
-    """The report: means by uplinks and sizes, what lost, what is left to the library, every cell.
+    """Yield the report: means by uplinks and sizes, slower cells, cells left to the library, and every cell.
 
-    :param found: as ``read`` returns it.
+    :param found: result of ``read``.
     """
     rows, left_out = found
     if not rows:
@@ -139,7 +139,7 @@ def markdown(found: tuple[list[Row], Counter[tuple[str, int]]]) -> Iterator[str]
 
 
 def _means(rows: Sequence[Row]) -> Iterator[str]:
-    """Geometric means, for the fitted and the held-out networks apart."""
+    """Yield geometric means, separately for the fitted and the held-out networks."""
     sizes = sorted({row.size for row in rows})
     yield "How many times as fast as the library, geometric means\n"
     yield f"| networks | uplinks | {' | '.join(f'{size:,}' for size in sizes)} | from {LONG:,} | all | cells | slower |"
@@ -157,7 +157,7 @@ def _means(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _left(rows: Sequence[Row]) -> Iterator[str]:
-    """What is left to the library: by halves with its mean, and by collectives and sizes."""
+    """Yield the cells left to the library: their mean, by halves, and their number, by collective and size."""
     yield ""
     for half in ("fitted", "held out"):
         for what, is_left in (("left to the library", True), ("by a schedule", False)):

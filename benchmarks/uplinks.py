@@ -1,4 +1,4 @@
-"""Over-subscribed uplinks of emulated networks, whatever their shape: rates from a ratio, and the ratio of rates."""
+"""Over-subscribed uplinks of emulated networks of any shape: rates from a ratio, and the ratio of rates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RATIO = re.compile(r"([0-9]+(?:\.[0-9]+)?):1")
 
 
 def hosts_below(fabric: Fabric) -> list[float]:
-    """For each level of switches below the top one, the mean number of hosts below a switch."""
+    """Return, for each level of switches below the top, the mean number of hosts below a switch."""
     level = np.r_[np.full(fabric.num_adapters, -1), fabric.switch_level]
     below = (level < 0).astype(np.int64)
     source, target = fabric.link_source, fabric.link_target
@@ -28,12 +28,12 @@ def hosts_below(fabric: Fabric) -> list[float]:
 
 
 def rates_of(spec: str, uplinks: str) -> Rates:
-    """The rates of a network whose hosts have links of the default rate.
+    """Return the rates of a network whose hosts have links of the default rate.
 
-    :param spec: what to emulate.
-    :param uplinks: ``N:1``, for uplinks of each level that carry an Nth of what the hosts below a switch of mean size
-        can send; or bits/s as ``Rates.parse`` takes them.
-    :raises TopompiError: for anything else.
+    :param spec: specification of the emulated network.
+    :param uplinks: ``N:1`` for uplinks of each level with an Nth of the rate that the hosts below a switch of mean size
+        can send at; or bits/s as ``Rates.parse`` takes them.
+    :raises TopompiError: if it is neither.
     """
     ratio = _RATIO.fullmatch(uplinks)
     if ratio is None:
@@ -45,7 +45,7 @@ def rates_of(spec: str, uplinks: str) -> Rates:
 
 
 def oversubscription(spec: str, uplinks: str) -> str:
-    """The ratio ``N:1`` of the most over-subscribed level; the arguments are those of ``rates_of``."""
+    """Return the ratio ``N:1`` of the most over-subscribed level; the arguments are those of ``rates_of``."""
     rates = rates_of(spec, uplinks).uplinks
     hosts = hosts_below(emulated_fabric(spec))
     ratios = [DEFAULT_RATE * count / rates[min(number, len(rates) - 1)] for number, count in enumerate(hosts)]

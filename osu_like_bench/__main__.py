@@ -1,10 +1,10 @@
-"""``mpirun -n N osu_like_bench BENCHMARK ...``, or without mpirun one of ``COMMANDS``; also ``python -m``."""
+"""The command line: ``mpirun -n N osu_like_bench BENCHMARK ...``, or one of ``COMMANDS`` without mpirun."""
 
 import sys
 
 from .guard import require_own_code
 
-if sys.argv[1:2] == ["emulate"]:  # needs root: looked at before any module that others could have put there
+if sys.argv[1:2] == ["emulate"]:  # needs root: checked before others' modules could be imported
     require_own_code("osu_like_bench")
 
 import os
@@ -17,7 +17,7 @@ from topompi.extensions import require_mpi
 
 __all__ = ["main"]
 
-RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")  # where launchers say which rank this is
+RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")  # launchers' variables for the number of a rank
 
 COMMANDS = {  # name -> module whose ``main`` takes the arguments after the name; none of them imports mpi4py
     "compare": "compare",
@@ -27,7 +27,7 @@ COMMANDS = {  # name -> module whose ``main`` takes the arguments after the name
 
 
 def main() -> int:
-    """Run the command line; a command of its own starts no MPI, which a login node may not have."""
+    """Run the command line; the commands in ``COMMANDS`` start no MPI, because a login node may have none."""
     guard_streams()
     command, words = sys.argv[1:2], sys.argv[1:]
     if "--version" in words[: [*words, "--"].index("--")]:

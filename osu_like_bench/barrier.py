@@ -1,4 +1,4 @@
-"""Barrier, and how it is put to the test."""
+"""The barrier benchmark, and its validation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .operations import Call, Operation
 __all__ = ["Barrier"]
 
 TAG = 1
-DELAY = 0.01  # seconds by which a rank is late when a barrier is put to the test
+DELAY = 0.01  # seconds by which a rank is late in the validation
 POLLS = 100
 
 
@@ -23,16 +23,18 @@ class Barrier(Operation):
     blocks = ("none", "none")
 
     def arguments(self, root: int) -> tuple[object, ...]:
-        """None."""
+        """Return no arguments."""
         return ()
 
     def verify(self, comm: MPI.Intracomm, native: MPI.Intracomm, root: int) -> bool:
-        """Whether nobody leaves before the last has entered, for the first and the last rank being late.
+        """Check that no rank leaves the barrier before the last one has entered, with the first and the last rank late.
 
-        The late rank sends to all, waits until every receiver has the message (synchronous mode), and only
-        then enters. Who leaves without the message left too early; a true barrier never fails this.
+        The late rank sends to all others, waits until every receiver has the message (synchronous mode), and only then
+        enters. A rank that leaves without the message left too early; a correct barrier never fails this.
 
-        :param comm: as ``Operation.verify``; likewise ``native`` and ``root``.
+        :param comm: communicator under test.
+        :param native: native communicator over the same ranks.
+        :param root: ignored, because a barrier has no root.
         """
         call = self.bind(comm, root)
         outcomes = [self._waits_for(call, native, late) for late in sorted({0, self.ranks - 1})]

@@ -1,4 +1,4 @@
-"""The benchmarks by name, and the one that a run asks for."""
+"""The benchmarks by name, and the benchmark that a run's options select."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Benchmark = type[Operation] | KernelBenchmark
 
 
 def benchmark_of(options: Options, world: MPI.Intracomm) -> tuple[Options, Benchmark]:
-    """The benchmark that the options name, and the options with the kernel's grid filled in. Collective.
+    """Return the selected benchmark, and the options with the kernel's grid filled in. Collective.
 
-    :raises BenchmarkError: on all ranks, for options that the benchmark does not take.
+    :raises BenchmarkError: on all ranks, if the benchmark does not take one of the options.
     """
     name = options.benchmark
     if name in OPERATIONS:
@@ -46,7 +46,7 @@ def benchmark_of(options: Options, world: MPI.Intracomm) -> tuple[Options, Bench
 
 
 def _tuned(kind: type[Operation], options: Options) -> type[Operation]:
-    """The operation with the window and the calls of ``Test`` that the options ask for."""
+    """Return the operation with the window and the number of ``Test`` calls from the options."""
     if options.window is not None and kind.window is None:
         raise BenchmarkError(f"-W: expecting a benchmark of bandwidth with it, got {options.benchmark}")
     if options.tests is not None and not issubclass(kind, Overlapped):

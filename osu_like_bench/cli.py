@@ -1,4 +1,4 @@
-"""The command line: all ranks parse it, rank 0 alone prints."""
+"""The command line of benchmarks: all ranks parse it, and only rank 0 prints."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from .table import ABSENT, GROUPS
 
 __all__ = ["main"]
 
-# Typer takes choices as enumerations only, and mypy follows only those whose members are written out: hence `ignore`.
+# Typer takes choices only as enumerations, and mypy follows only enumerations with written-out members: hence `ignore`.
 Reorder = StrEnum("Reorder", [(name, name) for name in REORDERS])  # type: ignore[misc]  # computed members
 Side = StrEnum("Side", [(name, name) for name in SIDES])  # type: ignore[misc]  # computed members
 Native = StrEnum("Native", [("native", "native")])
 
 NAMES = "; ".join([*(f"{group.title}: {' '.join(group.kinds)}" for group in GROUPS), f"kernels: {' '.join(KERNELS)}"])
-LAST_WORDS = 0.3  # seconds for a launcher to forward what a rank has written, before it ends all ranks
+LAST_WORDS = 0.3  # seconds for a launcher to forward a rank's output before it ends all ranks
 
 
 def _named(word: str) -> str:
-    """The benchmark of a name, with OSU's ``osu_`` before it or not."""
+    """Return the benchmark of a name, which may begin with OSU's ``osu_``."""
     name = word.removeprefix("osu_")
     if name in ABSENT:
         raise typer.BadParameter(f"{word} is not here: {ABSENT[name]}")
@@ -84,8 +84,8 @@ def bench(
 
     Start with mpirun: mpirun -n 8 python -m osu_like_bench gather --vs native
 
-    Kernels (stencil3d, stencil4d, fft3d, p3dfft, cg) are what applications send. Of the stencils topompi's side orders
-    the ranks, the native one leaves them as they are.
+    Kernels (stencil3d, stencil4d, fft3d, p3dfft, cg) send what applications send. In the stencils, topompi's side
+    reorders the ranks, and the native side leaves them in the given order.
 
     Compare the records of two runs: python -m osu_like_bench compare A.json B.json
     """
@@ -121,8 +121,8 @@ def bench(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command on all ranks; collective over COMM_WORLD.
 
-    :param arguments: of the command line; ``sys.argv`` without its first by default.
-    :returns: exit code: 0; 1 for failed validation or what cannot be done; 2 for wrong usage.
+    :param arguments: arguments of the command line; by default those of ``sys.argv``.
+    :returns: exit code: 0; 1 if validation or the run failed; 2 for wrong usage.
     """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     arguments = _with_percentiles(arguments)
@@ -146,7 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _with_percentiles(arguments: list[str]) -> list[str]:
-    """The arguments with OSU's percentiles behind a ``-z`` that has none."""
+    """Return the arguments, with OSU's percentiles added after a ``-z`` that has none."""
     given = []
     for word, after in pairwise([*arguments, ""]):
         given.append(word)
@@ -156,7 +156,7 @@ def _with_percentiles(arguments: list[str]) -> list[str]:
 
 
 def _parse(arguments: Sequence[str], silent: bool) -> object:
-    """The options; what typer returns after ``--help`` is none."""
+    """Return the options; after ``--help``, the value that typer returns, which is not an Options."""
     if not silent:
         return app(arguments, prog_name="osu_like_bench", standalone_mode=False)
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
@@ -164,12 +164,12 @@ def _parse(arguments: Sequence[str], silent: bool) -> object:
 
 
 def _complain(message: str) -> None:
-    sys.stderr.write(f"osu_like_bench: {' '.join(message.split())}\n")  # in one piece among other ranks' lines
+    sys.stderr.write(f"osu_like_bench: {' '.join(message.split())}\n")  # in one piece, because other ranks write too
     sys.stderr.flush()
 
 
 def _abort(message: str, debug: bool) -> None:
-    """End all ranks after an error that may be on this rank only."""
+    """End all ranks after an error that may have occurred on this rank only."""
     if debug:
         traceback.print_exc()
     _complain(f"rank {MPI.COMM_WORLD.rank}: {message}" + ("" if debug else " (--debug shows where)"))

@@ -1,4 +1,4 @@
-"""Running a command that starts no MPI: exit codes, and one line on standard error for what went wrong."""
+"""A runner for commands that start no MPI: exit codes, and one line on standard error for an error."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from topompi.errors import TopompiError
 
 __all__ = ["UsageError", "run_command"]
 
-# The parent of typer's parameter errors; not every version of typer gives it a public name of its own.
+# The parent of typer's parameter errors; not every version of typer exports it by name.
 UsageError: Any = typer.BadParameter.__bases__[0]
 
 
 def run_command(app: typer.Typer, name: str, arguments: Sequence[str], program: str = "osu_like_bench") -> int:
     """Run a command of ``osu_like_bench``, or of another program.
 
-    :param app: what typer runs.
-    :param name: of the command, for messages.
-    :param arguments: those after its name; ``--debug`` among them shows tracebacks.
+    :param app: the typer application.
+    :param name: name of the command, for messages.
+    :param arguments: arguments after the command's name; ``--debug`` among them shows tracebacks.
     :param program: name of the program to which the command belongs.
-    :returns: exit code: 0; 1 for what cannot be done; 2 for wrong usage; 130 and 143 where interrupted and ended.
+    :returns: exit code: 0; 1 for an error; 2 for wrong usage; 130 if interrupted; 143 if terminated.
     """
-    before = signal.signal(signal.SIGTERM, _ended)  # an exception, by which the command ends what it started
+    before = signal.signal(signal.SIGTERM, _ended)  # raises, so that the command ends its children
     try:
-        # Typer turns an interrupt into the exit code, which it returns.
+        # On an interrupt, typer returns the exit code instead of raising.
         message = "interrupted"
         code = int(app(list(arguments), prog_name=f"{program} {name}", standalone_mode=False) or 0)
     except UsageError as error:

@@ -1,4 +1,4 @@
-"""The communicators under test, and how all ranks take part in what rank 0 does."""
+"""The communicators under test, and work on rank 0 whose result or error all ranks share."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .options import Options
 __all__ = ["leave_together", "on_root", "open_sides", "rank_hosts"]
 
 Value = TypeVar("Value")
-PATIENCE = 5.0  # seconds that ranks wait for each other at the end of a run that failed
+PATIENCE = 5.0  # seconds that ranks wait for each other at the end of a failed run
 
 
 def on_root(comm: MPI.Intracomm, work: Callable[[], Value]) -> Value:
-    """Run ``work`` on rank 0, and return its result, or raise its TopompiError or OSError, on all ranks. Collective."""
+    """Run ``work`` on rank 0; return its result, or raise its TopompiError or OSError, on all ranks. Collective."""
     outcome: tuple[Value | None, Exception | None] = (None, None)
     if comm.rank == 0:
         try:
@@ -40,7 +40,7 @@ def on_root(comm: MPI.Intracomm, work: Callable[[], Value]) -> Value:
 
 
 def leave_together(comm: MPI.Intracomm) -> bool:
-    """Wait for all ranks, so that none cuts off another's last message; False if some do not come."""
+    """Wait for all ranks, so that no exit cuts off another rank's last message; return False if some do not come."""
     request, deadline = comm.Ibarrier(), time.monotonic() + PATIENCE
     while not request.Test():
         if time.monotonic() > deadline:
@@ -51,14 +51,14 @@ def leave_together(comm: MPI.Intracomm) -> bool:
 
 @contextmanager
 def open_sides(options: Options) -> Iterator[tuple[MPI.Intracomm, dict[str, MPI.Intracomm]]]:
-    """A native communicator over all ranks, and the one of each side that the options name. Collective.
+    """Provide a native communicator over all ranks, and the communicator of each side in the options. Collective.
 
-    After an error nothing is freed: freeing is collective, and the other ranks may be elsewhere.
+    After an error nothing is freed, because freeing is collective and the other ranks may be elsewhere.
     """
     native = MPI.COMM_WORLD.Dup()
     sides: dict[str, MPI.Intracomm] = {"native": native}
     if "topompi" in options.sides:
-        inner = MPI.COMM_WORLD.Dup()  # on equal terms: each side has a context of its own
+        inner = MPI.COMM_WORLD.Dup()  # a context of its own, as the native side has
         sides["topompi"] = wrapped = _wrap(inner, options)
     yield native, {side: sides[side] for side in options.sides}
     if "topompi" in options.sides:
@@ -76,7 +76,7 @@ def _wrap(comm: MPI.Intracomm, options: Options) -> topompi.Intracomm:
 
 
 def _routed(options: Options, rank_hosts: list[str], virtual: bool) -> TopologyInterface:
-    """The job's view of a source with forwarding tables in files of their own."""
+    """Return the job's view of a topology source whose forwarding tables are in separate files."""
     if options.topology is None:
         raise BenchmarkError("--lfts: expecting --topology too, for tables belong to a fabric, got none")
     routes = load_routes(options.topology, options.lfts)
@@ -85,7 +85,7 @@ def _routed(options: Options, rank_hosts: list[str], virtual: bool) -> TopologyI
 
 
 def rank_hosts(options: Options, size: int) -> list[str] | None:
-    """The virtual host of each rank, None where ranks count as where they are."""
+    """Return the virtual host of each rank; None if ranks count as being on their real hosts."""
     given = options.hosts or os.environ.get("TOPOMPI_HOSTS")
     if not given:
         if options.place is not None:
@@ -94,6 +94,6 @@ def rank_hosts(options: Options, size: int) -> list[str] | None:
     try:
         return place(size, read_hosts(given), options.place)
     except TopompiError:
-        raise  # says where in the list; a ValueError too
+        raise  # names the place in the list; a ValueError too
     except ValueError as error:
         raise BenchmarkError(str(error)) from error

@@ -1,4 +1,4 @@
-"""``python -m osu_like_bench compare A.json B.json``: compare two separate runs size by size, without MPI."""
+"""``python -m osu_like_bench compare A.json B.json``: a comparison of two separate runs by size, without MPI."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ __all__ = ["ComparisonTable", "Series", "compare_records", "main", "plot"]
 
 FORMAT, VERSION = "osu_like_bench comparison", 1
 OURS, NATIVE = SIDES
-SIMULATED, BOUND = "simulate", "bound"  # the arena without noise; the side that no schedule can beat
+SIMULATED, BOUND = "simulate", "bound"  # the arena whose times have no noise; the side that no schedule can beat
 SUFFIXES = (".svg", ".png")
 COLUMNS = (("A(us)", 12), ("IQR(us)", 12), ("B(us)", 12), ("IQR(us)", 12), ("Ratio", 8), ("95% interval", 16))
 SIZE, VERDICT = 16, 18
 
 
 class Across(StrEnum):
-    """The differences that ``--across`` allows."""
+    """The differences between runs that ``--across`` can allow."""
 
     mpi = "mpi"
 
@@ -46,12 +46,12 @@ app = typer.Typer(add_completion=False, context_settings=HELP)
 
 @dataclass(frozen=True)
 class Series:
-    """One side of a record.
+    """The measurements of one side of a record.
 
-    :param name: of the record, for messages.
-    :param record: the whole of it.
-    :param side: whose results these are.
-    :param results: by message size in bytes.
+    :param name: name of the record, for messages.
+    :param record: the whole record.
+    :param side: name of the side.
+    :param results: results by message size in bytes.
     """
 
     name: str
@@ -61,12 +61,12 @@ class Series:
 
     @classmethod
     def choose(cls, name: str, record: Record, side: str) -> Series:
-        """The side of that name, or the only one that the record has.
+        """Choose the side of this name, or the only side of the record.
 
-        :param name: of the record, for messages.
-        :param record: with results.
-        :param side: its name.
-        :raises BenchmarkError: if the record has no results, or several sides and none of that name.
+        :param name: name of the record, for messages.
+        :param record: a record with results.
+        :param side: name of the side.
+        :raises BenchmarkError: if the record has no results, or several sides and none of this name.
         """
         by_side: dict[str, dict[int, Result]] = {}
         for result in record.results:
@@ -74,7 +74,7 @@ class Series:
         if not by_side:
             raise BenchmarkError(f"{name}: expecting results, got none")
         chosen = next(iter(by_side)) if len(by_side) == 1 else side
-        if chosen not in by_side:  # a simulation's sides are algorithms and other libraries: the user has to say which
+        if chosen not in by_side:  # a simulation's sides are algorithms and other libraries, so the user has to choose
             raise BenchmarkError(f"{name}: expecting a side in {sorted(by_side)}, got {chosen!r}")
         return cls(name, record, chosen, by_side[chosen])
 
@@ -88,10 +88,10 @@ class ComparisonTable:
 
     :param series: A and B.
     :param sizes: message sizes in bytes that both have, ascending.
-    :param summaries: of A and of B, each with an entry a size.
-    :param rows: A compared with B, an entry a size.
-    :param overall: the geometric mean over the sizes.
-    :param notes: what to be wary of, one line each.
+    :param summaries: summaries of A and of B, one per size.
+    :param rows: comparisons of A with B, one per size.
+    :param overall: geometric mean over the sizes.
+    :param notes: cautions, one line each.
     """
 
     series: tuple[Series, Series]
@@ -102,7 +102,7 @@ class ComparisonTable:
     notes: tuple[str, ...]
 
     def lines(self) -> Iterator[str]:
-        """The table as text."""
+        """Yield the lines of the table as text."""
         first, second = self.series
         facts = first.record.facts
         yield f"# OSU-like comparison of {first.record.options.benchmark}, A against B"
@@ -125,7 +125,7 @@ class ComparisonTable:
         yield from (f"# {note}" for note in self.notes)
 
     def to_json(self) -> str:
-        """The table as JSON text; times in seconds."""
+        """Return the table as JSON text; times are in seconds."""
         names = [
             {"record": side.name, "side": side.side, "mpi": side.record.facts.mpi, "date": side.record.facts.date}
             for side in self.series
@@ -143,11 +143,12 @@ def compare_records(first: Series, second: Series, across: bool = False, seed: i
     """Compare two series at every size that both have.
 
     :param first: A, the run in question.
-    :param second: B, the run it is measured by.
-    :param across: whether the MPI libraries may be different vendors'.
-    :param seed: of the resampling.
-    :raises BenchmarkError: if facts that matter differ, one line a fact, or no size is in both.
-    Cost: 2,000 medians a size.
+    :param second: B, the run that it is compared with.
+    :param across: whether the MPI libraries may differ in vendor.
+    :param seed: seed of the resampling.
+    :raises BenchmarkError: if facts that matter differ, one line per fact, or no size is in both.
+
+    Cost: 2,000 medians per size.
     """
     named = (first.name, first.record), (second.name, second.record)
     unlike = differences(*named, across=across)
@@ -174,7 +175,7 @@ def compare_records(first: Series, second: Series, across: bool = False, seed: i
 def _summaries(series: Series, sizes: Sequence[int], generator: np.random.Generator) -> tuple[Summary, ...]:
     try:
         return tuple(summary(np.array(series.results[size].samples, float), generator) for size in sizes)
-    except (TypeError, ValueError) as error:  # BenchmarkError is among the latter
+    except (TypeError, ValueError) as error:  # includes BenchmarkError, a ValueError
         raise BenchmarkError(f"{series.name}: expecting samples in seconds, got others: {error}") from error
 
 
@@ -186,7 +187,7 @@ def _left_out(first: Series, second: Series, sizes: Sequence[int]) -> Iterator[s
 
 
 def _doubts(series: Series, sizes: Sequence[int], summaries: Sequence[Summary]) -> Iterator[str]:
-    """Notes on a record whose times are unstable, few, or of wrong data."""
+    """Yield notes on a record whose times are unstable or few, or whose data were wrong."""
     pairs = list(zip(sizes, summaries, strict=True))
     unstable = [size for size, side in pairs if side.unstable]
     few = [size for size, side in pairs if side.times < LEAST_TIMES]
@@ -200,7 +201,7 @@ def _doubts(series: Series, sizes: Sequence[int], summaries: Sequence[Summary]) 
 
 
 def _drift(first: Series, second: Series, generator: np.random.Generator) -> Iterator[str]:
-    """A note if the native sides, which ran interleaved with the others and serve as control, differ too."""
+    """Yield a note if the native sides, which ran interleaved with the others as a control, differ too."""
     names = [{result.side for result in series.record.results} for series in (first, second)]
     if not all(NATIVE in sides or len(sides) == 1 for sides in names):
         return
@@ -236,9 +237,10 @@ def _words(row: Comparison) -> dict[str, object]:
 
 
 def plot(table: ComparisonTable, path: Path) -> None:
-    """Draw both medians over the message size, log-log, in bands from quartile to quartile.
+    """Draw both medians over the message size on logarithmic axes, with bands from quartile to quartile.
 
-    :param path: ends in .svg or .png.
+    :param table: the comparison.
+    :param path: path of the file, which ends in .svg or .png.
     :raises BenchmarkError: if matplotlib is not installed, the suffix is another, or there are no sizes.
     """
     if path.suffix not in SUFFIXES:
@@ -250,7 +252,7 @@ def plot(table: ComparisonTable, path: Path) -> None:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise BenchmarkError("--plot: expecting matplotlib, got none; pip install 'topompi[plot]' brings it") from error
-    with rc_context({"svg.hashsalt": FORMAT}):  # or every drawing of the same data has other identifiers
+    with rc_context({"svg.hashsalt": FORMAT}):  # a fixed salt gives equal data equal identifiers
         figure = Figure(figsize=(7, 4.5), layout="constrained")
         axes = figure.add_subplot(xlabel="message size (bytes)", ylabel="median latency (us)")
         for series, summaries, marker in zip(table.series, table.summaries, "os", strict=True):
@@ -269,7 +271,7 @@ def plot(table: ComparisonTable, path: Path) -> None:
 
 
 def _bound(table: ComparisonTable) -> dict[int, float]:
-    """The lower bounds by size that either record has, those above 0."""
+    """Return the positive lower bounds, by size, that either record has."""
     found: dict[int, float] = {}
     for series in reversed(table.series):
         bounds = (result for result in series.record.results if result.side == BOUND and result.average > 0)
@@ -291,7 +293,7 @@ def command(
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
     limit: Limit = None,
 ) -> None:
-    """Say how much faster or slower the run of A.json was than that of B.json, size by size."""
+    """Show how much faster or slower the run of A.json was than the run of B.json, size by size."""
     sides = _sides(side)
     series = [Series.choose(str(path), _read(path), one) for path, one in zip((first, second), sides, strict=True)]
     if side is not None and not set(sides) & {one.side for one in series}:
@@ -304,7 +306,7 @@ def command(
 
 
 def _sides(text: str | None) -> tuple[str, str]:
-    """The sides asked for, of A and of B."""
+    """Return the names of the wanted sides, of A and of B."""
     names = (text or OURS).split(",")
     if len(names) > 2 or not all(names):
         raise BenchmarkError(f"--side: expecting SIDE or SIDE,SIDE, got {text!r}")
@@ -330,8 +332,8 @@ def _read(path: Path) -> Record:
 def main(arguments: Sequence[str]) -> int:
     """Run the command; errors go to standard error, one line each.
 
-    :param arguments: those after ``compare``.
-    :returns: exit code: 0; 1 for what cannot be compared; 2 for wrong usage.
+    :param arguments: arguments after ``compare``.
+    :returns: exit code: 0; 1 if the records cannot be compared; 2 for wrong usage.
     """
     try:
         app(list(arguments), prog_name="osu_like_bench compare", standalone_mode=False)

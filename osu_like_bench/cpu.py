@@ -1,4 +1,4 @@
-"""The processor that this machine has."""
+"""The model of this machine's processor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["cpu_model"]
 
 
 def cpu_model() -> str:
-    """Its model as the system names it, else its kind."""
+    """Return the processor's model as the system names it, else its architecture."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
             models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))

@@ -25,7 +25,7 @@ __all__ = ["gather_facts", "ranges"]
 
 
 def gather_facts(comm: MPI.Intracomm, topology: TopologyInterface | None) -> Facts | None:
-    """The facts on rank 0, None elsewhere; without a topology hosts are the machines. Collective."""
+    """Return the facts on rank 0, None on other ranks; without a topology, hosts are the machines. Collective."""
     rows = comm.gather((MPI.Get_processor_name(), _affinity()))
     if rows is None:
         return None
@@ -52,13 +52,13 @@ def gather_facts(comm: MPI.Intracomm, topology: TopologyInterface | None) -> Fac
 
 
 def _arena() -> dict[str, Any]:
-    """The facts that an emulated network passes to its ranks, if they run on one."""
+    """Return the facts that an emulated network passes to its ranks; empty if they are not on one."""
     told = os.environ.get("OSU_EMULATED")
     return {} if told is None else {"arena": "emulate", "about": json.loads(told)}
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """Ascending numbers as ``0-3,8``."""
+    """Format numbers as ascending ranges, ``0-3,8``."""
     parts: list[list[int]] = []
     for number in sorted(numbers):
         if parts and number == parts[-1][-1] + 1:
@@ -75,7 +75,7 @@ def _affinity() -> frozenset[int]:
 
 
 def _oversubscribed(nodes: Iterable[str], affinities: Iterable[frozenset[int]]) -> bool:
-    """Whether some machine has more ranks than CPUs that these may run on."""
+    """Return whether some machine has more ranks than CPUs that they may run on."""
     cpus: dict[str, list[frozenset[int]]] = defaultdict(list)
     for node, affinity in zip(nodes, affinities, strict=True):
         cpus[node].append(affinity)

@@ -1,4 +1,4 @@
-"""Whether the circumstances of two runs allow a comparison."""
+"""Checks whether the circumstances of two runs allow a comparison."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from .record import Record
 __all__ = ["cautions", "differences"]
 
 TOPOLOGY = ("hosts", "virtual", "topology", "fabric")
-CONDITIONS = ("background", "network")  # the entries of ``about`` that times depend on
+CONDITIONS = ("background", "network")  # the entries of ``about`` that affect times
 Named = tuple[str, Record]
 
 
 def differences(first: Named, second: Named, across: bool = False) -> list[str]:
-    """The facts that forbid a comparison, one line each with both values.
+    """Return the facts that forbid a comparison, one line each with both values.
 
-    :param first: a name for messages, and a record.
-    :param second: likewise.
-    :param across: whether the MPI libraries may be different vendors'.
+    :param first: name for messages, and record, of the first run.
+    :param second: name for messages, and record, of the second run.
+    :param across: whether the MPI libraries may differ in vendor.
     """
     (a, one), (b, other) = first, second
-    # The MPI library's own collectives ask no topology: a record of them alone has none to differ in.
+    # The MPI library's own collectives use no topology, so a record of them alone cannot differ in it.
     alone = not (one.facts.topology and other.facts.topology)
     ignored = {*TOPOLOGY * alone, *["MPI vendor"] * across}
     facts, others = _matters(one), _matters(other)
@@ -35,10 +35,10 @@ def differences(first: Named, second: Named, across: bool = False) -> list[str]:
 
 
 def cautions(first: Named, second: Named) -> Iterator[str]:
-    """The differences and disturbances that a comparison should mention but does not forbid."""
+    """Yield the differences and disturbances that a comparison should mention but that do not forbid it."""
     (a, one), (b, other) = (first[0], first[1].facts), (second[0], second[1].facts)
     versions = [("MPI", one.mpi, other.mpi)]
-    names = sorted((one.versions.keys() | other.versions.keys()) - {"mpi"})  # that is facts.mpi at length
+    names = sorted((one.versions.keys() | other.versions.keys()) - {"mpi"})  # facts.mpi has the library already
     versions += [(name, one.versions.get(name, "none"), other.versions.get(name, "none")) for name in names]
     for name, here, there in versions:
         if here != there:
@@ -73,7 +73,7 @@ def _matters(record: Record) -> dict[str, Any]:
 
 
 def _unlike(one: Any, other: Any) -> tuple[str, str, str]:
-    """The place where two values differ, and both values; per-rank values are shown for the first rank that differs."""
+    """Return the place of the difference, and both values; of per-rank values, those of the first rank that differs."""
     if not isinstance(one, tuple) or not isinstance(other, tuple):
         return "", repr(one), repr(other)
     if len(one) != len(other):

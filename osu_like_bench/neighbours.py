@@ -19,7 +19,7 @@ DIMENSIONS = 2
 
 
 class Neighbours(Operation):
-    """A collective among a rank and its neighbours, one up and one down in each dimension; some may be the same."""
+    """A collective among a rank and its neighbours, two per dimension, of which some may be the same rank."""
 
     @classmethod
     def rows(cls, kind: str, ranks: int) -> int:
@@ -56,7 +56,7 @@ class NeighborAllgather(Neighbours):
 
 
 class NeighborAlltoall(Neighbours):
-    """What a rank sends to another depends on the two, not on the direction: on a short ring both ways are one."""
+    """An alltoall whose data depend only on the two ranks, because on a ring of two both directions are the same."""
 
     title, method = "Neighborhood Alltoall Latency", "Neighbor_alltoall"
     blocks = ("neighbours", "neighbours")

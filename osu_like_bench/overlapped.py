@@ -1,4 +1,4 @@
-"""Non-blocking collectives: how much of their time passes while the rank computes."""
+"""Non-blocking collectives, and the share of their time that overlaps with computation."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from .timing import measure
 
 __all__ = ["Overlapped", "overlapped"]
 
-ORDER = 25  # of the matrix whose products are the dummy computation, as in OSU
-PRODUCTS, TRIALS = 100, 5  # by which a product is timed: the fastest trial counts
+ORDER = 25  # order of the matrix whose products are the dummy computation, as in OSU
+PRODUCTS, TRIALS = 100, 5  # products per trial, and trials, to time a product; the fastest trial counts
 
 
 class Overlapped(Operation):
-    """A non-blocking collective, timed alone and around a computation that takes as long.
+    """A non-blocking collective, timed alone and around a computation that takes equally long.
 
-    Its time is that of start, computation, calls of ``Test`` and ``Wait`` together. Overlap is the part of the pure
-    communication that is not seen: 100 % less (overall - compute) / pure, never below 0 %.
+    Its time is that of start, computation, calls of ``Test`` and ``Wait`` together. Overlap is the share of the pure
+    communication that is hidden: 100 % x (1 - (overall - compute) / pure), at least 0 %.
     """
 
     extra = ("Compute(us)", "Pure Comm.(us)", "Overlap(%)")
 
     def bind(self, comm: MPI.Intracomm, root: int) -> Call:
-        """The communication alone: start and wait."""
+        """Return the communication alone: start and wait."""
         start = self.called(comm, self.method, root)
 
         def call() -> None:
@@ -45,12 +45,18 @@ class Overlapped(Operation):
         ready: Call,
         repetitions: tuple[int, int],
     ) -> Times:
-        """As ``Operation.time``; the pure communication comes first, for the computation has to take as long.
+        """Time the calls as ``Operation.time`` does.
 
-        :param native: as ``Operation.time``; likewise ``sides``, ``roots``, ``ready`` and ``repetitions``.
+        The pure communication comes first, to set the computation's length.
+
+        :param native: communicator over the calling ranks, for messages of the measurement itself.
+        :param sides: communicators of the sides.
+        :param roots: roots of successive calls, used in turn.
+        :param ready: function called before each timed call.
+        :param repetitions: number of timed calls, and of untimed calls before them.
         """
         alone = super().time(native, sides, roots, ready, repetitions)[0]
-        # Whatever held up one iteration is not to make the computation long: its length is by the median.
+        # The median sets the length of the computation, so that a delay in one iteration does not extend it.
         pure, typical = _mean(native, np.stack([alone.mean(axis=1), np.median(alone, axis=1)]))
         spent: list[list[float]] = [[] for _ in sides]
         calls = [
@@ -64,7 +70,7 @@ class Overlapped(Operation):
         return overall, [dict(zip(self.extra, values, strict=True)) for values in columns]
 
     def _computing(self, start: Callable[[], MPI.Request], seconds: float, times: list[float]) -> Call:
-        """The call with a computation of so many seconds within, in equal parts with a ``Test`` after each."""
+        """Return the call around a computation of ``seconds`` seconds, in equal parts; ``Test`` follows each part."""
         parts = max(self.tests, 1)
         products, matrix, vector = max(round(seconds / _product() / parts), 1), *_operands()
 
@@ -84,7 +90,7 @@ class Overlapped(Operation):
 
 
 def _mean(native: MPI.Intracomm, values: Any) -> Any:
-    """The mean over ranks, at every rank. Collective."""
+    """Return the mean over ranks, on every rank. Collective."""
     return native.allreduce(values) / native.size
 
 
@@ -95,7 +101,7 @@ def _operands() -> tuple[Any, Any]:
 
 @cache
 def _product() -> float:
-    """Seconds of one product of matrix and vector."""
+    """Return the seconds of one product of matrix and vector."""
     matrix, vector = _operands()
     trials = []
     for _ in range(TRIALS):
@@ -107,6 +113,6 @@ def _product() -> float:
 
 
 def overlapped(kind: type[Operation]) -> type[Operation]:
-    """The non-blocking form of a collective."""
+    """Return the non-blocking form of a collective."""
     facts = {"title": f"Non-blocking {kind.title}", "method": f"I{kind.method.lower()}"}
     return type(f"I{kind.__name__}", (Overlapped, kind), facts)

@@ -18,7 +18,7 @@ WINDOW = 64  # messages, as in OSU
 
 
 class Pair(Operation):
-    """Point-to-point between ranks 0 and 1, or, with ``pairs``, of all ranks."""
+    """A point-to-point operation between ranks 0 and 1, or, with ``pairs``, between the two halves of the ranks."""
 
     paired = True
 
@@ -57,7 +57,7 @@ class MultiLatency(Latency):
 
 
 class Bandwidth(Pair):
-    """A window of messages one way, each with a buffer of its own, then one short answer."""
+    """A window of messages in one direction, each with a buffer of its own, then one short answer."""
 
     title, window = "Bandwidth", WINDOW
     blocks = ("window", "window")
@@ -72,7 +72,7 @@ class Bandwidth(Pair):
 
     @classmethod
     def footprint(cls, ranks: int, nbytes: int) -> int:
-        return nbytes * (cls.window or 0) * cls.ways  # the buffer of the other way is never touched
+        return nbytes * (cls.window or 0) * cls.ways  # pages of the other direction's buffer are never touched
 
     def bind(self, comm: MPI.Intracomm, root: int) -> Call:
         begin, answer = self.started(comm), np.zeros(4, dtype=np.uint8)
@@ -88,7 +88,7 @@ class Bandwidth(Pair):
         return first if self.leads else second
 
     def started(self, comm: MPI.Intracomm) -> Any:
-        """A function that posts this rank's receives and sends, and returns their requests."""
+        """Return a function that posts this rank's receives and sends, and returns their requests."""
         outgoing = [self.spec(row) for row in self.send] if self.sends else []
         incoming = [self.spec(row) for row in self.receive] if self.receives else []
 

@@ -1,4 +1,4 @@
-"""Contents of buffers that tell every rank, block and position from its neighbours."""
+"""Contents of buffers that distinguish every rank, block and position from its neighbours."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["contribution", "contribution_sum", "pattern"]
 
-# Odd, so that ranks 0..255 give 256 different bytes; unlike, so that (source, destination) is not symmetric.
+# Odd, so that ranks 0..255 give 256 different bytes; unequal, so that (source, destination) is not symmetric.
 SOURCE, DESTINATION = 167, 59
-EXACT_FLOATS = 1 << 24  # whole numbers up to here are exact in float32, so sums are too, in any order
+EXACT_FLOATS = 1 << 24  # whole numbers up to this are exact in float32, and so are sums in any order
 
 
 def _stream(items: int, salt: int) -> NDArray[np.uint32]:
-    """Well mixed words, one an index: the finaliser of MurmurHash3 (A. Appleby, 2011)."""
+    """Return well mixed words, one per index, by the finaliser of MurmurHash3 (A. Appleby, 2011)."""
     words = np.arange(items, dtype=np.uint32) * np.uint32(0x9E3779B1) + np.uint32(salt)
     words ^= words >> np.uint32(16)
     words *= np.uint32(0x85EBCA6B)
@@ -24,16 +24,16 @@ def _stream(items: int, salt: int) -> NDArray[np.uint32]:
 
 
 def pattern(source: ArrayLike, destination: ArrayLike, items: int) -> NDArray[np.uint8]:
-    """The bytes that each source sends to each destination.
+    """Return the bytes that each source sends to each destination.
 
-    Two blocks of one sender or of one receiver differ at every position unless their ranks are equal modulo
-    256, and then they differ somewhere in blocks of a few bytes; a block moved by some bytes differs from
+    Two blocks of one sender, or of one receiver, differ at every position unless their ranks are equal modulo 256; if
+    they are, blocks of more than a few bytes still differ somewhere. A block that is shifted by some bytes differs from
     itself.
 
-    :param source: ranks, broadcast against ``destination``, giving n blocks.
-    :param destination: ranks.
-    :param items: bytes a block.
-    :returns: shape (n, items).
+    :param source: sending ranks, broadcast against ``destination`` to n blocks.
+    :param destination: receiving ranks.
+    :param items: bytes per block.
+    :returns: bytes, shape (n, items).
     """
     ranks = np.broadcast_arrays(np.atleast_1d(source), np.atleast_1d(destination))
     low = (ranks[0] * SOURCE + ranks[1] * DESTINATION).astype(np.uint8)
@@ -45,18 +45,18 @@ def pattern(source: ArrayLike, destination: ArrayLike, items: int) -> NDArray[np
 
 
 def contribution(rank: int, ranks: int, items: int) -> NDArray[np.float32]:
-    """A rank's contribution to a reduction: positive whole numbers, which differ between ranks at each position.
+    """Return a rank's contribution to a reduction: positive whole numbers that differ between ranks at each position.
 
-    :param rank: which.
-    :param ranks: how many contribute; above 4,096 numbers repeat, so that sums stay exact.
-    :param items: floats a block.
+    :param rank: number of the rank.
+    :param ranks: number of contributing ranks; above 4,096, numbers repeat, so that sums stay exact.
+    :param items: floats per block.
     """
     modulus = np.uint32(min(4096, EXACT_FLOATS // ranks - 1))
     return (1 + (_stream(items, 2) % modulus + np.uint32(rank)) % modulus).astype(np.float32)
 
 
 def contribution_sum(ranks: int, items: int) -> NDArray[np.float32]:
-    """The sum of all contributions, exact. Cost: ranks x items."""
+    """Return the exact sum of all contributions. Cost: ranks x items."""
     total = np.zeros(items, dtype=np.float32)
     for rank in range(ranks):
         total += contribution(rank, ranks, items)

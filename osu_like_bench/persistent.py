@@ -35,5 +35,5 @@ class Persistent(Operation):
 
 
 def persistent(kind: type[Operation]) -> type[Operation]:
-    """The persistent form of a collective."""
+    """Return the persistent form of a collective."""
     return type(f"Persistent{kind.__name__}", (Persistent, kind), {"title": f"Persistent {kind.title}"})

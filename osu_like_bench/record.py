@@ -1,4 +1,4 @@
-"""The record of a run: every sample and every fact needed to judge it, as JSON."""
+"""The record of a run, as JSON: every sample, and every fact needed to judge it."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ FORMAT, VERSION = "osu_like_bench record", 1
 
 @dataclass(frozen=True)
 class Facts:
-    """The circumstances of a run; sequences have one entry a rank unless said otherwise.
+    """The circumstances of a run; sequences have one entry per rank unless stated otherwise.
 
     :param mpi: name and version of the MPI library.
-    :param versions: name -> version of MPI, mpi4py, numpy, python, topompi and the operating system.
-    :param ranks: how many.
-    :param nodes: the machine each rank really ran on.
-    :param hosts: the host each rank counts as.
+    :param versions: versions of MPI, mpi4py, numpy, python, topompi and the operating system, by name.
+    :param ranks: number of ranks.
+    :param nodes: machine on which each rank really ran.
+    :param hosts: host that each rank counts as.
     :param virtual: whether ``hosts`` are a virtual placement, not the machines.
-    :param topology: what the topology was read from; empty without one.
-    :param description: the topology in a line.
-    :param affinity: CPUs each rank may run on, as ranges (``0-3,8``).
-    :param cpu: model of rank 0's processor.
-    :param cpus: how many rank 0's machine has.
-    :param load: load average of rank 0's machine over 1, 5 and 15 minutes at the start; empty where unknown.
+    :param topology: source of the topology; empty without a topology.
+    :param description: description of the topology in a line.
+    :param affinity: CPUs on which each rank may run, as ranges (``0-3,8``).
+    :param cpu: model of the processor of rank 0's machine.
+    :param cpus: number of CPUs of rank 0's machine.
+    :param load: load average of rank 0's machine over 1, 5 and 15 minutes at the start; empty if unknown.
     :param oversubscribed: whether some machine had more ranks than CPUs for them.
-    :param date: start of the run, ISO 8601 in UTC; empty for a simulation, which is the same at any time.
-    :param arena: where the times come from: ``mpirun``, ``emulate`` or ``simulate``.
-    :param about: what only this arena knows, by name, as JSON values.
+    :param date: start of the run, ISO 8601 in UTC; empty for a simulation, whose result does not depend on it.
+    :param arena: origin of the times: ``mpirun``, ``emulate`` or ``simulate``.
+    :param about: further facts of this arena, by name, as JSON values.
     """
 
     mpi: str
@@ -59,16 +59,16 @@ class Facts:
 
 @dataclass(frozen=True)
 class Result:
-    """One message size on one side; times in seconds.
+    """The result of one message size on one side; times are in seconds.
 
-    :param size: bytes; 0 where the benchmark has no size.
-    :param side: its name.
-    :param average: mean over iterations and ranks.
-    :param minimum: the least of the ranks' means.
-    :param maximum: the largest of the ranks' means.
-    :param valid: outcome of the validation, None where not asked for.
-    :param samples: of each iteration the time of its slowest rank.
-    :param more: what else the benchmark tells, by the title of its column; times in seconds.
+    :param size: message size in bytes; 0 if the benchmark has no size.
+    :param side: name of the side.
+    :param average: mean time over iterations and ranks.
+    :param minimum: smallest of the ranks' mean times.
+    :param maximum: largest of the ranks' mean times.
+    :param valid: whether the data were right; None if they were not validated.
+    :param samples: time of the slowest rank in each iteration.
+    :param more: further values of the benchmark, by the title of their column; times in seconds.
     """
 
     size: int
@@ -83,11 +83,11 @@ class Result:
 
 @dataclass(frozen=True)
 class Record:
-    """A run.
+    """The record of a run.
 
-    :param options: what it was asked for.
-    :param facts: its circumstances.
-    :param results: an entry a size and side.
+    :param options: options of the run.
+    :param facts: circumstances of the run.
+    :param results: results, one per size and side.
     """
 
     options: Options
@@ -95,12 +95,12 @@ class Record:
     results: tuple[Result, ...]
 
     def to_json(self) -> str:
-        """The record as JSON text; floats keep every bit."""
+        """Return the record as JSON text; floats keep every bit."""
         return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Record:
-        """The record that ``to_json`` wrote; raises BenchmarkError on anything else."""
+        """Return the record that ``to_json`` wrote; raise BenchmarkError for any other text."""
         data = parse_json(text, "record", BenchmarkError)
         head = (data.get("format"), data.get("version")) if isinstance(data, dict) else (None, None)
         if head != (FORMAT, VERSION):
@@ -118,7 +118,10 @@ class Record:
 
 
 def _build(kind: type[Any], data: object, place: str) -> Any:
-    """An instance of a flat dataclass from a JSON object, whose lists become tuples; fields with defaults may lack."""
+    """Make an instance of a flat dataclass from a JSON object.
+
+    Lists become tuples, fields with defaults may be missing.
+    """
     known = {one.name for one in fields(kind)}
     wanted = {one.name for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING}
     if not isinstance(data, dict) or not wanted <= set(data) <= known:
@@ -133,7 +136,7 @@ def _build(kind: type[Any], data: object, place: str) -> Any:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value from JSON is of an annotated type; a whole number is one with a point, too."""
+    """Return whether a value from JSON has an annotated type; a whole number is accepted as a float."""
     origin, inner = get_origin(hint), get_args(hint)
     if isinstance(hint, UnionType):
         return any(_fits(value, one) for one in inner)

@@ -36,7 +36,7 @@ class Reduce(Allreduce):
 
 
 class ReduceScatter(Allreduce):
-    """As in OSU the size is that of the whole vector, whose parts differ by an element where it does not divide."""
+    """A reduce_scatter; as in OSU, the size is that of the whole vector, whose parts may differ by one element."""
 
     title, method = "Reduce_scatter Latency", "Reduce_scatter"
 
@@ -55,7 +55,7 @@ class ReduceScatter(Allreduce):
 
 
 class ReduceScatterBlock(Allreduce):
-    """The size is that of one rank's block."""
+    """A reduce_scatter_block; the size is that of one rank's block."""
 
     title, method = "Reduce_scatter_block Latency", "Reduce_scatter_block"
     blocks = ("all", "one")
@@ -76,7 +76,7 @@ class Scan(Allreduce):
         return self.sum_before(self.rank + 1)
 
     def sum_before(self, rank: int) -> NDArray[Any]:
-        """The sum of the contributions of all ranks below one."""
+        """Return the sum of the contributions of all ranks below ``rank``."""
         total = np.zeros((1, self.items), dtype=np.float32)
         for lower in range(rank):
             total += contribution(lower, self.ranks, self.items)
@@ -90,7 +90,7 @@ class Exscan(Scan):
         return self.sum_before(self.rank) if self.rank else None
 
     def arguments(self, root: int) -> tuple[object, ...]:
-        return self.spec(self.send), self.spec(self.receive), MPI.SUM  # rank 0 has room, which nobody fills
+        return self.spec(self.send), self.spec(self.receive), MPI.SUM  # MPI ignores rank 0's receive buffer
 
 
 REDUCTIONS: dict[str, type[Operation]] = {

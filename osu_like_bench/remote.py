@@ -18,16 +18,16 @@ __all__ = ["REMOTE"]
 
 
 class Remote(Pair):
-    """Rank 0 reaches into the memory of rank 1.
+    """An operation in which rank 0 accesses the memory of rank 1.
 
-    MPI gives rank 1 no part in it: it waits in the freeing of the window, which is collective, and there the library
-    goes on with what has to be done on its side.
+    Rank 1 makes no MPI call for it: it waits in the collective freeing of the window, in which the library makes
+    progress on rank 1's side.
     """
 
-    datatype = MPI.UINT8_T  # a byte that MPI can add
+    datatype = MPI.UINT8_T  # a byte type that MPI can add
     blocks = ("slots", "slots")
-    changes: ClassVar[bool] = True  # what lies at the target
-    completed: ClassVar[str] = "MPI_Win_flush"  # by which call
+    changes: ClassVar[bool] = True  # whether the operation changes the memory of the target
+    completed: ClassVar[str] = "MPI_Win_flush"  # name of the completing call
 
     def __init__(self, rank: int, ranks: int, nbytes: int) -> None:
         super().__init__(rank, ranks, nbytes)
@@ -47,7 +47,7 @@ class Remote(Pair):
         yield sides, ["Window creation: MPI_Win_allocate", f"Synchronization: {cls.completed}"]
 
     def opened(self, comm: MPI.Intracomm) -> MPI.Win:
-        """A window over the memory of each of the two. Collective over them."""
+        """Open a window over the memory of both ranks. Collective over them."""
         everyone = comm.Get_group()
         two = everyone.Incl([0, 1])
         pair = MPI.Intracomm(comm).Create_group(two)
@@ -63,11 +63,11 @@ class Remote(Pair):
         window.Lock_all(MPI.MODE_NOCHECK)
 
     def end(self, window: MPI.Win) -> None:
-        """Close it."""
+        """Close the epoch."""
         window.Unlock_all()
 
     def synchronise(self, window: MPI.Win) -> None:
-        """Make what lies in the memory and what the window shows the same."""
+        """Synchronise the memory with the window."""
         window.Sync()
 
     def bind(self, comm: MPI.Intracomm, root: int) -> Call:
@@ -81,7 +81,7 @@ class Remote(Pair):
         return call if self.leads else _nothing
 
     def reaching(self, window: MPI.Win) -> Callable[[], None]:
-        """The calls on a window, to be completed afterwards."""
+        """Return a function that makes the calls on a window; the caller completes them."""
         raise NotImplementedError
 
     def release(self) -> None:
@@ -109,15 +109,15 @@ class Remote(Pair):
         return right
 
     def contents(self, rank: int) -> NDArray[Any]:
-        """What lies in a rank's window before the call, and in its send buffer."""
+        """Return the contents of a rank's window before the call, and of its send buffer."""
         return pattern(np.arange(len(self.send)), rank, self.items).astype(self.dtype)
 
     def after(self) -> NDArray[Any]:
-        """What lies in this rank's window after it."""
+        """Return the contents of this rank's window after the call."""
         return self.contents(self.rank) if self.leads or not self.changes else self.result()
 
     def result(self) -> NDArray[Any]:
-        """What a call that changes the target leaves there."""
+        """Return the contents that a call leaves at the target, if it changes it."""
         return self.contents(0)
 
     def sent(self, root: int) -> Contents:
@@ -163,7 +163,7 @@ class GetBandwidth(Get):
 
 
 class PutBiBandwidth(PutBandwidth):
-    """Both ranks put, between two fences."""
+    """Puts by both ranks, between two fences."""
 
     title, ways, completed = "MPI_Put Bi-Directional Bandwidth", 2, "MPI_Win_fence"
 
@@ -202,7 +202,8 @@ class Accumulate(Remote):
         return reach
 
     def contents(self, rank: int) -> NDArray[Any]:
-        # Two of them stay in a byte: Open MPI 5.0.11 adds 16 bytes and more with saturation, and fewer modulo 256.
+        # Sums of two stay within a byte, because Open MPI 5.0.11 adds 16 or more bytes with saturation, and fewer
+        # modulo 256.
         return super().contents(rank) % 100
 
     def result(self) -> NDArray[Any]:
@@ -255,7 +256,7 @@ class CompareAndSwap(FetchAndOp):
 
 
 def _nothing() -> None:
-    """Rank 1's part in what rank 0 does with its memory."""
+    """Do nothing, which is rank 1's part while rank 0 accesses its memory."""
 
 
 REMOTE = {

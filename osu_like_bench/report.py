@@ -1,4 +1,4 @@
-"""The output of a run: the OSU Micro-Benchmarks' tables, followed by a comparison's columns."""
+"""The output of a run: the OSU Micro-Benchmarks' tables, followed by the columns of a comparison."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Report"]
 
-# OSU's widths: of the size, of a number, of the iterations (osu_util.h of version 7)
+# OSU's widths of the size, of a number and of the iterations (osu_util.h of version 7)
 SIZE, FIELD, COUNT = 10, 18, 12
 
 
 class Report:
-    """Makes the lines of a run, one size at a time.
+    """The lines of a run's output, one size at a time.
 
-    :param options: of the run.
-    :param operation: what is measured.
-    :param facts: the circumstances.
+    :param options: options of the run.
+    :param operation: measured operation or kernel.
+    :param facts: circumstances of the run.
     """
 
     def __init__(self, options: Options, operation: Benchmark, facts: Facts) -> None:
@@ -36,12 +36,12 @@ class Report:
         self.failed: list[str] = []
         self._ratios: list[float] = []
         self._chosen: dict[str, list[int]] = {}  # sizes by algorithm
-        self._reasons: dict[str, str] = {}  # the latest by algorithm
+        self._reasons: dict[str, str] = {}  # the latest reason by algorithm
 
     def header(self, notes: Sequence[str] = ()) -> list[str]:
-        """The lines before the first size."""
+        """Return the lines before the first size."""
         facts, sides, title = self.facts, " against ".join(self.options.sides), self.operation.title
-        named = title if title.startswith("MPI_") else f"MPI {title}"  # of a call, as OSU's one-sided ones are
+        named = title if title.startswith("MPI_") else f"MPI {title}"  # OSU's one-sided titles begin with MPI_
         lines = [f"# OSU-like {named} Test, {sides}, {facts.mpi}"]
         lines.append(f"# Placement: {_placement(facts)}")
         if facts.oversubscribed:
@@ -55,11 +55,11 @@ class Report:
         return [*lines, f"{'# Size':<{SIZE}}{numbers}" if self.operation.sized else f"# {numbers.lstrip()}"]
 
     def row(self, results: Sequence[Result], comparison: Comparison | None, choice: Choice | None = None) -> str:
-        """The line of one size: its results side by side.
+        """Return the line of one size: its results side by side.
 
-        :param results: of each side.
-        :param comparison: of the two, if there are two.
-        :param choice: what topompi ran, where that is known.
+        :param results: results, one per side.
+        :param comparison: comparison of the two sides, if there are two.
+        :param choice: algorithm that topompi ran, with the reason, if known.
         """
         if choice is not None:
             self._chosen.setdefault(choice.algorithm, []).append(results[0].size)
@@ -82,7 +82,7 @@ class Report:
         return f"{results[0].size:<{SIZE}}{line}" if self.operation.sized else line
 
     def footer(self) -> list[str]:
-        """The lines after the last size: what was chosen and what it gained, unstable times, wrong data."""
+        """Return the lines after the last size: choices of algorithms and their gain, unstable times, wrong data."""
         lines = self._conclusion()
         if self.unstable:
             sizes = ", ".join(map(str, self.unstable))
@@ -92,7 +92,7 @@ class Report:
         return lines
 
     def _conclusion(self) -> list[str]:
-        """One sentence: what topompi ran at which sizes, why at the last one, and the mean of the ratios."""
+        """Return a sentence with topompi's algorithms by size, the last size's reason, and the mean of the ratios."""
         if not self._ratios:
             return []
         mean = f"{geometric_mean(self._ratios):.2f}x over {len(self._ratios)} sizes (geometric mean)"
@@ -107,7 +107,7 @@ class Report:
         return [f"# topompi ran {'; '.join(parts)} bytes{rest}: {mean}; {last} by {self._reasons[last]}"]
 
     def _columns(self) -> list[tuple[str, int]]:
-        """Titles and widths of all columns between size and validation."""
+        """Return titles and widths of all columns between size and validation."""
         windowed, full = self.operation.window is not None, self.options.full
         count = [("Iterations", COUNT)] * full
         further = [(title, max(FIELD, len(title) + 2)) for title in self._titles()]
@@ -125,8 +125,11 @@ class Report:
         return [*names, *count, ("Ratio", COUNT), ("95% interval", FIELD), ("Verdict", FIELD)]
 
     def _numbers(self, result: Result) -> list[str]:
-        """A side's cells: OSU's average, or the median that a comparison is about; then what -f adds."""
-        # The least bandwidth belongs to the longest time.
+        """Return a side's cells: OSU's average, or the median if two sides are compared.
+
+        Then the numbers that -f adds.
+        """
+        # The smallest bandwidth belongs to the longest time.
         extremes = (result.minimum, result.maximum)[:: 1 if self.operation.window is None else -1]
         times = [result.average, *extremes] if self.options.full else [result.average]
         if len(self.options.sides) == 2:
@@ -134,18 +137,18 @@ class Report:
         return [f"{self._value(seconds, result.size):.2f}" for seconds in times]
 
     def _value(self, seconds: float, size: int) -> float:
-        """Microseconds, or MB/s where windows of messages took these seconds."""
+        """Convert seconds to microseconds, or, for windows of messages, to MB/s."""
         if self.operation.window is None:
             return seconds * 1e6
         return size * self._messages / seconds / 1e6
 
     @property
     def _messages(self) -> int:
-        """Messages of one call of a benchmark of bandwidth."""
+        """Number of messages per call of a benchmark of bandwidth."""
         return self.operation.messages(self.facts.ranks) if isinstance(self.operation, type) else 0
 
     def _circumstances(self) -> list[str]:
-        """OSU's lines on what the columns are of."""
+        """Return OSU's lines that describe the columns."""
         operation = self.operation
         if operation.extra:
             return ["Overall = Coll. Init + Compute + MPI_Test + MPI_Wait"]
@@ -154,14 +157,17 @@ class Report:
         return []
 
     def _titles(self) -> list[str]:
-        """Titles of a side's columns behind its times."""
+        """Return the titles of a side's columns after its times."""
         extra = self.operation.extra if len(self.options.sides) == 1 else self.operation.extra[-1:]
         what = "BW(MB/s)" if self.operation.window is not None else "Lat(us)"
         rate = ["Messages/s"] * (self.operation.pairs and self.operation.window is not None)
         return [*extra, *rate, *(f"P{one:g} Tail {what}" for one in self.options.tail)]
 
     def _further(self, result: Result) -> list[str]:
-        """A side's cells behind its times; of a bandwidth's tail, what so many per cent of the calls reach."""
+        """Return a side's cells after its times.
+
+        Of a bandwidth, the tail is the rate that the given share of calls reaches.
+        """
         cells = []
         for title in self._titles():
             if title in result.more:

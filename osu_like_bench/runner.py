@@ -1,4 +1,4 @@
-"""A run from its options to its exit code."""
+"""A run, from its options to its exit code."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(options: Options) -> int:
     """Run a benchmark, print its table on rank 0 and write its record. Collective over COMM_WORLD.
 
     :returns: 0, or 1 if the validation failed.
-    :raises TopompiError: on all ranks, if the options ask for what cannot be done.
+    :raises TopompiError: on all ranks, if the options cannot be satisfied.
     """
     world = MPI.COMM_WORLD
     options, kind = benchmark_of(options, world)
@@ -64,7 +64,7 @@ def run(options: Options) -> int:
 
 
 def _with_idle(facts: Facts | None, before: tuple[int, int] | None) -> Facts | None:
-    """On an emulated network, whose hosts share a processor, the share of it that was idle."""
+    """Add the idle share of the processors, if the run was on an emulated network, whose hosts share them."""
     if facts is None or before is None:
         return facts
     idle, ticks = (now - then for now, then in zip(idle_ticks(), before, strict=True))
@@ -72,7 +72,7 @@ def _with_idle(facts: Facts | None, before: tuple[int, int] | None) -> Facts | N
 
 
 def _sizes(options: Options, kind: Benchmark, ranks: int) -> tuple[tuple[int, ...], list[str]]:
-    """The message sizes that fit into memory, and a note on those that do not."""
+    """Return the message sizes whose buffers fit into memory, and a note if others are left out."""
     if not kind.sized:
         if options.sizes is not None:
             raise BenchmarkError(f"-m: expecting a benchmark with message sizes, got {options.benchmark}")
@@ -87,14 +87,14 @@ def _sizes(options: Options, kind: Benchmark, ranks: int) -> tuple[tuple[int, ..
 
 
 def _check_writable(path: Path) -> None:
-    """Complain before a long run rather than after it."""
+    """Raise before a long run if its record could not be written after it."""
     if not check_output(path):
         raise BenchmarkError(f"--json: expecting a file that can be written, got {str(path)!r}")
 
 
 @dataclass(frozen=True)
 class _Bench:
-    """One run under way; rank 0, which alone has a report, prints each size as it finishes."""
+    """One run in progress; only rank 0 has a report, and prints each size as it finishes."""
 
     options: Options
     kind: Benchmark
@@ -139,7 +139,7 @@ class _Bench:
 
     def _time(self, operation: Operation, size: int) -> tuple[list[Times], list[dict[str, float]]]:
         native, roots = self.native, self.roots
-        # In a pair one rank's answer is the other's start, and rank 0's own clock times the exchange.
+        # In a pair, one rank's answer is the other's start signal, and rank 0's own clock times the exchange.
         alone = operation.paired and not operation.pairs
         ready, clocks = (_nothing, MPI.COMM_SELF) if alone else (native.Barrier, native)
         operation.prepare(native.rank if native.rank in roots else roots[0])
@@ -149,9 +149,9 @@ class _Bench:
         return summarise(clocks, operation.scale * seconds), more
 
     def _valid(self, operation: Operation, comm: Any, size: int) -> bool:
-        """Whether this rank has right data from every root that was timed."""
+        """Return whether this rank has right data from every timed root."""
         used = self.roots[: self.options.repetitions(size)[0]]
-        outcomes = [operation.verify(comm, self.native, root) for root in used]  # collective: no early end
+        outcomes = [operation.verify(comm, self.native, root) for root in used]  # collective, so all run
         return all(outcomes)
 
     def _print(self, lines: Sequence[str]) -> None:
@@ -165,7 +165,7 @@ class _Bench:
 
 
 def _all_native(ours: topompi.Intracomm | None) -> list[str]:
-    """A note where every call is the library's own, as far as that is known before any is made; local."""
+    """Return a note if every call is left to the library, as far as that is known before the first call; local."""
     if ours is None:
         return []
     only = ours.choice_of("", 0)
@@ -178,9 +178,9 @@ def _all_native(ours: topompi.Intracomm | None) -> list[str]:
 
 
 def _method(options: Options) -> str:
-    """mpi4py's name of the call that is measured; the benchmark's own name where it is none."""
+    """Return mpi4py's name of the measured call, or the benchmark's own name if it measures no single call."""
     return next((name for name in CALLS if name.lower() == options.benchmark), options.benchmark)
 
 
 def _nothing() -> None:
-    """Stands for the barrier before a call that synchronises by itself."""
+    """Do nothing, in place of the barrier before a call that synchronises the two ranks by itself."""

@@ -1,4 +1,4 @@
-"""Which side is faster: the ratio of medians with its interval, and a verdict in words."""
+"""Comparison of two sides: the ratio of medians with its interval, and a verdict in words."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ __all__ = ["LEAST_TIMES", "TOO_FEW", "Comparison", "Summary", "compare", "compar
 
 RESAMPLES = 1000
 WORK = 1 << 20  # numbers held at once while resampling
-# Two native communicators of one process differ by 1 % at times: clock ticks, where their memory lies.
+# Two native communicators of one process sometimes differ by 1 %, by clock ticks or the position of their memory.
 LEAST_EFFECT = 0.02
-LEAST_EXACT = 0.005  # the accuracy of computed times
-LEAST_TIMES = 20  # below, intervals made by resampling are too narrow
+LEAST_EXACT = 0.005  # relative accuracy of computed times
+LEAST_TIMES = 20  # number of times below which intervals from resampling are too narrow
 TOO_FEW = "too few pairs"
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How many times faster the first side is than the second.
+    """The ratio of the speeds of two sides, above 1 if the first is faster, with its interval.
 
     :param ratio: median time of the second over median time of the first.
     :param low: lower end of the ratio's 95 % interval.
-    :param high: its upper end.
-    :param pairs: how many pairs of times were compared; where nothing pairs them, the number of times of the side that
-        has fewer.
-    :param exact: whether the times were computed, not measured, so that one says as much as many.
+    :param high: upper end of the ratio's 95 % interval.
+    :param pairs: number of compared pairs of times; if the times are not paired, the smaller number of times of the two
+        sides.
+    :param exact: whether the times were computed, not measured, so that one time suffices.
     """
 
     ratio: float
@@ -41,10 +41,11 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """``1.23x faster``, ``1.08x slower``, ``not significant``, or ``too few pairs`` where fewer than 20 were timed.
+        """The comparison in words: ``1.23x faster``, ``1.08x slower``, ``not significant`` or ``too few pairs``.
 
-        A difference is not significant if the interval holds 1, or if it is below 2 %. Exact times are ``alike`` if
-        they differ by less than half a per cent; every larger difference counts.
+        There are too few pairs if fewer than 20 were timed. A difference is not significant if the interval contains 1,
+        or if the difference is below 2 %. Exact times are ``alike`` if they differ by less than half a per cent; every
+        larger difference counts.
         """
         times = max(self.ratio, 1 / self.ratio)
         if self.exact and times < 1 + LEAST_EXACT:
@@ -64,14 +65,14 @@ class Comparison:
 def compare(first: NDArray[np.float64], second: NDArray[np.float64], seed: int = 0) -> Comparison:
     """Compare the times of two sides that ran interleaved.
 
-    The interval is the percentile interval of a circular block bootstrap (D. N. Politis and J. P. Romano,
-    1992) on pairs: successive iterations resemble each other, and both sides of an iteration met the same
-    disturbance.
+    The interval is the percentile interval of a circular block bootstrap (D. N. Politis and J. P. Romano, 1992) on
+    pairs, because successive iterations resemble each other, and both sides of an iteration met the same disturbance.
 
-    :param first: times in seconds, shape (iterations,).
-    :param second: likewise, pair by pair.
-    :param seed: of the resampling.
-    :raises BenchmarkError: if there are no times, or not equally many.
+    :param first: times of the first side in seconds, shape (iterations,).
+    :param second: times of the second side in seconds, shape (iterations,), pair by pair.
+    :param seed: seed of the resampling.
+    :raises BenchmarkError: if there are no times, or the numbers of times differ.
+
     Cost: 1,000 medians of each side.
     """
     if len(first) != len(second) or not len(first):
@@ -90,10 +91,10 @@ def compare(first: NDArray[np.float64], second: NDArray[np.float64], seed: int =
 class Summary:
     """The times of one run at one size, in seconds.
 
-    :param median: of the times.
-    :param quartiles: lower and upper.
-    :param medians: of the resampled times, shape (1000,).
-    :param times: how many there were.
+    :param median: median of the times.
+    :param quartiles: lower and upper quartile.
+    :param medians: medians of the resampled times, shape (1000,).
+    :param times: number of times.
     """
 
     median: float
@@ -103,7 +104,7 @@ class Summary:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the median."""
+        """95 % interval of the median."""
         return _interval(self.medians)
 
     @property
@@ -114,9 +115,10 @@ class Summary:
 
 
 def summary(times: NDArray[np.float64], generator: np.random.Generator) -> Summary:
-    """Sum up times in seconds, shape (iterations,), resampled in blocks as ``compare`` does.
+    """Summarise times in seconds, shape (iterations,), resampled in blocks as ``compare`` does.
 
-    :raises BenchmarkError: if there are no times, or some that no clock measures.
+    :raises BenchmarkError: if there are no times, or a time is not above 0 and finite.
+
     Cost: 1,000 medians.
     """
     wrong = times[~(np.isfinite(times) & (times > 0))] if times.ndim == 1 and len(times) else times
@@ -128,14 +130,15 @@ def summary(times: NDArray[np.float64], generator: np.random.Generator) -> Summa
 
 
 def summary_of_starts(starts: Sequence[NDArray[np.float64]], generator: np.random.Generator) -> Summary:
-    """Sum up the times of all starts of one program; the interval says how another start would differ.
+    """Summarise the times of all starts of one program; the interval covers the variation from start to start.
 
     The bootstrap draws whole starts, because the times within a start share its conditions (A. C. Davison and D. V.
     Hinkley, Bootstrap Methods and their Application, 1997, section 3.8). With a single start it draws times, as
     ``summary`` does.
 
     :param starts: times in seconds, an array of shape (iterations,) for each start.
-    :raises BenchmarkError: as ``summary``.
+    :param generator: random generator of the resampling.
+    :raises BenchmarkError: if there are no times, or a time is not above 0 and finite.
     """
     found = summary(np.concatenate([np.empty(0), *starts]), generator)
     if len(starts) < 2:
@@ -148,12 +151,13 @@ def summary_of_starts(starts: Sequence[NDArray[np.float64]], generator: np.rando
 def compare_runs(first: Sequence[Summary], second: Sequence[Summary]) -> Comparison:
     """Compare two separate runs by the geometric mean over sizes of the ratios of their medians.
 
-    Nothing pairs the iterations of such runs, so each was resampled by itself. The interval covers how the times vary
-    within the runs, not how a third run would differ from them.
+    The iterations of separate runs are not paired, so each run was resampled on its own. The interval covers the
+    variation of the times within the runs, not the difference of a third run.
 
-    :param first: one summary a size, made with the generator that made all the others, or they vary in step.
-    :param second: likewise.
-    :raises BenchmarkError: if there are no sizes, or not equally many.
+    :param first: summaries of the first run, one per size, made with one generator for both runs, so that their
+        resamples are independent.
+    :param second: summaries of the second run, one per size.
+    :raises BenchmarkError: if there are no sizes, or the numbers of sizes differ.
     """
     if len(first) != len(second) or not first:
         raise BenchmarkError(f"comparison: expecting the same sizes, got {len(first)} and {len(second)}")
@@ -164,13 +168,13 @@ def compare_runs(first: Sequence[Summary], second: Sequence[Summary]) -> Compari
 
 
 def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
-    """The percentile interval that 95 % of resampled values lie in."""
+    """Return the percentile interval that contains 95 % of the resampled values."""
     low, high = np.quantile(values, (0.025, 0.975))
     return float(low), float(high)
 
 
 def _resamples(size: int, generator: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-    """Index arrays of shape (resamples, size) in portions, 1,000 rows together."""
+    """Yield index arrays of shape (resamples, size) in portions, 1,000 rows in total."""
     length = round(size**0.5)  # long enough for the time slices of busy CPUs, short enough for many blocks
     blocks = -(-size // length)
     starts = generator.integers(size, size=(RESAMPLES, blocks, 1))

@@ -1,4 +1,4 @@
-"""The table of operations: what the command line, its help, the documentation and the tests know of them."""
+"""The table of operations, which the command line, its help, the documentation and the tests use."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .remote import REMOTE
 __all__ = ["ABSENT", "GROUPS", "OPERATIONS", "Group", "rows"]
 
 BLOCKING = {**COLLECTIVES, **REDUCTIONS, "barrier": Barrier}
-# What OMB 7.5 does not have.
+# Benchmarks that OMB 7.5 does not have.
 OURS = ("scan", "exscan", "iscan", "iexscan", "scan_persistent", "exscan_persistent", "reduce_scatter_block_persistent")
 
 
 @dataclass(frozen=True)
 class Group:
-    """Operations that are alike.
+    """A group of similar operations.
 
-    :param title: in the documentation.
-    :param kinds: by the name of the benchmark, OMB's without ``osu_``.
+    :param title: title in the documentation.
+    :param kinds: operations by the name of the benchmark, which is OMB's without ``osu_``.
     """
 
     title: str
@@ -45,7 +45,7 @@ GROUPS = (
 )
 OPERATIONS = {name: kind for group in GROUPS for name, kind in group.kinds.items()}
 
-# OMB 7.5's benchmarks that are not here, and why.
+# OMB 7.5's benchmarks that are not here, with the reason.
 ABSENT = {
     "latency_mt": "threads of Python take turns: it would measure the interpreter",
     "latency_mp": "processes that a rank forks; MPI programs in Python do not fork",
@@ -60,7 +60,7 @@ ABSENT = {
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """The rows of the documentation's table: OMB's name, whether it is here, and by what or why not."""
+    """Return rows of the documentation's table: OMB's name, our name or "no", and the group or the reason."""
     made = []
     for group in GROUPS:
         for name, kind in group.kinds.items():

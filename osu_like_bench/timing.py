@@ -1,4 +1,4 @@
-"""Timing: a loop that treats all sides the same way, and the summary over all ranks."""
+"""Timing: a loop that treats all sides equally, and the summary over all ranks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from topompi.execution.timing import interleave, time_in_turn
 __all__ = ["Call", "Times", "idle", "measure", "summarise"]
 
 Call = Callable[[], object]
-POLL = 0.002  # seconds between two looks of an idle rank
+POLL = 0.002  # seconds between two polls of an idle rank
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +23,9 @@ class Times:
     """The times of one side at one size, in seconds.
 
     :param average: mean over iterations and ranks.
-    :param minimum: the least of the ranks' means, as OSU prints it.
-    :param maximum: the largest of the ranks' means.
-    :param samples: of each iteration the time of its slowest rank, shape (iterations,).
+    :param minimum: smallest of the ranks' means, as OSU prints it.
+    :param maximum: largest of the ranks' means.
+    :param samples: time of the slowest rank in each iteration, shape (iterations,).
     """
 
     average: float
@@ -35,20 +35,21 @@ class Times:
 
 
 def measure(sides: Sequence[Sequence[Call]], ready: Call, iterations: int, warmup: int) -> NDArray[np.float64]:
-    """Time calls on this rank, sides in turn in the order A B, B A, A B, so that drift favours none.
+    """Time calls on this rank, the sides in turn in the order A B, B A, A B, so that drift favours none.
 
-    :param sides: for each side the calls that successive iterations make, over and over.
-    :param ready: called before each timed call and not timed; a barrier, as in OSU.
-    :param iterations: timed calls of each side.
-    :param warmup: untimed calls of each side before them.
+    :param sides: calls of successive iterations for each side, made in turn, repeatedly.
+    :param ready: function called before each timed call and not timed; a barrier, as in OSU.
+    :param iterations: number of timed calls of each side.
+    :param warmup: number of untimed calls of each side before them.
     :returns: seconds, shape (sides, iterations).
     """
-    # One loop: what follows a pause is slow, and would be the first side's first timed call.
+    # One loop for warm-up and timing, because a call after a pause is slow, and would be the first side's first timed
+    # call.
     return time_in_turn(sides, interleave(len(sides), warmup + iterations), ready)[:, warmup:]
 
 
 def summarise(comm: MPI.Intracomm, times: NDArray[np.float64]) -> list[Times]:
-    """Each side's times, from every rank's, shape (sides, iterations); right on rank 0 only. Collective."""
+    """Summarise each side's times from every rank's, shape (sides, iterations); valid on rank 0 only. Collective."""
     times = np.ascontiguousarray(times)
     means, slowest = times.mean(axis=1), np.empty_like(times)
     total, extremes = np.empty(len(times)), np.empty((2, len(times)))
@@ -60,7 +61,7 @@ def summarise(comm: MPI.Intracomm, times: NDArray[np.float64]) -> list[Times]:
 
 
 def idle(comm: MPI.Intracomm) -> None:
-    """A barrier in which those who wait leave the processor to those who work. Collective."""
+    """Wait in a barrier while waiting ranks leave the processor to working ones. Collective."""
     request = comm.Ibarrier()
     while not request.Test():
         sleep(POLL)

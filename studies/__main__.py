@@ -1,4 +1,4 @@
-"""``python -m studies SOURCE [NAME...] [-o docs/lab]``."""
+"""The command line ``python -m studies SOURCE [NAME...] [-o docs/lab]``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ SOURCES = {
 
 
 def main(words: list[str]) -> int:
-    """Run a source's study.
+    """Run the study of a source.
 
-    :param words: the source's name, and what its own command takes.
-    :returns: exit code; 2 for a source that is not here.
+    :param words: name of the source, then the arguments of its own command.
+    :returns: exit code; 2 if the source is unknown.
     """
     if not words or words[0] not in SOURCES:
         listed = "".join(f"\n  {name:<10} {title}" for name, title in SOURCES.items())

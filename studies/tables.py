@@ -1,4 +1,4 @@
-"""Tables in Markdown: printed line by line, and put into a page between marks."""
+"""Markdown tables, printed line by line, and put into a page between marks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["fill", "show", "table_lines"]
 
 
 def table_lines(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    """The lines of a table.
+    """Yield the lines of a Markdown table.
 
     :param head: names of the columns.
     :param rows: cells of each row.
@@ -25,12 +25,12 @@ def table_lines(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterat
 
 
 def fill(page: Path, name: str, lines: Sequence[str]) -> None:
-    """Put lines between ``<!-- NAME -->`` and ``<!-- end of NAME -->`` of a page, in place of those that are there.
+    """Replace the lines between ``<!-- NAME -->`` and ``<!-- end of NAME -->`` in a page.
 
-    :param page: file in Markdown.
+    :param page: Markdown file.
     :param name: name of the marks.
     :param lines: the new lines.
-    :raises BenchmarkError: for a page without these marks.
+    :raises BenchmarkError: if the page does not have exactly one pair of these marks.
     """
     begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
     text = page.read_text(encoding="utf-8")
@@ -42,13 +42,13 @@ def fill(page: Path, name: str, lines: Sequence[str]) -> None:
 
 
 def show(name: str, page: str, head: Sequence[str], rows: Iterator[Sequence[object]], arguments: Sequence[str]) -> int:
-    """The command of a study that is one table: print it, and put it into its page if ``-o`` names a folder.
+    """Run a study that consists of one table: print it, and put it into its page if ``-o`` names a folder.
 
     :param name: name of the study, and of its marks.
     :param page: file name of the page.
     :param head: names of the columns.
-    :param rows: cells of each row, made while the command runs.
-    :param arguments: words behind the study's name.
+    :param rows: cells of each row, computed while the command runs.
+    :param arguments: arguments after the study's name.
     :returns: exit code 0.
     """
     parser = argparse.ArgumentParser(prog=f"python -m studies {name}")

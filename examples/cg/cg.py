@@ -3,8 +3,8 @@
     mpirun -n 8 python cg.py --grid 48x48x48 --verify
 
 Solves the 7-point difference form of -Laplace u = b (M. R. Hestenes and E. Stiefel, "Methods of conjugate gradients
-for solving linear systems", 1952). An iteration exchanges one layer of points with each of six neighbours, and adds
-up two numbers over all processes: what lattice QCD and the solvers of hypre send.
+for solving linear systems", 1952). An iteration exchanges one layer of points with each of six neighbours, and sums two
+numbers over all processes, which is the communication of lattice QCD and of hypre's solvers.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ class Block:
     """A process's part of the grid, and the matrix on it.
 
     :param cart: the process grid; the process at (i, j, k) has the block at (i, j, k).
-    :param grid: points in each direction.
-    Cost: a product with the matrix sends one layer of each face, 8 bytes a point.
+    :param grid: number of points in each direction.
+
+    Cost: a product with the matrix sends one layer of each face, 8 bytes per point.
     """
 
     def __init__(self, cart: MPI.Cartcomm, grid: tuple[int, ...]) -> None:
@@ -46,7 +47,7 @@ class Block:
             for at, extent, count in zip(cart.coords, grid, cart.dims, strict=True)
         ]
         self.shape = tuple(len(axis) for axis in self.points)
-        # The one vector that is multiplied has a halo, which is 0 outside of a grounded box.
+        # Only the vector that is multiplied has a halo; the halo is 0 outside of a grounded box.
         self._padded = np.zeros([extent + 2 for extent in self.shape])
         self.direction = self._view()
         self._scratch = np.empty(self.shape)
@@ -54,12 +55,12 @@ class Block:
         self.halo_seconds = self.sum_seconds = 0.0
 
     def _view(self, axis: int = 0, shift: int = 0) -> Field:
-        """The points of the block, or their neighbours on one side."""
+        """Return the points of the block, or their neighbours on one side."""
         first = [1 + shift * (axis == other) for other in range(3)]
         return self._padded[tuple(slice(at, at + many) for at, many in zip(first, self.shape, strict=True))]
 
     def _faces(self, axis: int) -> Iterator[MPI.Prequest]:
-        """Requests that exchange both faces across an axis, made once and started in every iteration."""
+        """Yield requests that exchange both faces across an axis, made once and started in every iteration."""
         low, high = self.cart.Shift(axis, 1)
         last = self.shape[axis]
         for way, (to, sent, source, received) in enumerate(((low, 1, high, last + 1), (high, last, low, 0))):
@@ -73,7 +74,7 @@ class Block:
         return MPI.DOUBLE.Create_subarray(self._padded.shape, sizes, starts).Commit()
 
     def times_direction(self, out: Field) -> None:
-        """The matrix times the direction: six times each point less its six neighbours."""
+        """Multiply the matrix by the direction: six times each point minus its six neighbours."""
         begin = perf_counter()
         MPI.Prequest.Startall(self._requests)
         MPI.Request.Waitall(self._requests)
@@ -84,7 +85,7 @@ class Block:
             out -= self._view(axis, 1)
 
     def dot(self, one: Field, other: Field) -> float:
-        """The scalar product over all processes. Cost: an allreduce of 8 bytes."""
+        """Return the scalar product over all processes. Cost: an allreduce of 8 bytes."""
         np.multiply(one, other, out=self._scratch)
         total = np.array([self._scratch.sum()])
         begin = perf_counter()
@@ -93,17 +94,21 @@ class Block:
         return float(total[0])
 
     def free(self) -> None:
-        """Release what MPI holds."""
+        """Free requests and communicator."""
         for request in self._requests:
             request.Free()
         self.cart.Free()
 
 
 def conjugate_gradients(block: Block, right: Field, tolerance: float, most: int) -> tuple[Field, int, float]:
-    """Solve until the residual is so small a part of the right side.
+    """Solve until the norm of the residual is at most ``tolerance`` times that of the right side.
 
+    :param block: the process's part of the grid.
     :param right: the block's part of the right side.
-    :return: the block's part of the solution, the iterations made, and the residual's part of the right side.
+    :param tolerance: limit of the residual, relative to the right side.
+    :param most: limit of the iterations.
+    :return: the block's part of the solution, the number of iterations, and the residual relative to the right side.
+
     Cost: an iteration makes one product with the matrix and two scalar products.
     """
     solution, residual, product = np.zeros_like(right), right.copy(), np.empty_like(right)
@@ -124,10 +129,10 @@ def conjugate_gradients(block: Block, right: Field, tolerance: float, most: int)
 
 
 def fingerprint(values: Field, points: list[NDArray[np.int64]], grid: tuple[int, ...], comm: MPI.Intracomm) -> str:
-    """A number that changes with the bits of the field, and not with the blocks that it is cut into.
+    """Return a hash of the field's bits that does not depend on the blocks that it is cut into.
 
-    The sum modulo 2^64 of all points' bits, each mixed with the point's number (G. L. Steele, D. Lea and C. H. Flood,
-    "Fast splittable pseudorandom number generators", 2014). Cost: an allreduce of 8 bytes.
+    It is the sum modulo 2^64 of all points' bits, each mixed with the point's number (G. L. Steele, D. Lea and C. H.
+    Flood, "Fast splittable pseudorandom number generators", 2014). Cost: an allreduce of 8 bytes.
     """
     x, y, z = np.ix_(*points)
     number = ((x * grid[1] + y) * grid[2] + z + 1).astype(np.uint64)
@@ -140,7 +145,7 @@ def fingerprint(values: Field, points: list[NDArray[np.int64]], grid: tuple[int,
 
 
 def charges(grid: tuple[int, ...]) -> Field:
-    """A positive charge near one corner and a negative one near the opposite corner."""
+    """Return a field with a positive charge near one corner and a negative one near the opposite corner."""
     right = np.zeros(grid)
     right[tuple(extent // 4 for extent in grid)] = 1.0
     right[tuple(3 * extent // 4 for extent in grid)] = -1.0
@@ -148,7 +153,7 @@ def charges(grid: tuple[int, ...]) -> Field:
 
 
 def eigenvalues(grid: tuple[int, ...], periodic: bool) -> Field:
-    """The matrix's own, whose vectors are the waves that fit into the box."""
+    """Return the eigenvalues of the matrix, whose eigenvectors are the waves that fit into the box."""
     parts = []
     for extent in grid:
         waves = np.arange(extent) / extent if periodic else np.arange(1, extent + 1) / (2 * (extent + 1))
@@ -159,16 +164,16 @@ def eigenvalues(grid: tuple[int, ...], periodic: bool) -> Field:
 
 
 def directly(right: Field, periodic: bool) -> Field:
-    """The solution without iterations and without MPI, by (sine) transforms; of mean 0 where sides are joined."""
+    """Return the solution by (sine) transforms, without iterations and MPI; its mean is 0 if sides are joined."""
     values = eigenvalues(right.shape, periodic)
     if not periodic:
         return fft.idstn(fft.dstn(right, type=1) / values, type=1)
-    values[0, 0, 0] = np.inf  # of the constant: the charges add up to 0
+    values[0, 0, 0] = np.inf  # of the constant wave, which is absent because the charges add up to 0
     return fft.ifftn(fft.fftn(right) / values).real
 
 
 def parse(comm: MPI.Intracomm) -> argparse.Namespace:
-    """The command line, read by rank 0 for all; ends all ranks where there is something wrong with it."""
+    """Parse the command line on rank 0 for all; end all ranks if it is wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--grid", default="48x48x48", help="points in each direction (default 48x48x48)")
     parser.add_argument("--periodic", action="store_true", help="join opposite sides; else they are grounded")
@@ -185,7 +190,7 @@ def parse(comm: MPI.Intracomm) -> argparse.Namespace:
     try:
         if comm.rank == 0:
             told = understood(parser.parse_args(), comm.size)
-    finally:  # where the parser ends rank 0, the others hear of it
+    finally:  # if the parser ends rank 0, the other ranks are told
         options, problem = comm.bcast(told)
     if problem and comm.rank == 0:
         print(f"cg: {problem}", file=sys.stderr)
@@ -195,7 +200,7 @@ def parse(comm: MPI.Intracomm) -> argparse.Namespace:
 
 
 def understood(options: argparse.Namespace, size: int) -> tuple[argparse.Namespace | None, str]:
-    """The options with numbers in place of texts; or None, and what is wrong."""
+    """Return the options with numbers in place of texts; or None, and the error."""
     try:
         options.grid = tuple(int(word) for word in options.grid.split("x"))
         dims = [int(word) for word in options.processes.split("x")] if options.processes else [0, 0, 0]
@@ -218,7 +223,7 @@ def understood(options: argparse.Namespace, size: int) -> tuple[argparse.Namespa
 
 
 def gathered(block: Block, values: Field) -> Field | None:
-    """The whole field on rank 0."""
+    """Return the whole field on rank 0, None elsewhere."""
     parts = block.cart.gather((block.points, values))
     if parts is None:
         return None
@@ -229,7 +234,7 @@ def gathered(block: Block, values: Field) -> Field | None:
 
 
 def keep(whole: Field, options: argparse.Namespace) -> dict[str, float]:
-    """Write and draw the potential; and how far it is from the direct solution, and may be by the residual."""
+    """Write and draw the potential; return its difference from the direct solution, and the residual's bound on it."""
     if options.write:
         np.save(options.write, whole)
     if options.save:
@@ -244,7 +249,7 @@ def keep(whole: Field, options: argparse.Namespace) -> dict[str, float]:
 
 def draw(whole: Field, path: str) -> None:
     """Draw the slice through the middle of the last direction."""
-    from matplotlib.figure import Figure  # only where a picture is wanted
+    from matplotlib.figure import Figure  # imported only if a picture is wanted
 
     middle = whole[:, :, whole.shape[2] // 2].T
     most = float(np.abs(middle).max()) or 1.0
@@ -255,7 +260,7 @@ def draw(whole: Field, path: str) -> None:
 
 
 def lines(said: dict[str, Any]) -> Iterator[str]:
-    """What was found, for people."""
+    """Yield the results as lines."""
     grid, processes = ("x".join(map(str, said[name])) for name in ("grid", "processes"))
     yield f"two charges on {grid} points, sides {said['sides']}; {processes} processes"
     if "ranks" in said:
@@ -270,7 +275,7 @@ def lines(said: dict[str, Any]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Solve, and say on rank 0 what was found; exit code 1 for what cannot be done or is found wrong."""
+    """Solve, and print the results on rank 0; exit code 1 if something is impossible or the result is wrong."""
     options = parse(MPI.COMM_WORLD)
     begin = perf_counter()
     comm = topompi.Intracomm(MPI.COMM_WORLD) if options.reorder == "topompi" else MPI.COMM_WORLD
@@ -300,6 +305,6 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except (TopompiError, OSError) as error:
-        if MPI.COMM_WORLD.rank == 0:  # where a communicator cannot be made, all ranks hear of it
+        if MPI.COMM_WORLD.rank == 0:  # if a communicator cannot be made, all ranks have the error
             print(f"cg: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(1)

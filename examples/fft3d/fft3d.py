@@ -4,8 +4,9 @@
 
 Pseudo-spectral in space, fourth order in time (Runge-Kutta), in a periodic box of edge 2 pi (S. A. Orszag and G. S.
 Patterson, "Numerical simulation of three-dimensional homogeneous isotropic turbulence", 1972). The field is cut into
-pencils over a grid of processes: a transform works along the pencils' own direction, a transpose in the rows of the
-grid turns them to the second one, a transpose in its columns to the third: four alltoalls for a transform and back.
+pencils over a grid of processes. A transform works along the pencils' own direction; a transpose in the rows of the
+process grid turns them to the second direction, and a transpose in its columns to the third. A transform and its
+inverse take four alltoalls.
 """
 
 from __future__ import annotations
@@ -34,24 +35,28 @@ __all__ = ["Flow", "Pencils", "Transpose", "shares"]
 
 Field = NDArray[np.float64]
 Modes = NDArray[np.complex128]
-COMPONENTS = 3  # of a velocity: the fields that are transformed together
+COMPONENTS = 3  # components of a velocity, the fields that are transformed together
 STAGES = ((1 / 6, 1 / 2), (1 / 3, 1 / 2), (1 / 3, 1.0), (1 / 6, 0.0))  # weights and nodes of the Runge-Kutta method
 
 
 def shares(extent: int, parts: int) -> list[slice]:
-    """A direction cut into parts of nearly equal length, the longer ones first."""
+    """Cut a direction into parts of nearly equal length, the longer ones first."""
     ends = np.cumsum([0, *(extent // parts + (part < extent % parts) for part in range(parts))]).tolist()
     return [slice(*both) for both in pairwise(ends)]
 
 
 class Transpose:
-    """Between pencils that are whole along one direction and pencils that are whole along another.
+    """A transpose between pencils that are whole along one direction and pencils that are whole along another.
 
-    :param comm: the processes that share the two directions: a row of the process grid, or a column.
-    :param before: shape of this process's array, whole along axis ``whole``, and cut along axis ``cut``.
-    :param extent: of the direction that is cut before and whole after.
-    :param types: exchange by MPI's datatypes and Alltoallw; else packed into equal blocks, by Alltoall.
-    Cost: a message to each other process of ``comm``, equal ones of the size of the largest where they are packed.
+    :param comm: communicator of the processes that share the two directions: a row of the process grid, or a column.
+    :param before: shape of this process's array before the transpose.
+    :param whole: axis along which the array is whole before, and cut after.
+    :param cut: axis along which the array is cut before, and whole after.
+    :param extent: number of points along ``cut``.
+    :param types: whether data are exchanged by MPI datatypes and Alltoallw; otherwise they are packed into equal
+        blocks, for Alltoall.
+
+    Cost: a message to each other process of ``comm``; packed messages all have the size of the largest.
     """
 
     def __init__(
@@ -72,11 +77,11 @@ class Transpose:
         self._packed = () if types else tuple(np.zeros((comm.size, *largest), complex) for _ in range(2))
 
     def forward(self, source: Modes, target: Modes) -> None:
-        """From ``before`` to ``after``."""
+        """Transpose the array ``source``, whole along the first direction, into ``target``, whole along the second."""
         self._exchange(source, target, self._sent, self._received, 0)
 
     def backward(self, source: Modes, target: Modes) -> None:
-        """From ``after`` to ``before``."""
+        """Transpose the array ``source``, whole along the second direction, into ``target``, whole along the first."""
         self._exchange(source, target, self._received, self._sent, 1)
 
     def _exchange(self, source: Modes, target: Modes, sent: Any, received: Any, back: int) -> None:
@@ -94,13 +99,13 @@ class Transpose:
         self.seconds += perf_counter() - begin
 
     def _datatypes(self) -> tuple[list[MPI.Datatype], list[MPI.Datatype]]:
-        """Of each process's part, in the array before and in the array after."""
+        """Return the datatypes of each process's part, in the array before and in the array after."""
         made: tuple[list[MPI.Datatype], list[MPI.Datatype]] = ([], [])
         for found, shape, parts in zip(made, (self.before, self.after), (self._sent, self._received), strict=True):
             for part in parts:
                 ends = [one.indices(length) for one, length in zip(part, shape, strict=True)]
                 begin, size = [one[0] for one in ends], [one[1] - one[0] for one in ends]
-                empty = 0 in size  # which MPI has no sub-array for
+                empty = 0 in size  # MPI has no empty sub-array
                 kind = MPI.C_DOUBLE_COMPLEX
                 one = kind.Create_contiguous(0) if empty else kind.Create_subarray(shape, size, begin)
                 found.append(one.Commit())
@@ -123,13 +128,13 @@ def _corner(block: Modes, part: Modes) -> Modes:
 class Pencils:
     """Real fields over a grid of processes, and their Fourier modes.
 
-    Fields are whole along z, x is cut over the rows of the process grid and y over its columns; modes are whole along
-    x, y is cut over the rows and z over the columns. Arrays have the fields first: (fields, x, y, z).
+    Fields are whole along z; x is cut over the rows of the process grid, and y over its columns. Modes are whole along
+    x; y is cut over the rows, and z over the columns. The first axis of an array counts the fields: (fields, x, y, z).
 
-    :param comm: rank r * columns + c stands at (r, c).
-    :param shape: points along x, y, z.
-    :param rows: of the process grid.
-    :param types: see ``Transpose``.
+    :param comm: communicator whose rank r * columns + c is at (r, c) of the process grid.
+    :param shape: number of points along x, y, z.
+    :param rows: number of rows of the process grid.
+    :param types: whether transposes use MPI datatypes, see ``Transpose``.
     """
 
     def __init__(self, comm: MPI.Intracomm, shape: tuple[int, ...], rows: int, types: bool = False) -> None:
@@ -146,25 +151,25 @@ class Pencils:
 
     @property
     def seconds(self) -> float:
-        """Spent in transposes on this process."""
+        """Seconds spent in transposes on this process."""
         return self._to_y.seconds + self._to_x.seconds
 
     def forward(self, fields: Field) -> Modes:
-        """The modes of fields: numpy's ``rfftn`` of the whole."""
+        """Return the modes of fields: this process's part of numpy's ``rfftn``."""
         _, y_whole, x_whole = self._work
         self._to_y.forward(fft.rfft(fields, axis=3), y_whole)
         self._to_x.forward(fft.fft(y_whole, axis=2), x_whole)
         return np.asarray(fft.fft(x_whole, axis=1))
 
     def backward(self, modes: Modes) -> Field:
-        """The fields of modes, ``forward``'s inverse."""
+        """Return the fields of modes, the inverse of ``forward``."""
         z_whole, y_whole, _ = self._work
         self._to_x.backward(fft.ifft(modes, axis=1), y_whole)
         self._to_y.backward(fft.ifft(y_whole, axis=2), z_whole)
         return np.asarray(fft.irfft(z_whole, self.shape[2], axis=3))
 
     def gathered(self, fields: NDArray[Any], modes: bool = False) -> NDArray[Any] | None:
-        """The whole fields, or modes, on rank 0."""
+        """Return the whole fields, or modes, on rank 0, None elsewhere."""
         parts = self.comm.gather((self.modes if modes else self.points, fields))
         if parts is None:
             return None
@@ -185,10 +190,11 @@ class Pencils:
 class Flow:
     """An incompressible flow in a periodic box, whose velocity is kept as modes.
 
-    :param pencils: how fields are cut.
-    :param viscosity: of the fluid.
-    :param plane: start from vortices that do not depend on z, whose course is known; else from those of Taylor and
-        Green, "Mechanism of the production of small eddies from large ones", 1937, which break up.
+    :param pencils: distribution of the fields over processes.
+    :param viscosity: viscosity of the fluid.
+    :param plane: whether the flow starts from vortices that do not depend on z, whose exact solution is known;
+        otherwise it starts from those of Taylor and Green, "Mechanism of the production of small eddies from large
+        ones", 1937, which break up.
     """
 
     def __init__(self, pencils: Pencils, viscosity: float, plane: bool = False) -> None:
@@ -198,13 +204,13 @@ class Flow:
         own = [wave[part] for wave, part in zip(waves, pencils.modes, strict=True)]
         self._k = np.stack(np.meshgrid(*own, indexing="ij"))
         self._square = (self._k**2).sum(axis=0)
-        limits = np.array(pencils.shape).reshape(3, 1, 1, 1) / 3  # no product of two modes comes back as a third one
+        limits = np.array(pencils.shape).reshape(3, 1, 1, 1) / 3  # products of two kept modes do not alias to kept ones
         self._kept = (np.abs(self._k) < limits).all(axis=0)
         self._share = self._k / np.where(self._square == 0, 1.0, self._square)
         self.modes = pencils.forward(self.start())
 
     def start(self, decay: float = 1.0) -> Field:
-        """The velocity at the beginning on this process's points, times a factor."""
+        """Return the initial velocity on this process's points, times a factor."""
         axes = [2 * np.pi * np.arange(extent) / extent for extent in self.pencils.shape]
         own = [axis[part] for axis, part in zip(axes, self.pencils.points, strict=True)]
         x, y, z = np.meshgrid(*own, indexing="ij")
@@ -212,18 +218,18 @@ class Flow:
         return decay * np.stack((np.sin(x) * np.cos(y) * vary, -np.cos(x) * np.sin(y) * vary, np.zeros_like(z)))
 
     def vorticity(self, modes: Modes) -> Field:
-        """The curl of a velocity."""
+        """Return the curl of a velocity."""
         return self.pencils.backward(1j * np.cross(self._k, modes, axis=0))
 
     def change(self, modes: Modes) -> Modes:
-        """The derivative in time: nine transforms of a field."""
+        """Return the derivative of the velocity in time; it takes nine transforms of a field."""
         product = np.cross(self.pencils.backward(modes), self.vorticity(modes), axis=0)
         force = self.pencils.forward(product) * self._kept
         pressure = (self._k * force).sum(axis=0)
         return np.asarray(force - self._share * pressure - self.viscosity * self._square * modes)
 
     def step(self, length: float) -> None:
-        """Go on by a time step."""
+        """Advance the velocity by a time step of this length."""
         start, change = self.modes, self.change(self.modes)
         total = start.copy()
         for weight, node in STAGES:
@@ -233,17 +239,18 @@ class Flow:
         self.modes = total
 
     def energy(self) -> float:
-        """Half the mean square of the velocity; collective."""
+        """Return the kinetic energy, half the mean square of the velocity; collective."""
         fields = self.pencils.backward(self.modes)
         total = self.pencils.comm.allreduce(float((fields**2).sum()))
-        return round(float(total / 2 / np.prod(self.pencils.shape)), 12)  # whatever the order of the sum
+        return round(float(total / 2 / np.prod(self.pencils.shape)), 12)  # rounded, because the order of the sum varies
 
 
 def placed(comm: MPI.Intracomm, rows: int | None) -> tuple[MPI.Intracomm, int]:
-    """The processes in the order of their places on the process grid, and its rows.
+    """Return a communicator in the order of the process grid, and the number of its rows.
 
-    Where the network is known (``comm.interface``) rows are put inside hosts or leaf switches, and the grid is the one
-    whose transposes the busiest links need the least time for; else the squarest grid, and the ranks as they come.
+    If the network is known (``comm.interface``), rows are inside hosts or leaf switches, and the grid is the one whose
+    transposes take the busiest links the least time. Otherwise the grid is as square as possible, and ranks keep their
+    order.
     """
     if not isinstance(comm, topompi.Intracomm):
         return comm.Dup(), rows or squarest(comm.size)
@@ -252,7 +259,7 @@ def placed(comm: MPI.Intracomm, rows: int | None) -> tuple[MPI.Intracomm, int]:
 
 
 def parse(comm: MPI.Intracomm) -> argparse.Namespace:
-    """The command line, read by rank 0 for all; ends all ranks where there is something wrong with it."""
+    """Parse the command line on rank 0 for all; end all ranks if it is wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shape", default="32x32x32", help="points along x, y, z (default 32x32x32)")
     parser.add_argument("--steps", type=int, default=10, help="time steps (default 10)")
@@ -270,7 +277,7 @@ def parse(comm: MPI.Intracomm) -> argparse.Namespace:
     try:
         if comm.rank == 0:
             told = understood(parser.parse_args(), comm.size)
-    finally:  # where the parser ends rank 0, the others hear of it
+    finally:  # if the parser ends rank 0, the other ranks are told
         options, problem = comm.bcast(told)
     if problem and comm.rank == 0:
         print(f"fft3d: {problem}", file=sys.stderr)
@@ -280,7 +287,7 @@ def parse(comm: MPI.Intracomm) -> argparse.Namespace:
 
 
 def understood(options: argparse.Namespace, size: int) -> tuple[argparse.Namespace | None, str]:
-    """The options with numbers in place of texts; or None, and what is wrong."""
+    """Return the options with numbers in place of texts; or None, and the error."""
     auto = options.grid == "auto"
     try:
         options.shape = tuple(int(word) for word in options.shape.split("x"))
@@ -302,7 +309,7 @@ def understood(options: argparse.Namespace, size: int) -> tuple[argparse.Namespa
 
 
 def checks(flow: Flow, options: argparse.Namespace) -> dict[str, float]:
-    """How far the transform is from numpy's, and the flow from that of one process; collective."""
+    """Return the differences of the transform from numpy's, and of the flow from one process's; collective."""
     pencils = flow.pencils
     x, y, z = (np.arange(extent) for extent in pencils.shape)
     whole = np.stack([np.sin(x[:, None, None] * (n + 1) + y[:, None] ** 2 + np.sqrt(z)) for n in range(COMPONENTS)])
@@ -319,7 +326,7 @@ def checks(flow: Flow, options: argparse.Namespace) -> dict[str, float]:
 
 
 def serial_difference(flow: Flow, options: argparse.Namespace, velocity: Field) -> float:
-    """How far the velocity is from that of a run on this process alone."""
+    """Return the largest difference of the velocity from that of a run on this process alone."""
     alone = Flow(Pencils(MPI.COMM_SELF, flow.pencils.shape, 1), flow.viscosity, flow.plane)
     for _ in range(options.steps):
         alone.step(options.step)
@@ -329,13 +336,13 @@ def serial_difference(flow: Flow, options: argparse.Namespace, velocity: Field) 
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Solve, and say what was found; the same on all ranks but for times and checks."""
+    """Solve, and return the results, which are the same on all ranks except for times and checks."""
     begin = perf_counter()
     comm = topompi.Intracomm(MPI.COMM_WORLD) if options.comm == "topompi" else MPI.COMM_WORLD
     comm, rows = placed(comm, options.rows)
     pencils = Pencils(comm, options.shape, rows, options.types)
     flow = Flow(pencils, options.viscosity, options.plane)
-    flow.change(flow.modes)  # connections and plans are made with the first messages
+    flow.change(flow.modes)  # the first messages make connections and plans
     setup, before = perf_counter() - begin, pencils.seconds
     comm.Barrier()
     begin = perf_counter()
@@ -346,7 +353,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     said: dict[str, Any] = {"shape": options.shape, "grid": [rows, pencils.columns], "comm": options.comm}
     said |= {"exchange": "Alltoallw" if options.types else "Alltoall", "steps": options.steps}
     said |= {"start": "plane" if options.plane else "Taylor-Green", "setup": setup}
-    # Means over the ranks, each of which begins and ends when it leaves a barrier.
+    # Means over the ranks, each of which starts and stops its clock when it leaves a barrier.
     said["seconds"], said["communication"] = (comm.allreduce(part) / comm.size for part in (seconds, transposes))
     said["energy"] = flow.energy()
     if options.plane:
@@ -365,8 +372,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def draw(vorticity: Field, options: argparse.Namespace) -> None:
-    """Draw the strength of the vorticity in a plane of constant z."""
-    from matplotlib.figure import Figure  # only where a picture is wanted
+    """Draw the magnitude of the vorticity in a plane of constant z."""
+    from matplotlib.figure import Figure  # imported only if a picture is wanted
 
     place = options.shape[2] // 8
     strength = np.sqrt((vorticity[:, :, :, place] ** 2).sum(axis=0)).T
@@ -379,7 +386,7 @@ def draw(vorticity: Field, options: argparse.Namespace) -> None:
 
 
 def lines(said: dict[str, Any]) -> Iterator[str]:
-    """What was found, for people."""
+    """Yield the results as lines."""
     shape, grid = ("x".join(map(str, said[name])) for name in ("shape", "grid"))
     yield f"{said['start']} vortices on {shape} points, {grid} processes, {said['steps']} steps, {said['exchange']}"
     share = said["communication"] / said["seconds"] if said["seconds"] else 0.0
@@ -395,12 +402,12 @@ def lines(said: dict[str, Any]) -> Iterator[str]:
 
 
 def below(error: float) -> str:
-    """A rounding error by its power of ten."""
+    """Format a rounding error by its power of ten."""
     return f"below 1e{int(np.floor(np.log10(error))) + 1}" if error else "none"
 
 
 def main() -> int:
-    """Solve, and say on rank 0 what was found; exit code 1 for what cannot be done or is found wrong."""
+    """Solve, and print the results on rank 0; exit code 1 if something is impossible or the result is wrong."""
     options = parse(MPI.COMM_WORLD)
     said = run(options)
     if MPI.COMM_WORLD.rank == 0:
@@ -413,6 +420,6 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except (TopompiError, OSError) as error:
-        if MPI.COMM_WORLD.rank == 0:  # where a communicator cannot be made, all ranks hear of it
+        if MPI.COMM_WORLD.rank == 0:  # if a communicator cannot be made, all ranks have the error
             print(f"fft3d: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(1)

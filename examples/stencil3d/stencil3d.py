@@ -28,10 +28,10 @@ from topompi.errors import TopompiError
 
 __all__ = ["Halo", "Problem", "Solver", "fingerprint"]
 
-WIDTH = 2  # layers of points that a step needs of each neighbour
-STABLE = 0.5  # no longer step is stable: the stencil's eigenvalues reach -16, and 16 step^2 must not exceed 4
+WIDTH = 2  # layers of points that a step needs from each neighbour
+STABLE = 0.5  # longest stable step: the stencil's eigenvalues reach -16, and 16 step^2 must not exceed 4
 TILE = 1 << 17  # points computed together, so that intermediate results stay in a core's cache
-WAVES = (1, 2, 1)  # half waves along each edge of a closed box, whole waves of a periodic one
+WAVES = (1, 2, 1)  # half waves along each edge of a closed box, whole waves in a periodic box
 Field = NDArray[np.float64]
 Points = list[NDArray[np.int64]]
 Region = tuple[slice, ...]
@@ -39,12 +39,12 @@ Region = tuple[slice, ...]
 
 @dataclass(frozen=True)
 class Problem:
-    """What is to be computed.
+    """The problem to solve: a grid, boundaries and initial state.
 
-    :param grid: points in each direction.
-    :param periodic: whether waves that leave on one side come in on the other; else they are reflected.
+    :param grid: number of points in each direction.
+    :param periodic: whether waves that leave on one side enter on the opposite side; otherwise they are reflected.
     :param step: length of a time step, at most STABLE.
-    :param pulse: start from a pulse at rest; else from a wave, whose course is known.
+    :param pulse: whether the start is a pulse at rest; otherwise it is a wave, whose exact solution is known.
     """
 
     grid: tuple[int, ...]
@@ -53,14 +53,15 @@ class Problem:
     pulse: bool = False
 
     def exact(self, points: Points, time: float) -> Field:
-        """The solution at a time; of a pulse, what it is at rest.
+        """Return the exact solution at a time; for a pulse, return its initial state.
 
-        :param points: numbers of the points wanted in each direction.
+        :param points: numbers of the wanted points in each direction.
+        :param time: time since the start.
         """
         if self.pulse:
             widths = (((at - extent / 3) / (extent / 16)) ** 2 for at, extent in self._axes(points))
             return np.exp(-sum(widths, np.zeros(())))
-        if self.periodic:  # a wave that travels
+        if self.periodic:  # a travelling wave
             phases = [2 * np.pi * many / extent for many, extent in zip(WAVES, self.grid, strict=True)]
             angles = [phase * at for phase, (at, _) in zip(phases, self._axes(points), strict=True)]
             return np.sin(sum(angles, np.zeros(())) - np.linalg.norm(phases) * time)
@@ -74,11 +75,12 @@ class Problem:
 
 
 class Halo:
-    """The exchange of a block's faces with its six neighbours: derived datatypes, no call that blocks, no copy.
+    """The exchange of a block's faces with its six neighbours, by derived datatypes, without blocking calls or copies.
 
     :param cart: the process grid.
-    :param shape: of a field with its halo.
-    Cost: a step sends two layers of each face, 8 bytes a point.
+    :param shape: shape of a field with its halo.
+
+    Cost: a step sends two layers of each face, 8 bytes per point.
     """
 
     def __init__(self, cart: MPI.Cartcomm, shape: tuple[int, ...]) -> None:
@@ -86,35 +88,36 @@ class Halo:
         self._faces: list[tuple[int, int, MPI.Datatype, MPI.Datatype, int]] = []
         for axis, extent in enumerate(shape):
             low, high = cart.Shift(axis, 1)
-            first, last = WIDTH, extent - 2 * WIDTH  # layers of ours that others need; the halo's lie outside of them
+            first, last = WIDTH, extent - 2 * WIDTH  # own layers that neighbours need; the halo lies outside of them
             for to, sent, source, received in ((low, first, high, last + WIDTH), (high, last, low, first - WIDTH)):
                 out, into = (self._layers(shape, axis, begin) for begin in (sent, received))
                 self._faces.append((to, source, out, into, len(self._faces)))
 
     @staticmethod
     def _layers(shape: tuple[int, ...], axis: int, begin: int) -> MPI.Datatype:
-        """Two layers across an axis, without the halo in the other directions."""
+        """Return the datatype of two layers across an axis, without the halo in the other directions."""
         sizes, starts = [extent - 2 * WIDTH for extent in shape], [WIDTH] * len(shape)
         sizes[axis], starts[axis] = WIDTH, begin
         return MPI.DOUBLE.Create_subarray(shape, sizes, starts).Commit()
 
     def start(self, field: Field) -> list[MPI.Request]:
-        """Begin the exchange; where a side is open nothing is sent."""
+        """Begin the exchange; nothing is sent across an open side."""
         received = [self._cart.Irecv([field, 1, kind], source, tag) for _, source, _, kind, tag in self._faces]
         return received + [self._cart.Isend([field, 1, kind], to, tag) for to, _, kind, _, tag in self._faces]
 
     def free(self) -> None:
-        """Release the datatypes."""
+        """Free the datatypes."""
         for _, _, sent, received, _ in self._faces:
             sent.Free()
             received.Free()
 
 
 class Solver:
-    """A block of the grid, and how it goes on.
+    """A block of the grid, with the operations of a time step.
 
     :param cart: the process grid; the process at (i, j, k) has the block at (i, j, k).
-    :param overlap: compute what needs no neighbour while faces travel; the same bits come out.
+    :param problem: the problem to solve.
+    :param overlap: whether points that need no neighbour are computed while faces travel; the result has the same bits.
     """
 
     def __init__(self, cart: MPI.Cartcomm, problem: Problem, overlap: bool = False) -> None:
@@ -139,7 +142,10 @@ class Solver:
         return self._now[self._inside]
 
     def _parts(self) -> tuple[list[Region], list[Region]]:
-        """What needs no halo, and the rest in parts that share no point; no core where the block is too thin."""
+        """Return the points that need no halo, and the rest in disjoint parts.
+
+        Without the former if the block is too thin.
+        """
         if any(part.stop - part.start <= 2 * WIDTH for part in self._inside):
             return [], [self._inside]
         core = tuple(slice(part.start + WIDTH, part.stop - WIDTH) for part in self._inside)
@@ -150,7 +156,7 @@ class Solver:
         return [core], rim
 
     def advance(self) -> None:
-        """One time step: an exchange of faces and some 15 operations a point."""
+        """Make one time step: an exchange of faces, and some 15 operations per point."""
         begin = perf_counter()
         requests = self._halo.start(self._now)
         self.halo_seconds += perf_counter() - begin
@@ -165,7 +171,7 @@ class Solver:
         self._now, self._before = self._before, self._now
 
     def _mirror(self) -> None:
-        """At the walls u = 0, in the halo's inner layer; behind them, in its outer layer, lies the mirrored wave."""
+        """Set the walls, u = 0 in the halo's inner layer, and the mirrored wave behind them, in its outer layer."""
         if self.problem.periodic:
             return
         for axis, (at, count) in enumerate(zip(self.cart.coords, self.cart.dims, strict=True)):
@@ -176,7 +182,10 @@ class Solver:
                 layers[-1] = -layers[-3]
 
     def _update(self, region: Region) -> None:
-        """The next values of a region, in the place of those before; every point is computed in the same order."""
+        """Replace the previous values of a region by the next ones.
+
+        The order of operations is the same for every point.
+        """
         now, before, near, far = (field[region] for field in (self._now, self._before, self._near, self._far))
         for total, distance in ((near, 1), (far, 2)):
             first, *others = (
@@ -194,7 +203,7 @@ class Solver:
         np.subtract(near, before, out=before)
 
     def run(self, steps: int) -> float:
-        """Make time steps; the seconds until all processes have made theirs."""
+        """Make time steps; return the seconds until all processes have made theirs."""
         self.cart.Barrier()
         begin, self.halo_seconds = perf_counter(), 0.0
         for _ in range(steps):
@@ -203,13 +212,13 @@ class Solver:
         return perf_counter() - begin
 
     def free(self) -> None:
-        """Release what MPI holds; the values stay."""
+        """Free datatypes and communicator; the values stay."""
         self._halo.free()
         self.cart.Free()
 
 
 def _tiles(region: Region) -> Iterator[Region]:
-    """The region in slices across the first direction."""
+    """Yield the region in slices across the first direction."""
     first, *others = region
     layers = max(1, TILE // int(np.prod([other.stop - other.start for other in others])))
     for at in range(first.start, first.stop, layers):
@@ -222,10 +231,10 @@ def _shifted(region: Region, axis: int, distance: int) -> Region:
 
 
 def fingerprint(values: Field, points: Points, grid: tuple[int, ...], comm: MPI.Intracomm) -> str:
-    """A number that changes with the bits of the field, and not with the blocks that it is cut into.
+    """Return a hash of the field's bits that does not depend on the blocks that it is cut into.
 
-    The sum modulo 2^64 of all points' bits, each mixed with the point's number (G. L. Steele, D. Lea and C. H. Flood,
-    "Fast splittable pseudorandom number generators", 2014). Cost: an allreduce of 8 bytes.
+    It is the sum modulo 2^64 of all points' bits, each mixed with the point's number (G. L. Steele, D. Lea and C. H.
+    Flood, "Fast splittable pseudorandom number generators", 2014). Cost: an allreduce of 8 bytes.
     """
     x, y, z = np.ix_(*points)
     number = ((x * grid[1] + y) * grid[2] + z + 1).astype(np.uint64)
@@ -238,7 +247,7 @@ def fingerprint(values: Field, points: Points, grid: tuple[int, ...], comm: MPI.
 
 
 def parse(comm: MPI.Intracomm) -> argparse.Namespace:
-    """The command line, read by rank 0 for all; ends all ranks where there is something wrong with it."""
+    """Parse the command line on rank 0 for all; end all ranks if it is wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--grid", default="64x64x64", help="points in each direction (default 64x64x64)")
     parser.add_argument("--steps", type=int, default=100, help="time steps (default 100)")
@@ -261,7 +270,7 @@ def parse(comm: MPI.Intracomm) -> argparse.Namespace:
     try:
         if comm.rank == 0:
             told = understood(parser.parse_args(), comm.size)
-    finally:  # where the parser ends rank 0, the others hear of it
+    finally:  # if the parser ends rank 0, the other ranks are told
         options, problem = comm.bcast(told)
     if problem and comm.rank == 0:
         print(f"stencil3d: {problem}", file=sys.stderr)
@@ -271,7 +280,7 @@ def parse(comm: MPI.Intracomm) -> argparse.Namespace:
 
 
 def understood(options: argparse.Namespace, size: int) -> tuple[argparse.Namespace | None, str]:
-    """The options with numbers in place of texts; or None, and what is wrong."""
+    """Return the options with numbers in place of texts; or None, and the error."""
     try:
         options.grid = tuple(int(word) for word in options.grid.split("x"))
         dims = [int(word) for word in options.processes.split("x")] if options.processes else [0, 0, 0]
@@ -294,7 +303,7 @@ def understood(options: argparse.Namespace, size: int) -> tuple[argparse.Namespa
 
 
 def gathered(solver: Solver) -> Field | None:
-    """The whole field on rank 0."""
+    """Return the whole field on rank 0, None elsewhere."""
     parts = solver.cart.gather((solver.points, solver.values.copy()))
     if parts is None:
         return None
@@ -305,13 +314,13 @@ def gathered(solver: Solver) -> Field | None:
 
 
 def report(solver: Solver, options: argparse.Namespace, setup: float, seconds: float) -> dict[str, Any]:
-    """What is to be said of a run; collective, and the same on all ranks but for times."""
+    """Return the results of a run; collective, and the same on all ranks except for times."""
     problem, cart = solver.problem, solver.cart
     said: dict[str, Any] = {"grid": problem.grid, "processes": cart.dims, "reorder": options.reorder}
     said |= {"start": "pulse" if problem.pulse else "wave", "sides": "joined" if problem.periodic else "closed"}
     said |= {"ranks": cart.mapping_report.describe()} if isinstance(cart, topompi.Cartcomm) else {}
     said |= {"steps": options.steps, "setup": setup}
-    # Means over the ranks, each of which begins and ends when it leaves a barrier.
+    # Means over the ranks, each of which starts and stops its clock when it leaves a barrier.
     said["seconds"], said["communication"] = (
         cart.allreduce(part) / cart.size for part in (seconds, solver.halo_seconds)
     )
@@ -324,7 +333,7 @@ def report(solver: Solver, options: argparse.Namespace, setup: float, seconds: f
 
 
 def keep(whole: Field, problem: Problem, options: argparse.Namespace) -> dict[str, bool]:
-    """Write and draw the field, and say whether it has every bit of one process's."""
+    """Write and draw the field; return whether every bit equals that of one process's run."""
     if options.write:
         np.save(options.write, whole)
     if options.save:
@@ -339,7 +348,7 @@ def keep(whole: Field, problem: Problem, options: argparse.Namespace) -> dict[st
 
 def draw(whole: Field, path: str) -> None:
     """Draw the slice through the middle of the last direction."""
-    from matplotlib.figure import Figure  # only where a picture is wanted
+    from matplotlib.figure import Figure  # imported only if a picture is wanted
 
     middle = whole[:, :, whole.shape[2] // 2].T
     most = float(np.abs(middle).max()) or 1.0
@@ -350,7 +359,7 @@ def draw(whole: Field, path: str) -> None:
 
 
 def lines(said: dict[str, Any]) -> Iterator[str]:
-    """What was found, for people."""
+    """Yield the results as lines."""
     grid, processes = ("x".join(map(str, said[name])) for name in ("grid", "processes"))
     yield f"{said['start']} on {grid} points, sides {said['sides']}; {processes} processes, {said['steps']} steps"
     if "ranks" in said:
@@ -366,7 +375,7 @@ def lines(said: dict[str, Any]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Solve, and say on rank 0 what was found; exit code 1 for what cannot be done or is found wrong."""
+    """Solve, and print the results on rank 0; exit code 1 if something is impossible or the result is wrong."""
     options = parse(MPI.COMM_WORLD)
     begin = perf_counter()
     problem = Problem(options.grid, options.periodic, options.step, options.pulse)
@@ -387,6 +396,6 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except (TopompiError, OSError) as error:
-        if MPI.COMM_WORLD.rank == 0:  # where a communicator cannot be made, all ranks hear of it
+        if MPI.COMM_WORLD.rank == 0:  # if a communicator cannot be made, all ranks have the error
             print(f"stencil3d: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(1)

@@ -1,8 +1,8 @@
 """Real MPI jobs on an emulated network: namespaces as hosts, bridges as switches, shaped veth pairs as links.
 
-``spec`` says what to emulate, ``network`` makes it, ``state`` knows what was made, ``agent`` and ``launch`` start jobs
-on it, ``peers`` are the MPI libraries to start, ``monitor`` and ``verify`` watch and measure it; ``session`` is all of
-it as a context, ``cli`` on the command line.
+``spec`` defines the network, ``network`` makes it, ``records`` keeps a record of it, ``agent`` and ``launch`` start
+jobs on it, ``peers`` are the MPI libraries, ``monitor`` and ``verify`` watch and measure it; ``session`` combines them
+in a context manager, ``cli`` on the command line.
 """
 
 from .session import Emulated, Finished, LaunchOptions, take_down

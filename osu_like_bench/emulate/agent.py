@@ -1,4 +1,4 @@
-"""The launch agent: what MPI launchers call in place of ssh to start a process on an emulated host."""
+"""The launch agent, which MPI launchers call in place of ssh to start a process on an emulated host."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from .records import NetworkRecord, put
 
 __all__ = ["HEAD", "agent_path", "enter", "write_agent"]
 
-HEAD = "topompi-head"  # the name of the machine from which jobs start; no host has it
+HEAD = "topompi-head"  # name of the machine from which jobs start; no host has this name
 
-# A host of its own: network, name, System V memory, and mounts: the hosts' names, and a /dev/shm that dies with the
-# job's processes and holds what launchers leave behind when they are killed. ``ip netns exec`` would do less, and more:
-# it mounts another /sys, where hwloc finds no processors.
+# A host has its own network, name, System V memory, hosts file, and /dev/shm. The last vanishes with the job's
+# processes
+# and holds what killed launchers leave behind. ``ip netns exec`` is no replacement: it lacks most of this, and mounts
+# another /sys, in which hwloc finds no processors.
 _ENTER = """#!/bin/sh
 # Run COMMAND... on the emulated host NAME: enter NAME COMMAND...
 set -e
@@ -40,9 +41,10 @@ exec {enter} "$name" sh -c "$*"
 
 
 def write_agent(state: NetworkRecord, addresses: Sequence[str]) -> None:
-    """Write the agent, the script that it enters hosts with, and the hosts' names, into the network's directory.
+    """Write the agent, its script that enters hosts, and the hosts file into the network's directory.
 
-    :param addresses: of each host, on the network that starts jobs.
+    :param state: record of the network.
+    :param addresses: address of each host on the network that starts jobs.
     """
     names = state.path / "hosts"
     lines = ["127.0.0.1 localhost", *(f"{at} {host}" for at, host in zip(addresses, state.hosts, strict=True))]
@@ -58,15 +60,15 @@ def write_agent(state: NetworkRecord, addresses: Sequence[str]) -> None:
 
 
 def agent_path(state: NetworkRecord) -> Path:
-    """The agent's path."""
+    """Return the path of the agent."""
     return state.path / "agent"
 
 
 def enter(state: NetworkRecord, host: str, command: Sequence[str]) -> list[str]:
-    """The command line that runs a command on a host, or at the head.
+    """Return the command line that runs a command on a host, or at the head.
 
-    :param state: of the network.
-    :param host: its name, or ``HEAD``.
+    :param state: record of the network.
+    :param host: name of the host, or ``HEAD``.
     :param command: program and arguments.
     """
     return [str(_enter_path(state)), host, *command]

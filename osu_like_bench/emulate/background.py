@@ -1,7 +1,7 @@
-"""A second job on the same links: it repeats an alltoall until it is told to end or its time is over.
+"""A second job on the same links, which repeats an alltoall until it is told to end or its time is over.
 
 ``mpirun ... python -m osu_like_bench.emulate.background BYTES SECONDS DIRECTORY``: rank 0 makes DIRECTORY/running after
-the first one, and ends all ranks once DIRECTORY/end is there.
+the first alltoall, and all ranks end once DIRECTORY/end exists.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ RUNNING, END = "running", "end"
 
 
 def load_links(nbytes: int, seconds: float, directory: Path) -> int:
-    """Exchange blocks until END is there or the time is over; collective over COMM_WORLD.
+    """Repeat an alltoall until END exists or the time is over; collective over COMM_WORLD.
 
-    :param nbytes: of a block.
-    :param seconds: to run at most.
-    :param directory: in which RUNNING is made and END looked for.
-    :returns: how many times all blocks were exchanged.
+    :param nbytes: bytes of a block.
+    :param seconds: longest run time in seconds.
+    :param directory: folder in which RUNNING is made and END is looked for.
+    :returns: number of completed alltoalls.
     """
-    from mpi4py import MPI  # here, for whoever starts this job needs the file names only, and no MPI
+    from mpi4py import MPI  # imported here, because a process that only needs the file names may have no MPI
 
     world = MPI.COMM_WORLD
     send = np.zeros((world.size, nbytes), dtype=np.uint8)

@@ -89,7 +89,7 @@ def run(
     placement: Annotated[str, typer.Option(metavar="OPTIONS", help="Of mpirun, to place ranks instead.")] = "",
     json: Annotated[bool, typer.Option("--json", help="The closing line as JSON.")] = False,
 ) -> int:
-    """Run a program on a network that is up, by its name or its spec, or else on one made for this run."""
+    """Run a program on a network that is up, given by name or spec, or on one made for this run."""
     options = LaunchOptions(
         mpi=mpi,
         ranks=ranks,
@@ -116,7 +116,7 @@ def check(
     hosts: HostRates = None,
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """Measure one link of each level and rate with TCP, both directions at once."""
+    """Measure one link of each level and rate with TCP, in both directions at once."""
     network = _existing(spec, Rates.parse(host, uplink, hosts))
     if network is not None:
         return _check(network, json)
@@ -143,19 +143,19 @@ def status(json: Annotated[bool, typer.Option("--json", help="As JSON.")] = Fals
 def down(
     name: Annotated[str | None, typer.Argument(help="The network; all but those of running jobs by default.")] = None,
 ) -> None:
-    """End what runs on a network and remove it, whatever became of who made it."""
+    """End the processes on a network and remove it, also if its maker has crashed."""
     gone = take_down(name)
     print("\n".join(f"removed {one}" for one in gone) or "nothing to remove")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; exit code 0, the job's, 1 for what cannot be done, 2 for wrong usage."""
+    """Run the command; exit code 0, the job's, 1 for an error, or 2 for wrong usage."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     debug = "--debug" in arguments[: [*arguments, "--"].index("--")]
     if debug:
         arguments.remove("--debug")
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _leave)  # as an exception, which takes down what is up
+        signal.signal(number, _leave)  # raises, so that a network of this run is taken down
     try:
         return int(app(arguments, prog_name="osu_like_bench emulate", standalone_mode=False) or 0)
     except UsageError as error:
@@ -175,7 +175,7 @@ def _leave(number: int, _frame: object) -> NoReturn:
 
 
 def _existing(spec: str, rates: Rates) -> Emulated | None:
-    """The network that is up under that name, or that is the same fabric; None where there is none."""
+    """Return the network that is up under this name, or that has the same fabric; None if there is none."""
     check_rights()
     lasting = [state for state in states() if state.owner == 0]
     named = [state for state in lasting if state.name == spec]
@@ -239,6 +239,6 @@ def _fate(state: NetworkRecord) -> str:
 
 
 def _exports(entries: Sequence[str]) -> dict[str, str]:
-    """``NAME=VALUE`` or ``NAME``, which takes the value here."""
+    """Parse ``NAME=VALUE``, or ``NAME``, which has its value in this process."""
     pairs = (entry.partition("=") for entry in entries)
     return {name: value if equals else os.environ.get(name, "") for name, equals, value in pairs}

@@ -1,4 +1,4 @@
-"""The mpirun command lines of both MPI libraries that start a job on emulated hosts."""
+"""Command lines of mpirun, for both MPI libraries, that start a job on emulated hosts."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ ORDERS = "block, cyclic, leaf-cyclic or random:SEED"
 
 @dataclass(frozen=True)
 class Launch:
-    """A job to start.
+    """A job to start with mpirun on emulated hosts.
 
     :param words: program and arguments.
-    :param peer: a name of PEERS.
+    :param peer: name of an MPI library with settings, in PEERS.
     :param mpirun: path of the launcher.
     :param hosts: host of each rank.
-    :param placement: options of mpirun that place the ranks instead, on the same hosts with as many slots.
+    :param placement: options of mpirun that place the ranks instead, on the same hosts with the same numbers of slots.
     """
 
     words: Sequence[str]
@@ -59,7 +59,7 @@ def rank_hosts(
         ``3/1/4/2`` gives successive hosts these numbers by turns, and all hosts are filled.
     :param order: ``block``, ``cyclic`` over the hosts, ``leaf-cyclic`` (successive ranks on successive leaf switches),
         or ``random:SEED``.
-    :raises BenchmarkError: if there is no room, or no such order.
+    :raises BenchmarkError: if there are too few hosts, or the order is unknown.
     """
     if isinstance(ppn, str):
         counts = _counts(ppn)
@@ -103,21 +103,21 @@ def _placed(ranks: int, hosts: list[str], order: str) -> list[str]:
 
 
 def leaf_cyclic(fabric: Fabric, hosts: Sequence[str]) -> list[str]:
-    """Hosts such that successive ones sit on successive leaf switches as long as these have any."""
+    """Reorder hosts so that successive hosts are on successive leaf switches, as long as these have hosts left."""
     leaf = np.array([int(fabric.adapter_leaf[fabric.host_adapters[fabric.host_index[host]][0]]) for host in hosts])
     turn = np.array([int((leaf[:index] == of).sum()) for index, of in enumerate(leaf)])
     return [hosts[index] for index in np.lexsort((leaf, turn))]
 
 
 def coordinates(fabric: Fabric, hosts: Sequence[str]) -> str:
-    """MPICH's coordinates file for ranks on these hosts."""
+    """Return the text of MPICH's coordinates file for ranks on these hosts."""
     return write_coordinates(TopologyInterface.place(list(hosts), compute_routes(fabric)))
 
 
 def command_line(job: Launch, state: NetworkRecord) -> list[str]:
-    """The command that runs the job from the network's head; writes the list of hosts that it names.
+    """Write the list of hosts, and return the command that runs the job from the network's head.
 
-    Ranks sit where the list says, one a line; neither library is left to bind them, as all hosts share the processors.
+    Ranks sit as the list defines, one per line. They are not bound, because all hosts share the processors.
     """
     peer = PEERS[job.peer]
     text = "\n".join(_listed(job)) + "\n"
@@ -128,7 +128,7 @@ def command_line(job: Launch, state: NetworkRecord) -> list[str]:
 
 
 def _listed(job: Launch) -> list[str]:
-    """A line a rank; or where something else places them, a line a host with its slots."""
+    """Return the lines of the list: one per rank, or, if mpirun's options place the ranks, one per host with slots."""
     if not job.placement:
         return list(job.hosts)
     slots = " slots=" if PEERS[job.peer].vendor == "Open MPI" else ":"
@@ -146,9 +146,11 @@ def _mpich(job: Launch, listed: Path, state: NetworkRecord) -> list[str]:
 
 
 def find_peer(name: str | None, python: str) -> str:
-    """The peer of that name, or the defaults of the MPI that a Python runs with.
+    """Return the peer of this name, or the defaults of the MPI library that a Python runs with.
 
-    :raises BenchmarkError: if the Python's mpirun is another library's.
+    :param name: name of a peer in PEERS, or None.
+    :param python: path of the interpreter.
+    :raises BenchmarkError: if the name is unknown, or the Python's mpirun belongs to another library.
     """
     if name is not None and name not in PEERS:
         raise BenchmarkError(f"--mpi: expecting one of {', '.join(PEERS)}, got {name!r}")
@@ -164,7 +166,7 @@ def find_peer(name: str | None, python: str) -> str:
 
 
 def mpirun_of(python: str) -> str:
-    """The mpirun in a Python's folder, else the one on the path; raises BenchmarkError if there is none."""
+    """Return the mpirun in a Python's folder, else the one on the path; raise BenchmarkError if there is none."""
     near = Path(python).parent / "mpirun"
     found = str(near) if near.exists() else shutil.which("mpirun")
     if found is None:
@@ -179,8 +181,10 @@ def _vendor(mpirun: str) -> str:
 
 
 def program(words: Sequence[str], python: str) -> list[str]:
-    """The command of a rank, from a Python script, options (``-m``, ``-c``), a program, or a Python module's name.
+    """Return the command of a rank for a Python script, options (``-m``, ``-c``), a program, or a module's name.
 
+    :param words: the script, options, program or module, and its arguments.
+    :param python: path of the interpreter.
     :raises BenchmarkError: if there are no words.
     """
     if not words:
@@ -189,6 +193,6 @@ def program(words: Sequence[str], python: str) -> list[str]:
     if first.startswith("-") or first.endswith(".py"):
         return [python, *words]
     is_module = shutil.which(first) is None and importlib.util.find_spec(first.partition(".")[0]) is not None
-    if is_module or first == OURS:  # whose console script may be of another Python
+    if is_module or first == OURS:  # its console script may belong to another Python
         return [python, "-m", *words]
     return list(words)

@@ -1,4 +1,4 @@
-"""Idle time of the processors and bytes on links while a job runs, which tell which of the two is the bottleneck."""
+"""Idle time of the processors and bytes on links during a job, which show which of the two is the bottleneck."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from .records import NetworkRecord
 
 __all__ = ["ENOUGH", "Monitor", "Usage", "idle_ticks"]
 
-PERIOD = 0.5  # seconds between looks, each of some milliseconds
-ENOUGH = 0.10  # idle share from which on the processor is not what all wait for
-QUIET = 1e-3  # share of the fastest link's rate below which nothing was measured
+PERIOD = 0.5  # seconds between samples; a sample takes some milliseconds
+ENOUGH = 0.10  # idle share above which the processor is not the bottleneck
+QUIET = 1e-3  # share of the fastest link's rate below which a period is ignored
 
 
 @dataclass(frozen=True)
 class Usage:
-    """The load of processors and links during a job, weighted by the bytes that the links carried meanwhile.
+    """The load of processors and links during a job, weighted by the bytes that the links carried.
 
-    :param idle: idle share of the processors, 0 to 1; None where no data flowed.
-    :param busiest: share of its rate that the busiest link carried, in the busiest period.
-    :param nbytes: carried by all links together.
+    :param idle: idle share of the processors, 0 to 1; None if no data flowed.
+    :param busiest: share of its rate that the busiest link carried in the busiest period.
+    :param nbytes: bytes that all links carried together.
     """
 
     idle: float | None
@@ -44,18 +44,18 @@ class Usage:
 
 
 def idle_ticks() -> tuple[int, int]:
-    """Idle clock ticks of all processors, and all ticks, since boot.
+    """Return idle clock ticks of all processors, and all ticks, since boot.
 
-    Idle are ticks without work, ticks that wait for disks, and those of processes of positive niceness, which yield to
-    ranks.
+    Idle ticks are ticks without work, ticks that wait for disks, and ticks of processes with positive niceness, which
+    yield to ranks.
     """
     with open("/proc/stat") as file:
-        ticks = [int(word) for word in file.readline().split()[1:9]]  # guests are counted as users already
+        ticks = [int(word) for word in file.readline().split()[1:9]]  # guests are already counted as users
     return ticks[1] + ticks[3] + ticks[4], sum(ticks)
 
 
 class Monitor:
-    """A context that looks at processors and links until it is left; then ``usage`` sums up."""
+    """A context that samples processors and links until it ends; ``usage`` then summarises the samples."""
 
     def __init__(self, fabric: Fabric, state: NetworkRecord) -> None:
         self._rates = {(port, way): rate for port, way, rate in ports(fabric)}
@@ -91,7 +91,7 @@ class Monitor:
 
     @property
     def usage(self) -> Usage:
-        """The sum over all periods so far in which data flowed."""
+        """Return the summary of all periods so far in which data flowed."""
         idle, total, busiest = 0.0, 0, 0.0
         for (start, before, old), (end, after, new) in pairwise(self._looks):
             moved = {link: new.get(link, 0) - old.get(link, 0) for link in self._rates}
@@ -102,6 +102,6 @@ class Monitor:
             nbytes = sum(moved.values())
             idle += nbytes * (after[0] - before[0]) / ticks
             total += nbytes
-            if end - start > PERIOD / 2:  # what passes within less may be the buckets' contents
+            if end - start > PERIOD / 2:  # in less time, the contents of token buckets may pass at once
                 busiest = max(busiest, used)
         return Usage(idle / total if total else None, busiest, total)

@@ -1,8 +1,8 @@
 """The emulated network: each host a namespace, each switch a bridge, each link a veth pair, shaped in both directions.
 
-All bridges and their ends of the links lie in a namespace of their own, so that nothing of ours ever appears among the
-machine's interfaces, and removing our namespaces removes everything. A second, unshaped interface of every host
-(``ctl0``), as clusters have for their administration, carries what starts and controls jobs.
+All bridges and their ends of the links are in one separate namespace. So none of them appears among the machine's
+interfaces, and removing our namespaces removes everything. A second, unshaped interface of every host (``ctl0``), like
+the administration network of a cluster, carries the traffic that starts and controls jobs.
 """
 
 from __future__ import annotations
@@ -37,28 +37,29 @@ __all__ = [
 ]
 
 DATA, CONTROL = "eth0", "ctl0"
-# Jumbo frames: what a packet costs the processor is what bounds the emulation, at 1,500 bytes long before the links.
+# Jumbo frames: the processor's cost per packet limits the emulation, with 1,500 bytes long before the links do.
 MTU = 9000
-QUEUE = 16 << 20  # bytes: more than all windows of a network together, for a lossless fabric drops nothing
+QUEUE = 16 << 20  # bytes: more than all windows of a network together, because a lossless fabric drops nothing
 # Far above the bandwidth-delay product of a few KiB, so that links stay busy while processes wait for a processor; but
-# not so far that a host to which all others send makes them wait for their time-outs.
+# small enough that senders to one common host do not wait until their time-outs.
 WINDOW = 262144
-# What a receiver offers: more than comes the other way while data wait in a queue. Acknowledgements overtake them (see
-# _shape), and TCP drops data whose own acknowledgement is older than what was offered (RFC 5961, 5.2).
+# The receive window. It exceeds the bytes that arrive while data of the other direction wait in a queue, because
+# acknowledgements overtake these data (see _shape), and TCP drops data whose own acknowledgement is older than the
+# window (RFC 5961, 5.2).
 OFFERED = 4 << 20
-UNSHAPED = "20gbit"  # of the classes inside the bucket, which only order
+UNSHAPED = "20gbit"  # rate of the classes inside the bucket, which only order packets
 LATENESS = 200e-6  # seconds that a timer may be late without the link losing throughput
 
 _SYSCTLS = {
-    "ipv6/conf/all/disable_ipv6": "1",  # its housekeeping would be noise on the links
+    "ipv6/conf/all/disable_ipv6": "1",  # IPv6's own packets would be noise on the links
     "ipv6/conf/default/disable_ipv6": "1",
-    "ipv4/tcp_slow_start_after_idle": "0",  # the networks that we stand for have no slow start
+    "ipv4/tcp_slow_start_after_idle": "0",  # real high-speed networks have no slow start
     "ipv4/tcp_no_metrics_save": "1",
-    "ipv4/tcp_congestion_control": "reno",  # the plainest: up to the window and no further, without pacing or probing
+    "ipv4/tcp_congestion_control": "reno",  # the simplest: up to the window and no further, without pacing or probing
     "ipv4/tcp_rmem": f"4096 {OFFERED} {OFFERED}",
     "ipv4/tcp_wmem": f"4096 {WINDOW} {WINDOW}",
-    "ipv4/tcp_early_retrans": "0",  # what is late waits in a queue, and is not lost
-    "ipv4/tcp_rto_min_us": "4000000",  # likewise; Linux has it from 6.11 on
+    "ipv4/tcp_early_retrans": "0",  # a late packet waits in a queue and is not lost
+    "ipv4/tcp_rto_min_us": "4000000",  # for the same reason; Linux has it since 6.11
     "ipv4/neigh/default/gc_stale_time": "86400",
 }
 
@@ -75,11 +76,13 @@ def check_rights() -> None:
 
 
 def raise_network(fabric: Fabric, state: NetworkRecord) -> None:
-    """Make everything that the state lists.
+    """Make all parts of the network in the record.
 
     :param fabric: a tree with rates, from ``emulated_fabric``.
-    :raises BenchmarkError: if a command fails, as where the kernel has no tbf; what was made is taken down.
-    Cost: some 10 ms a host.
+    :param state: record of the network.
+    :raises BenchmarkError: if a command fails, for example because the kernel has no tbf; all parts are then removed.
+
+    Cost: some 10 ms per host.
     """
     put(state.path / fabricjson.NAME, fabricjson.write(fabric))
     write_agent(state, [address(host, CONTROL) for host in range(len(state.hosts))])
@@ -95,9 +98,9 @@ def raise_network(fabric: Fabric, state: NetworkRecord) -> None:
 
 
 def address(host: int, interface: str, prefix: bool = False) -> str:
-    """The IPv4 address of a host.
+    """Return the IPv4 address of a host.
 
-    :param host: its number.
+    :param host: number of the host.
     :param interface: ``DATA`` or ``CONTROL``.
     :param prefix: whether the length of the network's prefix follows.
     """
@@ -106,10 +109,11 @@ def address(host: int, interface: str, prefix: bool = False) -> str:
 
 
 def lower(state: NetworkRecord, patience: float = 10.0) -> None:
-    """End the processes of a network, remove it and its directory; parts that are gone already are no error.
+    """End the processes of a network, and remove it and its directory; missing parts are no error.
 
+    :param state: record of the network.
     :param patience: seconds to wait for processes to end.
-    :raises BenchmarkError: if a process does not end or a namespace cannot be removed; ``down`` may be repeated.
+    :raises BenchmarkError: if a process does not end or a namespace cannot be removed; ``down`` may then be repeated.
     """
     end_processes(state.namespaces, patience=patience)
     for namespace in state.namespaces:
@@ -119,25 +123,25 @@ def lower(state: NetworkRecord, patience: float = 10.0) -> None:
 
 
 def processes(namespaces: Iterable[str], marker: str = "") -> list[int]:
-    """The ids of the processes that live in namespaces; with a marker only of those whose environment holds it."""
+    """Return the ids of processes in namespaces; with a marker, only of those whose environment contains it."""
     inside = {key for name in namespaces if (key := _identity(_path(name)))}
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
             if _identity(path / "ns" / "net") in inside and marker.encode() in (path / "environ").read_bytes():
                 found.append(int(path.name))
-        except OSError:  # it has just ended
+        except OSError:  # the process has just ended
             continue
     return found
 
 
 def end_processes(namespaces: Iterable[str], marker: str = "", patience: float = 10.0) -> None:
-    """Kill the processes that live in namespaces, and those that they start meanwhile.
+    """Kill the processes in namespaces, and the processes that they start meanwhile.
 
-    :param namespaces: names.
-    :param marker: kill only processes whose environment holds this.
+    :param namespaces: names of the namespaces.
+    :param marker: kill only processes whose environment contains this text.
     :param patience: seconds to wait for them to end.
-    :raises BenchmarkError: if some are left then.
+    :raises BenchmarkError: if some are left after that.
     """
     namespaces = list(namespaces)
     until = time.monotonic() + patience
@@ -168,19 +172,22 @@ def _path(namespace: str) -> Path:
 
 def _set_up(namespace: str) -> None:
     writes = "; ".join(f"echo {value} > /proc/sys/net/{key}" for key, value in _SYSCTLS.items())
-    # A kernel without IPv6 has no such key, and needs none.
+    # On a kernel without IPv6 the first keys are missing; that error is ignored.
     script = f"ip link set lo up || exit 1; exec 2>/dev/null; {writes}; exit 0"
     _command(["nsenter", f"--net={_path(namespace)}", "sh", "-c", script])
 
 
 def _wiring(fabric: Fabric, state: NetworkRecord) -> Iterator[tuple[str, str, list[str]]]:
-    """The commands in order: which tool, in which namespace, its lines."""
+    """Yield the commands that make and configure the parts of the network, in order.
+
+    Each entry is a program (``ip`` or ``tc``), a namespace, and the lines of the program's batch there.
+    """
     first = fabric.num_adapters
     links, ports, shapes = ["link add ctl type bridge", "link set ctl up"], [], []
     for switch in range(fabric.num_switches):
         links += [f"link add s{switch} mtu {MTU} type bridge mcast_snooping 0", f"link set s{switch} up"]
     for source, target, rate in zip(fabric.link_source, fabric.link_target, fabric.link_rate.tolist(), strict=True):
-        if source < first:  # the way up; its pair is made below
+        if source < first:  # the direction up; the veth pair is made for the direction down
             continue
         port = _port(fabric, source, target)
         if target < first:
@@ -204,13 +211,13 @@ def _wiring(fabric: Fabric, state: NetworkRecord) -> Iterator[tuple[str, str, li
 
 
 def _port(fabric: Fabric, switch: int, other: int) -> str:
-    """The interface of a switch towards another vertex."""
+    """Return the name of a switch's interface towards another vertex."""
     first = fabric.num_adapters
     return f"s{switch - first}-h{other}" if other < first else f"s{switch - first}-s{other - first}"
 
 
 def ports(fabric: Fabric) -> Iterator[tuple[str, str, float]]:
-    """The counter of each link's bytes: a switch's interface, ``tx`` or ``rx``, and the link's rate."""
+    """Yield the counter of each link's bytes (a switch's interface, ``tx`` or ``rx``) and the link's bytes/s."""
     first = fabric.num_adapters
     for source, target, rate in zip(fabric.link_source, fabric.link_target, fabric.link_rate.tolist(), strict=True):
         if source >= first:
@@ -224,17 +231,17 @@ def _addressed(host: int, interface: str) -> list[str]:
 
 
 def burst_of(rate: float) -> int:
-    """Bytes that a shaped link of this rate (bytes/s) passes at once after a rest: two frames, and a late timer's."""
+    """Return the bytes that a link of this rate (bytes/s) passes at once after a rest: two frames and timer delay."""
     return 2 * (MTU + 14) + int(rate * LATENESS)
 
 
 def _shape(device: str, rate: float) -> list[str]:
-    """A token bucket as small as timers allow: what it holds passes an idle link at once.
+    """Return commands for a token bucket as small as timers allow, because its content passes an idle link at once.
 
-    Within it TCP's bare acknowledgements (52 bytes with their time stamp) go first. Behind the data of the other
-    direction they would cost rate where both directions are busy (Zhang, Shenker and Clark, "Observations on the
-    dynamics of a congestion control algorithm: the effects of two-way traffic", 1991), and the networks that we stand
-    for have none.
+    In the bucket, TCP's bare acknowledgements (52 bytes with their time stamp) go first. Behind the data of the other
+    direction they would cost rate when both directions are busy (Zhang, Shenker and Clark, "Observations on the
+    dynamics of a congestion control algorithm: the effects of two-way traffic", 1991), and real high-speed networks
+    have none.
     """
     return [
         f"qdisc add dev {device} root handle 1: tbf rate {round(rate * 8)}bit burst {burst_of(rate)} limit {QUEUE}",

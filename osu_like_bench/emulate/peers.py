@@ -1,7 +1,7 @@
-"""The MPI libraries that a job may run with, each with the settings that serve it best here.
+"""The MPI libraries that a job may run with, with settings that suit the emulation best.
 
-In both libraries waiting ranks sleep, but for one entry. Sixteen ranks that poll on two processors would keep those
-with data waiting, and the share of idle time could not tell whether the network or the processor was the bottleneck.
+In all entries but one, waiting ranks sleep. Sixteen ranks that poll on two processors would delay the ranks that have
+data, and the idle share could not tell whether the network or the processor was the bottleneck.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ __all__ = ["PEERS", "Peer"]
 
 @dataclass(frozen=True)
 class Peer:
-    """An MPI library with its settings.
+    """An MPI library with settings.
 
-    :param vendor: ``Open MPI`` or ``MPICH``: whose mpirun it takes.
-    :param what: in words, for tables and help.
-    :param options: of mpirun.
-    :param environment: of the ranks.
-    :param coordinates: whether it reads where ranks sit from a file that we write.
+    :param vendor: ``Open MPI`` or ``MPICH``, the library whose mpirun starts the job.
+    :param what: description for tables and help.
+    :param options: options of mpirun.
+    :param environment: environment variables of the ranks.
+    :param coordinates: whether the library reads the positions of ranks from a file that we write.
     """
 
     vendor: str
@@ -45,14 +45,14 @@ _OPEN_MPI = (
     *_mca(threads_pthreads_yield_strategy="nanosleep", threads_pthreads_nanosleep_time="1000"),
 )  # fmt: skip - an option and its value on one line
 
-# UCX finds shared memory by the boot id, which all hosts of one machine share: it is told to use TCP only.
+# UCX finds shared memory by the boot id, which is the same on all emulated hosts, so it is told to use TCP only.
 _MPICH = {
     "UCX_TLS": "tcp,self",
     "UCX_NET_DEVICES": DATA,
     "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",
     "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1",
 }
-# What MPICH's user's guide calls topology-aware algorithms: trees for broadcast, reduce and allreduce, all pipelined.
+# The topology-aware algorithms of MPICH's user's guide: trees for broadcast, reduce and allreduce, all pipelined.
 _TREES = {
     "MPIR_CVAR_BCAST_INTRA_ALGORITHM": "pipelined_tree",
     "MPIR_CVAR_BCAST_TREE_TYPE": "topology_aware",
@@ -63,7 +63,7 @@ _TREES = {
     "MPIR_CVAR_IREDUCE_TREE_TYPE": "topology_aware",
 }
 
-# A rank that sleeps while it waits notices a message some 50 us late, which hides what switches add to a round trip.
+# A sleeping rank notices a message about 50 us late, which would hide the latency of switches in a round trip.
 _POLLING = tuple("sched_yield" if word == "nanosleep" else word for word in _OPEN_MPI)
 
 PEERS: Mapping[str, Peer] = {

@@ -1,6 +1,6 @@
-"""A file for each network, written before the network is made, so that a crash leaves nothing that cannot be found.
+"""Records of emulated networks: each network has a file, written before the network is made, so that no part is lost.
 
-Root runs and removes what stands in these files: nothing is believed that anybody else could have written.
+Root runs and removes what these files name, so they are read only if no other user could have written them.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ PREFIX = "topompi"
 FILE = "state.json"
 _REMEDY = "chmod or remove it, or name another directory in TOPOMPI_EMULATE_STATE"
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")  # of networks and hosts: parts of paths and of namespaces' names
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")  # networks and hosts: parts of paths and of namespaces' names
 _NAMES = "letters, digits and ._- after a letter or digit, 63 at most"
 _TOKEN, _TICKS = re.compile("[0-9a-f]{6}"), re.compile("[0-9]*")
 
 
 def directory() -> Path:
-    """The directory of the networks' states; it vanishes when the machine restarts, as the networks do."""
+    """Return the directory of the records; it vanishes when the machine restarts, as the networks do."""
     return Path(os.environ.get("TOPOMPI_EMULATE_STATE") or f"/run/{PREFIX}-emulate")
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder that its owner may write and all may read, whatever the umask; FileExistsError if it exists."""
+    """Make a folder, writable by its owner and readable by all, whatever the umask; FileExistsError if it exists."""
     path.mkdir(mode=0o700)
     path.chmod(0o755)
 
 
 def put(path: Path, text: str, mode: int = 0o644) -> None:
-    """Write a file as a whole, whatever the umask and whatever had its name before.
+    """Write a file as a whole, whatever the umask is and whatever had its name before.
 
-    :param path: the file's path, in a folder that only this user may write.
-    :param text: the file's content.
-    :param mode: the file's permission bits.
+    :param path: path of the file, in a folder that only this user may write.
+    :param text: content of the file.
+    :param mode: permission bits of the file.
     """
     new = path.with_name(f".{secrets.token_hex(6)}")
     file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
@@ -59,10 +59,10 @@ def put(path: Path, text: str, mode: int = 0o644) -> None:
 
 
 def require_own(path: Path, remedy: str) -> None:
-    """Raise BenchmarkError where somebody else than root and this user may write a path.
+    """Raise BenchmarkError if another user than root and this user may write a path.
 
-    :param path: the path of a file or a folder.
-    :param remedy: in words, at the end of the message.
+    :param path: path of a file or a folder.
+    :param remedy: remedy, at the end of the message.
     """
     others = intrusion(str(path))
     if others:
@@ -71,14 +71,14 @@ def require_own(path: Path, remedy: str) -> None:
 
 @dataclass(frozen=True)
 class NetworkRecord:
-    """One network as written down.
+    """The record of one network.
 
-    :param name: what the user calls it.
-    :param token: part of every namespace's name, random, so that no other network shares it.
-    :param spec: what it was made from.
-    :param hosts: the hosts' names; each has a namespace.
+    :param name: name that the user gave it.
+    :param token: random part of the names of its namespaces, so that no other network shares them.
+    :param spec: specification that it was made from.
+    :param hosts: names of the hosts; each has a namespace.
     :param owner: id of the process that will take the network down; 0 if only ``emulate down`` does.
-    :param owner_start: when that process started, for ids are used again.
+    :param owner_start: start time of that process, because process ids are reused.
     """
 
     name: str
@@ -90,13 +90,13 @@ class NetworkRecord:
 
     @classmethod
     def make(cls, name: str, spec: str, hosts: tuple[str, ...], owned: bool) -> NetworkRecord:
-        """Write down a new network.
+        """Write the record of a new network.
 
-        :param name: what the user calls it.
-        :param spec: what it is made from.
-        :param hosts: the hosts' names.
+        :param name: name that the user gives it.
+        :param spec: specification that it is made from.
+        :param hosts: names of the hosts.
         :param owned: whether this process takes the network down.
-        :raises BenchmarkError: if there is a network of that name, or it cannot be the name of a directory.
+        :raises BenchmarkError: if a network has this name, or it cannot be the name of a directory.
         """
         owner = os.getpid() if owned else 0
         if not _NAME.fullmatch(name):
@@ -113,7 +113,7 @@ class NetworkRecord:
         make_folder(made)
         put(made / FILE, json.dumps(asdict(state)))
         try:
-            made.rename(state.path)  # so that no one ever sees a directory without its state
+            made.rename(state.path)  # renamed, so that no directory without its record is ever visible
         except OSError:
             shutil.rmtree(made)
             raise BenchmarkError(
@@ -128,37 +128,37 @@ class NetworkRecord:
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """The names of the network's namespaces: the switches', the head's, one a host."""
+        """Names of the network's namespaces: the switches', the head's, and one per host."""
         return (self.switches, self.head, *map(self.namespace, self.hosts))
 
     @property
     def switches(self) -> str:
-        """The namespace that holds all bridges."""
+        """Name of the namespace that holds all bridges."""
         return f"{PREFIX}-{self.token}.switches"
 
     @property
     def head(self) -> str:
-        """The namespace from which jobs start."""
+        """Name of the namespace from which jobs start."""
         return f"{PREFIX}-{self.token}.head"
 
     def namespace(self, host: str) -> str:
-        """The namespace of a host."""
+        """Return the name of a host's namespace."""
         return f"{PREFIX}-{self.token}-{host}"
 
     @property
     def in_use(self) -> bool:
-        """Whether the process that takes the network down is alive."""
+        """Whether the process that will take the network down is alive."""
         return self.owner != 0 and _start_of(self.owner) == self.owner_start
 
     def forget(self) -> None:
-        """Remove what was written down; all else must be gone."""
+        """Remove the record; all other parts of the network must be gone."""
         shutil.rmtree(self.path, ignore_errors=True)
 
 
 def states() -> Iterator[NetworkRecord]:
-    """The states of all networks on this machine.
+    """Yield the records of all networks on this machine.
 
-    :raises BenchmarkError: for a state that others than root and this user may have written, or that is none.
+    :raises BenchmarkError: if a record is malformed, or other users than root and this user may have written it.
     """
     if not os.path.lexists(directory()):
         return
@@ -167,12 +167,12 @@ def states() -> Iterator[NetworkRecord]:
         for path in (folder, *folder.rglob("*")):
             require_own(path, _REMEDY)
         file = folder / FILE
-        if file.exists():  # else it was removed meanwhile
+        if file.exists():  # otherwise it was removed meanwhile
             yield _checked(parse_json(read_text(file, BenchmarkError, "a state"), str(file), BenchmarkError), file)
 
 
 def _checked(data: Any, file: Path) -> NetworkRecord:
-    """The state that a file holds, each field as ``NetworkRecord.make`` would have written it."""
+    """Return the record in a file, after a check that each field has the form that ``NetworkRecord.make`` writes."""
     try:
         state = NetworkRecord(**{**data, "hosts": tuple(data["hosts"])})
     except (TypeError, KeyError) as error:
@@ -197,9 +197,10 @@ def _fits(pattern: re.Pattern[str], value: object) -> bool:
 
 
 def _start_of(pid: int) -> str:
-    """When a process started, in clock ticks since boot; empty if it is gone. A pid alone may be another process's.
+    """Return the start time of a process, in clock ticks since boot; empty if it is gone.
 
-    One that has ended and was not yet waited for (Z) is gone: it takes nothing down any more.
+    The id alone may by now be another process's. A process that has ended and is not yet waited for (Z) counts as gone,
+    because it takes nothing down any more.
     """
     try:
         words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -1,4 +1,4 @@
-"""An emulated network as a context manager: up within the block, removed after it."""
+"""A context manager for an emulated network: up within the block, removed after it."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ __all__ = ["Emulated", "Finished", "LaunchOptions", "take_down"]
 
 ROOT = Path(__file__).resolve().parents[2]
 MARKER = "OSU_EMULATED_RUN"
-# The launcher and its child both put the child into a group; whoever comes second says so.
+# The launcher and its child both put the child into a process group; the later of them prints this warning.
 _NOISE = re.compile(r"[^\n]*plm:ssh: Warning: setpgid\([^\n]*\n?")
 
 
 @dataclass(frozen=True)
 class LaunchOptions:
-    """The options of a job.
+    """The options with which a job is started on an emulated network.
 
     :param mpi: a name of PEERS; None for the defaults of the Python's MPI.
     :param ranks: how many; see ``rank_hosts`` for this and the next two.
     :param ppn: ranks per host at most; ``3/1/4/2`` for hosts with different numbers.
     :param order: of the ranks over the hosts.
     :param python: interpreter whose MPI starts the job.
-    :param background: bytes of a block of the alltoall that a second job makes meanwhile on all hosts; 0 for none.
+    :param background: bytes of a block of the alltoall that a second job repeats meanwhile on all hosts; 0 for none.
     :param timeout: seconds after which the job is ended.
-    :param environment: more variables for the ranks.
+    :param environment: further environment variables for the ranks.
     :param hosts: host of each rank, in place of ``ranks``, ``ppn`` and ``order``.
-    :param placement: options of mpirun that place the ranks, such as ``--map-by rankfile:file=F``, on these hosts.
+    :param placement: options of mpirun that place the ranks on these hosts, for example ``--map-by rankfile:file=F``.
     :param topology: whether the ranks find the fabric in ``TOPOMPI_TOPOLOGY``.
     """
 
@@ -68,13 +68,13 @@ class LaunchOptions:
 
 @dataclass(frozen=True)
 class Finished:
-    """A job that ended.
+    """The result of a job that has ended.
 
-    :param returncode: of mpirun.
-    :param stdout: what it printed; empty if that was not captured.
-    :param stderr: likewise, without the launcher's known noise.
-    :param usage: of processors and links meanwhile.
-    :param background: the line of the second job: how often it exchanged its blocks.
+    :param returncode: exit code of mpirun.
+    :param stdout: standard output; empty if it was not captured.
+    :param stderr: standard error, without the launcher's known noise; empty if it was not captured.
+    :param usage: load of processors and links during the job.
+    :param background: output of the second job: a line with the number of its alltoalls.
     """
 
     returncode: int
@@ -85,13 +85,13 @@ class Finished:
 
 
 class Emulated:
-    """A network that is up within ``with``: ``with Emulated("4x4") as net: net.run(["program.py"], order="random:1")``.
+    """A network that is up within ``with``: ``with Emulated("4x4") as net: net.run(["program.py"])``.
 
-    :param spec: what to emulate, see ``emulated_fabric``.
-    :param rates: of the links, see ``emulated_fabric``.
-    :param name: of the network on this machine; one that no other has by default.
-    :param texts: in place of ``rates`` the arguments of ``Rates.parse``: ``Emulated("4x4", uplinks="400M")``.
-    :raises TopompiError: for a spec that cannot be emulated, or without the rights or programs to.
+    :param spec: specification of the network, see ``emulated_fabric``.
+    :param rates: rates of the links, see ``emulated_fabric``.
+    :param name: name of the network on this machine; by default a new one.
+    :param texts: arguments of ``Rates.parse``, in place of ``rates``: ``Emulated("4x4", uplinks="400M")``.
+    :raises TopompiError: if the spec cannot be emulated, or this process lacks the rights or programs for it.
     """
 
     def __init__(self, spec: str, rates: Rates | None = None, *, name: str | None = None, **texts: str | None) -> None:
@@ -102,21 +102,21 @@ class Emulated:
 
     @classmethod
     def existing(cls, state: NetworkRecord) -> Emulated:
-        """A network that is up already; leaving its context takes it down."""
+        """Return a network that is up already; the end of its context takes it down."""
         found = cls(str(state.path / fabricjson.NAME), name=state.name)
         found.spec = state.spec
         found._state = state
         return found
 
     def up(self, owned: bool = False) -> NetworkRecord:
-        """Make the network; if ``owned``, ``emulate down`` leaves it alone as long as this process lives."""
+        """Make the network; if ``owned``, ``emulate down`` without a name spares it as long as this process lives."""
         check_rights()
         self._state = NetworkRecord.make(self.name, self.spec, self.fabric.hosts, owned)
         raise_network(self.fabric, self._state)
         return self._state
 
     def down(self) -> None:
-        """End what runs in it and remove it; nothing if it is not up."""
+        """End the network's processes and remove it; nothing happens if it is not up."""
         if self._state is not None:
             lower(self._state)
             self._state = None
@@ -131,26 +131,26 @@ class Emulated:
 
     @property
     def state(self) -> NetworkRecord:
-        """The network's state on this machine; raises BenchmarkError if it is not up."""
+        """The record of the network; raises BenchmarkError if it is not up."""
         if self._state is None:
             raise BenchmarkError(f"emulate: expecting a network that is up, got {self.name!r}, which is down")
         return self._state
 
     @property
     def path(self) -> Path:
-        """The fabric with its rates as ``fabric.json``, which every topology option takes."""
+        """Path of the fabric with its rates as ``fabric.json``, which every topology option takes."""
         return self.state.path / fabricjson.NAME
 
     def run(self, words: Sequence[str], options: LaunchOptions | None = None, *, capture: bool = True) -> Finished:
-        """Run a program on the hosts by the real mpirun.
+        """Run a program on the hosts with the real mpirun.
 
         The ranks find the Python modules in the folder of ``osu_like_bench``, as this process does.
 
-        :param words: a Python script, options of Python (``-m``), a program, or a module's name; and arguments.
-        :param options: of the job; the defaults put one rank on each host.
-        :param capture: keep what it prints; else it goes where this process prints.
-        :raises BenchmarkError: for what cannot be run, in a current directory that others may write, and if the job
-            outlives its time; it is ended then.
+        :param words: a Python script, options of Python (``-m``), a program, or a module's name; then arguments.
+        :param options: options of the job; by default one rank on each host.
+        :param capture: whether the output is kept; otherwise it goes to this process's output.
+        :raises BenchmarkError: if the program cannot be run, other users may write the current directory, or the job
+            exceeds its time and is ended.
         """
         options = options or LaunchOptions()
         require_own(Path.cwd(), "ranks import modules from here as root: run elsewhere")
@@ -164,7 +164,7 @@ class Emulated:
         return Finished(code, out, err, monitor.usage, _NOISE.sub("", said.read_text()) if said else "")
 
     def job(self, words: Sequence[str], options: LaunchOptions) -> Launch:
-        """The job that ``run`` would start."""
+        """Return the job that ``run`` would start."""
         peer = find_peer(options.mpi, options.python)
         hosts = options.hosts or rank_hosts(self.fabric, options.ranks, options.ppn, options.order)
         strange = [host for host in hosts if host not in self.fabric.host_index]
@@ -222,7 +222,7 @@ class Emulated:
 
     @contextmanager
     def _background(self, options: LaunchOptions, token: str) -> Iterator[Path | None]:
-        """A second job on all hosts that runs before, during and after the first; the file of what it says."""
+        """Run a second job on all hosts before, during and after the first; provide the file of its output."""
         if not options.background:
             yield None
             return
@@ -254,9 +254,9 @@ class Emulated:
 
 
 def take_down(name: str | None = None) -> list[str]:
-    """Remove the network of that name, or all but those that a living process will remove; the names removed.
+    """Remove the network of this name, or all networks that no living process will remove; return the names removed.
 
-    :raises BenchmarkError: if there is none of that name.
+    :raises BenchmarkError: if no network has this name.
     """
     check_rights()
     found = [state for state in states() if (state.name == name if name else not state.in_use)]
@@ -278,7 +278,7 @@ def _await(file: Path, process: subprocess.Popen[bytes], patience: float) -> Non
 
 
 def _pass_on(process: subprocess.Popen[str], timeout: float) -> int:
-    """Print what the process says on stderr, without the noise, until it ends; its exit code."""
+    """Print the process's standard error, without the launcher's noise, until it ends; return its exit code."""
 
     def read() -> None:
         assert process.stderr is not None  # for the type checker: it is a pipe

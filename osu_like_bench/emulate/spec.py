@@ -1,4 +1,4 @@
-"""What to emulate: a tree of switches from a shape or a topology source, with the rate of every link."""
+"""Specification of an emulated network: a tree of switches, from a shape or a topology source, with rates of links."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from topompi.topology import Fabric, FabricBuilder, load
 
 __all__ = ["DEFAULT_RATE", "Rates", "emulated_fabric", "parse_rate"]
 
-DEFAULT_RATE = 100e6 / 8  # bytes/s: what two cores carry for sixteen hosts at once
-FASTEST = 1e9 / 8  # bytes/s: above it the processor is the bottleneck, not the link
+DEFAULT_RATE = 100e6 / 8  # bytes/s that two cores can carry for sixteen hosts at once
+FASTEST = 1e9 / 8  # bytes/s above which the processor is the bottleneck, not the link
 SLOWEST = 64e3 / 8
 MOST_HOSTS = 254
 UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
@@ -29,9 +29,9 @@ _NUMBERED = re.compile(r"(.*?)0*([0-9]+)")
 
 
 def parse_rate(text: str, option: str) -> float:
-    """The bytes/s that a rate in bits/s means: ``100M``, ``25Mbit``, ``1.5G``; the option's name is for the message.
+    """Convert a rate in bits/s (``100M``, ``25Mbit``, ``1.5G``) to bytes/s; ``option`` is its name in the error.
 
-    :raises SourceError: if it is no rate, or not between 64 kbit/s and 1 Gbit/s.
+    :raises SourceError: if the text is not a rate from 64 kbit/s to 1 Gbit/s.
     """
     match = _RATE.fullmatch(text)
     rate = float(match[1]) * UNITS[match[2].replace("K", "k")] / 8 if match else math.nan
@@ -42,11 +42,12 @@ def parse_rate(text: str, option: str) -> float:
 
 @dataclass(frozen=True)
 class Rates:
-    """The rates that a user asks for, in bytes/s; None leaves a link what its source says.
+    """The rates, in bytes/s, that a user asks for; None keeps the rates of the source.
 
-    :param host: of every host link.
-    :param uplinks: of the links above the switches of each level from the leaves up; the last one holds for the rest.
-    :param hosts: host name, or a range ``h0-h7`` of the fabric's hosts -> rate of its link; wins over ``host``.
+    :param host: rate of every host link.
+    :param uplinks: rates of the links above switches, by level from the leaves up; the last one holds for higher
+        levels.
+    :param hosts: rate of a host's link by host name, or by a range ``h0-h7``; overrides ``host``.
     """
 
     host: float | None = None
@@ -55,12 +56,12 @@ class Rates:
 
     @classmethod
     def parse(cls, host: str | None = None, uplinks: str | None = None, hosts: str | None = None) -> Rates:
-        """Rates from the texts of the command line.
+        """Parse rates from the texts of the command line.
 
-        :param host: of every host link, ``100M``.
-        :param uplinks: by level from the leaves up, ``100M,400M``.
-        :param hosts: of some hosts' links, ``h0-h7=100M,h8-h15=50M``.
-        :raises SourceError: naming the option.
+        :param host: rate of every host link, ``100M``.
+        :param uplinks: rates by level from the leaves up, ``100M,400M``.
+        :param hosts: rates of some hosts' links, ``h0-h7=100M,h8-h15=50M``.
+        :raises SourceError: if a text is malformed; the message names the option.
         """
         return cls(
             None if host is None else parse_rate(host, "--host-rate"),
@@ -70,13 +71,13 @@ class Rates:
 
 
 def emulated_fabric(spec: str, rates: Rates | None = None) -> Fabric:
-    """The tree to emulate, with a rate for every link; parallel cables are one link of the summed rate.
+    """Return the tree to emulate, with a rate for every link; parallel cables become one link with their total rate.
 
     :param spec: ``4x4`` (leaves x hosts), ``2x4x4`` (groups x leaves x hosts), ``3,4,1,8`` (hosts of each leaf),
-        ``3,4;1,8`` (the same in two groups), or any topology source.
-    :param rates: what differs from the source's rates; shapes start from 100 Mbit/s everywhere. A source whose fastest
-        host link is beyond 1 Gbit/s is slowed to 100 Mbit/s there, and all its links in proportion.
-    :raises SourceError: for a spec that cannot be read, whose switches are no tree, or that is too large.
+        ``3,4;1,8`` (hosts of each leaf in two groups), or a topology source.
+    :param rates: rates that replace those of the source; a shape has 100 Mbit/s everywhere. If the fastest host link of
+        a source exceeds 1 Gbit/s, it is slowed to 100 Mbit/s, and all links in proportion.
+    :raises SourceError: if the spec cannot be read, its switches are not a tree, or it is too large.
     """
     fabric = _of_shape(spec) if _SHAPE.fullmatch(spec) else _slowed(_merged(load(spec).fabric))
     if fabric.num_hosts > MOST_HOSTS:
@@ -89,7 +90,7 @@ def emulated_fabric(spec: str, rates: Rates | None = None) -> Fabric:
 
 
 def _of_shape(spec: str) -> Fabric:
-    """The tree of a shape, its switches named as those of synthetic fat trees."""
+    """Return the tree of a shape, with switch names as in synthetic fat trees."""
     groups = _leaf_sizes(spec)
     builder = FabricBuilder(spec.strip())
     levels = 3 if len(groups) > 1 else 2
@@ -114,7 +115,7 @@ def _of_shape(spec: str) -> Fabric:
 
 
 def _leaf_sizes(spec: str) -> list[list[int]]:
-    """Hosts of each leaf of each group."""
+    """Return the number of hosts of each leaf of each group."""
     try:
         if "x" in spec:
             counts = [int(part) for part in spec.split("x")]
@@ -133,7 +134,7 @@ def _leaf_sizes(spec: str) -> list[list[int]]:
 
 
 def _merged(fabric: Fabric) -> Fabric:
-    """The fabric with the parallel links between two vertices as one link of their summed rate, without ports."""
+    """Return the fabric with parallel links between two vertices as one link with their total rate, without ports."""
     rails = fabric.num_adapters - fabric.num_hosts
     if rails:
         raise SourceError(
@@ -156,7 +157,7 @@ def _merged(fabric: Fabric) -> Fabric:
 
 
 def _slowed(fabric: Fabric) -> Fabric:
-    """The fabric with all rates in proportion such that the fastest host link is no faster than can be emulated."""
+    """Return the fabric, its rates reduced in proportion if its fastest host link is too fast for the emulation."""
     fastest = float(fabric.link_rate[fabric.link_source < fabric.num_adapters].max(initial=0.0))
     if fastest <= FASTEST:
         return fabric
@@ -164,7 +165,7 @@ def _slowed(fabric: Fabric) -> Fabric:
 
 
 def _check_tree(fabric: Fabric) -> None:
-    """Raise SourceError unless the switches and hosts are one tree: bridges know no other way than one."""
+    """Raise SourceError unless switches and hosts are one tree, because bridges need a single path between hosts."""
     vertices, cables = fabric.num_adapters + fabric.num_switches, fabric.num_links // 2
     if (fabric.switch_component != 0).any() or (fabric.adapter_leaf < 0).any():
         raise SourceError(
@@ -179,7 +180,7 @@ def _check_tree(fabric: Fabric) -> None:
 
 def _with_rates(fabric: Fabric, rates: Rates) -> Fabric:
     rate = fabric.link_rate.copy()
-    host = np.minimum(fabric.link_source, fabric.link_target)  # of a host link: its host
+    host = np.minimum(fabric.link_source, fabric.link_target)  # the host of a host link
     is_host = host < fabric.num_adapters
     if rates.host is not None:
         rate[is_host] = rates.host
@@ -206,7 +207,7 @@ def _host_rates(text: str) -> dict[str, float]:
 
 
 def _hosts_named(fabric: Fabric, name: str) -> list[int]:
-    """Indices of the hosts of a host list, or of a range FIRST-LAST; leading zeros of numbers may be left out."""
+    """Return indices of hosts in a host list, or in a range FIRST-LAST; leading zeros of numbers may be omitted."""
     known = {_plain(host): index for index, host in enumerate(fabric.hosts)}
     first, dash, last = name.partition("-")
     if dash and "[" not in name:

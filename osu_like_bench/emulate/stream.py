@@ -1,8 +1,8 @@
 """One end of a TCP connection, on sockets alone: ``stream.py receive|send|echo|ping ADDRESS PORT``.
 
-Says ``ready`` once connected, then reads two readings of the monotonic clock, which all hosts share: ``receive`` prints
-the bits/s that arrive between them, ``ping`` the median round trip in seconds of one byte. Run by its path, so that
-nothing else is imported.
+It prints ``ready`` once connected, and then reads a begin and an end time of the monotonic clock, which all hosts
+share. ``receive`` prints the bits/s that arrive between them, ``ping`` the median round trip of one byte in seconds. It
+is run by its path, so that no other module is imported.
 """
 
 import socket
@@ -15,9 +15,9 @@ CHUNK = 1 << 16
 def receive(connection: socket.socket, begin: float, end: float) -> None:
     """Print the bits/s that arrive between begin and end; receive until the other side closes.
 
-    :param connection: open.
-    :param begin: of the measurement, as ``time.monotonic`` gives it.
-    :param end: likewise.
+    :param connection: the open connection.
+    :param begin: begin of the measurement, by ``time.monotonic``.
+    :param end: end of the measurement, by ``time.monotonic``.
     """
     got = 0
     while data := connection.recv(CHUNK):
@@ -29,9 +29,9 @@ def receive(connection: socket.socket, begin: float, end: float) -> None:
 def send(connection: socket.socket, begin: float, end: float) -> None:
     """Send until the end.
 
-    :param connection: open.
-    :param begin: of the measurement, as ``time.monotonic`` gives it.
-    :param end: likewise.
+    :param connection: the open connection.
+    :param begin: begin of the measurement, by ``time.monotonic``; ignored.
+    :param end: end of the measurement, by ``time.monotonic``.
     """
     data = bytes(CHUNK)
     while time.monotonic() < end:
@@ -39,11 +39,11 @@ def send(connection: socket.socket, begin: float, end: float) -> None:
 
 
 def echo(connection: socket.socket, begin: float, end: float) -> None:
-    """Return every byte.
+    """Return every byte until the other side closes.
 
-    :param connection: open.
-    :param begin: of the measurement, as ``time.monotonic`` gives it.
-    :param end: likewise.
+    :param connection: the open connection.
+    :param begin: begin of the measurement, by ``time.monotonic``; ignored.
+    :param end: end of the measurement, by ``time.monotonic``; ignored.
     """
     while data := connection.recv(CHUNK):
         connection.sendall(data)
@@ -52,9 +52,9 @@ def echo(connection: socket.socket, begin: float, end: float) -> None:
 def ping(connection: socket.socket, begin: float, end: float) -> None:
     """Send a byte and wait for its return, repeatedly until the end; print the median round trip in seconds.
 
-    :param connection: open.
-    :param begin: of the measurement, as ``time.monotonic`` gives it.
-    :param end: likewise.
+    :param connection: the open connection.
+    :param begin: begin of the measurement, by ``time.monotonic``; ignored.
+    :param end: end of the measurement, by ``time.monotonic``.
     """
     times: list[float] = []
     while not times or time.monotonic() < end:
@@ -73,7 +73,7 @@ def _accept(address: str, port: int) -> socket.socket:
 
 
 def _connect(address: str, port: int) -> socket.socket:
-    """Connect, and try again for a while if nobody listens yet."""
+    """Connect; retry for 20 seconds while nobody listens."""
     until = time.monotonic() + 20
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Whether the links carry what they should: TCP streams across one link of each kind, in both directions at once."""
+"""Checks of the links' rates: TCP streams across one link of each kind, in both directions at once."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class LinkRate:
     """The rates measured on one cable.
 
     :param link: names of its two ends.
-    :param nominal: bits/s that should pass, packet headers included: the cable's, or less if its hosts send less.
-    :param up: bits/s of payload measured from the lower end to the upper one.
-    :param down: likewise from the upper end to the lower one.
+    :param nominal: bits/s that should pass, packet headers included: the cable's rate, or less if its hosts send less.
+    :param up: measured bits/s of payload from the lower end to the upper end.
+    :param down: measured bits/s of payload from the upper end to the lower end.
     """
 
     link: tuple[str, str]
@@ -43,16 +43,16 @@ class LinkRate:
 
     @property
     def shares(self) -> tuple[float, float]:
-        """Measured over nominal, up and down."""
+        """Measured over nominal rate, up and down."""
         return self.up / self.nominal, self.down / self.nominal
 
 
 def measure_rates(fabric: Fabric, state: NetworkRecord, seconds: float = SECONDS) -> Iterator[LinkRate]:
-    """Measure one cable of each level and rate, and yield each when it is measured.
+    """Measure one cable of each level and rate, and yield each result at once.
 
-    :param fabric: the emulated one.
-    :param state: of the network, which is up.
-    :param seconds: for each cable.
+    :param fabric: the emulated fabric.
+    :param state: record of the network, which is up.
+    :param seconds: seconds per cable.
     :raises BenchmarkError: if a connection fails.
     """
     seen: set[tuple[int, float, float]] = set()
@@ -71,11 +71,11 @@ def measure_rates(fabric: Fabric, state: NetworkRecord, seconds: float = SECONDS
 
 
 def measure_round_trip(fabric: Fabric, state: NetworkRecord, seconds: float = 0.5) -> float:
-    """Seconds that a byte takes from the first host to the last one and back, the median.
+    """Return the median seconds of a byte's round trip between the first and the last host.
 
-    :param fabric: the emulated one.
-    :param state: of the network, which is up.
-    :param seconds: to measure.
+    :param fabric: the emulated fabric.
+    :param state: record of the network, which is up.
+    :param seconds: duration of the measurement in seconds.
     """
     last = fabric.num_hosts - 1
     ends = [_start(state, last, "echo", last, PORT), _start(state, 0, "ping", last, PORT)]
@@ -105,7 +105,7 @@ class _Tree:
                 above = self.parent[above]
 
     def pairs(self, lower: int, inside: list[int], outside: list[int]) -> tuple[list[tuple[int, int]], float]:
-        """Pairs of hosts enough to fill the cable above a vertex, and the bytes/s that it then should carry."""
+        """Return pairs of hosts that fill the cable above a vertex, and the bytes/s that it should then carry."""
         cable = min(self.rates[lower])
         chosen: list[tuple[int, int]] = []
         able = 0.0
@@ -117,7 +117,7 @@ class _Tree:
         return chosen, min(cable, able)
 
     def _spread(self, hosts: list[int]) -> list[int]:
-        """The hosts such that successive ones sit under different switches."""
+        """Reorder the hosts so that successive hosts are under different switches."""
         turn: dict[int, int] = {}
         order = []
         for host in hosts:
@@ -127,7 +127,7 @@ class _Tree:
         return [host for _, host in sorted(order)]
 
     def _capacity(self, hosts: Sequence[int], top: int) -> float:
-        """Bytes/s that hosts can send, or receive, through a switch above them, all at once."""
+        """Return the bytes/s that hosts can send, or receive, through a switch above them, all at once."""
         carried = {host: min(self.rates[host]) for host in hosts}
         while set(carried) - {top}:
             vertex = min(carried.keys() - {top}, key=lambda one: self.level[one])
@@ -138,7 +138,7 @@ class _Tree:
 
 
 def _measure(state: NetworkRecord, pairs: Sequence[tuple[int, int]], seconds: float) -> tuple[float, float]:
-    """Bits/s of all pairs together, from the first hosts to the second ones and back, at once."""
+    """Return the total bits/s of all pairs, from first to second hosts and back, measured at once."""
     started = []
     for number, (first, second) in enumerate(pairs):
         for source, target in ((first, second), (second, first)):
@@ -155,11 +155,11 @@ def _start(state: NetworkRecord, host: int, what: str, at: int, port: int) -> su
 
 
 def _outcomes(started: Sequence[subprocess.Popen[str]], seconds: float) -> list[float]:
-    """The number that each process prints, 0 for none; all begin once all are connected."""
+    """Return the number that each process prints, 0 for none; all processes begin once all are connected."""
     try:
         for process in started:
             assert process.stdout is not None  # for the type checker: it is a pipe
-            process.stdout.readline()  # ready; or nothing where it has failed, which shows below
+            process.stdout.readline()  # ready, or nothing if it has failed, which shows below
         begin = time.monotonic() + WARM_UP
         for process in started:
             assert process.stdin is not None

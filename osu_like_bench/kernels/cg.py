@@ -17,6 +17,6 @@ class CG(Halo):
     dimensions = (3, 4, 2, 1)
 
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
-        """The halo, then two sums of a double."""
+        """Return the halo exchange, then two sums of a double."""
         dot = Sums(DOUBLE)
         return (self.halo(nbytes), dot, dot)

@@ -14,19 +14,20 @@ __all__ = ["Halo", "Stencil3D", "Stencil4D"]
 
 
 class Halo(Kernel):
-    """The halo exchange of a grid of any dimension.
+    """The halo exchange of a grid of any dimension d.
 
-    Messages: 2 d a rank, fewer at the border of a grid that is open; a rank on a ring of one is its own neighbour.
+    Each rank sends 2 d messages, fewer at the border of an open grid; a rank whose dimension has extent 1 is its own
+    neighbour there.
     """
 
     message = "bytes of a face"
 
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
-        """One exchange of halos."""
+        """Return one exchange of halos."""
         return (self.halo(nbytes),)
 
     def halo(self, nbytes: int) -> Messages:
-        """Messages to all neighbours; the tag is twice the dimension, plus 1 for the neighbour above."""
+        """Return messages to all neighbours; the tag is twice the dimension, plus 1 for the neighbour above."""
         extents, unit = np.array(self.grid), np.eye(len(self.grid), dtype=np.int64)
         steps = np.stack([-unit, unit], axis=1).reshape(-1, len(extents))
         place = np.stack(np.unravel_index(np.arange(self.ranks), self.grid), axis=1)

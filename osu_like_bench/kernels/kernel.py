@@ -1,4 +1,4 @@
-"""The messages of a communication kernel's iteration: phases as arrays, the same for every arena."""
+"""The messages of one iteration of a communication kernel: phases as arrays, the same for every arena."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Messages:
-    """Messages that are sent all at once; columns of shape (m,).
+    """Messages that are sent at once, as columns of shape (m,).
 
     :param source: sending ranks.
     :param target: receiving ranks.
     :param nbytes: bytes of each message.
-    :param tag: tells the messages of one rank apart.
+    :param tag: tag of each message, which distinguishes the messages of one rank.
     """
 
     source: Integers
@@ -35,7 +35,7 @@ class Messages:
     tag: Integers
 
     def footprint(self) -> int:
-        """Bytes of the buffers of the rank that has most."""
+        """Return the bytes of the buffers of the rank that has the most."""
         ends = np.concatenate((self.source, self.target))
         return int(np.bincount(ends, np.tile(self.nbytes, 2)).max(initial=0))
 
@@ -46,7 +46,7 @@ class Alltoalls:
 
     :param name: ``rows`` or ``columns`` of the process grid.
     :param groups: ranks of each group in their order, shape (groups, n).
-    :param nbytes: bytes that one rank has for one other.
+    :param nbytes: bytes that one rank sends to one other.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Alltoalls:
     nbytes: int
 
     def footprint(self) -> int:
-        """Bytes of the buffers of a rank."""
+        """Return the bytes of the buffers of a rank."""
         return 2 * int(self.groups.shape[1]) * self.nbytes
 
 
@@ -62,13 +62,13 @@ class Alltoalls:
 class Sums:
     """An allreduce over all ranks.
 
-    :param nbytes: bytes of the vector, of doubles.
+    :param nbytes: bytes of the vector of doubles.
     """
 
     nbytes: int
 
     def footprint(self) -> int:
-        """Bytes of the buffers of a rank."""
+        """Return the bytes of the buffers of a rank."""
         return 2 * self.nbytes
 
 
@@ -81,8 +81,8 @@ class Kernel(ABC):
 
     :param grid: extents of the process grid.
     :param periodic: whether the grid wraps around.
-    :param faces: for each dimension the size of its messages as a multiple of the message size; 1 by default.
-    :raises BenchmarkError: for a grid of another dimension, extents below 1, or options that the kernel does not have.
+    :param faces: size of the messages in each dimension, as a multiple of the message size; empty for 1 everywhere.
+    :raises BenchmarkError: if the grid has a wrong dimension or an extent below 1, or the kernel lacks an option.
     """
 
     grid: tuple[int, ...]
@@ -91,10 +91,10 @@ class Kernel(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    message: ClassVar[str]  # what a message size means
-    dimensions: ClassVar[tuple[int, ...]]  # that its grid may have, the usual number first
-    stencil: ClassVar[bool] = True  # whether it has borders and faces, and profits most from another order of ranks
-    sizes: ClassVar[str | None] = None  # message sizes unless told otherwise, where not OSU's
+    message: ClassVar[str]  # meaning of the message size
+    dimensions: ClassVar[tuple[int, ...]]  # numbers of dimensions that the grid may have, the usual number first
+    stencil: ClassVar[bool] = True  # whether it has borders and faces, and gains most from another order of ranks
+    sizes: ClassVar[str | None] = None  # default message sizes, if they are not OSU's
 
     def __post_init__(self) -> None:
         if len(self.grid) not in self.dimensions or min(self.grid) < 1:
@@ -109,37 +109,37 @@ class Kernel(ABC):
 
     @property
     def ranks(self) -> int:
-        """The number of ranks."""
+        """Number of ranks."""
         return prod(self.grid)
 
     @property
     def shape(self) -> str:
-        """The grid as it is written: ``8x8x8``."""
+        """The grid as text: ``8x8x8``."""
         return "x".join(map(str, self.grid))
 
     def describe(self) -> str:
-        """The grid and what a message size is, in a line."""
+        """Describe the grid and the meaning of the message size in a line."""
         border = (", periodic" if self.periodic else ", open") if self.stencil else ""
         faces = f", faces {','.join(map(str, self.faces))}" if self.faces else ""
         return f"grid {self.shape}{border}{faces}; size: {self.message}"
 
     @abstractmethod
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
-        """The phases of one iteration in order; a phase that occurs twice is the same object."""
+        """Return the phases of one iteration in order; a phase that occurs twice is the same object."""
 
     @cached_property
     def graph(self) -> CommunicationGraph:
-        """The communication of an iteration as a graph: its point-to-point messages and alltoalls."""
+        """The communication of an iteration as a graph of its point-to-point messages and alltoalls."""
         columns = [_pairs(phase) for phase in self.phases(max(self.ranks, 1)) if not isinstance(phase, Sums)]
         return CommunicationGraph.from_arrays(self.ranks, *np.concatenate(columns, axis=1))
 
     def footprint(self, nbytes: int) -> int:
-        """Bytes of all buffers of the rank that has most."""
+        """Return the bytes of all buffers of the rank that has the most."""
         return sum(phase.footprint() for phase in self.phases(nbytes))
 
 
 def _pairs(phase: Messages | Alltoalls) -> Integers:
-    """Source, target and bytes of each message of a phase, shape (3, m)."""
+    """Return source, target and bytes of each message of a phase, shape (3, m)."""
     if isinstance(phase, Messages):
         return np.stack((phase.source, phase.target, phase.nbytes))
     source, target = pairs_within(phase.groups)
@@ -147,7 +147,7 @@ def _pairs(phase: Messages | Alltoalls) -> Integers:
 
 
 def pairs_within(groups: Integers) -> tuple[Integers, Integers]:
-    """Sources and targets of all ordered pairs of different ranks within each group."""
+    """Return sources and targets of all ordered pairs of different ranks within each group."""
     size = groups.shape[1]
     here, there = np.nonzero(~np.eye(size, dtype=bool))
     return groups[:, here].ravel(), groups[:, there].ravel()

@@ -1,4 +1,4 @@
-"""The orders of ranks that are compared: which process takes the part of rank r in the kernel."""
+"""The orders of ranks that are compared: assignments of a kernel's ranks to the job's processes."""
 
 from __future__ import annotations
 
@@ -21,42 +21,43 @@ __all__ = ["ORDERS", "OTHERS", "OURS", "Order", "order_of"]
 Integers = NDArray[np.int64]
 Mapper = Callable[[CommunicationGraph, Machine, int], Mapping]
 
-# Subramoni 2013's (section 5), topompi's, and topompi's for the busiest link.
+# The scheme of Subramoni 2013 (section 5), topompi's mapper, and topompi's mapper for the busiest link.
 OURS: dict[str, Mapper] = {
     "scheme2": MAPPERS["scheme2"],
     "best": best,
     "busiest": partial(best, objective="busiest link"),
 }
-# What a user can have instead: nothing, a launcher's option, blocks of the grid by one's own calculation.
+# Alternatives without topompi: the given order, a launcher's option, and blocks of the grid computed by the user.
 OTHERS: dict[str, Mapper] = {name: MAPPERS[name] for name in ("given", "cyclic", "cartesian")}
 ORDERS = {**OURS, **OTHERS}
 
 
 class Order:
-    """An order of ranks, and its mapping. ``process`` has the number of each rank's process in the job, shape (p,).
+    """An order of ranks with its mapping; ``process`` is the number of each rank's process in the job, shape (p,).
 
-    :param name: of the order.
-    :param mapping: of ranks to hosts.
-    :param machine: that the mapping was made for.
+    :param name: name of the order.
+    :param mapping: mapping of ranks to hosts.
+    :param machine: machine that the mapping was made for.
     :param rank_host: host of each process, shape (p,).
     """
 
     def __init__(self, name: str, mapping: Mapping, machine: Machine, rank_host: Integers) -> None:
         self.name, self.mapping, self.machine = name, mapping, machine
-        # The processes of a host do its ranks in ascending order.
+        # The processes of a host take its ranks in ascending order.
         self.process = np.empty(len(rank_host), dtype=np.int64)
         self.process[np.argsort(mapping.host_of_rank, kind="stable")] = np.argsort(rank_host, kind="stable")
 
 
-@lru_cache(maxsize=32)  # tables of shares and of times are of the same orders
+@lru_cache(maxsize=32)  # tables of shares and of times use the same orders
 def order_of(name: str, kernel: Kernel, interface: TopologyInterface, seed: int = 0) -> Order:
-    """The order of that name; ``given`` leaves every rank where it is.
+    """Return the order of this name; ``given`` leaves every rank on its process.
 
     :param name: a key of ``ORDERS``.
-    :param kernel: whose graph is mapped.
-    :param interface: the job's topology.
-    :param seed: of the mapper.
-    :raises BenchmarkError: for another name, or a mapper that refuses.
+    :param kernel: kernel whose graph is mapped.
+    :param interface: topology of the job.
+    :param seed: seed of the mapper.
+    :raises BenchmarkError: if the name is unknown, or the mapper refuses.
+
     Cost: that of the mapper; ``best`` takes about a second for 1,000 ranks.
     """
     if name not in ORDERS:

@@ -1,4 +1,4 @@
-"""The kernels by name, and a kernel from what a command line says."""
+"""The kernels by name, and a kernel from the options of a command line."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def make_kernel(
     periodic: bool = False,
     faces: str | None = None,
 ) -> Kernel:
-    """The kernel of that name.
+    """Make the kernel of this name.
 
     :param name: a key of ``KERNELS``.
     :param hosts: host of each rank.
-    :param grid: extents as ``8x8x8``; by default the most even ones. The default rows of a transform are as long as a
-        host has ranks, if there are several hosts with equally many ranks, more than one.
+    :param grid: extents as ``8x8x8``; by default as even as possible. For a transform on several hosts with equally
+        many ranks, more than one, a default row has as many ranks as a host.
     :param periodic: whether the grid wraps around.
     :param faces: relative message sizes by dimension as ``1,1,4``.
-    :raises BenchmarkError: for malformed texts, or a grid of another number of ranks.
+    :raises BenchmarkError: if a text is malformed, or the grid has another number of ranks.
     """
     kind, ranks = KERNELS[name], len(hosts)
     extents = _numbers(grid, "x", "--grid") if grid else _usual(kind, hosts)
@@ -44,7 +44,7 @@ def make_kernel(
 
 
 def balanced(ranks: int, dimensions: int) -> tuple[int, ...]:
-    """Extents of a grid as close to each other as the divisors allow, the largest first, as ``MPI_Dims_create``."""
+    """Return extents of a grid, as even as the divisors allow, the largest first, as ``MPI_Dims_create`` does."""
     return min(_factors(ranks, dimensions, ranks), key=lambda extents: (sum(extents), extents))
 
 
@@ -56,7 +56,7 @@ def _usual(kind: type[Kernel], hosts: Sequence[object]) -> tuple[int, ...]:
 
 
 def _factors(product: int, count: int, most: int) -> Iterator[tuple[int, ...]]:
-    """Descending extents of that product, none above ``most``."""
+    """Yield all tuples of descending extents with this product, none above ``most``."""
     if count == 1:
         if product <= most:
             yield (product,)

@@ -1,4 +1,4 @@
-"""A kernel in the simulator: each phase a schedule, its time the sum of its phases' times."""
+"""A kernel in the simulator: each phase is a schedule, and the kernel's time is the sum of its phases' times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .kernel import Alltoalls, Kernel, Messages, Phase, Sums, pairs_within
 __all__ = ["JOINT", "PLAIN", "Replay"]
 
 Integers = NDArray[np.int64]
-# The alltoalls of MPI libraries on a communicator that knows of no others; that of topompi knows them all.
+# The alltoalls that MPI libraries run on a sub-communicator, unaware of its siblings; topompi's ``joint`` knows them.
 PLAIN = {
     "pairwise": direct.alltoall_pairwise,
     "shift": direct.alltoall_shift,
@@ -26,31 +26,31 @@ PLAIN = {
     "at_once": direct.alltoall_at_once,
 }
 JOINT = "joint"
-ACCURACY = 1e-4  # of a simulated time: it is printed to the nanosecond, and sums of rates are rounded
+ACCURACY = 1e-4  # relative error of a simulated time, which is printed to the nanosecond and adds rounded rates
 REDUCTIONS = ("doubling", "leaders")
 
 
 class Replay:
-    """A kernel on an arena, its ranks in some order.
+    """The simulation of a kernel on an arena, with its ranks in some order.
 
-    Phases are timed one by one, as if a barrier were between them: a rank that ends a phase early does not begin the
-    next one before the others.
+    Phases are timed one by one, as if a barrier separated them: no rank begins a phase before all have ended the
+    previous one.
 
-    :param arena: the network.
-    :param kernel: on as many ranks.
-    :param process: number of the arena's process that takes the part of each rank, shape (p,).
+    :param arena: the simulated network.
+    :param kernel: the kernel, with as many ranks as the arena.
+    :param process: number of the arena's process that takes each rank, shape (p,).
     """
 
     def __init__(self, arena: Arena | FlowArena, kernel: Kernel, process: Integers) -> None:
         self.arena, self.kernel, self.process = arena, kernel, process
-        # The network as the kernel's ranks see it.
+        # The network in the numbering of the kernel's ranks.
         self.network = replace(arena.network, rank_host=arena.network.rank_host[process])
 
     def time(self, nbytes: int, alltoall: str = JOINT) -> float | Failure:
-        """Simulated seconds of an iteration, or why there are none.
+        """Return the simulated seconds of an iteration, or the reason why there are none.
 
-        :param nbytes: the message size.
-        :param alltoall: of rows and columns: ``joint``, or a name of ``PLAIN``.
+        :param nbytes: message size in bytes.
+        :param alltoall: algorithm in rows and columns: ``joint``, or a name in ``PLAIN``.
         """
         phases, total = self.kernel.phases(nbytes), 0.0
         found = {id(phase): self._phase(phase, alltoall) for phase in {id(one): one for one in phases}.values()}
@@ -64,7 +64,7 @@ class Replay:
         return total
 
     def bound(self, nbytes: int) -> float:
-        """Seconds that the links need in this order of ranks, whatever the schedule: each phase's busiest link."""
+        """Return the seconds that the links need in this order of ranks with any schedule: busiest links, summed."""
         return sum(self._busiest(phase) for phase in self.kernel.phases(nbytes))
 
     def _phase(self, phase: Phase, alltoall: str) -> float | Failure:
@@ -74,7 +74,7 @@ class Replay:
             return self._sums(phase)
         try:
             schedule = _joint(self.network, phase) if alltoall == JOINT else _tiled(alltoall, phase)
-        except ValueError as error:  # what a generator refuses, such as numbers of ranks that are no power of two
+        except ValueError as error:  # a generator refuses, for example, a number of ranks that is not a power of two
             return Failure(f"left out: {error}")
         return self._run(schedule, phase.nbytes)
 
@@ -85,7 +85,7 @@ class Replay:
         return self._run(Schedule.from_rows("alltoall", self.kernel.ranks, "messages", np.stack(columns, axis=1)), unit)
 
     def _sums(self, phase: Sums) -> float | Failure:
-        """By the fastest algorithm: whichever side runs it, it may choose."""
+        """Return the seconds of a sum by the fastest algorithm, because every side can choose it."""
         times = [self._run(make("allreduce", name, self.network, blocks=1), phase.nbytes) for name in REDUCTIONS]
         return min((one for one in times if isinstance(one, float)), default=times[0])
 
@@ -115,7 +115,7 @@ def _plain(name: str, size: int) -> Schedule:
 
 
 def _tiled(name: str, phase: Alltoalls) -> Schedule:
-    """One alltoall, run by every group at once."""
+    """Return the schedule in which every group runs this alltoall at once."""
     groups, one = phase.groups, _plain(name, phase.groups.shape[1])
     columns = {key: np.tile(column.astype(np.int64), len(groups)) for key, column in one.columns().items()}
     of = np.repeat(np.arange(len(groups)), one.num_rows)
@@ -125,6 +125,6 @@ def _tiled(name: str, phase: Alltoalls) -> Schedule:
 
 
 def _alltoall(ranks: int, columns: dict[str, Integers], like: Schedule) -> Schedule:
-    """A schedule of these columns, its steps in flight as another's."""
+    """Return a schedule of these columns, with the concurrency of steps of the schedule ``like``."""
     rows = np.stack(list(columns.values()), axis=1)
     return Schedule.from_rows("alltoall", ranks, like.algorithm, rows, independent=like.independent, window=like.window)

@@ -1,4 +1,4 @@
-"""A kernel over MPI: its phases as the calls that an application makes, on each side's communicator."""
+"""A kernel over MPI: its phases as the calls of an application, on each side's communicator."""
 
 from __future__ import annotations
 
@@ -29,28 +29,29 @@ Contents = Callable[[], NDArray[Any]]
 class Seat:
     """The communicators that one side of a kernel runs on.
 
-    :param comm: whose rank r takes the part of rank r in the kernel.
-    :param groups: this rank's row and column, made when first asked for.
+    :param comm: communicator whose rank r is rank r of the kernel.
+    :param groups: communicators of this rank's row and column, made when first needed.
     """
 
     comm: MPI.Intracomm
     groups: dict[str, MPI.Intracomm] = field(default_factory=dict)
 
     def group(self, phase: Alltoalls) -> MPI.Intracomm:
-        """The communicator of this rank's row or column. Collective where it is not there yet."""
+        """Return the communicator of this rank's row or column. Collective if it does not exist yet."""
         if phase.name not in self.groups:
             of, at = np.argwhere(phase.groups == self.comm.Get_rank())[0].tolist()
-            # mpi4py declares the result of Split of any communicator; that of an intracommunicator is one.
+            # mpi4py declares the result of Split for any communicator; for an intracommunicator it is an
+            # intracommunicator.
             self.groups[phase.name] = cast(MPI.Intracomm, self.comm.Split(of, at))
         return self.groups[phase.name]
 
 
 class KernelBenchmark:
-    """A kernel as the runner takes it, in place of a subclass of ``Operation``.
+    """A kernel with the interface that the runner expects, in place of a subclass of ``Operation``.
 
-    :param kernel: on as many ranks as there are.
-    :param reorder: whether topompi's side gives the ranks another order.
-    :param sides: how many sides are measured, each with buffers of its own.
+    :param kernel: the kernel, with as many ranks as there are.
+    :param reorder: whether topompi's side reorders the ranks.
+    :param sides: number of measured sides, each with buffers of its own.
     """
 
     rooted, sized, paired, pairs, atomic = False, True, False, False, False
@@ -61,27 +62,27 @@ class KernelBenchmark:
         self.title, self.sizes = kernel.title, kernel.sizes
 
     def __call__(self, rank: int, ranks: int, nbytes: int) -> Operation:
-        """One iteration of the kernel on a rank, with messages of so many bytes.
+        """Return one iteration of the kernel on a rank.
 
-        :param rank: this rank.
+        :param rank: number of this rank.
         :param ranks: number of ranks, which is the kernel's.
         :param nbytes: bytes of a message.
         """
         return _Iteration(self.kernel, rank, nbytes)
 
     def item(self) -> int:
-        """Bytes of the smallest message."""
+        """Return the bytes of the smallest message."""
         return 1
 
     def footprint(self, ranks: int, nbytes: int) -> int:
-        """Bytes of the buffers of all sides."""
+        """Return the bytes of the buffers of all sides."""
         return self.num_sides * self.kernel.footprint(nbytes)
 
     @contextmanager
     def seated(self, sides: Mapping[str, MPI.Intracomm]) -> Iterator[tuple[dict[str, Seat], list[str]]]:
-        """Each side's seat, topompi's in its own order of ranks, and notes for the header. Collective.
+        """Provide each side's seat, topompi's in its own order of ranks, and notes for the header. Collective.
 
-        After an error nothing is freed, as freeing is collective.
+        After an error nothing is freed, because freeing is collective.
         """
         notes, made = [self.kernel.describe()], []
         seats = {side: Seat(comm) for side, comm in sides.items()}
@@ -97,7 +98,7 @@ class KernelBenchmark:
 
 
 class _Iteration(Operation):
-    """One iteration at one message size; buffers belong to a side, whose ranks may have another order."""
+    """One iteration at one message size; each side has its own buffers, because its ranks may have another order."""
 
     def __init__(self, kernel: Kernel, rank: int, nbytes: int) -> None:
         self.rank, self.ranks = rank, kernel.ranks
@@ -117,7 +118,7 @@ class _Iteration(Operation):
         return calls[0] if len(calls) == 1 else iteration
 
     def prepare(self, root: int) -> None:
-        """Nothing: which rank this is, and so what it sends, depends on the side."""
+        """Do nothing, because the kernel's rank, and with it the messages, depend on the side."""
 
     def verify(self, comm: Any, native: MPI.Intracomm, root: int) -> bool:
         self.bind(comm, root)()
@@ -138,8 +139,8 @@ def _part(phase: Phase, seat: Seat) -> _Part:
 class _Part:
     """A phase of one rank.
 
-    :param sent: makes the data to send.
-    :param expected: makes the data that must arrive.
+    :param sent: function that makes the data to send.
+    :param expected: function that makes the data that must arrive.
     """
 
     def __init__(self, sent: Contents, expected: Contents) -> None:
@@ -156,12 +157,12 @@ class _Part:
         self.receive.view(np.uint8)[...] = ~self.expected().view(np.uint8)
 
     def correct(self) -> bool:
-        """Whether both buffers hold what they must after a call."""
+        """Return whether both buffers are right after a call."""
         return np.array_equal(self.sent(), self.send) and np.array_equal(self.expected(), self.receive)
 
 
 class _Exchange(_Part):
-    """Non-blocking receives and sends, all at once; the bytes tell sender and direction."""
+    """Non-blocking receives and sends, all at once; the bytes encode sender and direction."""
 
     def __init__(self, phase: Messages, comm: MPI.Intracomm) -> None:
         self.comm, me = comm, comm.Get_rank()
@@ -178,7 +179,7 @@ class _Exchange(_Part):
 
 
 def _contents(phase: Messages, rows: NDArray[np.intp]) -> Bytes:
-    """The bytes of some messages, one after the other."""
+    """Return the bytes of some messages, one after the other."""
     ends = zip(phase.source[rows].tolist(), phase.tag[rows].tolist(), phase.nbytes[rows].tolist(), strict=True)
     return np.concatenate([np.empty(0, np.uint8), *(pattern(source, tag, items)[0] for source, tag, items in ends)])
 
@@ -186,14 +187,14 @@ def _contents(phase: Messages, rows: NDArray[np.intp]) -> Bytes:
 def _messages(
     buffer: Bytes, phase: Messages, rows: NDArray[np.intp], peers: NDArray[np.int64]
 ) -> list[tuple[list[object], int, int]]:
-    """Part of the buffer, peer and tag of each message."""
+    """Return part of the buffer, peer and tag of each message."""
     parts = np.split(buffer, np.cumsum(phase.nbytes[rows])[:-1]) if len(rows) else []
     ends = zip(parts, peers[rows].tolist(), phase.tag[rows].tolist(), strict=True)
     return [([part, MPI.BYTE], peer, tag) for part, peer, tag in ends]
 
 
 class _Transpose(_Part):
-    """An alltoall on a row or a column; the bytes tell both ranks of the whole grid."""
+    """An alltoall on a row or a column; the bytes encode both ranks in the whole grid."""
 
     def __init__(self, phase: Alltoalls, seat: Seat) -> None:
         self.comm, me = seat.group(phase), seat.comm.Get_rank()

@@ -1,8 +1,8 @@
 """The transposes of a pencil FFT: alltoalls within the rows and within the columns of a process grid.
 
-The rank at (r, c) of R x C is r * C + c. A row is C consecutive ranks, which by the usual placement are on one host
-where C is its number of slots; a column then has one rank on each host (Subramoni 2013, section 6, calls them the
-other way round).
+The rank at (r, c) of R x C is r * C + c. A row is C consecutive ranks, which in the usual placement share a host if C
+is its number of slots; a column then has one rank on each host (Subramoni 2013, section 6, uses the words the other way
+round).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Transposes(Kernel):
     stencil = False
 
     def rows(self, nbytes: int) -> Alltoalls:
-        """An alltoall in each row; messages: C - 1 a rank."""
+        """Return an alltoall in each row; each rank sends C - 1 messages."""
         return Alltoalls("rows", np.arange(self.ranks).reshape(self.grid), nbytes)
 
     def columns(self, nbytes: int) -> Alltoalls:
-        """An alltoall in each column; messages: R - 1 a rank."""
+        """Return an alltoall in each column; each rank sends R - 1 messages."""
         return Alltoalls("columns", np.arange(self.ranks).reshape(self.grid).T, nbytes)
 
 
@@ -36,7 +36,7 @@ class FFT3D(Transposes):
     message = "bytes that a rank has for one other"
 
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
-        """The rows, then the columns."""
+        """Return the rows, then the columns."""
         return (self.rows(nbytes), self.columns(nbytes))
 
 
@@ -48,7 +48,7 @@ class P3DFFT(Transposes):
     sizes = "4K:4M"
 
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
-        """Rows, columns, columns, rows."""
+        """Return rows, columns, columns, rows."""
         rows, columns = self.grid
         there, across = self.rows(-(-nbytes // columns)), self.columns(-(-nbytes // rows))
         return (there, across, across, there)

@@ -1,4 +1,4 @@
-"""The capacity that a second job on the same links leaves to the first."""
+"""The bandwidth that a second job on the same links leaves to the first."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Background:
-    """A second job that repeats an alltoall for ever, one rank on each host.
+    """A second job that repeats an alltoall forever, one rank on each host.
 
-    It is a fluid: it takes from each link the mean rate that it would have alone, at most a half, which is what two
-    jobs with one message each get. It does not react to the first job.
+    It is modelled as a fluid: it takes from each link the mean rate that it would have alone, but at most half of the
+    link, the share of each of two jobs with one message each. It does not react to the first job.
 
-    :param nbytes: bytes that one rank has for one other.
+    :param nbytes: bytes that one rank sends to one other.
     """
 
     nbytes: int
 
     @classmethod
     def parse(cls, text: str) -> Background:
-        """From ``alltoall:SIZE``; raises BenchmarkError for other text."""
+        """Parse ``alltoall:SIZE``; raise BenchmarkError for any other text."""
         collective, colon, size = text.partition(":")
         if collective != "alltoall" or not colon:
             raise BenchmarkError(f"--background: expecting alltoall:SIZE, got {text!r}")
         return cls(parse_bytes(size, "--background"))
 
     def loads(self, network: Network) -> Floats:
-        """Bytes/s on each link of a complete network, shape (links,), if the job is alone.
+        """Return the bytes/s on each link of a complete network, shape (links,), if the job is alone.
 
-        A rank sends its n - 1 messages one after the other, each latency plus bytes over the route's slowest link;
-        where a link needs longer for all that crosses it, that is how long an alltoall takes.
+        A rank sends its n - 1 messages one after the other, each in latency plus bytes over the rate of the route's
+        slowest link. If a link needs longer for all bytes that cross it, that time is the duration of an alltoall.
         """
         used = network.links >= 0
         slowest = np.where(used, 1 / network.capacity[network.links], 0.0).max(axis=2, initial=0.0)
@@ -52,6 +52,6 @@ class Background:
         return crossing / seconds if seconds else crossing
 
     def left_over(self, network: Network) -> Network:
-        """The network that is left to a job on the same hosts."""
+        """Return the network that is left to a job on the same hosts."""
         left = np.maximum(network.capacity - self.loads(network), network.capacity / 2)
         return replace(network, capacity=left)

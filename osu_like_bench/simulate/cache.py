@@ -16,34 +16,34 @@ __all__ = ["Cache", "folder", "key"]
 
 
 def folder() -> Path:
-    """The folder of the results: ``topompi/simulate`` in ``XDG_CACHE_HOME`` or ``~/.cache``."""
+    """Return the folder of the results: ``topompi/simulate`` in ``XDG_CACHE_HOME`` or ``~/.cache``."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "topompi" / "simulate"
 
 
 def key(*parts: object) -> str:
-    """A hash of what determines a result."""
+    """Return a hash of the values that determine a result."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 class Cache:
-    """Seconds in one small file each; a failure is never kept, for the next run may meet a sound simulator.
+    """A store of seconds, one small file each; failures are not stored, because the next run may succeed.
 
-    :param path: the folder, made when first written to; None stores nothing.
+    :param path: the folder, made at the first write; None to store nothing.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
 
     def get(self, name: str) -> float | None:
-        """The seconds, or None where there is none that can be read."""
+        """Return the seconds, or None if no readable file has them."""
         if self.path is None:
             return None
         found = read_cache(self.path / f"{name}.json", _is_ours)
         return None if found is None else float(found["seconds"])
 
     def put(self, name: str, result: float | Failure) -> None:
-        """Store seconds; a full disk is no error."""
+        """Store seconds; a full disk is not an error."""
         if self.path is None or isinstance(result, Failure):
             return
         write_cache(self.path / f"{name}.json", json.dumps({"seconds": result}))

@@ -1,4 +1,4 @@
-"""``python -m osu_like_bench simulate``: algorithms and other libraries' choices on a fabric that need not be there."""
+"""``python -m osu_like_bench simulate``: our algorithms and other libraries' choices on a fabric, by simulation."""
 
 from __future__ import annotations
 
@@ -79,16 +79,16 @@ def command(
     Routes, rates and latencies are the fabric's own; latencies that it lacks come from table 1.1 of the reference. The
     message size is the whole message of bcast, reduce and allreduce; one rank's share of gather, scatter, allgather and
     reduce_scatter; a block from one rank to one other of alltoall. Messages are flows with max-min fair shares, and
-    other libraries run what our models of them say; --network packet sends packets through switches with finite buffers
-    instead; --network simgrid takes SimGrid, with its own copies.
+    other libraries run the algorithms of our models of them; --network packet sends packets through switches with
+    finite buffers instead; --network simgrid uses SimGrid, with its own copies of the libraries' choices.
 
-    For the kernels stencil3d, stencil4d and cg the command compares orders of the ranks: our mappings and those that a
+    For the kernels stencil3d, stencil4d and cg the command compares orders of the ranks: our mappings, and those that a
     user has without them. For fft3d and p3dfft it compares our joint alltoalls of rows and columns with the libraries'.
 
     Compare: python -m osu_like_bench compare A.json A.json --side shift,mpich
     """
     if _one_of("--network", network, NETWORKS) == "simgrid":
-        version()  # first of all, for nothing can be done without SimGrid
+        version()  # first, because nothing can be done without SimGrid
     _refuse_simgrid(network, model=model != MODELS[0])
     _refuse_grid(collective, grid=grid, periodic=periodic, faces=faces)
     _refuse_bracket(network, collective, bracket=bracket)
@@ -114,15 +114,15 @@ def command(
 
 @dataclass(frozen=True)
 class Trial:
-    """What is simulated on a job.
+    """The simulations to run on a job.
 
-    :param names: algorithms of ours.
-    :param others: other libraries, or of kernels other orders.
-    :param sizes: bytes.
-    :param root: of a rooted collective.
-    :param window: steps in flight, None for each algorithm's own.
-    :param jobs: simulations at once.
-    :param background: the second job, as it was asked for.
+    :param names: names of our algorithms.
+    :param others: names of other libraries, or, for kernels, of other orders.
+    :param sizes: message sizes in bytes.
+    :param root: root of a rooted collective.
+    :param window: number of steps in flight, None for each algorithm's own.
+    :param jobs: number of simultaneous simulations.
+    :param background: description of the second job, as the user gave it.
     """
 
     names: tuple[str, ...]
@@ -143,15 +143,15 @@ def _timed(
     grid: str | None,
     report: Report,
 ) -> tuple[Options, dict[str, object], Findings]:
-    """The options with the kernel's grid, what the record says of the network, and the times.
+    """Run the simulations; return the options with the kernel's grid, facts about the network, and the times.
 
-    :param network: one of ``NETWORKS``.
-    :param settings: of its arena.
-    :param interface: the job.
-    :param options: what was asked for.
-    :param trial: what is simulated.
-    :param grid: of a kernel's processes, None for its own choice.
-    :param report: which is told of each simulation.
+    :param network: simulator, one of ``NETWORKS``.
+    :param settings: settings of the simulator's arena.
+    :param interface: topology of the job.
+    :param options: options of the run.
+    :param trial: the simulations to run.
+    :param grid: extents of a kernel's process grid, None for its default.
+    :param report: receiver of the progress.
     """
     name, given = options.benchmark, (trial.names, trial.others, trial.sizes)
     kernel = None
@@ -178,9 +178,9 @@ def _timed(
 
 
 def _show(options: Options, facts: Facts, found: Findings, json: Path | None, drawing: Path | None) -> None:
-    """Print the table, and write the record and the drawing where they are asked for.
+    """Print the table, and write the record and the drawing if they are asked for.
 
-    :raises BenchmarkError: for simulations that crashed.
+    :raises BenchmarkError: if simulations crashed.
     """
     print("\n".join(lines(options, facts, found)))
     if json is not None:
@@ -192,7 +192,7 @@ def _show(options: Options, facts: Facts, found: Findings, json: Path | None, dr
 
 
 def _algorithms(collective: str, text: str) -> tuple[str, ...]:
-    """The algorithms asked for; raises before any long work."""
+    """Return the names of the wanted algorithms; raise before any long work."""
     if collective in KERNELS:
         known = ours_of(collective)
         return known if text == "all" else tuple(_one_of("--algorithm", name, known) for name in _words(text))
@@ -206,7 +206,7 @@ def _algorithms(collective: str, text: str) -> tuple[str, ...]:
 
 
 def _peers(collective: str, text: str, network: str) -> tuple[str, ...]:
-    """The other libraries asked for; none where the simulator has no such collective of theirs."""
+    """Return the names of the wanted libraries; empty if the simulator has no models of them for this collective."""
     libraries, collectives = (PEERS, ACTIONS) if network == "simgrid" else (tuple(LIBRARIES), METHODS)
     known = others_of(collective) if collective in KERNELS else libraries if collective in collectives else ()
     if text in ("none", "all") or not known:
@@ -215,21 +215,21 @@ def _peers(collective: str, text: str, network: str) -> tuple[str, ...]:
 
 
 def _refuse_simgrid(network: str, **given: bool) -> None:
-    """Raises where our own simulator is given what only SimGrid has."""
+    """Raise if an option that only SimGrid has is given to our own simulator."""
     wrong = next((option for option, value in given.items() if value), None)
     if wrong is not None and network != "simgrid":
         raise BenchmarkError(f"--{wrong}: expecting --network simgrid with it, got {network}")
 
 
 def _refuse_grid(collective: str, **given: object) -> None:
-    """Raises where a collective is given what only kernels have."""
+    """Raise if an option that only kernels have is given to a collective."""
     wrong = next((option for option, value in given.items() if value), None)
     if wrong is not None and collective not in KERNELS:
         raise BenchmarkError(f"--{wrong}: expecting a kernel ({', '.join(KERNELS)}) with it, got {collective}")
 
 
 def _refuse_bracket(network: str, collective: str, *, bracket: bool) -> None:
-    """Raises where other simulators, or kernels, are given what only packets of a collective have."""
+    """Raise if --bracket is given to another simulator than packet, or to a kernel."""
     if bracket and (network != "packet" or collective in KERNELS):
         raise BenchmarkError(
             f"--bracket: expecting --network packet and a collective with it, got {network}, {collective}"
@@ -237,7 +237,7 @@ def _refuse_bracket(network: str, collective: str, *, bracket: bool) -> None:
 
 
 def _of_simgrid(eager: int | None, model: str, timeout: float, *, cache: bool) -> dict[str, Any]:
-    """The settings that its arena alone has."""
+    """Return the settings that only SimGrid's arena has."""
     return {
         "eager": eager or 0,
         "model": _one_of("--model", model, MODELS),
@@ -257,7 +257,7 @@ def _one_of(option: str, value: str, known: Collection[str]) -> str:
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    """Bytes, ascending; a list, or a range whose sizes double."""
+    """Parse sizes in bytes, ascending: a list, or a range whose sizes double."""
     if ":" in text:
         return message_sizes(text, 1)
     return tuple(sorted({parse_bytes(part, "-m") for part in text.split(",")}))
@@ -265,7 +265,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 @contextmanager
 def _progress() -> Iterator[Report]:
-    """A report whose steps a terminal shows."""
+    """Provide a report whose steps a terminal shows."""
     with console(to_error=True).status("reading") as status:
 
         def told(what: str, done: int, total: int) -> None:
@@ -275,5 +275,5 @@ def _progress() -> Iterator[Report]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command, see ``run_command``."""
+    """Run the command; see ``run_command``."""
     return run_command(app, "simulate", arguments)

@@ -1,4 +1,4 @@
-"""Times over message sizes as a picture."""
+"""Pictures of times over message sizes."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ def drawable(path: Path | None) -> None:
         raise BenchmarkError(f"--plot: expecting a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
     try:
         if path is not None:
-            import matplotlib  # noqa: F401  whether it is there is all that is asked
+            import matplotlib  # noqa: F401  only its presence is checked
     except ImportError as error:
         raise BenchmarkError("--plot: expecting matplotlib, got none; pip install 'topompi[plot]' brings it") from error
 
 
 def draw(options: Options, facts: Facts, found: Findings, path: Path) -> None:
-    """Draw all sides over the message size, as multiples of the lower bound, or as times where none is known.
+    """Draw all sides over the message size, as multiples of the lower bound, or as times if no bound is known.
 
-    Algorithms are solid, peers dashed. Where a side has no time its line has a gap.
+    Our algorithms have solid lines, peers dashed ones. A line has a gap at a size at which the side has no time.
 
-    :param options: of the run.
-    :param facts: its circumstances.
+    :param options: options of the run.
+    :param facts: circumstances of the run.
     :param found: the times.
-    :param path: ends in .svg or .png.
+    :param path: path of the file, which ends in .svg or .png.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context({"svg.hashsalt": "osu_like_bench simulate"}):  # or each drawing has other identifiers
+    with rc_context({"svg.hashsalt": "osu_like_bench simulate"}):  # a fixed salt, for equal files
         bounded = all(found.bounds[size] for size in found.sizes)
         figure = Figure(figsize=(8, 5), layout="constrained")
         axes = figure.add_subplot(xlabel="message size (bytes)")
@@ -65,7 +65,10 @@ def draw(options: Options, facts: Facts, found: Findings, path: Path) -> None:
 
 
 def heights(found: Findings, side: str) -> NDArray[np.float64]:
-    """What is drawn of a side, shape (sizes,): multiples of the bound, else microseconds; NaN without a time."""
+    """Return the drawn values of a side, shape (sizes,): multiples of the bound, else microseconds.
+
+    NaN without a time.
+    """
     outcomes = [found.outcomes[side, size] for size in found.sizes]
     seconds = np.array([np.nan if isinstance(one, Failure) else one for one in outcomes])
     bounds = np.array([found.bounds[size] for size in found.sizes])

@@ -1,4 +1,4 @@
-"""The arena of our own: messages as flows or as packets, and libraries by their documented decisions."""
+"""Our own arena: messages as flows or packets, and other libraries by their documented decisions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .ground import MOST_MESSAGES, Failure, Ground, Starts
 
 __all__ = ["LIBRARIES", "METHODS", "SKEW", "FlowArena", "one_switch", "repeated_alltoall"]
 
-SKEW = 2e-6  # seconds within which ranks start, where there are seeds
+SKEW = 2e-6  # seconds within which ranks start, if there are seeds
 FDR = packets.PRESETS["fdr"]
 BRACKET = {
     "16 KiB a port": replace(FDR.settings, buffer=16384),
@@ -39,20 +39,20 @@ METHODS = {
 
 
 class FlowArena(Ground):
-    """A network on which ``topompi.netsim`` times schedules; see there for what it knows.
+    """A network on which ``topompi.netsim`` times schedules.
 
-    Messages inside a host are copied at the rate of the system: with flows all that one rank receives together, with
-    packets one after the other. Packets have the switches and adapters of the preset ``fdr``.
+    Messages inside a host are copied at the rate of the system: with flows, all messages that one rank receives share
+    it; with packets, they are copied one after the other. Packets have the switches and adapters of the preset ``fdr``.
 
-    :param network: of the job; what it does not know is filled in, see ``platform.complete``.
-    :param system: the system of table 1.1 whose latencies and rates fill in: ``stampede`` or ``ranger``.
-    :param background: a second job on the same hosts, which runs beside the first until that has ended.
-    :param eager: bytes up to which a send does not wait for its receiver; None for 0 with flows, with packets
-        for the preset's.
-    :param seeds: runs with other starts of the ranks, within ``SKEW``, whose median counts; 0 is one run in which all
-        start together.
-    :param most_messages: schedules with more are left out.
-    :param routes: those of the job from which the network was made, for packets; None for flows.
+    :param network: network of the job; unknown rates and latencies are filled in, see ``platform.complete``.
+    :param system: system in table 1.1 whose latencies and rates are filled in: ``stampede`` or ``ranger``.
+    :param background: second job on the same hosts, which runs until the first has ended.
+    :param eager: bytes up to which a send does not wait for its receiver; None for 0 with flows, and for the preset's
+        number with packets.
+    :param seeds: number of runs with other starts of the ranks, within ``SKEW``, of which the median counts; 0 for one
+        run in which all ranks start together.
+    :param most_messages: number of messages above which a schedule is left out.
+    :param routes: routes from which the job's network was made, for packets; None for flows.
     :param bracket: whether packets also run with the switches of ``BRACKET``, which takes three times as long.
     """
 
@@ -83,7 +83,7 @@ class FlowArena(Ground):
 
     @property
     def simulator(self) -> str:
-        """Its name and version."""
+        """Name and version of the simulator."""
         return f"topompi {__version__}, {self._model}"
 
     @property
@@ -91,19 +91,20 @@ class FlowArena(Ground):
         return "flows" if self._tables is None else "packets"
 
     def describe(self) -> str:
-        """One line: where rates and latencies come from, and how the ranks start."""
+        """Describe in a line the origin of rates and latencies, and the starts of the ranks."""
         sends = f", sends of at most {self.eager} bytes do not wait" if self.eager else ""
         starts = f"median of {self.seeds} starts within {SKEW * 1e6:g} us" if self.seeds else "all start together"
         model = self._model + ("" if self._tables is None else " as on FDR switches")
         return f"{super().describe()}, {model}, {starts}{sends}"
 
     def time(self, schedule: Schedule, block_bytes: int = 1, lanes: int = 1) -> float | Failure:
-        """Simulated seconds until the last rank has completed a schedule, as ``Starts``, or why there are none.
+        """Return the simulated seconds until the last rank has completed a schedule, as ``Starts``, or a failure.
 
-        :param schedule: what is sent, in blocks.
+        :param schedule: the messages, in blocks.
         :param block_bytes: bytes of one block.
-        :param lanes: parts into which every transfer is cut.
-        Cost: see ``netsim.run`` and ``netsim.packets.run``, for each seed and each of the bracket.
+        :param lanes: number of parts into which every transfer is cut.
+
+        Cost: that of ``netsim.run`` or ``netsim.packets.run``, for each seed and each entry of the bracket.
         """
         if (left_out := self.left_out(schedule, lanes)) is not None:
             return left_out
@@ -112,7 +113,7 @@ class FlowArena(Ground):
         return Starts(self._starts(programs, FDR.settings), bracket)
 
     def _starts(self, programs: list[Program], switches: packets.Settings) -> list[float]:
-        """Seconds of each start."""
+        """Return the simulated seconds of programs, one number per start of the ranks."""
         seeds = range(max(1, self.seeds))
         return [float(self._run(programs, switches, seed).job_seconds[0]) for seed in seeds]
 
@@ -122,12 +123,12 @@ class FlowArena(Ground):
         return packets.run(self._tables, programs, hosts=self._hosts, settings=switches, seed=seed)
 
     def peer(self, library: str, collective: str, nbytes: int, root: int = 0) -> float | Failure:
-        """Simulated seconds of what a library would run for a collective, or why there are none.
+        """Return the simulated seconds of the algorithm that a library would run for a collective, or a failure.
 
         :param library: a key of ``LIBRARIES``.
-        :param collective: its name.
+        :param collective: name of the collective.
         :param nbytes: bytes of one message, see ``peers.Peer``.
-        :param root: of a rooted collective.
+        :param root: root of a rooted collective.
         """
         if library not in LIBRARIES:
             raise BenchmarkError(f"simulate: expecting a library of {', '.join(LIBRARIES)}, got {library!r}")
@@ -145,7 +146,7 @@ class FlowArena(Ground):
 
 
 def one_switch(network: Network) -> Network:
-    """The ranks on their hosts, all on one switch: what a library sees."""
+    """Return the network with all hosts on one switch, which is how a library sees it."""
     hosts = network.num_hosts
     return replace(
         network,
@@ -158,7 +159,7 @@ def one_switch(network: Network) -> Network:
 
 
 def repeated_alltoall(hosts: int, nbytes: int) -> Program:
-    """A job of one rank on each host that repeats an alltoall of blocks of so many bytes, a step after the other."""
+    """Return a job with one rank on each host that repeats an alltoall of blocks of ``nbytes`` bytes, step by step."""
     rank, step = (axis.ravel() for axis in np.indices((hosts, hosts - 1)))
     return Program(
         np.arange(hosts),

@@ -1,4 +1,4 @@
-"""What all simulated arenas have: a complete network, schedules for it, and what no schedule can beat."""
+"""The common base of all simulated arenas: a complete network, schedules for it, and lower bounds on times."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ from .smpi import Failure
 
 __all__ = ["MOST_MESSAGES", "Cut", "Failure", "Ground", "Starts"]
 
-ACCURACY = 1e-4  # of a simulated time: SimGrid prints it to the nanosecond, and sums of rates are rounded
-MOST_MESSAGES = 3_000_000  # what SimGrid replays in a minute or so, and writes in 400 MB of traces
+ACCURACY = 1e-4  # relative error: SimGrid prints nanoseconds, and sums of rates are rounded
+MOST_MESSAGES = 3_000_000  # SimGrid replays them in about a minute, and their traces take 400 MB
 
 
 class Starts(float):
-    """The median seconds of several starts of the ranks, and all of them.
+    """The median seconds of several starts of the ranks, with all their seconds.
 
     :param samples: seconds of each start.
-    :param bracket: the median seconds with other switches, by what they are.
+    :param bracket: median seconds with other switches, by a description of the switches.
     """
 
     samples: tuple[float, ...]
     bracket: dict[str, float]
 
     def __new__(cls, samples: Sequence[float], bracket: Mapping[str, float] | None = None) -> Self:
-        """The median, with its samples and its bracket."""
+        """Make the median, with its samples and its bracket."""
         made = super().__new__(cls, float(np.median(samples)))
         made.samples, made.bracket = tuple(samples), dict(bracket or {})
         return made
 
 
 class Ground:
-    """A network with a rate and a latency for every link.
+    """The base class of arenas: a network with a rate and a latency for every link, on which schedules are timed.
 
-    :param network: of the job; what it does not know is filled in, see ``platform.complete``.
-    :param system: the system of table 1.1 whose latencies and rates fill in: ``stampede`` or ``ranger``.
-    :param most_messages: schedules with more are left out.
+    :param network: network of the job; unknown rates and latencies are filled in, see ``platform.complete``.
+    :param system: system in table 1.1 whose latencies and rates are filled in: ``stampede`` or ``ranger``.
+    :param most_messages: number of messages above which a schedule is left out.
     """
 
     def __init__(self, network: Network, system: str, most_messages: int) -> None:
         self.network = complete(network, system)
-        self.shared = self.network  # what is left of it to the job
+        self.shared = self.network  # the part of it that a background leaves
         self.system, self.most_messages = system, most_messages
         self._given = bool((network.capacity == self.network.capacity).all()), ~np.isnan(network.latency)
         inside = Model.preset(system)
@@ -61,10 +61,10 @@ class Ground:
         self.close()
 
     def close(self) -> None:
-        """End what runs."""
+        """End running simulations."""
 
     def describe(self) -> str:
-        """One line: where rates and latencies come from."""
+        """Describe in a line the origin of rates and latencies."""
         rates = "the source's rates" if self._given[0] else f"rates as on {self.system}"
         given = self._given[1]
         latencies = f"latencies as on {self.system}" + (" where the source has none" if given.any() else "")
@@ -72,42 +72,44 @@ class Ground:
         return f"{rates}, {latencies}"
 
     def schedule(self, collective: str, algorithm: str, nbytes: int, root: int = 0, **parameters: Any) -> Cut:
-        """The schedule of an algorithm for messages of ``nbytes``, divided into whole blocks, rounded up.
+        """Return the schedule of an algorithm for messages of ``nbytes``, divided into whole blocks, rounded up.
 
-        It is made for the network without its background, of which a job does not know.
+        It is made for the network without its background, which a job does not know.
 
-        :param collective: its name.
-        :param algorithm: its name, perhaps cut (``ring/32K``).
-        :param nbytes: message size.
-        :param root: of a rooted collective.
-        :param parameters: the generator's own, see ``schedules.make``.
+        :param collective: name of the collective.
+        :param algorithm: name of the algorithm, with a cut if wanted (``ring/32K``).
+        :param nbytes: bytes of one message.
+        :param root: root of a rooted collective.
+        :param parameters: the generator's own parameters, see ``schedules.make``.
         """
         return make_cut(collective, algorithm, self.network, root, nbytes, **parameters)
 
     def left_out(self, schedule: Schedule, lanes: int = 1) -> Failure | None:
-        """The reason why a schedule with this number of parts per transfer is not simulated; None if it is."""
+        """Return the reason why a schedule with this number of parts per transfer is not simulated; None if it is."""
         messages = lanes * int(np.count_nonzero(schedule.messages))
         if messages <= self.most_messages:
             return None
         return Failure(f"left out: {messages:,} transfers, more than {self.most_messages:,}")
 
     def bound(self, collective: str, nbytes: int, root: int = 0) -> float:
-        """Seconds that no schedule on these routes can beat, without start-ups; see ``schedules.lower_bound``.
+        """Return the seconds that no schedule on these routes can beat, without start-ups.
 
-        :param collective: its name.
+        See ``schedules.lower_bound``.
+
+        :param collective: name of the collective.
         :param nbytes: bytes of one message, see ``peers.Peer``.
-        :param root: of a rooted collective.
+        :param root: root of a rooted collective.
         """
         chosen = root if collective in ROOTED else None
         return lower_bound(self.shared, collective, root=chosen, block_bytes=nbytes).seconds
 
     def possible(self, found: float | Failure, collective: str, nbytes: int, root: int = 0) -> float | Failure:
-        """A result, or a failure in place of one that is below the bound.
+        """Return a result, or a failure if the result is below the bound.
 
-        :param found: seconds.
-        :param collective: its name.
+        :param found: simulated seconds, or a failure.
+        :param collective: name of the collective.
         :param nbytes: bytes of one message.
-        :param root: of a rooted collective.
+        :param root: root of a rooted collective.
         """
         bound = self.bound(collective, nbytes, root)
         if isinstance(found, Failure) or found >= (1 - ACCURACY) * bound:

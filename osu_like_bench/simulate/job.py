@@ -13,15 +13,15 @@ __all__ = ["job_on"]
 def job_on(
     topology: str, lfts: str | None, hosts: str | None, ppn: int, place: str, report: Report
 ) -> TopologyInterface:
-    """A virtual job as the command's options say it.
+    """Return the virtual job that the command's options describe.
 
     :param topology: a topology source.
     :param lfts: forwarding tables of the source, None for its own.
-    :param hosts: a list, a file, or how many of the first; None for all.
-    :param ppn: ranks on each host.
-    :param place: block, cyclic or random:SEED.
-    :param report: which is told how far the reading is.
-    :raises BenchmarkError: for hosts or a policy that there are not.
+    :param hosts: a host list, a file, or the number of first hosts; None for all.
+    :param ppn: ranks per host.
+    :param place: placement policy: block, cyclic or random:SEED.
+    :param report: receiver of the progress of reading.
+    :raises BenchmarkError: if the hosts or the policy do not exist.
     """
     routes = load_routes(topology, lfts, report)
     names = list(routes.fabric.hosts)

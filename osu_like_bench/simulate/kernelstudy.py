@@ -22,22 +22,25 @@ GIVEN, REMAPPED = "given", "remapped"
 
 
 def ours_of(name: str) -> tuple[str, ...]:
-    """Our sides of a kernel: orders of ranks; for a transform joint alltoalls, in the given order and in ours."""
+    """Return our sides of a kernel: orders of ranks.
+
+    For a transform, joint alltoalls in the given order and in ours.
+    """
     return tuple(OURS) if KERNELS[name].stencil else (JOINT, REMAPPED)
 
 
 def others_of(name: str) -> tuple[str, ...]:
-    """The alternatives of a user: other orders, or a library's alltoalls in the given order."""
+    """Return the alternatives of a user: other orders, or a library's alltoalls in the given order."""
     return tuple(OTHERS) if KERNELS[name].stencil else tuple(PLAIN)
 
 
 class KernelStudy:
     """The sides of one kernel, timed on an arena.
 
-    :param arena: the network.
-    :param kernel: on as many ranks.
-    :param interface: the topology's view that the arena's network was made from.
-    :param orders: those that were found for this kernel and job; further ones are added.
+    :param arena: the simulated network.
+    :param kernel: the kernel, with as many ranks as the arena.
+    :param interface: topology of the job from which the arena's network was made.
+    :param orders: orders already found for this kernel and job; further ones are added.
     """
 
     def __init__(
@@ -62,10 +65,10 @@ class KernelStudy:
         """Time all sides at all sizes.
 
         :param ours: names of our sides.
-        :param others: names of the others.
+        :param others: names of the other sides.
         :param sizes: message sizes in bytes.
-        :param jobs: simulations at once.
-        :param progress: called with what was done, how many simulations are done, and how many there are.
+        :param jobs: number of simultaneous simulations.
+        :param progress: function of the last simulation's name, the number of finished simulations, and their total.
         """
         sides = (*ours, *others)
         for number, side in enumerate(sides):
@@ -79,7 +82,7 @@ class KernelStudy:
             for done, task in enumerate(as_completed(tasks), 1):
                 found[tasks[task]] = task.result()
                 progress(f"{tasks[task][0]} {tasks[task][1]}", done, len(tasks))
-        except BaseException:  # an interrupt too: what runs is ended, not waited for
+        except BaseException:  # on an interrupt too, running simulations are ended, not waited for
             pool.shutdown(wait=False, cancel_futures=True)
             self.arena.close()
             raise
@@ -88,20 +91,23 @@ class KernelStudy:
         return Findings(tuple(sizes), tuple(ours), tuple(others), outcomes, {size: self.bound(size) for size in sizes})
 
     def time(self, side: str, size: int) -> Timing:
-        """Simulated seconds of a side at a message size, or why there are none."""
+        """Return the simulated seconds of a side at a message size, or a failure."""
         return self._replay(side).time(size, side if side in PLAIN else JOINT)
 
     def bound(self, size: int) -> float:
-        """Seconds that the links need for a transform in the given order; 0 for a stencil, which has no such bound."""
+        """Return the seconds that the links need for a transform in the given order.
+
+        0 for a stencil, without a bound.
+        """
         return 0.0 if self.kernel.stencil else self._replay(GIVEN).bound(size)
 
     def share(self, side: str) -> float:
-        """The part of the bytes that stays within hosts."""
+        """Return the share of the kernel's bytes that stays within hosts in a side's order of ranks."""
         order = self._order(side)
         return evaluate(order.mapping, self.kernel.graph, order.machine).intra_share
 
     def about(self) -> dict[str, object]:
-        """Facts for the record: the kernel, and the share of bytes inside hosts in each order used."""
+        """Return facts for the record: the kernel, and the share of bytes inside hosts in each order used."""
         shares = {name: round(self.share(name), 4) for name in self.orders}
         return {"kernel": self.kernel.describe(), "inside hosts": shares}
 

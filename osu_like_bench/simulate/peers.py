@@ -1,4 +1,4 @@
-"""The collectives of other libraries, as SimGrid has re-implemented their choices: one action of each rank's trace."""
+"""The collectives of other libraries, re-implemented by SimGrid: one action of each rank's trace."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from topompi.schedules.exports.simgrid import BYTE, MOST_BYTES
 __all__ = ["ACTIONS", "PEERS", "Peer"]
 
 PEERS = ("mvapich2", "mpich", "ompi", "impi")
-# What stands behind the collective's name in a trace: bytes, flops of the reductions (which take no time in our
-# schedules either), root, types. {p} is repeated for each rank.
+# The arguments after the collective's name in a trace: bytes, flops of the reductions (which take no time in our
+# schedules
+# either), root, types. {p} is repeated for each rank.
 ACTIONS = {
     "bcast": "bcast {n} {root} {byte}",
     "gather": "gather {n} {n} {root} {byte} {byte}",
@@ -24,22 +25,22 @@ ACTIONS = {
     "allreduce": "allreduce {n} 0 {byte}",
     "alltoall": "alltoall {n} {n} {byte} {byte}",
 }
-# SimGrid's two-level algorithms split the communicator by hosts when one is first called, and then again the parts,
-# with messages round a ring of all ranks: a cost of once, which would be most of the time of a small broadcast. So
-# another collective's two-level algorithm is called before, then the collective itself; alltoall has no such one.
+# SimGrid's two-level algorithms split the communicator by hosts at their first call, and then its parts, with messages
+# round a ring of all ranks. This one-time cost would dominate a small broadcast, so another collective's two-level
+# algorithm is called before, and then the collective itself. Alltoall has no two-level algorithm.
 SETTING_UP = (("smpi/bcast:SMP_binary", f"bcast 1 0 {BYTE}"), ("smpi/allreduce:smp_binomial", f"allreduce 1 0 {BYTE}"))
 ONE_LEVEL = ("alltoall",)
 
 
 class Peer:
-    """A collective of other libraries, by its traces.
+    """A collective of another library, written as traces for SimGrid.
 
     :param collective: a key of ``ACTIONS``.
-    :param ranks: how many.
-    :param nbytes: bytes of one message: of bcast, reduce and allreduce the whole, of alltoall what one rank has for one
-        other, of the others one rank's share.
-    :param root: of a rooted collective.
-    :raises BenchmarkError: for a collective without such an action, or 2 GiB or more.
+    :param ranks: number of ranks.
+    :param nbytes: bytes of one message: the whole for bcast, reduce and allreduce, one rank's block for one other for
+        alltoall, one rank's share for the others.
+    :param root: root of a rooted collective.
+    :raises BenchmarkError: if the collective has no action, or the message has 2 GiB or more.
     """
 
     def __init__(self, collective: str, ranks: int, nbytes: int, root: int) -> None:
@@ -55,13 +56,14 @@ class Peer:
         self.option = f"--cfg={option}"
 
     def write_warm_up(self, folder: Path) -> Path:
-        """Write the trace of all ranks up to the warm-up's end; returns the path of the file that lists it."""
+        """Write the traces of all ranks up to the warm-up's end; return the path of the file that lists them."""
         return _write(folder, [[*self.warm_up, "finalize"]] * self.ranks)
 
     def write(self, folder: Path, waits: Sequence[float]) -> Path:
-        """As ``write_warm_up``, and the collective after it.
+        """Write traces as ``write_warm_up`` does, followed by the collective.
 
-        :param waits: seconds that each rank waits between them, shape (p,).
+        :param folder: folder for the traces.
+        :param waits: seconds that each rank waits between warm-up and collective, shape (p,).
         """
         return _write(folder, [[*self.warm_up, f"sleep {wait:.9f}", self.action, "finalize"] for wait in waits])
 

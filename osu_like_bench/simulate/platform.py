@@ -1,4 +1,4 @@
-"""A network as SimGrid's platform: its hosts, its directed links, and its own routes, spelt out pair by pair."""
+"""A network as SimGrid's platform: its hosts, its directed links, and its own routes, pair by pair."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["SLOWER", "UNIT_WEIGHT", "complete", "digest", "equal_shares", "write
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-UNKNOWN_RATE = 1.0  # what a network has where its source knows no rates
+UNKNOWN_RATE = 1.0  # rate of all links of a network whose source has no rates
 # SimGrid shares a link among flows in the inverse ratio of the sum over their routes of latency + UNIT_WEIGHT / rate.
-# So large, latency does not matter to it.
+# With a weight this large, latency has no effect on the shares.
 UNIT_WEIGHT = 1e9
-# Rates are divided by SLOWER and latencies multiplied: SimGrid prints times to the microsecond, these then to the
-# nanosecond. All times of the platform are as much longer.
+# Rates are divided by SLOWER, and latencies and all times of the platform are multiplied by it, because SimGrid prints
+# times to the microsecond, which is then a nanosecond.
 SLOWER = 1000
 HEAD = (
     "<?xml version='1.0'?>\n"
@@ -35,12 +35,14 @@ TAIL = "</zone></platform>\n"
 
 
 def complete(network: Network, system: str = "stampede") -> Network:
-    """The network with a rate and a latency for every link, from a system of table 1.1 of the source where unknown.
+    """Return the network with unknown rates and latencies filled in from a system of table 1.1 of the reference.
 
-    The table has the latency of a message by the switches it crosses. A line through it, by least squares, gives the
-    links: half of the value at one switch for a link between host and switch, the slope for one between switches.
-    Stampede: 0.53 and 0.37 us, at most 1.7 % from the table; Ranger: 0.83 and 0.32 us, at most 7 %.
+    The table has the latency of a message by the number of switches that it crosses. A least-squares line through it
+    gives the latencies of links: half of the line's value at one switch for a link between host and switch, its slope
+    for a link between switches. Stampede: 0.53 and 0.37 us, at most 1.7 % from the table; Ranger: 0.83 and 0.32 us, at
+    most 7 %.
 
+    :param network: the network.
     :param system: ``ranger`` or ``stampede``.
     """
     model = Model.preset(system)
@@ -56,7 +58,7 @@ def complete(network: Network, system: str = "stampede") -> Network:
 
 
 def _host_links(network: Network) -> Integers:
-    """Links of hosts, or if tables are not known those that some route begins or ends with."""
+    """Return the links of hosts; if tables are not known, the first and last links of all routes."""
     if isinstance(network.paths, Tables):
         ends = np.minimum(network.paths.source, network.paths.target)
         return np.flatnonzero(ends < network.paths.first_switch)
@@ -66,14 +68,14 @@ def _host_links(network: Network) -> Integers:
 
 
 def equal_shares(network: Network) -> tuple[Integers, Floats, Integers]:
-    """Links without contention that make the flows on any link share it equally, however long their routes.
+    """Return links without contention that make the flows on any link share it equally, whatever their routes' lengths.
 
-    A switch serves its ports in turn, whatever the length of a route; SimGrid gives the longer route less. So every
-    flow gets links of its own, none slower than its route, which add to its sum of 1 / rate what it lacks of the
-    longest route's.
+    A switch serves its ports in turn, whatever the length of a route, but SimGrid gives a longer route less. So every
+    flow gets links of its own, none slower than its route, which raise its sum of 1 / rate to that of the longest
+    route.
 
-    :returns: kind of each ordered pair of hosts, shape (n, n), -1 where it needs none; and of each kind the rate of
-        such a link, and how many of them.
+    :returns: kind of each ordered pair of hosts, shape (n, n), -1 if it needs no such link; and for each kind the rate
+        of such a link, and the number of them.
     """
     used = network.links >= 0
     inverse = np.where(used, 1 / network.capacity[network.links], 0.0)
@@ -81,7 +83,7 @@ def equal_shares(network: Network) -> tuple[Integers, Floats, Integers]:
     lack = np.where(total > 0, total.max(initial=0.0) - total, 0.0)
     lack[lack < 1e-9 * total.max(initial=0.0)] = 0.0
     count = np.ceil(lack / np.where(slowest > 0, slowest, 1.0) * (1 - 1e-9)).astype(np.int64)
-    # Rounded, or every pair would have a kind of its own.
+    # Rounded, because otherwise every pair would have a kind of its own.
     keys = np.stack((np.round(lack / max(total.max(initial=0.0), 1e-300) * 1e9).astype(np.int64), count), axis=-1)
     kinds, kind = np.unique(keys.reshape(-1, 2), axis=0, return_inverse=True)
     rate = kinds[:, 1] / np.maximum(kinds[:, 0] * 1e-9 * total.max(initial=0.0), 1e-300)
@@ -89,7 +91,7 @@ def equal_shares(network: Network) -> tuple[Integers, Floats, Integers]:
 
 
 def digest(network: Network, loopback: tuple[float, float]) -> str:
-    """A hash of everything that determines the platform of a complete network."""
+    """Return a hash of everything that determines the platform of a complete network."""
     found = hashlib.sha256(repr((loopback, network.links.shape, UNIT_WEIGHT, SLOWER)).encode())
     for array in (network.rank_host, network.links, network.capacity, network.latency):
         found.update(np.ascontiguousarray(array).tobytes())
@@ -99,13 +101,14 @@ def digest(network: Network, loopback: tuple[float, float]) -> str:
 def write_platform(network: Network, path: str | Path, loopback: tuple[float, float], fair: bool = True) -> None:
     """Write the platform of a complete network, slower by the factor ``SLOWER``; host i is ``hI``, link i is ``lI``.
 
-    All ranks of a host share its links into the fabric. Inside a host every message has the loopback for itself.
+    All ranks of a host share its links into the fabric. Inside a host, every message has the loopback for itself.
 
-    :param network: with every rate and latency, see ``complete``.
-    :param path: of the XML file.
+    :param network: network with every rate and latency, see ``complete``.
+    :param path: path of the XML file.
     :param loopback: rate in bytes/s and latency in seconds of a message inside a host.
-    :param fair: whether the flows on a link share it equally, see ``equal_shares``; else by SimGrid's own rule.
-    Cost: a line for each ordered pair of hosts, about 150 bytes.
+    :param fair: whether the flows on a link share it equally, see ``equal_shares``; otherwise SimGrid's own rule holds.
+
+    Cost: a line of about 150 bytes for each ordered pair of hosts.
     """
     with open_output(path, encoding="ascii") as file:
         file.write(HEAD)
@@ -115,7 +118,8 @@ def write_platform(network: Network, path: str | Path, loopback: tuple[float, fl
         file.writelines(_link(f"l{i}", network.capacity[i], network.latency[i]) for i in links)
         kind, rate, count = equal_shares(network)
         kind = kind if fair else np.full_like(kind, -1)
-        # Of each sender its own: SimGrid recomputes together what has a link in common, even one without contention.
+        # Each sender has its own, because SimGrid recomputes together all flows with a common link, even without
+        # contention.
         for host, pad in np.argwhere((kind[:, :, None] == np.arange(len(rate))).any(axis=1)).tolist():
             file.writelines(_link(f"p{host}k{pad}n{i}", rate[pad], 0.0, "FATPIPE") for i in range(count[pad]))
         file.writelines(_routes(network, {link: _crossed(f"l{link}") for link in links}, kind, count))

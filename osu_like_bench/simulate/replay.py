@@ -1,4 +1,4 @@
-"""The arena: schedules and peers timed on one network."""
+"""SimGrid's arena: schedules and peers timed on one network."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from .smpi import Failure
 
 __all__ = ["Arena", "Failure"]
 
-PAUSE = 1e-6  # seconds between a peer's warm-up and its time
+PAUSE = 1e-6  # seconds between a peer's warm-up and its timed collective
 DEFAULT_CACHE = folder()
 
 
 class Arena(Ground):
-    """A network on which schedules and peers are timed, by SimGrid.
+    """A network on which SimGrid times schedules and peers.
 
-    Times are those of the platform's rates and latencies alone: a rank takes no time to start a message, the flows on
-    a link share it equally, and a switch never blocks. SimGrid adds 16 bytes to each message. ``time`` and ``peer`` may
+    Times depend on the platform's rates and latencies alone: a rank takes no time to start a message, the flows on a
+    link share it equally, and a switch never blocks. SimGrid adds 16 bytes to each message. ``time`` and ``peer`` may
     be called from several threads.
 
-    :param network: of the job; what it does not know is filled in, see ``platform.complete``.
-    :param system: the system of table 1.1 whose latencies and rates fill in: ``stampede`` or ``ranger``.
-    :param background: a second job on the same hosts, which slows the links.
+    :param network: network of the job; unknown rates and latencies are filled in, see ``platform.complete``.
+    :param system: system in table 1.1 whose latencies and rates are filled in: ``stampede`` or ``ranger``.
+    :param background: second job on the same hosts, which slows the links.
     :param model: ``flow``, or ``smpi`` for SimGrid's own corrections of rates and latencies, see ``smpi.MODELS``.
     :param eager: bytes below which a send does not wait for its receiver, in schedules and in peers.
     :param timeout: seconds of real time for one simulation.
-    :param cache: folder of earlier results; None stores none.
-    :param most_messages: schedules with more are left out.
+    :param cache: folder of earlier results; None to store none.
+    :param most_messages: number of messages above which a schedule is left out.
     """
 
     def __init__(
@@ -72,16 +72,16 @@ class Arena(Ground):
 
     @property
     def simulator(self) -> str:
-        """Its name and version."""
+        """Name and version of the simulator."""
         return smpi.version()
 
     def describe(self) -> str:
-        """One line: where rates and latencies come from, and how SimGrid takes them."""
+        """Describe in a line the origin of rates and latencies, and SimGrid's model."""
         sends = f", sends below {self.eager} bytes do not wait" if self.eager else ""
         return f"{super().describe()}, model {self.model}{sends}"
 
     def close(self) -> None:
-        """End what runs, and remove the platform's file."""
+        """End running simulations, and remove the platform's file."""
         self._simulator.close()
         with self._lock:
             if self._folder is not None:
@@ -89,12 +89,13 @@ class Arena(Ground):
                 self._folder = None
 
     def time(self, schedule: Schedule, block_bytes: int = 1, lanes: int = 1) -> float | Failure:
-        """Simulated seconds until the last rank has completed a schedule, or why there are none.
+        """Return the simulated seconds until the last rank has completed a schedule, or a failure.
 
-        :param schedule: what is sent, in blocks.
+        :param schedule: the messages, in blocks.
         :param block_bytes: bytes of one block.
-        :param lanes: parts into which every transfer is cut; with more than one nothing is timed.
-        Cost: about 15 us of real time a message, of those that are in flight together.
+        :param lanes: number of parts into which every transfer is cut; with more than one, the result is a failure.
+
+        Cost: about 15 us of real time per message, for messages that are in flight together.
         """
         if (left_out := self.left_out(schedule)) is not None:
             return left_out
@@ -110,15 +111,15 @@ class Arena(Ground):
         return found
 
     def peer(self, selector: str, collective: str, nbytes: int, root: int = 0) -> float | Failure:
-        """Simulated seconds of a library's own choice of algorithm for a collective, or why there are none.
+        """Return the simulated seconds of a library's own choice of algorithm for a collective, or a failure.
 
         The time is that of a second collective, without the set-up of the communicator. All ranks begin together. A
-        time below the bound is a failure: such an algorithm does not move all data.
+        time below the bound is a failure, because it shows that the algorithm does not move all data.
 
-        :param selector: one of ``PEERS``, or another that SimGrid has.
-        :param collective: its name.
+        :param selector: one of ``PEERS``, or another selector of SimGrid.
+        :param collective: name of the collective.
         :param nbytes: bytes of one message, see ``peers.Peer``.
-        :param root: of a rooted collective.
+        :param root: root of a rooted collective.
         """
         peer = Peer(collective, self.network.num_ranks, nbytes, root if collective in ROOTED else 0)
         name = self._key(selector, peer.action, peer.warm_up, peer.option)
@@ -129,7 +130,7 @@ class Arena(Ground):
         return self.possible(found, collective, nbytes, root)
 
     def _peer(self, peer: Peer, selector: str) -> float | Failure:
-        """The time from when all ranks are through with the warm-up."""
+        """Return the time from the moment at which all ranks have finished the warm-up."""
         options = [peer.option, *smpi.configuration(self.model, selector, self.eager)]
         with self._replaying(peer.write_warm_up) as files:
             ends = self._simulator.ends(*files, options, peer.ranks, self.timeout)
@@ -141,11 +142,11 @@ class Arena(Ground):
         return found if isinstance(found, Failure) else found - begin
 
     def best_peer(self, collective: str, nbytes: int, root: int = 0) -> tuple[str, float] | None:
-        """The fastest of ``PEERS`` and its seconds, None if all fail.
+        """Return the name and seconds of the fastest of ``PEERS``; None if all fail.
 
-        :param collective: its name.
+        :param collective: name of the collective.
         :param nbytes: bytes of one message, see ``peers.Peer``.
-        :param root: of a rooted collective.
+        :param root: root of a rooted collective.
         """
         timed = [(self.peer(name, collective, nbytes, root), name) for name in PEERS]
         found = [(seconds, name) for seconds, name in timed if not isinstance(seconds, Failure)]
@@ -156,13 +157,13 @@ class Arena(Ground):
 
     @contextmanager
     def _replaying(self, write: Callable[[Path], Path]) -> Iterator[tuple[Path, Path, Path]]:
-        """The list of the traces, which are gone afterwards, the platform, and the host file."""
+        """Provide the list of the traces, which are temporary, the platform, and the host file."""
         platform, hostfile = self._files()
         with tempfile.TemporaryDirectory(prefix="topompi-") as scratch:
             yield write(Path(scratch)), platform, hostfile
 
     def _files(self) -> tuple[Path, Path]:
-        """Platform and host file, written when first needed."""
+        """Return platform and host file, written when first needed."""
         with self._lock:
             if self._folder is None:
                 self._folder = tempfile.TemporaryDirectory(prefix="topompi-")
@@ -175,7 +176,7 @@ class Arena(Ground):
 
 
 def _fingerprint(schedule: Schedule) -> str:
-    """A hash of all that the traces of a schedule depend on, and of the code that writes them."""
+    """Return a hash of everything that a schedule's traces depend on, including the code that writes them."""
     found = hashlib.sha256(repr((schedule.size, schedule.independent, schedule.window)).encode())
     for column in schedule.columns().values():
         found.update(column.tobytes())

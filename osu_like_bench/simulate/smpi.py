@@ -1,4 +1,4 @@
-"""Running SimGrid's replay of MPI traces, and reading what it says."""
+"""A runner for SimGrid's replay of MPI traces, and a parser of its output."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ from .platform import SLOWER, UNIT_WEIGHT
 
 __all__ = ["MODELS", "Failure", "Simulator", "configuration", "version"]
 
-# SimGrid's own model: measured factors of one cluster for rate and latency by message size, acknowledgements that
-# share links, shares of a link by the length of the route. What it finds cannot be told from the fabric's numbers.
+# smpi is SimGrid's own model: factors for rate and latency by message size, measured on one cluster; acknowledgements
+# that share links; shares of a link that depend on the route's length. Its results do not follow from the fabric's
+# numbers.
 MODELS = ("flow", "smpi")
 FLOW = {
-    # The platform's own rates and latencies: no factors by message size (a bare 1 is no list to SimGrid 3.32),
-    # no acknowledgements that share links, no window that bounds a flow's rate.
+    # The platform's own rates and latencies: no factors by message size (SimGrid 3.32 does not take a bare 1 as a
+    # list), no
+    # acknowledgements that share links, no window that limits a flow's rate.
     "smpi/bw-factor": "0:1",
     "smpi/lat-factor": "0:1",
     "network/crosstraffic": "0",
@@ -34,7 +36,7 @@ FLOW = {
     "network/weight-S": f"{UNIT_WEIGHT:.0f}",
 }
 ALWAYS = {
-    # A rank spends no time on starting, completing or testing a message: the latency of the links is all of it.
+    # A rank spends no time on starting, completing or testing a message, so that only the links take time.
     "smpi/os": "0:0:0:0:0",
     "smpi/or": "0:0:0:0:0",
     "smpi/ois": "0:0:0:0:0",
@@ -47,7 +49,7 @@ REASON = re.compile(r"(assertion|exception|error|abort|segmentation|fault|deadlo
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a simulation has no time.
+    """The reason why a simulation has no time.
 
     :param reason: ``crashed: ...``, ``time limit of 60 s`` or ``left out: ...``.
     """
@@ -59,17 +61,17 @@ class Failure:
 
     @property
     def crash(self) -> bool:
-        """Whether the simulator failed, rather than that it had too little time or was not asked."""
+        """Whether the simulator failed, in contrast to a time limit or a simulation that was left out."""
         return self.reason.startswith("crashed")
 
 
 def configuration(model: str, selector: str | None = None, eager: int = 0) -> list[str]:
-    """Options of the simulator.
+    """Return options of the simulator.
 
-    :param model: ``flow`` for the platform's rates and latencies as they are, ``smpi`` for SimGrid's own corrections.
-    :param selector: the library whose choice of algorithms a collective action follows.
-    :param eager: messages below this number of bytes leave their sender at once and wait at the receiver; the others
-        wait until both ranks are ready.
+    :param model: ``flow`` for the platform's rates and latencies unchanged, ``smpi`` for SimGrid's own corrections.
+    :param selector: library whose choice of algorithms a collective action follows.
+    :param eager: bytes below which a message leaves its sender at once and waits at the receiver; larger messages wait
+        until both ranks are ready.
     """
     chosen = {**ALWAYS, **(FLOW if model == "flow" else {})}
     chosen.update({"smpi/send-is-detached-thresh": str(eager), "smpi/async-small-thresh": str(eager)})
@@ -80,7 +82,7 @@ def configuration(model: str, selector: str | None = None, eager: int = 0) -> li
 
 @cache
 def version() -> str:
-    """The version of smpirun, as ``SimGrid 3.32``; raises BenchmarkError if there is none."""
+    """Return the version of smpirun, ``SimGrid 3.32``; raise BenchmarkError if it is not installed."""
     if shutil.which("smpirun") is None:
         raise BenchmarkError(
             "simulate: expecting SimGrid's smpirun on the path, got none; Debian has it in libsimgrid-dev"
@@ -91,7 +93,7 @@ def version() -> str:
 
 
 class Simulator:
-    """Runs replays, several at once from several threads; ``close`` ends them all."""
+    """A runner of replays, several at once from several threads; ``close`` ends them all."""
 
     def __init__(self) -> None:
         self._jobs: set[subprocess.Popen[str]] = set()
@@ -101,33 +103,33 @@ class Simulator:
     def run(
         self, listing: Path, platform: Path, hostfile: Path, options: Sequence[str], ranks: int, timeout: float
     ) -> float | Failure:
-        """Simulated seconds of a replay until the last rank is through, or why there are none.
+        """Return the simulated seconds of a replay until the last rank has finished, or a failure.
 
         :param listing: file that lists the traces.
-        :param platform: written by ``platform.write_platform``.
-        :param hostfile: host of each rank.
-        :param options: of the simulator, see ``configuration``.
-        :param ranks: how many.
-        :param timeout: seconds of real time; the simulator and its children end with it.
+        :param platform: file that ``platform.write_platform`` wrote.
+        :param hostfile: file with the host of each rank.
+        :param options: options of the simulator, see ``configuration``.
+        :param ranks: number of ranks.
+        :param timeout: seconds of real time, after which the simulator and its children are ended.
         """
         said = self.say(listing, platform, hostfile, options, ranks, timeout)
         if isinstance(said, Failure):
             return said
-        # A rank that has nothing to do and is through before others begin takes itself for the last one, and says so.
+        # A rank without work that finishes before others begin takes itself for the last one, and prints a time, too.
         found = [float(seconds) for seconds in SECONDS.findall(said)]
         return max(found) / SLOWER if found else Failure(f"crashed: {_reason(said)}")
 
     def ends(
         self, listing: Path, platform: Path, hostfile: Path, options: Sequence[str], ranks: int, timeout: float
     ) -> list[float] | Failure:
-        """Simulated seconds until each rank is through, or why there are none.
+        """Return the simulated seconds until each rank has finished, or a failure.
 
         :param listing: file that lists the traces.
-        :param platform: written by ``platform.write_platform``.
-        :param hostfile: host of each rank.
-        :param options: of the simulator, see ``configuration``.
-        :param ranks: how many.
-        :param timeout: seconds of real time; the simulator and its children end with it.
+        :param platform: file that ``platform.write_platform`` wrote.
+        :param hostfile: file with the host of each rank.
+        :param options: options of the simulator, see ``configuration``.
+        :param ranks: number of ranks.
+        :param timeout: seconds of real time, after which the simulator and its children are ended.
         """
         verbose = [*options, "--log=smpi_replay.thres:verbose"]
         said = self.say(listing, platform, hostfile, verbose, ranks, timeout)
@@ -139,14 +141,14 @@ class Simulator:
     def say(
         self, listing: Path, platform: Path, hostfile: Path, options: Sequence[str], ranks: int, timeout: float
     ) -> str | Failure:
-        """The simulator's output of a replay, or why there is none.
+        """Return the simulator's output of a replay, or a failure.
 
         :param listing: file that lists the traces.
-        :param platform: written by ``platform.write_platform``.
-        :param hostfile: host of each rank.
-        :param options: of the simulator, see ``configuration``.
-        :param ranks: how many.
-        :param timeout: seconds of real time; the simulator and its children end with it.
+        :param platform: file that ``platform.write_platform`` wrote.
+        :param hostfile: file with the host of each rank.
+        :param options: options of the simulator, see ``configuration``.
+        :param ranks: number of ranks.
+        :param timeout: seconds of real time, after which the simulator and its children are ended.
         """
         command = ["smpirun", "-quiet", "-np", str(ranks), "-platform", str(platform), "-hostfile", str(hostfile)]
         command += ["-replay", str(listing), *options, "--log=xbt_cfg.thres:warning"]
@@ -167,7 +169,7 @@ class Simulator:
         return Failure(f"crashed: {_reason(text)} (exit code {code})") if code else text
 
     def close(self) -> None:
-        """End what runs; replays that are started later fail."""
+        """End running replays; replays that are started later fail."""
         with self._lock:
             self._closed = True
             for job in self._jobs:
@@ -177,7 +179,7 @@ class Simulator:
         with self._lock:
             if self._closed:
                 raise BenchmarkError("simulate: expecting an arena that is open, got a closed one")
-            # A session of its own, for smpirun is a script: what it started must end with it.
+            # A session of its own, because smpirun is a script whose children must end with it.
             job = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,

@@ -34,18 +34,18 @@ def study(
     jobs: int = 2,
     progress: Progress = lambda what, done, total: None,
 ) -> Findings:
-    """Time algorithms and peers at some sizes.
+    """Time algorithms and peers at several sizes.
 
-    :param arena: the network.
-    :param collective: its name.
-    :param algorithms: names of ours.
+    :param arena: the simulated network.
+    :param collective: name of the collective.
+    :param algorithms: names of our algorithms.
     :param peers: names of other libraries.
     :param sizes: message sizes in bytes.
-    :param root: of a rooted collective.
-    :param window: steps in flight, of the algorithms that take it; None for their own.
-    :param jobs: simulations at once; each takes a processor and the memory of one schedule.
-    :param progress: called with what was done, how many simulations are done, and how many there are.
-    :raises BenchmarkError: if the root is no rank.
+    :param root: root of a rooted collective.
+    :param window: number of steps in flight, for algorithms with this parameter; None for their own.
+    :param jobs: number of simultaneous simulations; each takes a processor and the memory of one schedule.
+    :param progress: function of the last simulation's name, the number of finished simulations, and their total.
+    :raises BenchmarkError: if the root is not a rank.
     """
     if collective in ROOTED and not 0 <= root < arena.network.num_ranks:
         raise BenchmarkError(f"--root: expecting a rank in range({arena.network.num_ranks}), got {root}")
@@ -61,7 +61,7 @@ def study(
         for done, task in enumerate(as_completed(tasks), 1):
             outcomes.update(task.result())
             progress(tasks[task], done, len(tasks))
-    except BaseException:  # an interrupt too: what runs is ended, not waited for
+    except BaseException:  # on an interrupt too, running simulations are ended, not waited for
         pool.shutdown(wait=False, cancel_futures=True)
         arena.close()
         raise
@@ -75,7 +75,7 @@ def study(
 def _algorithm(
     arena: Arena | FlowArena, collective: str, name: str, sizes: Sequence[int], root: int, window: int | None
 ) -> list[tuple[Place, Timing]]:
-    """The times of an algorithm, one size after the other: at once they would take the memory of several schedules."""
+    """Return the times of an algorithm, one size after the other, because each holds the memory of a schedule."""
     chosen = find_algorithm(collective, cut(name)[0])
     takes = window is not None and "window" in chosen.parameters
     parameters = {"window": window} if takes else {}
@@ -86,13 +86,13 @@ def _time(
     arena: Arena | FlowArena, collective: str, name: str, size: int, root: int, parameters: dict[str, int | None]
 ) -> Timing:
     ranks, most = arena.network.num_ranks, 4 * arena.most_messages
-    if collective in ("alltoall", "fft") and ranks**2 > most:  # not even to be generated
+    if collective in ("alltoall", "fft") and ranks**2 > most:  # too large even to generate
         return Failure(f"left out: {ranks:,} ranks exchange {ranks**2:,} blocks, more than {most:,}")
     try:
         made = arena.schedule(collective, name, size, root, **parameters)
-    except ScheduleError as error:  # a wrong schedule of a user's file or function
+    except ScheduleError as error:  # the schedule of a user's file or function is wrong
         raise BenchmarkError(f"--algorithm: {error}") from error
-    except ValueError as error:  # what a generator refuses, such as numbers of ranks that are no power of two
+    except ValueError as error:  # a generator refuses, for example, a number of ranks that is not a power of two
         return Failure(f"left out: {error}")
     return arena.time(made.schedule, made.block_bytes, made.lanes)
 

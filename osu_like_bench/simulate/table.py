@@ -1,4 +1,4 @@
-"""The result of a simulation: a table for people, a record for programs."""
+"""The result of a simulation: a table for people, and a record for programs."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Findings:
     """Times by size and side.
 
     :param sizes: bytes of one message, ascending.
-    :param algorithms: names of ours.
+    :param algorithms: names of our algorithms.
     :param peers: names of other libraries.
-    :param outcomes: seconds or why there are none, by (side, size).
-    :param bounds: seconds that no schedule can beat, by size; 0 where nothing is known.
+    :param outcomes: seconds, or a failure, by (side, size).
+    :param bounds: seconds that no schedule can beat, by size; 0 if unknown.
     """
 
     sizes: tuple[int, ...]
@@ -41,7 +41,10 @@ class Findings:
     bounds: dict[int, float]
 
     def best(self, sides: Sequence[str], size: int) -> tuple[str, float] | None:
-        """The fastest of some sides at a size, the first among equals, and its seconds; None where all have failed."""
+        """Return the fastest of some sides at a size, the first among equals, with its seconds.
+
+        None if all have failed.
+        """
         timed = [(side, self.outcomes[side, size]) for side in sides]
         found = [(side, seconds) for side, seconds in timed if not isinstance(seconds, Failure)]
         return min(found, key=lambda pair: pair[1]) if found else None
@@ -53,20 +56,21 @@ class Findings:
 
     @property
     def broken(self) -> bool:
-        """Whether the simulator crashed on an algorithm of ours, or on all that it was asked."""
+        """Whether the simulator crashed on one of our algorithms, or on some side while no side has a time."""
         crashed = {side for (side, _), one in self.outcomes.items() if isinstance(one, Failure) and one.crash}
         return bool(crashed) and (not self.timed or not crashed.isdisjoint(self.algorithms))
 
     @property
     def failures(self) -> dict[tuple[str, int], str]:
-        """Why there is no time, by (side, size)."""
+        """Reasons for missing times, by (side, size)."""
         return {place: one.reason for place, one in self.outcomes.items() if isinstance(one, Failure)}
 
 
 def facts_of(interface: TopologyInterface, about: dict[str, Any]) -> Facts:
-    """The circumstances of a simulation: the same on every machine and at any time.
+    """Return the circumstances of a simulation, which are the same on every machine and at any time.
 
-    :param about: what the table says of it; ``simulator`` names what did it.
+    :param interface: topology of the job.
+    :param about: facts about the simulation; ``simulator`` names the simulator.
     """
     hosts = tuple(interface.hosts[host] for host in interface.rank_host)
     return Facts(
@@ -90,10 +94,12 @@ def facts_of(interface: TopologyInterface, about: dict[str, Any]) -> Facts:
 
 
 def record(options: Options, facts: Facts, found: Findings) -> Record:
-    """The record: a sample for each start of a size and side; the bound is a side, failures are among the facts.
+    """Return the record, with a sample per start of each size and side.
 
-    :param options: of the run.
-    :param facts: its circumstances.
+    The bound is a side, failures are among the facts.
+
+    :param options: options of the run.
+    :param facts: circumstances of the run.
     :param found: the times.
     """
     timed = [(size, side, found.outcomes[side, size]) for size in found.sizes for side in options.sides]
@@ -115,10 +121,10 @@ def _samples(seconds: float) -> tuple[float, ...]:
 
 
 def lines(options: Options, facts: Facts, found: Findings) -> Iterator[str]:
-    """The lines of the table; sizes at which a peer wins come first.
+    """Yield the lines of the table, after the sizes at which a peer wins.
 
-    :param options: of the run.
-    :param facts: its circumstances.
+    :param options: options of the run.
+    :param facts: circumstances of the run.
     :param found: the times.
     """
     yield f"# OSU-like simulation of {options.benchmark}, times in us"
@@ -142,14 +148,14 @@ def lines(options: Options, facts: Facts, found: Findings) -> Iterator[str]:
 
 
 def _brackets(found: Findings) -> Iterator[tuple[tuple[str, int], dict[str, float]]]:
-    """The times with other switches, of each side and size that has them."""
+    """Yield the times with other switches, for each side and size that has them."""
     for place, seconds in found.outcomes.items():
         if isinstance(seconds, Starts) and seconds.bracket:
             yield place, seconds.bracket
 
 
 def _intervals(found: Findings) -> Iterator[str]:
-    """Of each time that is the median of several starts the least and the most."""
+    """Yield the shortest and the longest time, for each time that is the median of several starts."""
     for (side, size), seconds in found.outcomes.items():
         if isinstance(seconds, Starts) and len(seconds.samples) > 1:
             least, most = (end(seconds.samples) * 1e6 for end in (min, max))
@@ -157,7 +163,7 @@ def _intervals(found: Findings) -> Iterator[str]:
 
 
 def _short(found: Findings) -> Iterator[str]:
-    """The sizes at which our best is slower than a peer, and the sides without a time."""
+    """Yield the sizes at which our best is slower than a peer, and the sides without a time."""
     slower = []
     for size in found.sizes:
         ours, peer = found.best(found.algorithms, size), found.best(found.peers, size)
@@ -193,7 +199,7 @@ def _against(ours: float, peer: float) -> list[str]:
 
 
 def _cell(outcome: Timing) -> str:
-    """Microseconds, or the failure in a word."""
+    """Format microseconds, or a failure as one word."""
     if isinstance(outcome, Failure):
         return outcome.reason.partition(":")[0].partition(" of ")[0]
     return f"{outcome * 1e6:.2f}"

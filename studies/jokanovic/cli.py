@@ -1,7 +1,7 @@
-"""The policies of chapter 4 on a drawn load, and blocks without each rule: ``python -m studies jokanovic``.
+"""The policies of chapter 4 on a drawn load, and blocks with one rule left out: ``python -m studies jokanovic``.
 
-The logs of MareNostrum are not public: a load of the same kind is drawn. Real logs are replayed by ``topompi jobs
-compare LOG --scenario jokanovic``.
+The logs of MareNostrum are not public, so a similar load is drawn. Real logs are replayed by ``topompi jobs compare LOG
+--scenario jokanovic``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COLUMNS = ("wait, min", "makespan, d", "in use", "hops", "sharing, %", "partners
 
 
 def cells_of(outcome: Outcome) -> tuple[str, ...]:
-    """Waits, makespan, use, packing and sharing of an outcome, in the order of COLUMNS."""
+    """Format waits, makespan, use, packing and sharing of an outcome, in the order of COLUMNS."""
     one, shared = summarise(outcome), sharing(outcome)
     cells = f"{one.mean_wait / 60:,.1f}", f"{one.makespan / 86400:.1f}", f"{one.utilisation:.1%}"
     hops = np.nanmean(average_hops(outcome))
@@ -32,14 +32,14 @@ def cells_of(outcome: Outcome) -> tuple[str, ...]:
 
 
 def rows_of(jobs: Workload) -> Iterator[tuple[str, ...]]:
-    """The row of each policy on a load."""
+    """Yield the row of each policy on a load."""
     return ((name, *cells_of(simulate(jobs, MARENOSTRUM, allocator=name))) for name in POLICIES)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the study.
+    """Compare the policies and print the table.
 
-    :param arguments: words behind the source's name.
+    :param arguments: arguments after the source's name.
     """
     jobs = power_of_two_mix(np.random.default_rng(1), 3_000)
     return show("jokanovic", "jobs.md", ["policy", *COLUMNS], rows_of(jobs), arguments)

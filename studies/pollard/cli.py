@@ -1,6 +1,6 @@
 """Mean waits of section V-C's scenarios on drawn loads, and the break-even speed-up: ``python -m studies pollard``.
 
-The logs of Cab are not public: loads of the same kind are drawn. Real logs are replayed by ``topompi jobs compare LOG
+The logs of Cab are not public, so similar loads are drawn. Real logs are replayed by ``topompi jobs compare LOG
 --scenario pollard``.
 """
 
@@ -24,10 +24,10 @@ CAB, PINOT = Cluster.regular(1296, 18, 18), Cluster.regular(2592, 18, 18)
 
 
 def drawn(seed: int, of: float, jobs: int = 12_000) -> Workload:
-    """A month's load of the kind of Cab's.
+    """Draw a month's load similar to Cab's.
 
-    :param seed: start of the random numbers.
-    :param of: node-seconds asked for, over those of Cab.
+    :param seed: seed of the random numbers.
+    :param of: requested node-seconds over the node-seconds of Cab.
     :param jobs: number of jobs.
     """
     return capacity_mix(np.random.default_rng(seed), jobs, CAB.num_nodes, of)
@@ -44,10 +44,10 @@ LOADS: dict[str, tuple[Callable[[int], Workload], Cluster]] = {
 
 
 def row_of(name: str, jobs: Sequence[Workload], cluster: Cluster) -> list[str]:
-    """The cells of a load: its name, the mean wait of each scenario in hours, and the break-even speed-up.
+    """Return the cells of a load: its name, the mean wait of each scenario in hours, and the break-even speed-up.
 
     :param name: name of the load.
-    :param jobs: draws of it, one per replay.
+    :param jobs: draws of the load, one per replay.
     :param cluster: the machine.
     """
     waits = []
@@ -62,7 +62,7 @@ def row_of(name: str, jobs: Sequence[Workload], cluster: Cluster) -> list[str]:
 
 
 def _hours(found: Interval) -> str:
-    """A mean and half its interval."""
+    """Format a mean and half its interval, in hours."""
     return f"{found.mean / 3600:.2f} ± {(found.high - found.mean) / 3600:.2f}"
 
 
@@ -72,8 +72,8 @@ def _rows() -> Iterator[list[str]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the study.
+    """Draw the loads, simulate them and print the table.
 
-    :param arguments: words behind the source's name.
+    :param arguments: arguments after the source's name.
     """
     return show("pollard", "jobs.md", ["load, machine", *POLLARD, "break-even"], _rows(), arguments)

@@ -18,7 +18,10 @@ SIZES = (1 << 10, 1 << 14, 1 << 18)
 
 
 def draw(full: bool) -> Figure:
-    """128 and 256 processes, two a host; in full 1,024 and 2,048, sixteen a host."""
+    """Make the figure from simulations of 128 and 256 processes, two per host.
+
+    With ``full``, there are 1,024 and 2,048 processes, sixteen per host.
+    """
     ranks = 16 if full else 2
     rows: list[tuple[int, list[Row]]] = []
     for hosts in (64, 128):
@@ -45,7 +48,7 @@ def draw(full: bool) -> Figure:
 
 
 def models() -> Table:
-    """Pairwise exchange, the reference's schedule and ours on the smaller job, in both models."""
+    """Return a table of pairwise exchange, the reference's schedule and ours on the smaller job, in both models."""
     view = allocated("stampede", 64, 2, among=64)
     return table_of_models(
         "128 processes, default pairwise",

@@ -1,4 +1,4 @@
-"""Beyond the reference: which alltoall comes within 5 % of the bound, and why conflict-free steps alone do not."""
+"""Beyond the reference: the alltoalls within 5 % of the bound, and why conflict-free steps alone do not suffice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["PAPER", "TITLE", "draw"]
 TITLE = "At the bound: alltoall of 256 KiB blocks on 320 hosts, 20 a leaf with 16 up-links"
 PAPER = "no counterpart; its schedules are free of conflicts in every step"
 HOSTS, BLOCK, RATE, LATENCY = 320, 1 << 18, 6.75e9, 0.25e-6
-# Algorithm, and how many steps a rank has in flight; 0 for all.
+# Algorithm, and number of a rank's steps in flight; 0 for all.
 TRIALS = (
     ("pairwise", 1),
     ("shift", 1),
@@ -37,7 +37,7 @@ DEFAULT_FACTORS = {("shift", 1), ("shift", 4), ("even", 8), ("at_once", 0)}
 
 
 def draw(full: bool) -> Figure:
-    """One scale: the issue's; then a part of the same machine."""
+    """Make the figure from simulations on all hosts and on a random half of them; ``full`` has no effect."""
     routes = load_routes("XGFT(2; 20,16; 1,16)")
     part = np.random.default_rng(SEED).choice(HOSTS, HOSTS // 2, replace=False)
     whole, ratios = _trials(_links_of(job(routes, range(HOSTS), 1)), "All 320 hosts:")
@@ -59,7 +59,7 @@ def _links_of(network: Network) -> Network:
 
 
 def _trials(network: Network, caption: str) -> tuple[Table, tuple[float, float]]:
-    """The table, and the best of ours and of the peers over the bound."""
+    """Return the table of all algorithms, and the best of ours and of the peers over the bound."""
     rows: list[tuple[str, ...]] = []
     ours, theirs = [], []
     with Arena(network, model="flow", timeout=240) as flow, Arena(network, model="smpi", timeout=240) as smpi:

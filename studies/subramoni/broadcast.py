@@ -21,11 +21,11 @@ OURS = ("scatter_allgather", "scatter_allgather_hosts", "reordered", "circulant"
 SIZES = (1 << 10, 1 << 14, 1 << 17, 1 << 20)
 HOSTS = (8, 16, 32)
 RANKS = 16
-FREE = 1024  # hosts among which the scheduler found the job's
+FREE = 1024  # free hosts from which the scheduler takes the job's
 
 
 def draw(full: bool) -> Figure:
-    """Up to 512 processes; in full to the reference's 1,024."""
+    """Make the figure from simulations of up to 512 processes; with ``full``, of the reference's 1,024."""
     hosts = (*HOSTS, *((2 * HOSTS[-1],) if full else ()))
     tables: list[Table] = []
     charts: list[Chart] = []
@@ -47,7 +47,7 @@ def draw(full: bool) -> Figure:
 
 
 def _rows(hosts: tuple[int, ...]) -> dict[str, tuple[list[Row], list[Row]]]:
-    """Of each model the rows over sizes on the most hosts, and those over processes at 1 MB."""
+    """Return, for each model, the rows over sizes on the most hosts, and the rows over processes at 1 MB."""
     found: dict[str, tuple[list[Row], list[Row]]] = {}
     for count in hosts:
         interface = allocated("ranger", count, RANKS, among=FREE, shuffled=True)

@@ -69,7 +69,7 @@ def command(
 ) -> None:
     """Simulate figures of the reference, and print the results with the reference's numbers.
 
-    `published` is the table of figures and latencies under flows and packets.
+    The name `published` selects the table of published measurements beside flows and packets.
     """
     wanted = _choose(names or [])
     if PUBLISHED in wanted:
@@ -80,7 +80,7 @@ def command(
 
 
 def _figures(numbers: Sequence[str], full: bool, output: Path | None) -> None:
-    """Simulate figures, one after another, and write their page."""
+    """Simulate figures one after another, and write their page."""
     lines = [*_head(full)]
     print("\n".join(lines), flush=True)
     for number in numbers:
@@ -98,7 +98,7 @@ def _figures(numbers: Sequence[str], full: bool, output: Path | None) -> None:
 
 
 def _published(output: Path | None) -> None:
-    """Run the table of published measurements, and put it into its page."""
+    """Compute the table of published measurements, and put it into its page."""
     lines = []
     for line in table_lines(published.HEAD, published.rows()):
         print(line, flush=True)
@@ -117,7 +117,7 @@ def _choose(names: Sequence[str]) -> list[str]:
 
 
 def _head(full: bool) -> Iterator[str]:
-    """The title, and what the page was made with."""
+    """Yield the title, and the circumstances in which the page was made."""
     yield INTRODUCTION
     scale = "the reference's scale" if full else "scales of some minutes on two cores"
     machine = f"{platform.system()} {platform.machine()}, {cpu_model()}, {os.cpu_count()} processors"
@@ -127,7 +127,7 @@ def _head(full: bool) -> Iterator[str]:
 
 
 def _page(module: Any, figure: Figure, output: Path | None) -> Iterator[str]:
-    """A figure as Markdown; writes its drawings into the folder ``figures``."""
+    """Yield a figure as Markdown; write its drawings into the folder ``figures``."""
     yield from (f"## {module.TITLE}", "", f"Paper: {module.PAPER}.", "", f"Here: {figure.verdict}.", "")
     for table in figure.tables:
         yield from (*table.markdown(), "")
@@ -143,5 +143,5 @@ def _page(module: Any, figure: Figure, output: Path | None) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command, see ``run_command``."""
+    """Run the command; see ``run_command``."""
     return run_command(app, "subramoni", arguments, program="python -m studies")

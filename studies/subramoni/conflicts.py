@@ -1,4 +1,4 @@
-"""Figure 6.5: conflicts and time of each step of an alltoall, with a barrier before it."""
+"""Figure 6.5: conflicts and time of each step of an alltoall with a barrier before each step."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ TITLE = "Figure 6.5: alltoall step by step, Stampede-like 5:4, 1,024 and 2,048 p
 PAPER = "time of a step follows the over-subscribed links in it; congestion counter 35 % lower with the schedule"
 ALGORITHMS = ("pairwise", "shift", "tacs1", "colouring", "even")
 BLOCK = 1 << 16
-FREE = 160  # hosts among which the job's are
+FREE = 160  # hosts from which the job's are drawn
 
 
 def draw(full: bool) -> Figure:
-    """64 hosts of 16; in full also 128 hosts, whose 4 million transfers take some minutes."""
+    """Make the figure for 64 hosts of 16 processes; with ``full``, also for 128 hosts, which takes some minutes."""
     tables, charts, fewer = [], [], ""
     for hosts in (64, 128) if full else (64,):
         network = allocation("stampede", hosts, 16, among=FREE)
@@ -54,7 +54,7 @@ def draw(full: bool) -> Figure:
 
 
 def _steps(network: Network, algorithm: str) -> tuple[np.ndarray, np.ndarray]:
-    """Conflicts and seconds of each step."""
+    """Return the number of conflicts and the seconds of each step of an algorithm."""
     found = analyse(make("alltoall", algorithm, network), network)
     over = np.bincount(found.step, weights=found.conflicts, minlength=found.num_steps)
     busy = np.zeros(found.num_steps)

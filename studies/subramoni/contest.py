@@ -1,4 +1,4 @@
-"""A comparison of our algorithms, the reference's default, and the choices of four libraries."""
+"""A comparison of our algorithms with the reference's default and the choices of other libraries."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from .figure import Chart, Table
 __all__ = ["Contest", "Row", "Timed", "gain", "micro", "run"]
 
 Timed = float | Failure
-JOBS = 2  # simulations at a time
+JOBS = 2  # simultaneous simulations
 
 
 @dataclass(frozen=True)
 class Contest:
     """A collective of one size on one network.
 
-    :param arena: the network.
-    :param collective: its name.
-    :param nbytes: message size.
-    :param ours: our algorithms, first the one that the reference proposes.
-    :param default: the algorithm that stands for the default of the reference's library, its baseline.
-    :param root: of a rooted collective.
-    :param peers: other libraries.
+    :param arena: the simulated network.
+    :param collective: name of the collective.
+    :param nbytes: message size in bytes.
+    :param ours: our algorithms, beginning with the one that the reference proposes.
+    :param default: algorithm that stands for the default of the reference's library, the baseline.
+    :param root: root of a rooted collective.
+    :param peers: names of other libraries.
     """
 
     arena: Arena | FlowArena
@@ -39,32 +39,32 @@ class Contest:
     peers: tuple[str, ...] = PEERS
 
     def time(self, algorithm: str) -> Timed:
-        """Seconds of an algorithm of ours."""
+        """Return the seconds of one of our algorithms."""
         cut = self.arena.schedule(self.collective, algorithm, self.nbytes, self.root)
         return self.arena.time(cut.schedule, cut.block_bytes, cut.lanes)
 
     def peer(self, name: str) -> Timed:
-        """Seconds of a library's own choice."""
+        """Return the seconds of a library's own choice."""
         return self.arena.peer(name, self.collective, self.nbytes, self.root)
 
     @property
     def bound(self) -> float:
-        """Seconds that no schedule on these routes can be below, start-ups left out."""
+        """Seconds that no schedule on these routes can beat, without start-ups."""
         return self.arena.bound(self.collective, self.nbytes, self.root)
 
 
 @dataclass(frozen=True)
 class Row:
-    """The outcome of a contest; times in seconds, or failures with their reason.
+    """The outcome of a contest; times are in seconds, or failures with their reason.
 
-    :param label: size or number of processes, for people.
-    :param x: the same as a number, for a chart.
+    :param label: size or number of processes, as text.
+    :param x: size or number of processes, as a number, for a chart.
     :param proposed: name of the algorithm that the reference proposes.
     :param baseline: time of the reference's default.
     :param ours: times of our algorithms by name.
     :param peers: times of other libraries by name.
-    :param bound: seconds that no schedule can beat; 0 where unknown.
-    :param failures: a line for each time that is missing.
+    :param bound: seconds that no schedule can beat; 0 if unknown.
+    :param failures: a line for each missing time.
     """
 
     label: str
@@ -78,17 +78,17 @@ class Row:
 
     @property
     def best_ours(self) -> tuple[str, float]:
-        """The fastest of ours."""
+        """Name and seconds of our fastest algorithm."""
         return _fastest(self.ours)
 
     @property
     def best_peer(self) -> tuple[str, float]:
-        """The fastest peer; the reference's default is one of them."""
+        """Name and seconds of the fastest peer; the reference's default counts as a peer."""
         return _fastest({**self.peers, "default": self.baseline})
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The row of a table, see ``HEADS``."""
+        """Cells of the table's row, see ``HEADS``."""
         (mine, best), (peer, theirs) = self.best_ours, self.best_peer
         proposed = self.ours[self.proposed]
         return (
@@ -121,7 +121,7 @@ HEADS = (
 def run(contests: Iterable[tuple[str, float, Contest]]) -> list[Row]:
     """Run all contests, two simulations at a time.
 
-    :param contests: label, number along the chart's axis, contest.
+    :param contests: label, number along the chart's axis, and contest of each row.
     """
     rows, given = [], list(contests)
     with ThreadPoolExecutor(JOBS) as pool:
@@ -146,12 +146,12 @@ def run(contests: Iterable[tuple[str, float, Contest]]) -> list[Row]:
 
 
 def table(head: str, rows: Sequence[Row], caption: str = "") -> Table:
-    """The rows as a table whose first column is ``head``."""
+    """Return the table of some rows, whose first column is ``head``."""
     return Table((head, *HEADS), tuple(row.cells for row in rows), caption)
 
 
 def chart(name: str, title: str, xlabel: str, rows: Sequence[Row]) -> Chart:
-    """The rows as lines: default, proposal, best of ours, best peer, bound."""
+    """Return the chart of some rows: lines for default, proposal, our best, best peer, and bound."""
     lines: dict[str, list[tuple[float, float]]] = {
         "reference's default": [(row.x, row.baseline) for row in rows if isinstance(row.baseline, float)],
         "reference's proposal": [(row.x, _number(row.ours[row.proposed])) for row in rows],
@@ -164,7 +164,7 @@ def chart(name: str, title: str, xlabel: str, rows: Sequence[Row]) -> Chart:
 
 
 def gain(before: Timed, after: Timed) -> str:
-    """The ratio of two times as ``1.23x``, above 1 if ``after`` is faster; ``-`` if either failed."""
+    """Format the ratio of two times as ``1.23x``, above 1 if ``after`` is faster; ``-`` if either failed."""
     if isinstance(before, Failure) or isinstance(after, Failure) or not after or isnan(before) or isnan(after):
         return "-"
     return f"{before / after:.2f}x"
@@ -177,7 +177,7 @@ def _fastest(times: Mapping[str, Timed]) -> tuple[str, float]:
 
 
 def micro(time: Timed) -> str:
-    """Microseconds of a time, or ``failed``."""
+    """Format a time in microseconds, or ``failed``."""
     return "failed" if isinstance(time, Failure) else f"{1e6 * time:,.4g}" if time < 1e-2 else f"{1e6 * time:,.0f}"
 
 

@@ -27,8 +27,9 @@ PLAIN = {
     "shift": direct.alltoall_shift,
     "scatter_destination": direct.alltoall_scatter_destination,
 }
-# What each library runs on a communicator of a power of two of ranks: largest block in bytes, order. MPICH by Thakur,
-# Rabenseifner and Gropp, 2005; Open MPI by the fixed rules of its releases up to 4.0, whose "pairwise" is the shift.
+# Algorithms of each library on a communicator with a power of two of ranks: largest block in bytes, algorithm. MPICH by
+# Thakur, Rabenseifner and Gropp, 2005; Open MPI by the fixed rules of its releases up to 4.0, whose "pairwise" is the
+# shift.
 LIBRARIES = {
     "MPICH": ((32768, "scatter_destination"), (1 << 62, "pairwise")),
     "Open MPI": ((1 << 62, "shift"),),
@@ -39,7 +40,7 @@ IMPOSSIBLE = Failure("impossible: less than the busiest link needs")
 
 
 def draw(full: bool) -> Figure:
-    """512 and 1,024 processes; in full also 2,048."""
+    """Make the figure from simulations of 512 and 1,024 processes; with ``full``, also of 2,048."""
     rows: list[tuple[str, ...]] = []
     ratios: dict[str, list[float]] = {name: [] for name in (*LIBRARIES, "best")}
     for hosts in (32, 64, 128) if full else (32, 64):
@@ -68,7 +69,7 @@ def draw(full: bool) -> Figure:
 
 
 def models() -> Table:
-    """A column of 32 hosts of 160 in MPICH's orders and jointly, in both models."""
+    """Return a table of a column of 32 of 160 hosts, in pairwise exchange and in the joint schedule, in both models."""
     view = allocated("stampede", 32, 1, among=160)
     return table_of_models(
         "512 processes, default pairwise",
@@ -83,7 +84,7 @@ _NAMES = {"MPICH": "against MPICH's order", "Open MPI": "against Open MPI's", "b
 
 
 def _jobs(hosts: int) -> list[tuple[str, Network]]:
-    """One column of each job: hosts side by side, as a scheduler gives them, and in random order."""
+    """Return one column of each job: hosts side by side, some hosts ascending, and some in random order."""
     routes = load_routes("stampede")
     drawn = np.random.default_rng(SEED).permutation(160)[:hosts].tolist()
     return [
@@ -94,7 +95,7 @@ def _jobs(hosts: int) -> list[tuple[str, Network]]:
 
 
 def _cells(arena: Arena, size: int, ratios: dict[str, list[float]]) -> Sequence[str]:
-    """The cells of one size, behind what it is of."""
+    """Return the cells of one size, after those that describe the job."""
     network, each = arena.network, size * RANKS
     bound = lower_bound(network, "alltoall", block_bytes=each).seconds
     plain = {name: _timed(arena, order(network.num_ranks), each, bound) for name, order in PLAIN.items()}

@@ -1,4 +1,4 @@
-"""The parts of a figure: tables, charts, and sentences that judge them."""
+"""The parts of a figure: tables, charts, and a verdict in words."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["Chart", "Figure", "Table"]
 
 @dataclass(frozen=True)
 class Table:
-    """Cells as they are to be read.
+    """A table of formatted cells.
 
     :param columns: heads of the columns.
     :param rows: cells of each row, as many as columns.
-    :param caption: what the rows are, in a sentence; empty for none.
+    :param caption: sentence that describes the rows; empty for none.
     """
 
     columns: tuple[str, ...]
@@ -26,7 +26,7 @@ class Table:
     caption: str = ""
 
     def markdown(self) -> list[str]:
-        """The lines of a Markdown table, its columns aligned for those who read the text."""
+        """Return the lines of a Markdown table, with columns aligned for readers of the text."""
         widths = [max(map(len, column)) for column in zip(self.columns, *self.rows, strict=True)]
         head, *body = [
             "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
@@ -40,13 +40,13 @@ class Table:
 class Chart:
     """Lines over message sizes or numbers of processes.
 
-    :param name: of the file, without suffix.
-    :param title: above the chart.
-    :param xlabel: of the horizontal axis.
-    :param ylabel: of the vertical axis.
-    :param series: name -> points (x, y).
-    :param bounds: names of the series that no schedule can be below, drawn dashed.
-    :param logarithmic: whether both axes are.
+    :param name: name of the file, without suffix.
+    :param title: title above the chart.
+    :param xlabel: label of the horizontal axis.
+    :param ylabel: label of the vertical axis.
+    :param series: points (x, y) of each line, by its name.
+    :param bounds: names of the lower bounds among the series, which are drawn dashed.
+    :param logarithmic: whether both axes are logarithmic.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Chart:
     logarithmic: bool = True
 
     def save(self, folder: Path) -> Path:
-        """Draw it as ``NAME.svg`` in a folder; the same data make the same text.
+        """Draw the chart as ``NAME.svg`` in a folder; equal data give an equal file.
 
         :raises BenchmarkError: if matplotlib is not installed.
         """
@@ -88,13 +88,13 @@ class Chart:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of the reference as it comes out here.
+    """A figure of the reference as reproduced here.
 
-    :param verdict: the gains against the paper's baseline and against the best peer, in a sentence or two; what falls
-        short comes first.
-    :param tables: in the order of the page.
-    :param charts: likewise.
-    :param notes: what was left out or differs, a sentence each.
+    :param verdict: the gains against the paper's baseline and against the best peer, in a sentence or two, shortfalls
+        first.
+    :param tables: tables in the order of the page.
+    :param charts: charts in the order of the page.
+    :param notes: omissions and differences, one sentence each.
     """
 
     verdict: str

@@ -22,7 +22,7 @@ OURS = ("leaders", "linear", "at_once", "binomial", "knomial")
 
 
 def draw(full: bool) -> Figure:
-    """One scale: the reference's."""
+    """Make the figure from simulations at the reference's scale; ``full`` has no effect."""
     network = three_switches()
     tables: list[Table] = []
     charts: list[Chart] = []
@@ -42,7 +42,7 @@ def draw(full: bool) -> Figure:
 
 
 def models() -> Table:
-    """Gather and scatter of 16 KiB over the leaf leaders, and gather over leaders of hosts, in both models."""
+    """Return a table, in both models, of 16 KiB gather and scatter over leaf leaders, and gather over host leaders."""
     view, size = view_of_three_switches(), 1 << 14
     jobs = [("gather", name, background) for background in BACKGROUNDS for name in ("leaders", "nodes")]
     jobs += [("scatter", "leaders", None)]

@@ -17,11 +17,11 @@ DDR = 2.0e9  # bytes/s of 16 Gbit/s
 
 
 def view(routes: Routes, hosts: Sequence[int], ranks: int | Sequence[int]) -> TopologyInterface:
-    """The topology as a job sees it.
+    """Return the topology as a job sees it.
 
-    :param routes: of the fabric.
+    :param routes: routes of the fabric.
     :param hosts: host numbers of the fabric, in the order in which they are filled.
-    :param ranks: ranks of each host, or one number for all hosts.
+    :param ranks: number of ranks of each host, or one number for all hosts.
     """
     names = [routes.fabric.hosts[host] for host in hosts]
     each = [ranks] * len(names) if isinstance(ranks, int) else ranks
@@ -30,11 +30,11 @@ def view(routes: Routes, hosts: Sequence[int], ranks: int | Sequence[int]) -> To
 
 
 def job(routes: Routes, hosts: Sequence[int], ranks: int | Sequence[int]) -> Network:
-    """The network of a job.
+    """Return the network of a job.
 
-    :param routes: of the fabric.
+    :param routes: routes of the fabric.
     :param hosts: host numbers of the fabric, in the order in which they are filled.
-    :param ranks: ranks of each host, or one number for all hosts.
+    :param ranks: number of ranks of each host, or one number for all hosts.
     """
     return network_of(view(routes, hosts, ranks))
 
@@ -42,40 +42,40 @@ def job(routes: Routes, hosts: Sequence[int], ranks: int | Sequence[int]) -> Net
 def allocated(
     system: str, hosts: int, ranks: int, *, among: int, seed: int = SEED, shuffled: bool = False
 ) -> TopologyInterface:
-    """A job on hosts drawn at random from the first ``among`` of a system, in ascending order, as schedulers give them.
+    """Draw a job's hosts at random from the first ``among`` of a system; they are ascending, as schedulers list them.
 
     :param system: a topology source.
-    :param hosts: how many.
-    :param ranks: of each host.
-    :param among: how many hosts a busy system has free; equal to ``hosts`` for a compact job.
-    :param seed: of the draw.
-    :param shuffled: whether they stand in random order instead.
+    :param hosts: number of hosts.
+    :param ranks: number of ranks per host.
+    :param among: number of hosts from which the job's are drawn; equal to ``hosts`` for a compact job.
+    :param seed: seed of the draw.
+    :param shuffled: whether the hosts are in random order instead.
     """
     chosen = np.random.default_rng(seed).choice(among, hosts, replace=False)
     return view(load_routes(system), (chosen if shuffled else np.sort(chosen)).tolist(), ranks)
 
 
 def allocation(system: str, hosts: int, ranks: int, *, among: int, seed: int = SEED) -> Network:
-    """The network of a job as ``allocated`` draws it.
+    """Return the network of a job that ``allocated`` draws.
 
     :param system: a topology source.
-    :param hosts: how many.
-    :param ranks: of each host.
-    :param among: how many hosts to draw from.
-    :param seed: of the draw.
+    :param hosts: number of hosts.
+    :param ranks: number of ranks per host.
+    :param among: number of hosts from which the job's are drawn.
+    :param seed: seed of the draw.
     """
     return network_of(allocated(system, hosts, ranks, among=among, seed=seed))
 
 
 def three_switches() -> Network:
-    """The network of ``view_of_three_switches``."""
+    """Return the network of ``view_of_three_switches``."""
     return network_of(view_of_three_switches())
 
 
 def view_of_three_switches() -> TopologyInterface:
-    """Subramoni 2013, section 3: switch A with 4 hosts of 16 ranks, B with 29 of 8, each two DDR links to switch C.
+    """Make the job of Subramoni 2013, section 3: switches A and B, each with two DDR links to switch C.
 
-    296 ranks. Only the links to C join A and B.
+    A has 4 hosts of 16 ranks, B has 29 hosts of 8 ranks, which are 296 ranks. Only the links to C connect A and B.
     """
     builder = FabricBuilder("three DDR switches")
     for switch in "ABC":

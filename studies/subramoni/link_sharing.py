@@ -1,4 +1,4 @@
-"""Figures 6.2 and 8.2: what it costs that hosts of a job share a link just above their leaf."""
+"""Figures 6.2 and 8.2: the cost of a link just above the leaf that a job's hosts share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIZES = (1 << 14, 1 << 18)
 
 
 def draw(full: bool) -> Figure:
-    """One scale: the reference's."""
+    """Make the figure from simulations at the reference's scale; ``full`` has no effect."""
     routes = load_routes("stampede")
     rows, ours, bounds = [], [], []
     for hosts in (4, 8):
@@ -63,7 +63,7 @@ def draw(full: bool) -> Figure:
 
 
 def models() -> Table:
-    """Pairwise exchange and `even`, shared and apart, in both models."""
+    """Return a table of pairwise exchange and `even`, with shared and with separate links, in both models."""
     routes, size = load_routes("stampede"), SIZES[0]
     return table_of_models(
         "16 KiB, default pairwise",
@@ -80,7 +80,7 @@ def models() -> Table:
 
 
 def _hosts(count: int, share: bool) -> list[int]:
-    """Half on the first leaf and half on the second; in pairs that share a link, or none that do."""
+    """Choose half of the hosts on each of the first two leaves, in pairs that share a link, or without sharing."""
     half = count // 2
     first = [pair + UPLINKS * other for pair in range(half // 2) for other in (0, 1)] if share else list(range(half))
     return [*first, *(LEAF + host for host in first)]

@@ -29,12 +29,12 @@ OURS = (
     "reordered",
 )
 SIZES = tuple(1 << power for power in range(10, 21, 2))
-SDR, DDR = 877, 650  # hosts of the two trees, in this order
+SDR, DDR = 877, 650  # number of hosts of the two trees, in this order
 HOSTS, RANKS = 32, 8
 
 
 def draw(full: bool) -> Figure:
-    """One scale: the reference's."""
+    """Make the figure from simulations at the reference's scale; ``full`` has no effect."""
     routes = load_routes("glenn")
     mixed, fast = _hosts()
     with Arena(job(routes, mixed.tolist(), RANKS), system="ranger") as arena:
@@ -76,14 +76,14 @@ def draw(full: bool) -> Figure:
 
 
 def _hosts() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Hosts of both kinds in random order, and as many fast ones."""
+    """Return mixed SDR and DDR hosts in random order, and an equal number of DDR hosts."""
     random = np.random.default_rng(SEED)
     slow, fast = random.choice(SDR, HOSTS // 2, replace=False), SDR + random.choice(DDR, HOSTS, replace=False)
     return random.permutation(np.concatenate((slow, fast[: HOSTS // 2]))), fast
 
 
 def models() -> Table:
-    """The blind tree and the one ordered by rates on the mixed hosts, in both models."""
+    """Return a table of the blind tree and the tree ordered by rates on the mixed hosts, in both models."""
     mixed = view(load_routes("glenn"), _hosts()[0].tolist(), RANKS)
     return table_of_models(
         "bytes", (Case(f"{n}", mixed, of_schedules("bcast", n, "knomial", "dft_rate"), "ranger") for n in SIZES)

@@ -1,4 +1,4 @@
-"""The two models of a network under which figures are drawn: flows, and packets on switches with finite buffers."""
+"""The two network models of the figures: flows, and packets on switches with finite buffers."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ HEADS = tuple(f"{what}, {model}" for model in ("flows", "packets") for what in (
 def arenas(
     interface: TopologyInterface, system: str, background: Background | None = None
 ) -> Iterator[tuple[str, FlowArena]]:
-    """A job under flows, then under packets, each with its name.
+    """Yield the arenas of a job under flows, then under packets, each with the model's name.
 
-    :param interface: of the job, with routes.
-    :param system: whose latencies and rates fill in what the fabric does not know.
-    :param background: a second job on the same hosts.
+    :param interface: topology of the job, with routes.
+    :param system: system whose latencies and rates replace unknown ones of the fabric.
+    :param background: second job on the same hosts.
     """
     network = network_of(interface)
     for name, routes in (("flows", None), ("packets", interface.routes)):
@@ -38,12 +38,13 @@ def arenas(
 
 @dataclass(frozen=True)
 class Case:
-    """What a figure's default and its proposal take on one job.
+    """A job on which a figure's default and its proposal are timed.
 
-    :param label: of the row.
-    :param interface: of the job, with routes.
-    :param times: seconds of both in an arena of that job.
-    :param system: as ``arenas``; likewise ``background``.
+    :param label: label of the row.
+    :param interface: topology of the job, with routes.
+    :param times: function that returns the seconds of both in an arena of the job.
+    :param system: system whose latencies and rates replace unknown ones of the fabric.
+    :param background: second job on the same hosts.
     """
 
     label: str
@@ -54,7 +55,7 @@ class Case:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The row of a table, see ``HEADS``."""
+        """Cells of the table's row, see ``HEADS``."""
         found = [self.label]
         for _, arena in arenas(self.interface, self.system, self.background):
             default, ours = self.times(arena)
@@ -63,11 +64,12 @@ class Case:
 
 
 def of_schedules(collective: str, nbytes: int, default: str, ours: str) -> Callable[[FlowArena], tuple[Timed, Timed]]:
-    """The times of two schedules of a collective.
+    """Return a function that times two schedules of a collective in an arena.
 
-    :param collective: its name.
-    :param nbytes: message size.
-    :param default: name of one algorithm; likewise ``ours``.
+    :param collective: name of the collective.
+    :param nbytes: message size in bytes.
+    :param default: name of the default algorithm.
+    :param ours: name of our algorithm.
     """
 
     def times(arena: FlowArena) -> tuple[Timed, Timed]:
@@ -81,13 +83,14 @@ def of_schedules(collective: str, nbytes: int, default: str, ours: str) -> Calla
 def of_kernel(
     kernel: Kernel, interface: TopologyInterface, sizes: Sequence[int], default: str, ours: str, system: str
 ) -> Iterator[Case]:
-    """Two sides of a kernel at some sizes: orders of ranks, which are found once, or alltoalls of rows and columns.
+    """Yield two sides of a kernel at some sizes: orders of ranks, found only once, or alltoalls of rows and columns.
 
-    :param kernel: what communicates.
-    :param interface: of the job.
-    :param sizes: of messages, in bytes.
-    :param default: name of one side; likewise ``ours``.
-    :param system: as ``arenas``.
+    :param kernel: the communication kernel.
+    :param interface: topology of the job.
+    :param sizes: message sizes in bytes.
+    :param default: name of the default side.
+    :param ours: name of our side.
+    :param system: system whose latencies and rates replace unknown ones of the fabric.
     """
     orders: dict[str, Order] = {}
 
@@ -100,11 +103,12 @@ def of_kernel(
 
 
 def table_of_models(what: str, cases: Iterable[Case]) -> Table:
-    """Default and proposal in both models; the links are the figure's, all ranks start together.
+    """Return the table of default and proposal in both models; links are the figure's, and all ranks start together.
 
     :param what: head of the first column.
-    :param cases: a row each.
-    Cost: four simulations a row.
+    :param cases: cases, one per row.
+
+    Cost: four simulations per row.
     """
     caption = "The default and ours under topompi's own flows and packets:"
     return Table((what, *HEADS), tuple(case.cells for case in cases), caption)

@@ -25,7 +25,7 @@ LARGE = (("stampede", 128, 16, 320), ("stampede", 256, 16, 640))
 
 
 def draw(full: bool) -> Figure:
-    """512 and 1,024 processes; in full to 4,096."""
+    """Make the figure from simulations of 512 and 1,024 processes; with ``full``, of up to 4,096."""
     rows: list[tuple[str, ...]] = []
     gains: list[float] = []
     firsts: list[float] = []
@@ -63,7 +63,7 @@ def draw(full: bool) -> Figure:
 
 
 def models() -> Table:
-    """The transposes on the smaller job by pairwise exchange and jointly, in both models."""
+    """Return a table of the smaller job's transposes, by pairwise exchange and the joint schedule, in both models."""
     system, hosts, ranks, among = JOBS[1]
     interface, kernel = allocated(system, hosts, ranks, among=among), P3DFFT((hosts, ranks))
     return table_of_models(

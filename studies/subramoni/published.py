@@ -1,10 +1,10 @@
-"""What others measured, beside what flows and packets say of the same job.
+"""Published measurements beside the results of flows and packets for the same jobs.
 
     python -m studies subramoni published -o docs/lab     # writes the table of docs/lab/published.md
 
-Both models have the same programs and the same hosts: those of the preset ``fdr``, at the rates of the systems. Medians
-of three seeds. The reference is H. Subramoni, *Topology-Aware MPI Communication and Scheduling for High Performance
-Computing Systems*, 2013.
+Both models run the same programs on the same hosts: those of the preset ``fdr``, at the rates of the systems. Results
+are medians of three seeds. The reference is H. Subramoni, *Topology-Aware MPI Communication and Scheduling for High
+Performance Computing Systems*, 2013.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .jobs import SEED, allocated, view, view_of_three_switches
 
 FDR = PRESETS["fdr"]
 SDR, DDR, FAST = 1e9, 2e9, 6.75e9  # bytes/s
-COPY = 1.5e9  # bytes/s inside a host of Ranger's and Glenn's age; assumed
+COPY = 1.5e9  # bytes/s inside a host of the age of Ranger and Glenn; assumed
 SEEDS = range(3)
 MIB, KIB = 1 << 20, 1 << 10
 
@@ -38,10 +38,10 @@ MIB, KIB = 1 << 20, 1 << 10
 class Job:
     """A job in both models.
 
-    :param interface: where its ranks sit.
+    :param interface: topology of the job, with the places of its ranks.
     :param rate: bytes/s of links whose rate the fabric does not know.
-    :param hosts: what hosts add.
-    :param seeds: of the runs whose median counts.
+    :param hosts: times that hosts add to messages.
+    :param seeds: seeds of the runs, of which the median counts.
     """
 
     interface: TopologyInterface
@@ -51,18 +51,18 @@ class Job:
 
     @property
     def network(self) -> Network:
-        """What schedules are made for."""
+        """Network for the generators of schedules."""
         return network_of(self.interface)
 
     @property
     def tables(self) -> Tables:
-        """What programs run on."""
+        """Tables for the simulation of programs."""
         routes = self.interface.routes
         assert routes is not None  # all systems here have routes
         return tables_of(routes, rate=self.rate, latency=FDR.latency)
 
     def seconds(self, program: Program, beside: Sequence[Program] = ()) -> np.ndarray:
-        """Seconds under flows and under packets."""
+        """Return the seconds under flows and under packets, shape (2,)."""
         tables, programs = self.tables, [program, *beside]
         found = [
             (
@@ -76,12 +76,13 @@ class Job:
     def run(
         self, collective: str, algorithm: str, nbytes: int, beside: Sequence[Program] = (), *, blind: bool = False
     ) -> np.ndarray:
-        """Seconds of a schedule under flows and under packets.
+        """Return the seconds of a schedule under flows and under packets, shape (2,).
 
-        :param collective: as ``make``; likewise ``algorithm``.
-        :param nbytes: of the message, or of a block.
-        :param beside: other jobs.
-        :param blind: whether the schedule knows no switch.
+        :param collective: name of the collective.
+        :param algorithm: name of the algorithm.
+        :param nbytes: bytes of the message, or of a block.
+        :param beside: programs of other jobs.
+        :param blind: whether the schedule is made without knowledge of switches.
         """
         network = self.network
         made = make(collective, algorithm, without_clusters(network) if blind else network)
@@ -89,17 +90,17 @@ class Job:
 
 
 def without_clusters(network: Network) -> Network:
-    """The same ranks, hosts and links, of which a schedule knows no switches."""
+    """Return the same ranks, hosts and links, without the clusters of hosts below switches."""
     return replace(network, clusters=np.zeros((1, network.num_hosts), dtype=np.int64))
 
 
 def three_switches() -> Job:
-    """Section 3 of the reference: 4 hosts of 16 ranks on A, 29 of 8 on B, each two DDR links to C."""
+    """Return the job of the reference's section 3: 4 hosts of 16 ranks on A, 29 of 8 on B, two DDR links each to C."""
     return Job(view_of_three_switches(), DDR, replace(FDR.hosts, copy_rate=COPY))
 
 
 HEAD = ("figure", "what", "measured there", "flows", "packets", "agree, and why")
-Line = tuple[str, str, np.ndarray, str]  # what, measured there, flows and packets (of several draws a row each), why
+Line = tuple[str, str, np.ndarray, str]  # what; measured there; flows and packets (one row per draw); why
 
 RESTS = "no: the second job here never rests, and takes its share of the trunks"
 STORES = "no: a leader here stores all that it sends on, and a message costs its receiver 0.3 us only"
@@ -109,7 +110,7 @@ NETWORK = "no, too much: here only the network costs; there hosts cost, and shar
 
 
 def figure_3_1() -> Iterator[Line]:
-    """Gather and scatter of 296 ranks, 16 KiB each."""
+    """Yield the rows of figure 3.1: gather and scatter of 296 ranks, 16 KiB each."""
     job, size = three_switches(), 16 * KIB
     quiet = job.run("gather", "binomial", size)
     for background, paper in ((MIB, "1.21"), (4 * MIB, "about 1.31")):
@@ -129,7 +130,7 @@ def figure_3_1() -> Iterator[Line]:
 
 
 def figure_4_3() -> Iterator[Line]:
-    """Broadcast of 1 MiB on 1,024 ranks, hosts in random order."""
+    """Yield the rows of figure 4.3: broadcast of 1 MiB on 1,024 ranks, with hosts in random order."""
     random = np.random.default_rng(SEED)
     chosen = random.choice(1024, 64, replace=False)
     job = Job(view(load_routes("ranger"), chosen.tolist(), 16), SDR, replace(FDR.hosts, copy_rate=COPY))
@@ -143,7 +144,7 @@ def figure_4_3() -> Iterator[Line]:
 
 
 def figure_4_4() -> Iterator[Line]:
-    """Broadcast on 16 SDR and 16 DDR hosts of 8 ranks, in the least and the most of five random orders."""
+    """Yield the rows of figure 4.4: broadcast on 16 SDR and 16 DDR hosts of 8 ranks, over five random orders."""
     routes, hosts = load_routes("glenn"), replace(FDR.hosts, copy_rate=COPY)
     gains: dict[int, list[np.ndarray]] = {16 * KIB: [], MIB: []}
     over: dict[int, list[np.ndarray]] = {16 * KIB: [], MIB: []}
@@ -163,7 +164,7 @@ def figure_4_4() -> Iterator[Line]:
 
 
 def figure_6_2() -> Iterator[Line]:
-    """Alltoall where pairs of hosts share the link above their leaf, and where none do."""
+    """Yield the rows of figure 6.2: alltoall of hosts that share links, over that of hosts that do not."""
     routes = load_routes("stampede")
     for hosts, paper in ((4, "1.15"), (8, "1.21")):
         for size in (16 * KIB, 256 * KIB):
@@ -177,7 +178,7 @@ def figure_6_2() -> Iterator[Line]:
 
 
 def figure_6_7() -> Iterator[Line]:
-    """Alltoall of 1,024 ranks on 64 hosts of 5:4 leaves."""
+    """Yield the rows of figure 6.7: alltoall of 1,024 ranks on 64 hosts of 5:4 leaves."""
     job = Job(allocated("stampede", 64, 16, among=64), FAST, seeds=(0,))
     for size in (KIB, 16 * KIB):
         pairwise = job.run("alltoall", "pairwise", size)
@@ -190,7 +191,7 @@ def figure_6_7() -> Iterator[Line]:
 
 
 def table_1_1() -> Iterator[Line]:
-    """8 bytes between two hosts, by the switches between them."""
+    """Yield the rows of table 1.1: the time of 8 bytes between two hosts, by the number of switches between them."""
     for system, paper in (("ranger", (1.57, 2.45, 2.85)), ("stampede", (1.07, 1.76, 2.54))):
         routes = load_routes(system)
         for hops, measured in zip((1, 3, 5), paper, strict=True):
@@ -201,19 +202,19 @@ def table_1_1() -> Iterator[Line]:
 
 
 def message(nbytes: int) -> Program:
-    """One message from rank 0 to rank 1."""
+    """Return the program of one message from rank 0 to rank 1."""
     ends, once = np.arange(2), np.zeros(2, dtype=np.int64)
     return Program(ends, ends, once, np.array([SEND, RECEIVE]), ends[::-1], np.full(2, float(nbytes)))
 
 
 def pair_at(routes: Routes, hops: int) -> list[int]:
-    """Two hosts with so many switches between them."""
+    """Return two hosts with ``hops`` switches between them."""
     other = next(host for host in range(1, routes.fabric.num_hosts) if switches(routes, host) == hops)
     return [0, other]
 
 
 def switches(routes: Routes, host: int) -> int:
-    """Switches between host 0 and another."""
+    """Return the number of switches between host 0 and another host."""
     tables = tables_of(routes, rate=1.0, latency=0.0)
     return int((tables.paths(np.array([0]), np.array([host])) >= 0).sum()) - 1
 
@@ -229,12 +230,12 @@ FIGURES: dict[str, Callable[[], Iterator[Line]]] = {
 
 
 def words(found: np.ndarray) -> str:
-    """A number, or the least and the most of several."""
+    """Format one number, or the least and the most of several."""
     return f"{found[0]:.2f}" if len(found) == 1 else f"{found.min():.2f} to {found.max():.2f}"
 
 
 def rows() -> Iterator[tuple[str, ...]]:
-    """The rows of the table, made one after another."""
+    """Yield the rows of the whole table, computed one after another."""
     for name, lines in FIGURES.items():
         for what, paper, found, why in lines():
             yield (name, what, paper or "-", *map(words, np.atleast_2d(found).T), why)

@@ -40,9 +40,9 @@ NOTES = (
 
 @dataclass(frozen=True)
 class Timed:
-    """All orders of one kernel, timed at some sizes.
+    """All orders of one kernel, timed at one size.
 
-    :param label: of the row.
+    :param label: label of the row.
     :param x: number along a chart's axis.
     :param size: message size in bytes.
     :param found: times of all orders.
@@ -54,17 +54,17 @@ class Timed:
     found: Findings
 
     def seconds(self, order: str) -> float | Failure:
-        """Simulated seconds of an iteration."""
+        """Return the simulated seconds of an iteration in an order, or a failure."""
         return self.found.outcomes[order, self.size]
 
     @property
     def ours(self) -> tuple[str, float]:
-        """The fastest of ours."""
+        """Name and seconds of the fastest of our orders."""
         return self.found.best(tuple(OURS), self.size) or ("none", float("nan"))
 
     @property
     def other(self) -> tuple[str, float]:
-        """The fastest of the others."""
+        """Name and seconds of the fastest of the other orders."""
         return self.found.best(tuple(OTHERS), self.size) or ("none", float("nan"))
 
 
@@ -73,11 +73,11 @@ def times(
 ) -> list[Timed]:
     """Time all orders at some message sizes.
 
-    :param interface: the job's topology.
-    :param kernel: on as many ranks.
-    :param sizes: in bytes.
-    :param system: fills in latencies; see ``Arena``.
-    :param label: of the rows; the sizes by default.
+    :param interface: topology of the job.
+    :param kernel: the kernel, with as many ranks as the job.
+    :param sizes: message sizes in bytes.
+    :param system: system whose latencies are filled in, see ``Arena``.
+    :param label: label of the rows; by default the sizes.
     """
     with Arena(network_of(interface), system=system, timeout=900) as arena:
         found = KernelStudy(arena, kernel, interface).run(tuple(OURS), tuple(OTHERS), sizes)
@@ -85,11 +85,11 @@ def times(
 
 
 def timing(head: str, rows: Sequence[Timed], caption: str) -> Table:
-    """A table of microseconds of each order, and of our fastest against the given order and the best of the others.
+    """Return a table of each order's microseconds, and our fastest order's gain over the given and best other order.
 
-    :param head: of the first column.
-    :param rows: a line each.
-    :param caption: a sentence.
+    :param head: head of the first column.
+    :param rows: timed kernels, one per line.
+    :param caption: sentence above the table.
     """
     heads = (*(f"{HEADS[name]} (us)" for name in ORDERS), "fastest", "/ given order", "/ best other")
     body = tuple(
@@ -106,7 +106,7 @@ def timing(head: str, rows: Sequence[Timed], caption: str) -> Table:
 
 
 def words(rows: Iterable[Timed]) -> str:
-    """A sentence that compares our orders with scheme 2, the best other order, and the given order."""
+    """Compare, in a sentence, our orders with scheme 2, the best other order, and the given order."""
     rows = list(rows)
     proposed = [_ratio(row.seconds(PROPOSED), row.seconds("best")) for row in rows]
     other = [row.other[1] / row.ours[1] for row in rows]
@@ -122,12 +122,12 @@ def words(rows: Iterable[Timed]) -> str:
 
 
 def chart(name: str, title: str, xlabel: str, rows: Sequence[Timed]) -> Chart:
-    """A chart with a line for each order.
+    """Return a chart with a line for each order.
 
-    :param name: of the file, without suffix.
-    :param title: above the chart.
-    :param xlabel: of the horizontal axis.
-    :param rows: a point of each line.
+    :param name: name of the file, without suffix.
+    :param title: title above the chart.
+    :param xlabel: label of the horizontal axis.
+    :param rows: timed kernels, one per point of each line.
     """
     series = {
         HEADS[order]: [(row.x, 1e6 * s) for row in rows if isinstance(s := row.seconds(order), float)]
@@ -139,11 +139,11 @@ def chart(name: str, title: str, xlabel: str, rows: Sequence[Timed]) -> Chart:
 def evaluations(
     interface: TopologyInterface, kernel: Kernel, names: Iterable[str] = tuple(ORDERS)
 ) -> dict[str, Evaluation]:
-    """The mapping's costs of each order.
+    """Return the mapping's costs of each order of a kernel's ranks.
 
-    :param interface: the job's topology.
-    :param kernel: on as many ranks.
-    :param names: of orders.
+    :param interface: topology of the job.
+    :param kernel: the kernel, with as many ranks as the job.
+    :param names: names of the orders.
     """
     found = {}
     for name in names:
@@ -153,7 +153,7 @@ def evaluations(
 
 
 def hops(found: dict[str, Evaluation], caption: str) -> Table:
-    """A table of the share of bytes by number of hops, for each order."""
+    """Return a table of the share of bytes by number of hops, for each order."""
     distances = sorted({int(far) for one in found.values() for far in one.bytes_by_distance if far != "host"})
     heads = (
         "order",
@@ -168,10 +168,10 @@ def hops(found: dict[str, Evaluation], caption: str) -> Table:
 
 
 def best_block(kernel: Kernel, slots: int) -> tuple[tuple[int, ...], float]:
-    """The shape of ``slots`` ranks that keeps most of a stencil's bytes inside, and that share.
+    """Return the shape of ``slots`` ranks that keeps most of a stencil's bytes inside, and the share that it keeps.
 
-    It enumerates all shapes that divide the grid: a dimension of extent g cut into lengths b keeps (g - g / b) of its
-    g - 1 links, on a ring 1 - 1 / b of its g.
+    All shapes that divide the grid are enumerated. A dimension of extent g that is cut into lengths b keeps g - g / b
+    of its g - 1 links; on a ring, it keeps a share of 1 - 1 / b of its g links.
     """
     faces = kernel.faces or (1,) * len(kernel.grid)
     total = sum(face * _kept(extent, extent, kernel.periodic) for face, extent in zip(faces, kernel.grid, strict=True))
@@ -189,7 +189,7 @@ def best_block(kernel: Kernel, slots: int) -> tuple[tuple[int, ...], float]:
 
 
 def _kept(extent: int, length: int, periodic: bool) -> float:
-    """How many of a rank's two messages along a dimension stay in its block, on average, without those to itself."""
+    """Return the mean number of a rank's two messages along a dimension that stay in its block, except to itself."""
     if periodic and length == extent:
         return 2.0 if extent > 1 else 0.0
     return 2 * (length - 1) / length if periodic else 2 * (extent - extent / length) / extent

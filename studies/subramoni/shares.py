@@ -18,7 +18,7 @@ ORDERS = ("given", "cyclic", "cartesian", "scheme2", "best")
 
 
 def draw(full: bool) -> Figure:
-    """One scale."""
+    """Make the figure at a single scale; ``full`` has no effect."""
     rows = []
     for kernel, slots in (
         (Stencil3D((8, 8, 8)), 8),

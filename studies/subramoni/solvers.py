@@ -26,25 +26,25 @@ PAPER = (
 )
 SIZES = (1 << 10, 1 << 16)
 LEVELS = 3
-FREE = 1024  # hosts among which the scheduler found the job's
+FREE = 1024  # free hosts from which the scheduler takes the job's
 
 
 class Multigrid(CG):
-    """PCG with a multigrid preconditioner: on each coarser grid every other process, and a quarter of the bytes.
+    """PCG with a multigrid preconditioner: each coarser grid has every other process and a quarter of the bytes.
 
-    The processes 2^l apart that are on grid l exchange; the halos of the grids follow one another, then two sums.
+    On grid l, processes that are 2^l apart exchange. The halos of the grids follow one another, and then two sums.
     """
 
     name = "multigrid"
 
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
-        """The halo of each grid, then two sums."""
+        """Return the halo of each grid, then two sums."""
         halo = [self._coarse(level, max(nbytes >> 2 * level, 1)) for level in range(LEVELS)]
         return (*halo, *super().phases(nbytes)[1:])
 
     @cached_property
     def graph(self) -> CommunicationGraph:
-        """The sum of the grids' halos, marked as a grid for the mappers that recognise one."""
+        """The sum of the grids' halos, marked as a grid for mappers that recognise grids."""
         halos = [one for one in self.phases(1 << 2 * LEVELS) if isinstance(one, Messages)]
         ends = [np.concatenate([getattr(one, name) for one in halos]) for name in ("source", "target", "nbytes")]
         found = CommunicationGraph.from_arrays(self.ranks, *ends)
@@ -52,7 +52,7 @@ class Multigrid(CG):
         return CommunicationGraph(self.ranks, *columns, self.grid, (self.periodic,) * len(self.grid))
 
     def _coarse(self, level: int, nbytes: int) -> Messages:
-        """The halo of the processes whose coordinates are multiples of 2^level."""
+        """Return the halo of the processes whose coordinates are multiples of 2^level."""
         stride = 1 << level
         coarse = CG(tuple(-(-extent // stride) for extent in self.grid), self.periodic)
         place = np.stack(np.unravel_index(np.arange(coarse.ranks), coarse.grid)) * stride
@@ -62,7 +62,7 @@ class Multigrid(CG):
 
 
 def draw(full: bool) -> Figure:
-    """1,024 processes; in full MILC's 2,048 also."""
+    """Make the figure from simulations of 1,024 processes; with ``full``, also of MILC's 2,048."""
     jobs = [("Hypre-like", Multigrid((16, 8, 8)), 64), ("MILC-like", CG((8, 8, 4, 4), periodic=True), 64)]
     jobs += [("MILC-like", CG((8, 8, 8, 4), periodic=True), 128)] if full else []
     tables: list[Table] = []
@@ -77,7 +77,7 @@ def draw(full: bool) -> Figure:
 
 
 def models() -> Table:
-    """The given order of MILC-like ranks and the one by hop-bytes, in both models."""
+    """Return a table of MILC-like ranks in the given order and in the order by hop-bytes, in both models."""
     interface, kernel = allocated("ranger", 64, 16, among=FREE), CG((8, 8, 4, 4), periodic=True)
     return table_of_models(
         "MILC-like, 1,024 processes, default: the given order",

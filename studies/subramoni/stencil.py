@@ -16,12 +16,12 @@ __all__ = ["PAPER", "TITLE", "draw"]
 TITLE = "Figure 5.5: 3D stencil, Ranger-like, 16 processes a host"
 PAPER = "mapped ranks up to 40 % faster at 512 processes"
 SIZES = (1 << 10, 1 << 16, 1 << 20)
-RANKS, FREE = 16, 1024  # a host; hosts among which the scheduler found the job's
+RANKS, FREE = 16, 1024  # per host; free hosts from which the scheduler takes the job's
 SIZE = 1 << 16
 
 
 def draw(full: bool) -> Figure:
-    """Up to 512 processes; in full to 2,048."""
+    """Make the figure from simulations of up to 512 processes; with ``full``, of up to 2,048."""
     over_ranks, over_sizes = [], []
     for hosts in (4, 8, 16, 32, *((64, 128) if full else ())):
         interface = allocated("ranger", hosts, RANKS, among=FREE)
@@ -51,7 +51,7 @@ def draw(full: bool) -> Figure:
 
 
 def models() -> Table:
-    """The given order of 512 ranks and the one by hop-bytes, in both models."""
+    """Return a table of 512 ranks in the given order and in the order by hop-bytes, in both models."""
     interface, kernel = allocated("ranger", 32, RANKS, among=FREE), Stencil3D(balanced(32 * RANKS, 3))
     return table_of_models(
         "512 processes, default: the given order",

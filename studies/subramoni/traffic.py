@@ -1,4 +1,4 @@
-"""Figures 5.6 and 8.5: how far what an AWP-ODC-like stencil sends has to go."""
+"""Figures 5.6 and 8.5: traffic of an AWP-ODC-like stencil by the distance that it travels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAPER = "share inside hosts 33 % to 66 % (1,024 processes, Ranger); 33 % to 57 %
 
 
 def draw(full: bool) -> Figure:
-    """One scale: the reference's."""
+    """Make the figure from mappings at the reference's scale; ``full`` has no effect."""
     cases = (
         ("1,024 processes, Ranger-like, 64 hosts x 16", Stencil3D((8, 8, 16)), allocated("ranger", 64, 16, among=1024)),
         ("512 processes, Slurm cluster, 64 hosts x 8", Stencil3D((8, 8, 8)), allocated("slurm64", 64, 8, among=64)),

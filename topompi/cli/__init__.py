@@ -1,4 +1,4 @@
-"""The command line: ``topompi``."""
+"""The command line ``topompi``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["main"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import ``main``, with every command, when it is first used: other command lines take a module from here."""
+    """Import ``main``, with every command, at its first use, because others import only single modules from here."""
     if name == "main":
         from .app import main
 

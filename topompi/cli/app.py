@@ -1,4 +1,4 @@
-"""The commands' common frame: options for all, errors in one line, commands imported when they are asked for."""
+"""The common frame of all commands: common options, one-line errors, and import of a command only when it is called."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .terminal import HELP, guard_streams
 
 __all__ = ["COMMANDS", "app", "main"]
 
-# name -> its module here and the function or group there, and what the list of commands says of it.
+# name -> module and function (or group) of the command, and its line in the list of commands.
 COMMANDS = {
     "schedule": (
         "schedule.app:schedule",
@@ -53,7 +53,7 @@ COMMANDS = {
 
 
 class _WhenAsked(MutableMapping[str, Any]):
-    """The commands by name, each imported when it is first looked up."""
+    """A mapping of the commands by name, each imported at its first look-up."""
 
     def __init__(self) -> None:
         self._made: dict[str, Any] = {}
@@ -78,7 +78,7 @@ class _WhenAsked(MutableMapping[str, Any]):
 
 
 def _command(name: str, found: Any) -> Any:
-    """The command that typer makes of a group or a function."""
+    """Return the click command that typer makes of a group or a function."""
     group = found
     if not isinstance(found, typer.Typer):
         group = typer.Typer(add_completion=False)
@@ -90,17 +90,17 @@ def _command(name: str, found: Any) -> Any:
 
 
 class _Commands(TyperGroup):
-    """The group of all commands; its help lists them without importing one."""
+    """The group of all commands; its help lists them without importing any."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = _WhenAsked()
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help.
+        """Write the help of the whole command line.
 
-        :param ctx: the context of the call.
-        :param formatter: takes the text.
+        :param ctx: context of the call.
+        :param formatter: formatter that receives the text.
         """
         whole = self.commands
         self.commands = {name: TyperCommand(name, help=words) for name, (_, words) in COMMANDS.items()}
@@ -129,9 +129,9 @@ def options(
 
 
 def main() -> None:
-    """Run the command line; errors are one line on standard error and exit code 1, with a traceback after --debug."""
+    """Run the command line; print an error as one line on standard error (with --debug, its traceback), exit code 1."""
     guard_streams()
-    if "--version" in sys.argv[1:]:  # of any command; no option takes this word as its value
+    if "--version" in sys.argv[1:]:  # valid with every command; no option takes this word as its value
         print(f"topompi {__version__}")
         return
     try:
@@ -140,7 +140,7 @@ def main() -> None:
         if "--debug" in sys.argv:
             raise
         if isinstance(error, BrokenPipeError):
-            sys.stderr.close()  # the reader of our output has gone: nobody is left to tell
+            sys.stderr.close()  # the reader of our output has gone, so nobody would read the message
         else:
             words = f"expecting less than what memory holds, got more: {error}"
             print(f"topompi: {words if isinstance(error, MemoryError) else error}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Which hosts a command is about: those it was told, else the Slurm job's, else all."""
+"""The hosts that a command works on: those of its option, else those of the Slurm job, else all."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ HOSTS_HELP = f"A host list such as n[01-16], a file, or {ALL}; else ${JOB_HOSTS}
 
 
 def find_hosts(option: str | None) -> list[str] | None:
-    """The hosts of ``--hosts``, or in a Slurm job its own, which standard error is told; None for all of the source.
+    """Return the hosts of ``--hosts``, else of the Slurm job (with a note on standard error), else None for all hosts.
 
-    :raises SourceError: for a list that is none.
+    :raises SourceError: if the host list is malformed.
     """
     if option == ALL:
         return None

@@ -1,4 +1,4 @@
-"""Arguments that commands share, and reading with progress."""
+"""Arguments that commands share, and reading of topologies with progress."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 @contextmanager
 def reporting(error: type[TopompiError], words: str = "reading", *, partial: bool = False) -> Iterator[Report]:
-    """A report whose progress a terminal shows.
+    """Provide a report whose progress is shown on a terminal.
 
-    :param error: takes the place of a ValueError that is not topompi's own, so that the user sees one line.
-    :param words: shown until there is progress.
-    :param partial: whether reading continues with what is sound.
+    :param error: class that replaces a ValueError of a library, so that the user sees one line.
+    :param words: text shown until there is progress.
+    :param partial: whether reading continues after faults, with the sound part.
     """
     with console(to_error=True).status(words) as status:
 
@@ -61,19 +61,19 @@ def reporting(error: type[TopompiError], words: str = "reading", *, partial: boo
 
 @contextmanager
 def reading(source: str, lfts: Path | None, partial: bool) -> Iterator[tuple[Discovery, Report]]:
-    """The topology and the report; while it is read and worked on, a terminal shows the progress.
+    """Read a topology; provide it with its report, and show progress on a terminal until the context ends.
 
     :param source: topology source as the user gave it.
-    :param lfts: forwarding tables in a place of their own.
-    :param partial: whether to continue with what is sound.
+    :param lfts: forwarding tables, if they are in a place of their own.
+    :param partial: whether reading continues after faults, with the sound part.
     """
     with reporting(SourceError, f"reading {source}", partial=partial) as report:
         yield load(source, lfts, report), report
 
 
 def routes_of(discovery: Discovery) -> Routes:
-    """The routes that ``load`` found or computed."""
-    assert discovery.routes is not None  # load() fills them in
+    """Return the routes that ``load`` found or computed."""
+    assert discovery.routes is not None  # load() always fills them in
     return discovery.routes
 
 

@@ -1,4 +1,4 @@
-"""Rows of figures, as a table, JSON or CSV."""
+"""Printing of rows of figures as a table, JSON or CSV."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ __all__ = ["SHOWN", "AsCsv", "Rows", "print_rows"]
 
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 Rows = list[dict[str, Any]]
-SHOWN = 12  # names of one list, and pairs, that a person reads
+SHOWN = 12  # number of names of one list, and of pairs, that a table shows
 
 
 def print_rows(words: str, facts: Mapping[str, Any], rows: Rows, *, as_json: bool, as_csv: bool) -> None:
-    """Print a table with a heading, an object of JSON, or CSV with one line of names.
+    """Print a table with a heading, or a JSON object, or CSV with one line of names.
 
     :param words: heading of the table.
-    :param facts: fields of the object beside its rows.
-    :param rows: figures by name, the same names in each row.
+    :param facts: fields of the JSON object beside its rows.
+    :param rows: figures by name, with the same names in each row.
     :param as_json: whether to print JSON.
     :param as_csv: whether to print CSV.
-    :raises SourceError: for both.
+    :raises SourceError: if both are asked for.
     """
     if as_json and as_csv:
         raise SourceError("expecting --json or --csv, got both")
@@ -55,7 +55,7 @@ def _cell(value: Any, separator: str) -> Any:
 
 
 def _read_as(name: str, value: Any) -> str:
-    """A cell for people."""
+    """Format a cell for people."""
     if value is None:
         return "-"
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Sizes in bytes, as people write them on a command line."""
+"""Sizes in bytes in the notation of the command line."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _SIZE = re.compile(r"([0-9]{1,18})([KMG]?)I?B?")
 
 
 def parse_bytes(text: str, option: str, error: type[TopompiError]) -> int:
-    """Number of bytes that ``64``, ``8K`` or ``1M`` means.
+    """Return the number of bytes that ``64``, ``8K`` or ``1M`` means.
 
-    :param text: a number of at least 1, with K, M or G for powers of 1,024, and perhaps B or iB.
-    :param option: that it was given to, for the message.
-    :param error: what to raise for another text.
+    :param text: a number of at least 1, with K, M or G for powers of 1,024, and optionally B or iB.
+    :param option: name of the option, for the message.
+    :param error: class of the error that is raised if the text has another form.
     """
     match = _SIZE.fullmatch(text.strip().upper())
     if match is None or int(match[1]) < 1:

@@ -1,4 +1,4 @@
-"""What all commands share: help, and the one way to print: text without markup or control characters."""
+"""Help settings and printing of all commands: text without markup or control characters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..visible import visible
 
 __all__ = ["HELP", "Limit", "Screen", "console", "guard_streams", "overwrite"]
 
-HELP = {"help_option_names": ["-h", "--help"]}  # settings of a command line; its commands inherit them
+HELP = {"help_option_names": ["-h", "--help"]}  # settings of a command line, inherited by its commands
 
 
 def _raised(entries: list[str] | None) -> list[str] | None:
@@ -27,33 +27,33 @@ def _raised(entries: list[str] | None) -> list[str] | None:
     return entries
 
 
-# An option of every command that reads; what it says holds for the process, so that no command passes it on.
+# An option of every command that reads. It sets the limits of the process, so no command has to pass it on.
 Limit = Annotated[
     list[str] | None,
     typer.Option("--limit", metavar="NAME=NUMBER", callback=_raised, help="Raise a limit of reading: see SECURITY.md."),
 ]
 
-UNREAD = 10_000  # columns where no terminal is: a table is then read by another program, or in a file
-# Colours, and what rich moves the cursor with while it shows progress: neither sets titles, clipboards or links.
+UNREAD = 10_000  # columns without a terminal: another program reads the table, or a file holds it
+# Colours and rich's cursor movements for progress; none of these sequences sets titles, clipboards or links.
 _RICH = re.compile("(\x1b\\[[0-9;]*[mAKG]|\x1b\\[\\?25[lh]|\r)")
-PLAIN = {"█": "#", "→": "->", "×": "x", "├": "|", "└": "`", "│": "|", "─": "-"}  # others become question marks
+PLAIN = {"█": "#", "→": "->", "×": "x", "├": "|", "└": "`", "│": "|", "─": "-"}  # other signs become question marks
 
 
 class Screen(Console):
-    """A console for which text is text: no markup, emoji or highlighting, and control characters shown as escapes."""
+    """A console that prints text as it is: no markup, emoji or highlighting, and control characters as escapes."""
 
     def render_str(self, text: str, *, style: str | Style = "", **look: Any) -> Text:
-        """A string as rich prints it, in tables and trees too.
+        """Convert a string to rich's text, in tables and trees too.
 
-        :param text: what is printed.
-        :param style: the style of the whole text.
-        :param look: of which justification and overflow count.
+        :param text: text to print.
+        :param style: style of the whole text.
+        :param look: further settings of rich, of which justification and overflow are used.
         """
         place = {name: look[name] for name in ("justify", "overflow") if look.get(name) is not None}
         return Text(visible(text), style, **place)
 
     def status(self, status: RenderableType, **look: Any) -> Status:
-        """A line that says what is going on, on a terminal, until the context is left."""
+        """Show a line about the present work on a terminal until the context ends."""
         return _Status(_plain(status), console=self, **look)
 
 
@@ -67,10 +67,10 @@ def _plain(words: RenderableType) -> RenderableType:
 
 
 def console(*, to_error: bool = False, width: int | None = None) -> Screen:
-    """Where a command prints tables: cut to a terminal's width only where there is a terminal.
+    """Return a screen on which a command prints tables; only on a terminal are they cut to its width.
 
     :param to_error: standard error instead of standard output.
-    :param width: columns, for output that passes through other programs: without colours.
+    :param width: columns, for output that passes through other programs, which is printed without colours.
     """
     stream = sys.stderr if to_error else sys.stdout
     if width is not None:
@@ -79,11 +79,11 @@ def console(*, to_error: bool = False, width: int | None = None) -> Screen:
 
 
 class _Shown:
-    """A stream of text whose control characters are shown as escapes, whoever writes."""
+    """A text stream that shows control characters as escapes, whoever writes to it."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
-        self.rich_proxied_file = _Coloured(stream)  # where rich's consoles write instead
+        self.rich_proxied_file = _Coloured(stream)  # rich's consoles write to this attribute instead
 
     def write(self, text: str) -> int:
         self.stream.write(visible(text))
@@ -98,7 +98,7 @@ class _Shown:
 
 
 class _Coloured(_Shown):
-    """A stream that lets rich's own colours and erasing of lines pass too."""
+    """A stream that also passes the sequences with which rich colours and erases lines."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -109,7 +109,7 @@ class _Coloured(_Shown):
 
 
 def overwrite(words: str) -> None:
-    """Show progress in one line of standard error, which the next one overwrites, if that is a terminal."""
+    """Show progress in a line of standard error that the next one overwrites; nothing if it is not a terminal."""
     if sys.stderr.isatty():
         stream = getattr(sys.stderr, "stream", sys.stderr)
         stream.write(f"\r\x1b[K{visible(words)}")
@@ -117,7 +117,7 @@ def overwrite(words: str) -> None:
 
 
 def guard_streams() -> None:
-    """Show control characters of all that this process prints as escapes, and what the locale cannot encode plainly."""
+    """Show control characters that this process prints as escapes; replace characters that the locale cannot encode."""
     codecs.register_error("topompi", _in_plain)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)

@@ -1,1 +1,1 @@
-"""Parts that daemons share: unit file, word to systemd, log, watched files, counters. Standard library only."""
+"""Common parts of daemons: unit file, messages to systemd, log, watched files, counters. Standard library only."""

@@ -1,4 +1,4 @@
-"""A command of the administrator's that a daemon runs."""
+"""The administrator's command that a daemon runs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["run_command"]
 
 
 async def run_command(command: Sequence[str], seconds: float) -> str:
-    """Run a command; the text of its error, or an empty one if it succeeded.
+    """Run a command; return its error as text, empty if it succeeded.
 
-    It reads nothing, what it prints is thrown away, and it is killed when its time is over or the daemon ends.
+    The command gets no input, and its output is discarded. It is killed when its time is over or the daemon ends.
 
     :param command: the program and its arguments.
-    :param seconds: seconds that it may take.
+    :param seconds: time limit in seconds.
     """
     try:
         process = await asyncio.create_subprocess_exec(
@@ -30,7 +30,7 @@ async def run_command(command: Sequence[str], seconds: float) -> str:
         await process.wait()
         return f"{command[0]}: expecting an end within {seconds:g} seconds, got none"
     finally:
-        if process.returncode is None:  # the daemon ends
+        if process.returncode is None:  # this task was cancelled, because the daemon ends
             process.kill()
     last = words.decode("utf-8", errors="replace").strip().rpartition("\n")[2]
     return f"{command[0]}: expecting exit code 0, got {process.returncode}: {last[:200]}" if process.returncode else ""

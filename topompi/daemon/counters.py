@@ -1,4 +1,4 @@
-"""Counts of a daemon's events as text for Prometheus."""
+"""Counters of a daemon's events, and their text for Prometheus."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ __all__ = ["counter", "prometheus"]
 
 
 def counter(meaning: str) -> Any:
-    """A field of a dataclass of counters, which begins at zero.
+    """Make a field, for a dataclass of counters, that begins at zero.
 
-    :param meaning: sentence that says which events it counts.
+    :param meaning: sentence that describes the counted events.
     """
     return field(default=0, metadata={"meaning": meaning})
 
 
 def prometheus(prefix: str, counters: DataclassInstance, gauges: Mapping[str, float]) -> str:
-    """Counters and gauges in Prometheus' text format, version 0.0.4.
+    """Return counters and gauges in Prometheus' text format, version 0.0.4.
 
-    :param prefix: word before each name, ended by an underscore here.
+    :param prefix: first word of each name; an underscore is put after it.
     :param counters: a dataclass whose fields `counter` made.
-    :param gauges: name -> value now.
+    :param gauges: present value of each gauge, by name.
     """
     lines = []
     for one in fields(counters):

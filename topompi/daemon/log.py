@@ -1,4 +1,4 @@
-"""A daemon's log: a line of JSON per event on standard error."""
+"""A daemon's log: one line of JSON per event on standard error."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["AsJson", "log_as_json"]
 
 
 class AsJson(logging.Formatter):
-    """One line of JSON per event: time, level, event, and the event's own fields."""
+    """A formatter of log events as one line of JSON: time, level, event, and the event's own fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of an event.
+        """Return an event as one line of JSON.
 
-        :param record: the event; its attribute ``fields``, if any, holds the fields of its own.
+        :param record: the event; its attribute ``fields``, if any, holds the event's own fields.
         """
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         fields: dict[str, Any] = {
@@ -31,7 +31,7 @@ class AsJson(logging.Formatter):
 
 
 def log_as_json(name: str) -> None:
-    """Write the events of a logger and of those below it to standard error.
+    """Write the events of a logger, and of its child loggers, to standard error as JSON.
 
     :param name: name of the logger.
     """

@@ -1,4 +1,4 @@
-"""Word to systemd of how a daemon is."""
+"""Messages to systemd about a daemon's state."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["notify"]
 
 
 def notify(state: str) -> None:
-    """Tell systemd a state, for example ``READY=1``; nothing is sent if systemd did not start this process.
+    """Send a state to systemd, for example ``READY=1``; nothing is sent if systemd did not start this process.
 
-    :param state: assignment of sd_notify(3).
+    :param state: assignment in the form of sd_notify(3).
     """
     path = os.environ.get("NOTIFY_SOCKET", "")
     if path:

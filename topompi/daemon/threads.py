@@ -1,4 +1,4 @@
-"""Work in a thread that the end of the process does not wait for."""
+"""Work in a thread that does not delay the end of the process."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ T = TypeVar("T")
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """The result of some work, done beside the event loop; what it raises is raised here.
+    """Run some work in a thread and return its result; an error of the work is raised here.
 
-    :param work: that may outlast the event loop: an executor would wait for it at the end of the process.
+    The thread is a daemon thread, because the threads of an executor delay the end of the process.
+
+    :param work: function to run; it may outlast the event loop.
     """
     done: Future[T] = Future()
 

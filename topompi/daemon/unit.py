@@ -1,4 +1,4 @@
-"""A systemd unit that starts a daemon and takes away from it what it does not need."""
+"""A systemd unit that starts a daemon with only the rights that it needs."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ WantedBy=multi-user.target
 
 @dataclass(frozen=True)
 class Unit:
-    """The service file of one daemon.
+    """The systemd service file of one daemon.
 
-    :param description: sentence for ``systemctl status``.
-    :param words: command that starts the daemon, with whole paths.
-    :param own: further lines of the section ``[Service]``; they override the common ones as systemd lets them.
-    :param stop_seconds: seconds from the wish to stop to a kill.
+    :param description: description for ``systemctl status``.
+    :param words: command that starts the daemon, with absolute paths.
+    :param own: further lines of the section ``[Service]``; they override the common lines by systemd's rules.
+    :param stop_seconds: seconds between the request to stop and a kill.
     :param files: number of files that the daemon may have open at once.
-    :param memory: bytes that it may hold, with systemd's units.
+    :param memory: memory limit in systemd's notation, for example ``4G``.
     """
 
     description: str
@@ -81,7 +81,7 @@ class Unit:
     memory: str = "4G"
 
     def text(self) -> str:
-        """The file's text, to be kept below ``/etc/systemd/system``."""
+        """Return the text of the service file, which belongs below ``/etc/systemd/system``."""
         return _TEXT.format(
             description=self.description,
             command=" ".join(map(quoted, self.words)),
@@ -93,7 +93,7 @@ class Unit:
 
 
 def folder_of_socket(path: Path) -> str:
-    """The line that lets a daemon make its socket: systemd makes folders below ``/run``, others have to be there.
+    """Return the line that lets a daemon make its socket: systemd makes folders in ``/run``, other folders must exist.
 
     :param path: folder of the socket.
     """
@@ -103,16 +103,16 @@ def folder_of_socket(path: Path) -> str:
 
 
 def quoted(word: str) -> str:
-    """A word as systemd reads it, which has its own meanings of ``%`` and ``$``."""
+    """Quote a word for systemd, which gives ``%`` and ``$`` meanings of its own."""
     text = re.sub(r'(["\\])', r"\\\1", word).replace("%", "%%").replace("$", "$$")
     return f'"{text}"' if re.search(r"[\s\"'\\;]", word) or not word else text
 
 
 def own_command(words: Sequence[str], verb: str, *, without: str) -> list[str]:
-    """The running command with whole paths, as systemd starts it from any directory.
+    """Return the running command with absolute paths, so that systemd can start it from any directory.
 
-    :param words: the command line behind the program's name.
-    :param verb: the subcommand; the words behind it that name files become whole paths.
+    :param words: the command line after the program's name.
+    :param verb: the subcommand; the words after it that name existing files become absolute paths.
     :param without: option that is left out.
     """
     begin = words.index(verb) + 1

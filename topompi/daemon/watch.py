@@ -1,4 +1,4 @@
-"""Watched files: whether they have changed, and whether they are at rest."""
+"""Detection of changed files that are no longer being written."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from pathlib import Path
 
 __all__ = ["Watch"]
 
-MOST_FILES = 16_384  # of a directory
+MOST_FILES = 16_384  # number of files of a directory that are watched
 
-State = tuple[int, int, int]  # time of the last change in ns, size, number of the file
+State = tuple[int, int, int]  # time of the last change in ns, size in bytes, inode number
 
 
 class Watch:
-    """Files that have changed, and stayed as they are between two looks because nobody is writing them.
+    """A detector of files that have changed and stayed the same between two looks, so that nobody is writing them.
 
     Only those files of a directory count that the daemon reads; a log that grows beside them does not.
 
     :param paths: files and directories.
-    :param is_input: whether a file below a directory is read; asked again whenever it has changed.
-    :param most: number of files of a directory that are looked at.
+    :param is_input: function that returns whether a file below a directory is read; called again after each change of
+        it.
+    :param most: number of files per directory that are watched.
     """
 
     def __init__(
@@ -34,21 +35,21 @@ class Watch:
         self._taken = self._seen = self._look()
 
     def is_due(self) -> bool:
-        """Look again: whether there is a change that was there at the last look, too, and was not yet taken."""
+        """Look again; return whether a change that is not yet taken was there at the previous look, too."""
         now = self._look()
         at_rest, self._seen = now == self._seen, now
         return at_rest and now != self._taken
 
     def take(self) -> None:
-        """The change of the last look is being read: it is due no more."""
+        """Mark the change seen at the last look as taken, so that it is no longer due."""
         self._taken = self._seen
 
     def is_unchanged(self) -> bool:
-        """Whether the files are still what was taken."""
+        """Return whether the files are still as they were when the last change was taken."""
         return self._look() == self._taken
 
     def _look(self) -> dict[Path, State]:
-        """The state of each file that counts; what is not there, or goes away meanwhile, has none."""
+        """Return the state of each file that counts; a file that is missing, or disappears meanwhile, has none."""
         found, known = {}, {}
         for file, is_named in self._files():
             try:
@@ -65,7 +66,7 @@ class Watch:
         return found
 
     def _files(self) -> Iterator[tuple[Path, bool]]:
-        """The files, and whether each was named itself; of a directory no more than `most`."""
+        """Yield the files, at most ``most`` per directory, and whether each was named itself."""
         for path in self._paths:
             if not path.is_dir():
                 yield path, True

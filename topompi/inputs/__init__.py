@@ -1,4 +1,4 @@
-"""Whatever somebody hands in: files opened, unpacked and read within limits, and JSON parsed, in one place."""
+"""Files from users: opened, unpacked and read within limits; and parsing of JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     "read_text",
 ]
 
-# What asks a service a question needs no archives.
+# A client that asks a service a question needs no archives, so they are imported only when used.
 __getattr__ = when_used(
     __name__,
     {

@@ -1,4 +1,4 @@
-"""Files that topompi keeps for itself: written as a whole, for their owner only, and ignored where damaged."""
+"""Cache files of topompi: replaced as a whole, readable by their owner only, and ignored if damaged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _noted: set[Path] = set()
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file that its owner alone can read: other processes see all of the old one or all of the new one.
+    """Write a file that its owner alone can read.
+
+    Other processes see either the old content or the new one, never a part.
 
     :raises OSError: if it cannot be written.
     """
@@ -29,18 +31,18 @@ def replace_file(path: Path, text: str) -> None:
 
 
 def write_cache(path: Path, text: str) -> None:
-    """As `replace_file`, but a full disk or a folder that cannot be written is no error: the cache stays as it was."""
+    """Write a file as `replace_file` does, but leave it unchanged, without an error, if it cannot be written."""
     with suppress(OSError):
         replace_file(path, text)
 
 
 def read_cache(path: Path, sound: Callable[[Any], bool]) -> Any:
-    """The JSON value of a cache file, None where there is none.
+    """Return the JSON value of a cache file, or None if there is none.
 
-    A damaged one counts as none; a line on standard error says so, once for each file.
+    A damaged file counts as none; a line on standard error reports it, once per file.
 
-    :param path: the file's path.
-    :param sound: whether a value is of the form that was written.
+    :param path: path of the file.
+    :param sound: function that returns whether a value has the form that this version writes.
     """
     if not os.path.lexists(path):
         return None

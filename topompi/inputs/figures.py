@@ -1,4 +1,4 @@
-"""Figures of matplotlib as files: names in them are text, not formulas, and the same data make the same file."""
+"""Figures of matplotlib as files: texts are not read as formulas, and equal data make equal files."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ __all__ = ["plain_label", "save_figure"]
 
 
 def plain_label(text: str) -> str:
-    """A label of an axis' tick that matplotlib takes for no formula."""
+    """Escape a tick label so that matplotlib does not read it as a formula."""
     return unmarked(text).replace("$", r"\$")
 
 
 def save_figure(figure: Any, path: Path, **how: Any) -> None:
-    """Write a figure as the file's name ends; titles, legends and other texts are no formulas.
+    """Write a figure in the format of the file's suffix, with titles, legends and other texts as plain text.
 
-    Labels of ticks keep theirs, for those of logarithmic axes are some: names among them pass `plain_label`.
+    Tick labels are still read as formulas, because those of logarithmic axes are formulas; pass names among them
+    through `plain_label`.
 
-    :param figure: a figure of matplotlib.
-    :param path: ends in .svg or .png.
-    :param how: as ``savefig`` takes it.
-    :raises OSError: as `open_output` does.
+    :param figure: the figure of matplotlib.
+    :param path: path of the file, which ends in .svg or .png.
+    :param how: further arguments of ``savefig``.
+    :raises OSError: if `open_output` raises it.
     """
     from matplotlib.text import Text
 

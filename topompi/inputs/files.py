@@ -22,8 +22,8 @@ from .unpacking import Budget, Part, Store, unpack
 __all__ = ["InputFile", "kinds_of", "open_begun", "open_inputs", "read_input", "read_text"]
 
 HEAD_BYTES = 4096
-LINES_A_LOOK = 4096  # between two looks at the clock
-MOST_LOOKED_AT = 256  # files, to say what they are
+LINES_A_LOOK = 4096  # between two checks of the time limit
+MOST_LOOKED_AT = 256  # number of files whose kinds are named in an error
 _NODES = (
     (stat.S_ISDIR, "a directory"),
     (stat.S_ISFIFO, "a FIFO (write its content to a file)"),
@@ -35,13 +35,13 @@ _NODES = (
 
 @dataclass(frozen=True)
 class InputFile:
-    """One input: a file, unpacked, or a member of a directory or archive.
+    """One input: an unpacked file, or a member of a directory or archive.
 
-    :param name: what messages call it.
-    :param open: opens a stream of its bytes.
-    :param error: what is raised where it cannot be read.
-    :param wanted: what it should hold, in words.
-    :param ends: when reading has taken too long, by the monotonic clock.
+    :param name: name in messages.
+    :param open: function that opens a stream of the bytes.
+    :param error: class of the error that is raised if the input cannot be read.
+    :param wanted: expected content, in words.
+    :param ends: second, on the monotonic clock, at which the time for reading ends.
     """
 
     name: str
@@ -51,7 +51,7 @@ class InputFile:
     ends: float = float("inf")
 
     def head(self) -> str:
-        """The first kilobytes, for telling formats apart; raises ``error`` if empty or binary."""
+        """Return the first kilobytes as text, to recognise the format; raise ``error`` if they are empty or binary."""
         data = self.first_bytes()
         if not data.strip():
             raise self.error(f"{self.name}: expecting {self.wanted}, got an empty file")
@@ -60,14 +60,14 @@ class InputFile:
         return data.decode("utf-8", errors="replace").removeprefix("\ufeff")
 
     def first_bytes(self) -> bytes:
-        """The first kilobytes as they are."""
+        """Return the first kilobytes as they are."""
         with guarded(self.name, self.error), self.open() as stream:
             return stream.read(HEAD_BYTES)
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Line numbers from 1 with their lines, without line ends (LF or CRLF); read as a stream.
+        """Yield line numbers, from 1, and lines without line ends (LF or CRLF), read as a stream.
 
-        :raises TopompiError: ``error``, for damage, and beyond the limit of seconds.
+        :raises TopompiError: ``error``, if the input is damaged or reading exceeds the limit of seconds.
         """
         with guarded(self.name, self.error), self.open() as stream:
             for number, line in enumerate(io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace"), 1):
@@ -77,26 +77,26 @@ class InputFile:
                 yield number, line.rstrip("\r\n")
 
     def data(self) -> bytes:
-        """All bytes."""
+        """Return all bytes."""
         with guarded(self.name, self.error), self.open() as stream:
             return stream.read()
 
     def text(self) -> str:
-        """All of the text, for formats that a library parses."""
+        """Return the whole text, for parsers that need it at once."""
         return self.data().decode("utf-8-sig", errors="replace")
 
 
 def open_inputs(
     path: str | os.PathLike[str], error: type[TopompiError] = SourceError, wanted: str = "a topology"
 ) -> list[InputFile]:
-    """The inputs at a path: one for a file, one a member for a directory or tar archive, sorted by name.
+    """Return the inputs at a path: one for a file, one per member of a directory or tar archive, sorted by name.
 
-    Packed files are told by their content and unpacked once: to memory, beyond 64 MiB to a file without a name.
+    A packed file is recognised by its content and unpacked once, to memory or, beyond 64 MiB, to an unnamed file.
 
-    :param path: of a file, a directory or an archive.
-    :param error: what to raise.
-    :param wanted: what should be there, in words.
-    :raises TopompiError: ``error``, if nothing is there, or a FIFO or device, for damage, and beyond a limit.
+    :param path: path of a file, a directory or an archive.
+    :param error: class of the error that is raised.
+    :param wanted: expected content, in words.
+    :raises TopompiError: ``error``, if nothing is there, it is a FIFO or device, it is damaged, or a limit is exceeded.
     """
     path = Path(path)
     budget = Budget(current_limits(), error)
@@ -109,7 +109,7 @@ def open_inputs(
 
 
 def kinds_of(inputs: Sequence[InputFile]) -> str:
-    """What the files of a source are that nobody reads, in words; of many the commonest three."""
+    """Describe the kinds of files that no reader recognised, in words; if many, the three most frequent."""
     kinds = Counter(kind_of(one.first_bytes()) for one in inputs[:MOST_LOOKED_AT])
     if len(inputs) < 2:
         return next(iter(kinds), "no file")
@@ -118,12 +118,13 @@ def kinds_of(inputs: Sequence[InputFile]) -> str:
 
 
 def read_input(path: str | os.PathLike[str], error: type[TopompiError], wanted: str) -> bytes:
-    """The bytes of one file, unpacked.
+    """Return the bytes of one file, unpacked.
 
-    :param path: the file's path.
-    :param error: what to raise.
-    :param wanted: what it should hold, in words.
-    :raises TopompiError: ``error``, as `open_inputs` does, and for a directory, an archive and an empty file.
+    :param path: path of the file.
+    :param error: class of the error that is raised.
+    :param wanted: expected content, in words.
+    :raises TopompiError: ``error``, as in `open_inputs`, and if the path is a directory or an archive, or the file is
+        empty.
     """
     budget = Budget(current_limits(), error)
     with guarded(str(path), error):
@@ -136,12 +137,12 @@ def read_input(path: str | os.PathLike[str], error: type[TopompiError], wanted: 
 
 
 def read_text(path: str | os.PathLike[str], error: type[TopompiError], wanted: str) -> str:
-    """The text of one file in UTF-8.
+    """Return the text of one file in UTF-8.
 
-    :param path: the file's path.
-    :param error: what to raise.
-    :param wanted: what it should hold, in words.
-    :raises TopompiError: ``error``, as `read_input` does; with the line of what is no UTF-8.
+    :param path: path of the file.
+    :param error: class of the error that is raised.
+    :param wanted: expected content, in words.
+    :raises TopompiError: ``error``, as in `read_input`, and if the file is not UTF-8, with the line.
     """
     data = read_input(path, error, wanted)
     try:
@@ -154,13 +155,13 @@ def read_text(path: str | os.PathLike[str], error: type[TopompiError], wanted: s
 def open_begun(
     path: str | os.PathLike[str], error: type[TopompiError], wanted: str, *, owners: Collection[int] | None = None
 ) -> InputFile:
-    """One file that a program may be writing: of a packed one that ends too early what is there.
+    """Open a file that a program may still be writing; a packed file that ends too early is read as far as it goes.
 
-    :param path: the file's path.
-    :param error: what to raise.
-    :param wanted: what it should hold, in words.
-    :param owners: the users whose file it may be, and then no link; any file if None.
-    :raises TopompiError: ``error``, as `open_inputs` does, and for another user's file.
+    :param path: path of the file.
+    :param error: class of the error that is raised.
+    :param wanted: expected content, in words.
+    :param owners: numbers of the users who may own the file, which then must not be a link; None for any file.
+    :raises TopompiError: ``error``, as in `open_inputs`, and if another user owns the file.
     """
     budget = Budget(current_limits(), error)
     with guarded(str(path), error):
@@ -169,7 +170,7 @@ def open_begun(
 
 
 def _walk(folder: Path, budget: Budget) -> list[Path]:
-    """The regular files below a folder; it stops where they are too many."""
+    """Return the regular files below a folder; raise the budget's error as soon as they exceed the limit."""
     found: list[Path] = []
     for at, _, names in os.walk(folder):
         for name in names:
@@ -191,7 +192,7 @@ def _open_file(path: Path, budget: Budget) -> list[InputFile]:
 
 
 def _members(path: Path, stream: IO[bytes], length: int, budget: Budget) -> Iterator[tuple[str, int, int]]:
-    """Name, offset and size of each file of a tar archive."""
+    """Yield name, offset and size of each file in a tar archive."""
     with tarfile.open(fileobj=stream, mode="r:") as archive:
         for member in _read_on(path, archive, budget):
             budget.take_member(str(path))
@@ -205,7 +206,7 @@ def _members(path: Path, stream: IO[bytes], length: int, budget: Budget) -> Iter
 
 
 def _read_on(path: Path, archive: tarfile.TarFile, budget: Budget) -> Iterator[tarfile.TarInfo]:
-    """The members; an error after the first one names the one before it."""
+    """Yield the members of a tar archive; an error after the first member names the member before it."""
     before = ""
     try:
         for member in archive:
@@ -217,7 +218,7 @@ def _read_on(path: Path, archive: tarfile.TarFile, budget: Budget) -> Iterator[t
 
 
 def _check_end(path: Path, stream: IO[bytes], offset: int, budget: Budget) -> None:
-    """Tar takes a header that it cannot read, but for the first one, for the end; the true end is nothing or zeros."""
+    """Raise if bytes other than zeros follow the last member, because tarfile takes a damaged header for the end."""
     stream.seek(offset)
     if stream.read(512).strip(b"\x00"):
         raise budget.error(f"{path}: cannot be read, it is damaged: no header of a member at byte {offset:,}")
@@ -233,7 +234,7 @@ def _member(path: Path, name: str, start: int, size: int, opener: Callable[[], I
 def _unpacked(
     path: Path, budget: Budget, *, begun: bool = False, owners: Collection[int] | None = None
 ) -> tuple[int, Callable[[], IO[bytes]]]:
-    """The length of a file's content, unpacked, and what opens a stream of it."""
+    """Return the length of a file's content, unpacked, and a function that opens a stream of it."""
     with guarded(str(path), budget.error), _open_regular(path, budget.error, owners) as stream:
         size = os.fstat(stream.fileno()).st_size
         store: Store | None = unpack(stream, size, str(path), budget, begun=begun)
@@ -244,14 +245,14 @@ def _unpacked(
 
 
 def _open_regular(path: Path, error: type[TopompiError], owners: Collection[int] | None = None) -> IO[bytes]:
-    """Open a file that is one: looking at a device, or waiting for a FIFO's writer, must not happen by mistake."""
+    """Open a regular file; refuse a device, which a read could affect, and a FIFO, which would wait for a writer."""
     with guarded(str(path), error):
         if owners is not None and path.is_symlink():
             raise error(f"{path}: expecting a regular file, got a link")
         _require_regular(path, os.stat(path).st_mode, error)
-        # It may have been replaced between the look and the opening: not to wait is what O_NONBLOCK is for.
+        # The file may have been replaced by a FIFO since the check; with O_NONBLOCK, opening a FIFO does not wait.
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if owners is None else os.O_NOFOLLOW)
-        stream = open(os.open(path, flags), "rb")  # noqa: SIM115 -- returned
+        stream = open(os.open(path, flags), "rb")  # noqa: SIM115 -- the caller closes it
         found = os.fstat(stream.fileno())
         _require_regular(path, found.st_mode, error)
         if owners is not None and found.st_uid not in owners:

@@ -1,4 +1,4 @@
-"""What libraries raise over damaged input becomes the error of who reads it, with the name of the file."""
+"""Translation of errors that libraries raise over damaged input into the reader's own error with the file's name."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..errors import TopompiError
 
 __all__ = ["guarded"]
 
-# What unpacking, parsing and allocating raise over bytes that are not what they claim to be. No ValueError as such:
-# what a reader of ours finds wrong is its own error, and anything else is a mistake of ours that must be seen.
+# The errors that unpacking, parsing and allocating raise over damaged bytes. ValueError itself is left out: our readers
+# raise errors of their own, so any other ValueError is a bug of ours, which must stay visible.
 _DAMAGE = (
     EOFError,
     UnicodeError,
@@ -30,10 +30,10 @@ _DAMAGE = (
 
 @contextmanager
 def guarded(name: str, error: type[TopompiError]) -> Iterator[None]:
-    """Raise ``error`` in place of what a library raises over damaged input; our own errors pass.
+    """Replace errors that a library raises over damaged input by ``error``; topompi's own errors pass unchanged.
 
-    :param name: what messages begin with: the file, or archive and member.
-    :param error: what to raise.
+    :param name: beginning of the message: the file, or archive and member.
+    :param error: class of the error that is raised.
     """
     try:
         yield
@@ -43,7 +43,7 @@ def guarded(name: str, error: type[TopompiError]) -> Iterator[None]:
         raise error(f"{name}: expecting what fits into memory, got more") from problem
     except RecursionError as problem:
         raise error(f"{name}: expecting brackets nested within reason, got more") from problem
-    except OSError as problem:  # gzip's errors are some too
+    except OSError as problem:  # gzip's own errors are OSErrors, too
         raise error(f"{name}: cannot be read: {problem.strerror or problem}") from problem
     except _DAMAGE as problem:
         raise error(f"{name}: cannot be read, it is damaged: {problem or type(problem).__name__}") from problem

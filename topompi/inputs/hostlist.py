@@ -1,4 +1,4 @@
-"""Host lists as Slurm writes them: ``tux[0-3,12],rack[1,4-5]-u[42-46]``."""
+"""Host lists in Slurm's notation: ``tux[0-3,12],rack[1,4-5]-u[42-46]``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .limits import current_limits
 
 __all__ = ["ALL", "compress", "expand", "read_hosts"]
 
-ALL = "all"  # in place of a host list: every host that a source has
-MAX_LENGTH = 255  # of a host name: POSIX's HOST_NAME_MAX, RFC 1123
-MAX_DIGITS = 18  # numbers of ranges stay within 64 bits, whatever a file says
+ALL = "all"  # stands in place of a host list for every host of a source
+MAX_LENGTH = 255  # characters of a host name: POSIX's HOST_NAME_MAX, RFC 1123
+MAX_DIGITS = 18  # numbers in ranges then stay within 64 bits, whatever a file contains
 
 _TEXT = re.compile(r"[^\[\],\s]+")
 _BLANK = re.compile(r"\s*")
@@ -24,14 +24,16 @@ _LAST_NUMBER = re.compile(rf"(.*?)(?<![0-9])([0-9]{{1,{MAX_DIGITS}}})([^0-9]*)")
 
 
 def expand(expression: str) -> list[str]:
-    """The host names a host-list expression stands for, in its order, repeated ones kept.
+    """Return the host names that a host-list expression stands for, in its order, with repetitions.
 
-    A range takes its zero padding from its first number; of several brackets in one name the left one varies
-    slowest; blanks may surround names and commas; an expression without any name yields no host.
+    A range has the zero padding of its first number. Of several brackets in one name, the left one varies slowest.
+    Blanks may surround names and commas. An expression without names gives no host.
 
-    :param expression: e.g. ``"n[001-016],n[019-020]"``.
-    :raises SourceError: with the expression and the position (counted from 0) of what is wrong, or if there
-        are more names than the limit of hosts, or longer ones than 255 characters. Cost: linear in the number of names.
+    :param expression: the expression, for example ``"n[001-016],n[019-020]"``.
+    :raises SourceError: if the expression is wrong, with the position (from 0); if there are more names than the limit
+        of hosts, or a name has more than 255 characters.
+
+    Cost: linear in the number of names.
     """
     hosts: list[str] = []
     most = current_limits().hosts
@@ -50,7 +52,7 @@ def expand(expression: str) -> list[str]:
 
 
 def _parse_name(text: str, position: int, allowed: int) -> tuple[list[list[str]], int]:
-    """The alternatives of each part of the name at a position, and the position after it."""
+    """Return the alternatives of each part of the name at a position, and the position after the name."""
     parts: list[list[str]] = []
     count = 1
     while position < len(text):
@@ -112,12 +114,12 @@ def _too_many(text: str) -> NoReturn:
 
 
 def compress(hosts: Sequence[str]) -> str:
-    """The shortest usual expression that expands to the hosts in the same order.
+    """Return the shortest usual expression that expands to the hosts in the same order.
 
-    Neighbours that differ only in their last number share a bracket; a range joins numbers that ascend by one
-    with the same zero padding.
+    Neighbours that differ only in their last number share a bracket; a range joins numbers that ascend by one and have
+    the same zero padding.
 
-    :raises SourceError: for a name that no expression can hold (empty, or with a bracket, comma or blank).
+    :raises SourceError: if no expression can hold a name (it is empty, or has a bracket, comma or blank).
     """
     return ",".join(_write_groups(hosts))
 
@@ -165,12 +167,11 @@ def _follows(last: str, number: str) -> bool:
 
 
 def read_hosts(argument: str) -> list[str]:
-    """The hosts that ``--hosts`` or ``TOPOMPI_HOSTS`` names, one a rank, repeated ones kept.
+    """Return the hosts that ``--hosts`` or ``TOPOMPI_HOSTS`` names, one per rank, with repetitions.
 
-    :param argument: a host-list expression, or the path of a file (packed or not) with one host or expression
-        a line and ``#`` comments; whatever has a slash is a path.
-    :raises SourceError: if the file is absent, or there is no host, or an expression is wrong (with file and
-        line).
+    :param argument: a host-list expression, or the path of a file (packed or not) with one host or expression per line
+        and ``#`` comments; an argument with a slash is always a path.
+    :raises SourceError: if the file is absent, there is no host, or an expression is wrong (with file and line).
     """
     if os.path.exists(argument) and not os.path.isdir(argument):
         hosts = list(_read_file(argument))
@@ -185,11 +186,11 @@ def read_hosts(argument: str) -> list[str]:
 
 
 def _read_file(path: str) -> Iterator[str]:
-    from .files import open_inputs  # of a job's ranks one reads files
+    from .files import open_inputs  # imported here, because only one of a job's ranks reads files
 
     names = 0
     for text in open_inputs(path, SourceError, "a list of hosts"):
-        text.head()  # refuses empty and binary files
+        text.head()  # raises for empty and binary files
         for number, line in text.lines():
             try:
                 hosts = expand(line.partition("#")[0])

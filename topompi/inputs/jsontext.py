@@ -1,4 +1,4 @@
-"""JSON from outside: errors with file and line, and no number that Python could not print again."""
+"""Parsing of JSON from outside: errors name file and line, and every parsed number can be printed again."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ def parse_json(
     error: type[TopompiError],
     pairs: Callable[[list[tuple[str, Any]]], dict[str, Any]] | None = None,
 ) -> Any:
-    """The value that a text holds.
+    """Parse a JSON text.
 
-    A whole number of more digits than Python converts (4,300) is cut to 4,000: whoever checks the field then refuses
-    it, by its name.
+    A whole number with more digits than Python converts (4,300) is cut to 4,000 digits: the check of its field then
+    refuses it and names the field.
 
-    :param text: of the file.
-    :param name: what messages begin with: the file.
-    :param error: what to raise.
-    :param pairs: makes an object of its fields; by default the last one of a name counts.
-    :raises TopompiError: ``error``, with file and, where it is known, line.
+    :param text: the JSON text.
+    :param name: beginning of error messages: the file.
+    :param error: class of the error that is raised.
+    :param pairs: function that makes an object from its (name, value) pairs; by default the last value of a name
+        counts.
+    :raises TopompiError: ``error``, if the text is not JSON; with file and, if known, line.
     """
     try:
         content = text.decode("utf-8-sig") if isinstance(text, bytes) else text
@@ -49,7 +50,7 @@ def _loads(content: str, **hooks: Any) -> Any:
         return json.loads(content, **hooks)
     except (json.JSONDecodeError, _ConstantError, TopompiError):
         raise
-    except ValueError:  # a number too long to convert: only then is a call for each number worth its time
+    except ValueError:  # a number too long to convert; a call per number is slow, so it is made only now
         return json.loads(content, parse_int=_whole, **hooks)
 
 
@@ -58,7 +59,7 @@ def _whole(digits: str) -> int:
 
 
 class _ConstantError(ValueError):
-    """NaN or an infinity, which JSON does not have."""
+    """An error: the text has NaN or an infinity, which JSON does not have."""
 
 
 def _constant(word: str) -> NoReturn:

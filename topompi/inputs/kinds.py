@@ -1,4 +1,4 @@
-"""What a file is that nobody here reads, told by its first bytes, so that a refusal can name it."""
+"""Recognition of files that topompi does not read, by their first bytes, so that a refusal can name the kind."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MAGIC = {
     b"\xff\xfe": "text in UTF-16: write it in UTF-8",
     b"\xfe\xff": "text in UTF-16: write it in UTF-8",
 }
-# The words by which a person knows the format, and what a line of it looks like.
+# Patterns at the start of a line, each with the name by which users know the format.
 _TEXT: tuple[tuple[str, str], ...] = (
     (
         r"<!DOCTYPE topology SYSTEM|<topology(\s+version=\"[0-9.]+\")?\s*>",
@@ -67,9 +67,9 @@ _FIELD = re.compile(r'"([^"\\]{1,40})"\s*:')
 
 
 def kind_of(data: bytes) -> str:
-    """What the first kilobytes of a file look like, in words; with the first line where that says most.
+    """Describe in words the kind of a file by its first kilobytes; if unknown, quote its first line.
 
-    :param data: the first bytes of a file.
+    :param data: the first bytes of the file.
     """
     for magic, name in _MAGIC.items():
         if data.startswith(magic):

@@ -1,4 +1,4 @@
-"""How much may be read: limits with names and defaults, which an option or ``TOPOMPI_LIMITS`` raises."""
+"""Limits on the size of inputs: names and defaults; an option or ``TOPOMPI_LIMITS`` raises them."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 @dataclass(frozen=True)
 class Limits:
-    """What one input may hold at most.
+    """Upper limits on the size of one input.
 
-    :param bytes: of all that is read of one source, unpacked.
-    :param ratio: how many times as large as its file an archive may become, where it exceeds 16 MiB. Of the reports and
-        tables of real fabrics xz makes a hundred and twentieth at most.
-    :param members: files of a directory or archive.
-    :param hosts: of a fabric or a host list; Fugaku has 158,976.
-    :param ranks: of a communication graph or a mapping; Fugaku has 7,630,848 cores.
-    :param routes: entries of forwarding tables (paths x switches x adapters), of computed routes (links between
-        switches x groups of leaf switches with the same neighbours), or between the hosts of a job (hosts x hosts).
-    :param rows: of a schedule; an alltoall of 4,096 ranks has so many where each message is one.
-    :param seconds: of reading one source.
-    :param answer: bytes of a topology service's answer; a service holds no more by default for all its clients.
+    :param bytes: bytes read from one source, unpacked.
+    :param ratio: size of an unpacked file over the size of its archive, checked beyond 16 MiB. xz reaches at most 120
+        on reports and tables of real fabrics.
+    :param members: number of files in a directory or archive.
+    :param hosts: number of hosts of a fabric or a host list; Fugaku has 158,976.
+    :param ranks: number of ranks of a communication graph or a mapping; Fugaku has 7,630,848 cores.
+    :param routes: number of entries of forwarding tables (paths x switches x adapters), of computed routes (links
+        between switches x groups of leaf switches with the same neighbours), or of a job's host pairs (hosts x hosts).
+    :param rows: number of rows of a schedule; an alltoall of 4,096 ranks with one row per message just reaches the
+        limit.
+    :param seconds: seconds for reading one source.
+    :param answer: bytes of an answer of a topology service; by default also the bytes it holds for all its clients.
     """
 
     bytes: int = 4 << 30
@@ -50,12 +51,12 @@ class Limits:
     answer: int = 1 << 28
 
     def check(self, name: str, amount: int, place: str, error: type[TopompiError]) -> None:
-        """Raise ``error`` where a source would exceed a limit, saying how to raise it.
+        """Raise ``error`` if a source would exceed a limit; the message tells how to raise the limit.
 
-        :param name: of the limit.
-        :param amount: what the source asks for.
+        :param name: name of the limit.
+        :param amount: amount that the source needs.
         :param place: the file, or file and line.
-        :param error: what to raise.
+        :param error: class of the error that is raised.
         """
         most: int = getattr(self, name)
         if amount > most:
@@ -67,9 +68,9 @@ class Limits:
 
 
 def parse_limits(text: str, where: str = VARIABLE) -> dict[str, int]:
-    """Limits as users write them: ``hosts=1M,bytes=8G``, units of 1,024.
+    """Parse limits in the notation of users, ``hosts=1M,bytes=8G``, with units of powers of 1,024.
 
-    :raises SettingError: for an unknown name or what is no number.
+    :raises SettingError: if a name is unknown or a number is malformed.
     """
     found: dict[str, int] = {}
     names = [one.name for one in fields(Limits)]
@@ -85,7 +86,7 @@ _raised: dict[str, int] = {}
 
 
 def raise_limits(entries: Iterable[str]) -> None:
-    """Set limits of this process, over those of the environment; without entries as before."""
+    """Set limits of this process, which override those of the environment; without entries, remove all set limits."""
     wanted = [parse_limits(entry, "--limit") for entry in entries]
     _raised.clear()
     for one in wanted:
@@ -93,13 +94,13 @@ def raise_limits(entries: Iterable[str]) -> None:
 
 
 def current_limits() -> Limits:
-    """The limits that hold now.
+    """Return the limits that hold now, from defaults, environment and ``raise_limits``.
 
-    :raises SettingError: if ``TOPOMPI_LIMITS`` is not as wanted.
+    :raises SettingError: if ``TOPOMPI_LIMITS`` is malformed.
     """
     return _made(os.environ.get(VARIABLE, ""), tuple(_raised.items()))
 
 
-@lru_cache(maxsize=8)  # readers ask for each line
+@lru_cache(maxsize=8)  # readers ask again for each line
 def _made(environment: str, raised: tuple[tuple[str, int], ...]) -> Limits:
     return replace(Limits(), **{**parse_limits(environment), **dict(raised)})

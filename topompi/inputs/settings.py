@@ -1,4 +1,4 @@
-"""The variables of the environment that topompi reads, and whether they are as wanted."""
+"""The environment variables that topompi reads, and checks of their values."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ __all__ = [
     "word_of",
 ]
 
-PATIENCE = 30  # seconds in a call, where ``TOPOMPI_CHECK`` is 1
+PATIENCE = 30  # seconds that a call may take, if ``TOPOMPI_CHECK`` is 1
 LONGEST_PATIENCE = 10**6  # seconds
-SOCKET = "/run/topompi/topology.sock"  # where a service of topology on this host listens, by custom
-NATIVE_CALLS = 8  # a plan takes as long to make as some 10 small calls take
+SOCKET = "/run/topompi/topology.sock"  # default path of the socket of this host's topology service
+NATIVE_CALLS = 8  # making a plan takes as long as about 10 small calls
 WORDS = {
     "TOPOMPI_TUNE": ("measure", "again", "off"),
     "TOPOMPI_FALLBACK": ("error", "print", "silent"),
@@ -51,21 +51,21 @@ VARIABLES = {
     "TOPOMPI_TOPOLOGY",
     "TOPOMPI_VERBOSE",
 }
-ALIKE = 0.85  # of a name and one of ours, by difflib's measure: then it is taken for a slip of the pen
+ALIKE = 0.85  # difflib similarity from which an unknown name is taken for a misspelt name of ours
 
 
 def cache_directory() -> Path:
-    """``$XDG_CACHE_HOME/topompi``, else ``~/.cache/topompi``."""
+    """Return topompi's cache folder: ``$XDG_CACHE_HOME/topompi``, else ``~/.cache/topompi``."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if os.path.isabs(base) else Path("~/.cache").expanduser()) / "topompi"
 
 
 def check_settings(environment: Mapping[str, str], *, speaks: bool = True) -> None:
-    """Refuse variables that are not as wanted; what was sound is not looked at again.
+    """Refuse malformed values of topompi's variables; an environment found sound is not checked again.
 
-    :param environment: where they stand.
-    :param speaks: whether to name, on standard error, variables that look like ours and are not.
-    :raises TopompiError: for a value that is not as wanted, or a name that is nearly one of ours.
+    :param environment: the environment variables.
+    :param speaks: whether unknown variables that begin with ``TOPOMPI_`` are named on standard error.
+    :raises TopompiError: if a value is malformed, or an unknown name is nearly one of ours.
     """
     _check(tuple(sorted(item for item in environment.items() if item[0].startswith("TOPOMPI_"))), speaks)
 
@@ -74,7 +74,7 @@ def check_settings(environment: Mapping[str, str], *, speaks: bool = True) -> No
 def _check(variables: tuple[tuple[str, str], ...], speaks: bool) -> None:
     values = dict(variables)
     for name in (name for name in values if name not in VARIABLES):
-        from difflib import get_close_matches  # most jobs have no such name
+        from difflib import get_close_matches  # imported here, because most jobs have no unknown name
 
         meant = get_close_matches(name, VARIABLES, 1, ALIKE)
         if meant:
@@ -90,7 +90,7 @@ def _check(variables: tuple[tuple[str, str], ...], speaks: bool) -> None:
 
 
 def word_of(name: str, environment: Mapping[str, str]) -> str:
-    """What a variable of few words says, empty where it is not set; SettingError for a word that is none of them."""
+    """Return the word that a variable is set to, empty if unset; SettingError if it is not one of the allowed words."""
     word = environment.get(name, "")
     if word not in ("", *WORDS[name]):
         raise SettingError(f"{name}: expecting one of {', '.join(WORDS[name])}, got {word!r}")
@@ -98,10 +98,10 @@ def word_of(name: str, environment: Mapping[str, str]) -> str:
 
 
 def map_quality(environment: Mapping[str, str], error: type[Exception] = SettingError) -> float:
-    """The part of the given order's objective that is good enough: ``TOPOMPI_MAP_QUALITY``, 0 where it is not set.
+    """Return ``TOPOMPI_MAP_QUALITY``: the part of the given order's cost that is good enough; 0 if unset.
 
-    :param environment: where it stands.
-    :param error: what to raise for what is no number from 0 to 1.
+    :param environment: the environment variables.
+    :param error: class of the error that is raised if the value is not a number from 0 to 1.
     """
     written = environment.get("TOPOMPI_MAP_QUALITY") or "0"
     try:
@@ -114,10 +114,10 @@ def map_quality(environment: Mapping[str, str], error: type[Exception] = Setting
 
 
 def native_calls(environment: Mapping[str, str]) -> int:
-    """How many first calls of a new communicator the MPI library runs: ``TOPOMPI_NATIVE_CALLS``.
+    """Return ``TOPOMPI_NATIVE_CALLS``: the number of a communicator's first small calls that the MPI library runs.
 
-    :param environment: where it stands.
-    :raises SettingError: for what is no whole number below 10**9.
+    :param environment: the environment variables.
+    :raises SettingError: if the value is not a whole number below 10**9.
     """
     written = environment.get("TOPOMPI_NATIVE_CALLS") or str(NATIVE_CALLS)
     if not (written.isascii() and written.isdigit() and len(written) < 10):
@@ -126,10 +126,12 @@ def native_calls(environment: Mapping[str, str]) -> int:
 
 
 def patience(environment: Mapping[str, str]) -> int:
-    """The seconds of ``TOPOMPI_CHECK`` after which the watchdog says in which call a rank waits; 0 for no checks.
+    """Return the seconds of ``TOPOMPI_CHECK`` after which the watchdog reports the call that a rank waits in.
 
-    :param environment: where it stands.
-    :raises SettingError: for what is no whole number from 0 to ``LONGEST_PATIENCE``.
+    0 for none.
+
+    :param environment: the environment variables.
+    :raises SettingError: if the value is not a whole number from 0 to ``LONGEST_PATIENCE``.
     """
     written = environment.get("TOPOMPI_CHECK") or "0"
     number = int(written) if written.isascii() and written.isdigit() and len(written) < 10 else -1

@@ -1,4 +1,4 @@
-"""Unpacking within limits: once, as a stream, to memory or to a file without a name."""
+"""Unpacking of files within limits: once, as a stream, to memory or to an unnamed file."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = ["Budget", "Part", "Store", "unpack"]
 
 CHUNK = 1 << 18
 IN_MEMORY = 64 << 20
-ANY_RATIO = 16 << 20  # bytes up to which a file may become any number of times as large
-# Typeshed has LZMAFile and GzipFile as streams, though not as IO[bytes]: hence the casts.
+ANY_RATIO = 16 << 20  # unpacked bytes below which the ratio is not checked
+# Typeshed declares LZMAFile and GzipFile as streams but not as IO[bytes], so they are cast.
 _UNPACKERS: dict[bytes, Callable[[IO[bytes]], IO[bytes]]] = {
     b"\xfd7zXZ\x00": lambda stream: cast(IO[bytes], lzma.LZMAFile(stream)),  # noqa: SIM115 -- the caller closes it
     b"\x1f\x8b": lambda stream: cast(IO[bytes], gzip.GzipFile(fileobj=stream)),
@@ -29,10 +29,10 @@ _UNPACKERS: dict[bytes, Callable[[IO[bytes]], IO[bytes]]] = {
 
 @dataclass
 class Budget:
-    """What reading one source has taken so far, of what it may.
+    """A counter of the bytes and members that reading one source has used so far, with their limits.
 
-    :param limits: that hold.
-    :param error: what is raised beyond them.
+    :param limits: the limits that hold.
+    :param error: class of the error that is raised beyond the limits.
     """
 
     limits: Limits
@@ -45,21 +45,21 @@ class Budget:
         self.ends = time.monotonic() + self.limits.seconds
 
     def take_bytes(self, number: int, place: str) -> None:
-        """Count bytes; raises ``error`` beyond the limits of bytes and of seconds."""
+        """Count bytes; raise ``error`` beyond the limits of bytes and of seconds."""
         self.bytes += number
         self.limits.check("bytes", self.bytes, place, self.error)
         if time.monotonic() > self.ends:
             self.limits.check("seconds", self.limits.seconds + 1, place, self.error)
 
     def take_member(self, place: str) -> None:
-        """Count a member; raises ``error`` beyond the limit."""
+        """Count a member of an archive or directory; raise ``error`` beyond the limit."""
         self.members += 1
         self.limits.check("members", self.members, place, self.error)
         self.take_bytes(0, place)
 
 
 class Store:
-    """Unpacked bytes, in memory while they are few."""
+    """A store of unpacked bytes, in memory up to 64 MiB and in an unnamed file beyond."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] = io.BytesIO()
@@ -75,17 +75,17 @@ class Store:
         self.length += len(chunk)
 
     def open(self) -> IO[bytes]:
-        """A stream of all bytes, with a position of its own."""
+        """Open a stream of all bytes, with a position of its own."""
         return io.BufferedReader(Part(self._file, 0, self.length, owned=False))
 
 
 class Part(io.RawIOBase):
-    """A stream of some bytes of another one.
+    """A stream of a range of bytes of another stream.
 
-    :param base: the other stream, which can be seeked.
-    :param start: its first byte of these.
-    :param length: how many these are.
-    :param owned: whether to close the other stream with this one.
+    :param base: the other stream, which must be seekable.
+    :param start: position of the range's first byte in it.
+    :param length: number of bytes of the range.
+    :param owned: whether closing this stream closes the other one.
     """
 
     def __init__(self, base: IO[bytes], start: int, length: int, *, owned: bool = True) -> None:
@@ -93,11 +93,11 @@ class Part(io.RawIOBase):
         self._at = 0
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True, because the stream is readable."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """Return True, because the stream is seekable."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -107,7 +107,7 @@ class Part(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # every buffer that is given is one
-        """Fill a buffer, and return how many bytes were there."""
+        """Fill a buffer, and return the number of bytes that were available."""
         wanted = min(len(buffer), max(0, self._length - self._at))
         self._base.seek(self._start + self._at)
         data = self._base.read(wanted)
@@ -116,20 +116,20 @@ class Part(io.RawIOBase):
         return len(data)
 
     def close(self) -> None:
-        """Close it, and the other stream where it is owned."""
+        """Close the stream, and the other stream if it is owned."""
         if self._owned and not self.closed:
             self._base.close()
         super().close()
 
 
 def unpack(stream: IO[bytes], size: int, name: str, budget: Budget, *, begun: bool = False) -> Store | None:
-    """The content of a file that is packed, None for one that is not; its damage, if any, is found here.
+    """Return the unpacked content of a packed file, None if it is not packed; damage is found here.
 
-    :param stream: of the file, at its beginning.
-    :param size: of the file in bytes.
-    :param name: of the file, for messages.
-    :param budget: counts the bytes.
-    :param begun: whether the file may end, or be damaged, anywhere: then what comes before counts.
+    :param stream: stream of the file, at its beginning.
+    :param size: size of the file in bytes.
+    :param name: name of the file in messages.
+    :param budget: counter of the bytes.
+    :param begun: whether the file may end early or be damaged; if so, the content before that is returned.
     """
     magic = stream.read(6)
     stream.seek(0)
@@ -148,7 +148,7 @@ def unpack(stream: IO[bytes], size: int, name: str, budget: Budget, *, begun: bo
 
 def _chunk(content: IO[bytes], may_end: bool) -> bytes:
     try:
-        return cast(io.BufferedReader, content).read1(CHUNK)  # no `read`, which loses what precedes the damage
+        return cast(io.BufferedReader, content).read1(CHUNK)  # not `read`, which loses the bytes before the damage
     except (EOFError, OSError, lzma.LZMAError, zlib.error):
         if may_end:
             return b""

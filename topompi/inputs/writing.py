@@ -1,7 +1,7 @@
-"""Files that topompi writes: made beside under a name that nobody can foresee, then renamed as a whole.
+"""Writing of files: to a new file beside, under an unpredictable name, which is then renamed.
 
-A link at the place of a file is replaced, never followed. A device, a FIFO of the user's own, and whatever lies in
-``/dev`` or ``/proc``, such as ``/dev/stdout``, are written to as they are.
+A link at the path is replaced, never followed. A device, a FIFO of the user's own, and any path in ``/dev`` or
+``/proc``, for example ``/dev/stdout``, is written to directly.
 """
 
 from __future__ import annotations
@@ -17,22 +17,23 @@ from ..errors import OutputError
 
 __all__ = ["check_output", "open_output", "write_text"]
 
-PRIVATE, PUBLIC = 0o600, 0o666  # the umask takes bits of it away
+PRIVATE, PUBLIC = 0o600, 0o666  # the umask removes bits
 _DIRECT = ("dev", "proc")
-_NAME_BYTES = 200  # of a name that the name beside it repeats: file systems allow 255
+_NAME_BYTES = 200  # bytes of a file name that are kept in the temporary name; file systems allow 255 bytes
 
 
 @contextmanager
 def open_output(
     path: str | os.PathLike[str], mode: str = "w", *, private: bool = False, **how: Any
 ) -> Iterator[IO[Any]]:
-    """A stream whose content becomes the file when the context is left without an error; else nothing changes.
+    """Open a stream whose content becomes the file if the context ends without an error; otherwise nothing changes.
 
-    :param path: the file's path.
+    :param path: path of the file.
     :param mode: ``w`` or ``wb``.
-    :param private: whether its owner alone may read it; else the umask says, or the mode of the file before.
-    :param how: as `open` takes it: ``encoding``, which is UTF-8 by default, and ``newline``.
-    :raises OutputError: for a directory, a socket, and a FIFO or device of another user.
+    :param private: whether only the owner may read the file; otherwise the mode of the replaced file, or the umask,
+        decides.
+    :param how: further arguments of `open`: ``encoding``, by default UTF-8, and ``newline``.
+    :raises OutputError: if the path is a directory, a socket, or a FIFO or device of another user.
     :raises OSError: if it cannot be written.
     """
     path = Path(path)
@@ -56,13 +57,13 @@ def open_output(
 
 
 def write_text(path: str | os.PathLike[str], text: str, *, private: bool = False, encoding: str = "utf-8") -> None:
-    """Write a file of text as a whole; arguments and errors as those of `open_output`."""
+    """Write a text file as a whole; arguments and errors are those of `open_output`."""
     with open_output(path, private=private, encoding=encoding) as stream:
         stream.write(text)
 
 
 def check_output(path: str | os.PathLike[str]) -> bool:
-    """Whether a file could be written now, without writing it."""
+    """Return whether a file could be written now, without writing it."""
     path = Path(path)
     if _is_direct(path):
         return os.access(path, os.W_OK)
@@ -74,13 +75,13 @@ def check_output(path: str | os.PathLike[str]) -> bool:
 
 
 def _is_direct(path: Path) -> bool:
-    """Whether it lies where the system keeps devices, and links to what this process has open."""
+    """Return whether a path lies in /dev or /proc, the places of devices and of links to open files of this process."""
     _, *parts = path.absolute().parts
     return parts[0] in _DIRECT and parts[1:2] != ["shm"]
 
 
 def _look(path: Path) -> os.stat_result | None:
-    """The state of what will be written to or replaced, None for a file that is new or takes the place of a link."""
+    """Return the status of the file that will be written or replaced; None if there is no file, or only a link."""
     try:
         found = os.lstat(path)
     except FileNotFoundError:

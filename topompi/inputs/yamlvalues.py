@@ -1,4 +1,4 @@
-"""YAML values that know where they stand in their file."""
+"""YAML values with their places in the file, for error messages."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _NULL, _BOOL = "tag:yaml.org,2002:null", "tag:yaml.org,2002:bool"
 
 @dataclass(frozen=True)
 class Entry:
-    """A YAML value that knows its file, so that messages can say where it is."""
+    """A YAML value with its file, so that messages can name file and line."""
 
     node: yaml.Node
     file: str
 
     @property
     def place(self) -> str:
-        """File and line."""
+        """File and line of the value."""
         return f"{self.file}:{self.node.start_mark.line + 1}"
 
     def fields(self, allowed: Sequence[str], problem: Problem) -> dict[str, Entry]:
-        """The values of a mapping by key, without empty ones.
+        """Return the values of a mapping by key, without empty values.
 
-        :param allowed: keys that it may have.
-        :param problem: takes an error for each other key, and for one that comes twice.
+        :param allowed: keys that the mapping may have.
+        :param problem: function that is called with an error for each other key, and for each repeated key.
         """
         shown = ", ".join(allowed)
         if not isinstance(self.node, yaml.MappingNode):
@@ -51,19 +51,19 @@ class Entry:
         return found
 
     def items(self) -> list[Entry]:
-        """The values of a list."""
+        """Return the values of a list."""
         if not isinstance(self.node, yaml.SequenceNode):
             raise SourceError(f"{self.place}: expecting a list, got {self._describe()}")
         return [Entry(node, self.file) for node in self.node.value]
 
     def text(self) -> str:
-        """The value of a scalar."""
+        """Return the value of a scalar."""
         if not isinstance(self.node, yaml.ScalarNode):
             raise SourceError(f"{self.place}: expecting a name or a host list, got {self._describe()}")
         return str(self.node.value)
 
     def is_true(self) -> bool:
-        """Whether the value is a true boolean."""
+        """Return whether the value is a true boolean."""
         return self.node.tag == _BOOL and self.text().lower() in ("true", "yes", "on")
 
     def _describe(self) -> str:
@@ -73,20 +73,20 @@ class Entry:
 
 
 class _Stream:
-    """What PyYAML reads from: the lines of a text, with their limits."""
+    """A file object for PyYAML: the lines of a text, read within its limits."""
 
     def __init__(self, text: InputFile) -> None:
         self._lines = (line if number == 1 else f"\n{line}" for number, line in text.lines())
 
     def read(self, size: int = -1) -> str:
-        """Some more of the text; empty at its end."""
+        """Return the next part of the text; empty at its end."""
         return "".join(islice(self._lines, 256))
 
 
 def parse_yaml(text: InputFile) -> Entry:
-    """The value that a file has.
+    """Parse the value in a file.
 
-    :raises SourceError: with file and line.
+    :raises SourceError: if it is not YAML, with file and line.
     """
     try:
         node = yaml.compose(_Stream(text), Loader=yaml.SafeLoader)
@@ -95,7 +95,7 @@ def parse_yaml(text: InputFile) -> Entry:
         raise SourceError(f"{text.name}:{line}: expecting YAML, but {error.problem}") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise SourceError(f"{text.name}: expecting YAML, but {str(error).splitlines()[0]}") from error
-    except (ValueError, IndexError, TypeError) as error:  # PyYAML's scanner raises them over some nonsense
+    except (ValueError, IndexError, TypeError) as error:  # PyYAML's scanner raises these for some malformed text
         raise SourceError(f"{text.name}: expecting YAML, but {error}") from error
     if node is None:
         raise SourceError(f"{text.name}: expecting a list of topologies, got an empty file")

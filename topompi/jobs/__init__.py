@@ -1,8 +1,8 @@
-"""Many jobs on one machine: workload logs, queues, allocation of nodes, and which jobs share links. Pure: no MPI.
+"""Simulation of many jobs on one machine: workload logs, queues, allocation of nodes, shared links. Pure: no MPI.
 
 `simulate` runs a ``Workload`` on a ``Cluster`` under a ``Backfill`` queue, one of ``ALLOCATORS`` and a model of speed,
-and gives an ``Outcome``; `check` says which jobs share which directed links, and `offer` which nodes a job gets
-beside those that run.
+and returns an ``Outcome``. `check` finds the jobs that share directed links. `offer` finds nodes for a new job beside
+the running ones.
 """
 
 from .allocation import ALLOCATORS, check_allocator, find_allocator

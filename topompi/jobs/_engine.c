@@ -1,4 +1,4 @@
-/* The event loop of loop.py for allocators that need no Python: nodes counted, first available, and the isolated one.
+/* The event loop of loop.py for the allocators that are also written in C: counts, first and isolated.
    Its rules are those of queueing/; a test compares the two job by job. */
 
 #define PY_SSIZE_T_CLEAN
@@ -8,7 +8,7 @@
 #include "_buffers.h"
 #include "_engine.h"
 
-enum { EVENTS_A_REPORT = 1 << 17, EVENTS_A_SIGNAL = 1 << 4 }; /* passes; one over a long queue takes milliseconds */
+enum { EVENTS_A_REPORT = 1 << 17, EVENTS_A_SIGNAL = 1 << 4 }; /* passes; a pass over a long queue takes ms */
 
 /* ---- running jobs ---- */
 
@@ -38,7 +38,7 @@ pop(Engine *e)
     return job;
 }
 
-/* The first of the running jobs whose estimated end is not below this. */
+/* Position of the first running job whose estimated end is not below this. */
 static int32_t
 find_running(const Engine *e, int64_t end)
 {
@@ -128,7 +128,7 @@ loop(Engine *e, PyObject *progress)
     return 0;
 }
 
-/* All zeroed arrays of the engine in one block, freed at once. */
+/* Allocate all arrays of the engine, zeroed, in one block, so that one call frees them. */
 static void *
 allocate(Engine *e)
 {
@@ -165,7 +165,7 @@ allocate(Engine *e)
     return block;
 }
 
-/* Check the arrays and let the engine read them; 0 with an exception for one of another kind. */
+/* Check the arrays and point the engine at them; 0 with an exception if an array has a wrong type or length. */
 static int
 read_arrays(Engine *e, PyObject *const *given, Buffers *buffers)
 {
@@ -208,7 +208,7 @@ simulate(Engine *e, PyObject *progress)
 }
 
 /* run(policy, depth, (leaf size, pod size), submit, duration, estimate, rank, size, leaf starts, pod starts, start, pass, progress)
-   fills start and pass and returns (offsets, nodes) as bytes, both empty where nodes are only counted. */
+   fills start and pass and returns (offsets, nodes) as bytes, both empty if nodes are only counted. */
 static PyObject *
 run(PyObject *module, PyObject *args)
 {

@@ -1,5 +1,5 @@
-/* One simulation of many jobs: what the event loop (_engine.c), the passes over the queue (_passes.c) and the choice of
-   nodes (_places.c) share. */
+/* One simulation of many jobs: the declarations that the event loop (_engine.c), the passes over the queue (_passes.c)
+   and the choice of nodes (_places.c) share. */
 
 #ifndef TOPOMPI_JOBS_ENGINE_H
 #define TOPOMPI_JOBS_ENGINE_H
@@ -10,11 +10,11 @@ enum { COUNTS, FIRST, ISOLATED };           /* policies */
 enum { SMALL, MEDIUM, LARGE };              /* jobs of one leaf, of one pod, of several */
 enum { BLOCK = 64 };                        /* a power of two */
 
-/* What isolated placement reads, for a set of running jobs. A leaf is usable that has no medium or large job. */
+/* The state that isolated placement reads, for a set of running jobs. A leaf without medium or large jobs is usable. */
 typedef struct {
-    int32_t *leaf_free, *leaf_wide; /* of each leaf free nodes; medium and large jobs */
-    int32_t *pod_free, *pod_large;  /* of each pod free nodes; large jobs */
-    int32_t *pod_most, *pod_usable; /* of each pod the most free nodes of a leaf; free nodes of its usable leaves */
+    int32_t *leaf_free, *leaf_wide; /* per leaf: free nodes; medium and large jobs */
+    int32_t *pod_free, *pod_large;  /* per pod: free nodes; large jobs */
+    int32_t *pod_most, *pod_usable; /* per pod: free nodes of its emptiest leaf; free nodes of its usable leaves */
     int32_t open;                   /* free nodes of usable leaves of pods without a large job */
 } View;
 
@@ -23,7 +23,7 @@ typedef struct {
     int32_t job;
 } Ending;
 
-/* Lower bounds of the jobs of BLOCK places of the queue. */
+/* Lower bounds of size and estimate over the jobs at BLOCK consecutive places of the queue. */
 typedef struct {
     int64_t estimate;
     int32_t size;
@@ -33,39 +33,39 @@ typedef struct {
     int32_t jobs, nodes, leaves, pods, leaf_size, pod_size;
     int policy, depth;
     const int64_t *submit, *duration, *estimate, *rank;
-    const int32_t *size, *leaf_start, *pod_start; /* first node of each leaf, first leaf of each pod; one more at the end */
-    int64_t *start, *pass_of, passes; /* in seconds and in passes; the number of the present one */
+    const int32_t *size, *leaf_start, *pod_start; /* first node of each leaf, first leaf of each pod; last, the total */
+    int64_t *start, *pass_of, passes; /* start of each job, in seconds and in passes; the present pass */
     int32_t *leaf_of, *pod_of; /* leaf of a node, pod of a leaf */
     char *busy;
     int32_t free, hint; /* no node below the hint is free */
     View now, later;
     int32_t *order; /* scratch for sorted leaves and pods */
-    Ending *heap;   /* running jobs by their end */
+    Ending *heap;   /* running jobs by end */
     int32_t heap_len;
-    Ending *running; /* the same by their estimated end, ascending */
+    Ending *running; /* running jobs by estimated end, ascending */
     int32_t running_len;
-    int32_t *queue, head, tail; /* waiting jobs by rank, -1 where one has started */
-    int32_t holes, last;        /* such places; the last waiting job, or one that was */
+    int32_t *queue, head, tail; /* waiting jobs by rank; -1 is a hole, left by a started job */
+    int32_t holes, last;        /* number of holes; the last job of the queue, which may have started */
     Bound *bound;
     int32_t *waiting_of_size, least; /* no waiting job is smaller than this */
-    int64_t *offset;                 /* of a job's nodes in the list below */
+    int64_t *offset;                 /* position of each job's nodes in the list below */
     int32_t *list;
     int64_t list_len, list_room;
-    int64_t *times; /* a timeline: from times[i] on free_at[i] nodes are free */
+    int64_t *times; /* a timeline: from times[i] on, free_at[i] nodes are free */
     int32_t *free_at, line_len;
 } Engine;
 
 /* _places.c */
 int jobs_kind(const Engine *e, int32_t size);
 void jobs_set_up(Engine *e);
-/* Add a job's nodes to a view, or with sign -1 take them out. */
+/* Add a job's nodes to a view, or, with sign -1, remove them. */
 void jobs_change(const Engine *e, View *view, int32_t job, int sign);
 void jobs_copy_view(const Engine *e, View *to, const View *from);
-/* The largest job of a kind that finds nodes. */
+/* Size of the largest job of a kind that finds nodes. */
 int32_t jobs_room(const Engine *e, const View *view, int of);
-/* Whether a job of this size finds nodes now that another job has ended, where it found none before. */
+/* Whether a job of this size, which found no nodes before, finds nodes now that another job has ended. */
 int jobs_room_after(const Engine *e, const View *view, int32_t ended, int32_t size);
-/* 1 where nodes for the job stand at the end of the list, 0 for none, -1 without memory. */
+/* Append nodes for the job to the list: 1 if there are any, 0 if not, -1 without memory. */
 int jobs_place(Engine *e, int32_t job);
 
 /* _engine.c */
@@ -73,14 +73,14 @@ void jobs_start(Engine *e, int32_t job, int64_t now);
 
 /* _queue.c */
 void jobs_enqueue(Engine *e, int32_t job);
-/* The job of a place behind the head has started; the plan, which knows no holes, closes up by itself. */
+/* Leave a hole for a job behind the head that has started. The plan does not use this: it closes the queue itself. */
 void jobs_dequeue(Engine *e, int32_t at);
 void jobs_tidy(Engine *e);
-/* No waiting job is smaller. */
+/* A size that no waiting job is below. */
 int32_t jobs_least_waiting(Engine *e);
 
 /* _passes.c */
-/* Start what may start now; -1 without memory. */
+/* Start the jobs that may start now; -1 without memory. */
 int jobs_pass(Engine *e, int64_t now);
 
 #endif

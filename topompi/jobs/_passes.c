@@ -1,10 +1,10 @@
-/* Which of the waiting jobs a pass starts; the rules are those of queueing/. */
+/* Passes over the queue: they choose the waiting jobs that start, by the rules of queueing/. */
 
 #include <string.h>
 
 #include "_engine.h"
 
-/* Start from the head of the queue as long as jobs fit; 1 where one is left that does not. */
+/* Start jobs from the head of the queue as long as they fit; 1 if a job that does not fit is left. */
 static int
 start_heads(Engine *e, int64_t now)
 {
@@ -22,7 +22,7 @@ start_heads(Engine *e, int64_t now)
     return 0;
 }
 
-/* When the head can start at the latest, and what is free then, its own nodes taken off (by count). */
+/* The shadow time, at which the head can start at the latest, and the number of nodes left over beside it then. */
 static int64_t
 shadow_by_count(const Engine *e, int32_t *extra)
 {
@@ -36,7 +36,7 @@ shadow_by_count(const Engine *e, int32_t *extra)
     return when;
 }
 
-/* When the head can start at the latest; the later view is then the state at that time, without it. */
+/* The shadow time, at which the head can start at the latest; the later view becomes the state then, less the head. */
 static int64_t
 shadow_isolated(Engine *e)
 {
@@ -52,10 +52,10 @@ shadow_isolated(Engine *e)
         if (fits)
             return when;
     }
-    return INT64_MAX; /* not reached: every job fits the empty cluster */
+    return INT64_MAX; /* unreachable, because every job fits the empty cluster */
 }
 
-/* Whether a candidate that is placed may start without delaying the head. */
+/* Whether a candidate with nodes may start without delaying the head. */
 static int
 harmless(Engine *e, int32_t job, int64_t now, int64_t when, int32_t *extra)
 {
@@ -89,7 +89,7 @@ largest(const int32_t room[3])
     return room[LARGE] > most ? room[LARGE] : most;
 }
 
-/* Whether a job of this size and estimate, or a larger and longer one, may start, before nodes are looked for. */
+/* Whether a job of this size and estimate, or a larger and longer one, could start; a test before nodes are sought. */
 static int
 may_start(const Engine *e, int32_t most, int32_t size, int64_t estimate, int64_t spare, int32_t extra)
 {
@@ -141,7 +141,7 @@ draw_line(Engine *e, int64_t now)
     e->free_at[0] = e->free;
     e->line_len = 1;
     for (int32_t at = 0; at < e->running_len; at++) {
-        /* A job whose estimate is 0 holds its nodes until the next pass. */
+        /* A job with estimate 0 holds its nodes until the next pass. */
         int64_t end = e->running[at].end > now ? e->running[at].end : now + 1;
         if (end > e->times[e->line_len - 1]) {
             e->times[e->line_len] = end;
@@ -152,7 +152,7 @@ draw_line(Engine *e, int64_t now)
     }
 }
 
-/* The earliest point of the line from which the job fits for all its time; looks at the first point only if so asked. */
+/* The earliest point of the timeline from which the job fits for its whole time; with only_now, the first or none. */
 static int32_t
 find_slot(const Engine *e, int32_t size, int64_t length, int only_now)
 {
@@ -189,7 +189,7 @@ reserve(Engine *e, int32_t from, int32_t size, int64_t length)
         e->free_at[at] -= size;
 }
 
-/* Reservations for the first jobs that cannot start, rebuilt from nothing, in the queue's order. */
+/* Reservations for the first jobs that cannot start, made anew in the queue's order. */
 static int
 plan(Engine *e, int64_t now)
 {

@@ -1,5 +1,5 @@
-/* Which nodes a job gets: first available, and Algorithm 1 of Pollard et al. (allocation/isolated.py). Sums of each pod
-   are kept up as jobs come and go, so that no search looks at all leaves. */
+/* The choice of a job's nodes: first available, and Algorithm 1 of Pollard et al. (allocation/isolated.py). The sums of
+   each pod are updated at every start and end, so that no search looks at all leaves. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -43,7 +43,7 @@ most_free(const Engine *e, const View *view, int32_t pod)
     return most;
 }
 
-/* One leaf has so many free nodes more, and so many medium and large jobs more. */
+/* Add to the free nodes of a leaf, and to its number of medium and large jobs. */
 static void
 change_leaf(const Engine *e, View *view, int32_t leaf, int32_t nodes, int wide)
 {
@@ -73,7 +73,7 @@ change_large(View *view, int32_t pod, int sign)
     view->pod_large[pod] = after;
 }
 
-/* A job's nodes stand leaf by leaf, and pod by pod. */
+/* A job's nodes are sorted leaf by leaf, and pod by pod. */
 void
 jobs_change(const Engine *e, View *view, int32_t job, int sign)
 {
@@ -148,7 +148,7 @@ take(Engine *e, int32_t leaf, int32_t wanted)
     return wanted - left;
 }
 
-/* Indices first..last-1 by their key, largest first, equal ones in order. */
+/* Sort the indices first..last-1 by key, largest first; equal keys keep their order. */
 static void
 sort_down(int32_t *order, const int32_t *key, int32_t first, int32_t last)
 {
@@ -183,7 +183,7 @@ place_large(Engine *e, int32_t size)
     return 1;
 }
 
-/* Appends nodes for a job to the list; 1 if there are any. */
+/* Append nodes for a job to the list; 1 if there are any. */
 static int
 place_isolated(Engine *e, int32_t size)
 {
@@ -192,7 +192,7 @@ place_isolated(Engine *e, int32_t size)
         return place_large(e, size);
     const View *now = &e->now;
     const int32_t *room = of == SMALL ? now->pod_most : now->pod_usable;
-    int32_t fullest = -1, best = -1; /* the pod with the fewest free nodes among those with room, and likewise the leaf */
+    int32_t fullest = -1, best = -1; /* the pod, and the leaf, with the fewest free nodes among those with room */
     for (int32_t pod = 0; pod < e->pods; pod++)
         if (room[pod] >= size && (fullest < 0 || now->pod_free[pod] < now->pod_free[fullest]))
             fullest = pod;

@@ -1,11 +1,11 @@
-/* The waiting jobs in the queue's order. EASY leaves holes where a job has started (-1), which are closed when they are the
-   half; blocks of places know a lower bound of their jobs' sizes and estimates, so that a scan passes over whole blocks. */
+/* The waiting jobs in the queue's order. In EASY, a started job leaves a hole (-1); holes are closed when they are half
+   of the places. Each block of places has lower bounds of its jobs' sizes and estimates, so that a scan can skip it. */
 
 #include <string.h>
 
 #include "_engine.h"
 
-/* From a place on, the blocks' bounds; holes do not count. */
+/* Compute the bounds of the blocks from a place on, without the holes. */
 static void
 bound_blocks(Engine *e, int32_t from, int32_t to)
 {

@@ -1,4 +1,4 @@
-"""The cluster that jobs run on: nodes on leaves, leaves in pods, and the routes between them."""
+"""The cluster that jobs run on: nodes, leaves, pods, and the routes between nodes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _REGULAR = re.compile(r"(?:leaves=)?([1-9][0-9]{0,6})(?:x([1-9][0-9]{0,6}))?(?:x
 
 @dataclass(frozen=True, eq=False)
 class Cluster:
-    """Nodes numbered leaf by leaf, and leaves pod by pod.
+    """A cluster whose nodes are numbered leaf by leaf, and its leaves pod by pod.
 
-    :param name: what messages call it.
+    :param name: name of the cluster in messages.
     :param leaf_start: first node of each leaf and, last, the number of nodes, shape (leaves + 1,).
     :param pod_start: first leaf of each pod and, last, the number of leaves, shape (pods + 1,).
-    :param hosts: names of the nodes; empty where they have none.
-    :param routes: directed links that jobs use; none: those of the tree of leaves and pods.
-    :param node_slots: slots of each node, shape (nodes,); none: one each.
+    :param hosts: names of the nodes; empty if they have none.
+    :param routes: the routes, with the directed links that jobs use; None for the links of the tree of leaves and pods.
+    :param node_slots: number of slots of each node, shape (nodes,); None for one each.
     """
 
     name: str
@@ -48,14 +48,14 @@ class Cluster:
         hosts: tuple[str, ...] = (),
         routes: Routes | None = None,
     ) -> Cluster:
-        """A cluster of leaves with these numbers of nodes, and pods with these numbers of leaves.
+        """Make a cluster from the sizes of its leaves and pods.
 
-        :param name: what messages call it.
-        :param leaf_sizes: nodes of each leaf, 1 or more.
-        :param pod_leaves: leaves of each pod, 1 or more; their sum is the number of leaves.
+        :param name: name of the cluster in messages.
+        :param leaf_sizes: number of nodes of each leaf, 1 or more, shape (leaves,).
+        :param pod_leaves: number of leaves of each pod, 1 or more, shape (pods,); the sum is the number of leaves.
         :param hosts: names of the nodes.
-        :param routes: directed links that jobs use.
-        :raises JobsError: where the numbers contradict each other.
+        :param routes: the routes, with the directed links that jobs use.
+        :raises JobsError: if a number is below 1, or the sum does not match.
         """
         leaves, pods = np.asarray(leaf_sizes, dtype=np.int64), np.asarray(pod_leaves, dtype=np.int64)
         if not len(leaves) or leaves.min() < 1 or not len(pods) or pods.min() < 1:
@@ -67,11 +67,11 @@ class Cluster:
 
     @classmethod
     def regular(cls, nodes: int, leaf: int, leaves_per_pod: int | None = None) -> Cluster:
-        """A cluster of leaves of one size in pods of one size; the last of either may be smaller.
+        """Make a cluster of leaves of one size in pods of one size; the last leaf and the last pod may be smaller.
 
-        :param nodes: of the whole cluster.
-        :param leaf: nodes a leaf.
-        :param leaves_per_pod: all leaves are one pod if none.
+        :param nodes: number of nodes of the cluster.
+        :param leaf: number of nodes per leaf.
+        :param leaves_per_pod: number of leaves per pod; None for one pod of all leaves.
         """
         if nodes < 1 or leaf < 1 or (leaves_per_pod is not None and leaves_per_pod < 1):
             raise JobsError(f"cluster: expecting 1 or more nodes, got {nodes} in leaves of {leaf}")
@@ -82,11 +82,11 @@ class Cluster:
 
     @classmethod
     def parse(cls, text: str, nodes: int | None = None) -> Cluster:
-        """The cluster that ``leaves=18x18`` (nodes a leaf, leaves a pod) or ``leaves=18x18x4`` (pods) says.
+        """Make the cluster that ``leaves=18x18`` (nodes per leaf, leaves per pod) or ``leaves=18x18x4`` (pods) means.
 
         :param text: the specification.
-        :param nodes: of the whole cluster, where the specification does not say.
-        :raises JobsError: for other words, or an unknown number of nodes.
+        :param nodes: number of nodes of the cluster; needed if the specification does not contain the number of pods.
+        :raises JobsError: if the text has another form, or the number of nodes is unknown.
         """
         match = _REGULAR.fullmatch(text.strip())
         if match is None:
@@ -99,10 +99,10 @@ class Cluster:
         return cls.regular(nodes, leaf, each)
 
     def with_slots(self, slots: ArrayLike) -> Cluster:
-        """The same cluster with other numbers of slots.
+        """Return the same cluster with other numbers of slots.
 
-        :param slots: of every node, or of each, 1 to 65,535.
-        :raises JobsError: for other numbers, or another count of them than of nodes.
+        :param slots: number of slots of every node (a scalar), or of each node, shape (nodes,): 1 to 65,535.
+        :raises JobsError: if a number is outside these limits, or the length is not the number of nodes.
         """
         each = np.asarray(slots)
         if each.dtype.kind not in "iu" or each.ndim > 1 or (each.ndim and len(each) != self.num_nodes):
@@ -123,24 +123,25 @@ class Cluster:
 
     @cached_property
     def slots(self) -> Indices:
-        """Slots of each node."""
+        """Number of slots of each node."""
         return np.ones(self.num_nodes, dtype=np.int32) if self.node_slots is None else self.node_slots
 
     @cached_property
     def slot_start(self) -> NDArray[np.int64]:
-        """Number of each node's first slot, if slots are numbered node by node, and last the number of slots."""
+        """Cluster-wide number of each node's first slot and, last, the number of slots, shape (nodes + 1,)."""
         return np.concatenate(([0], np.cumsum(self.slots, dtype=np.int64)))
 
     @cached_property
     def node_of_slot(self) -> Indices:
-        """Node of each slot."""
+        """Node of each slot of the cluster."""
         return np.repeat(np.arange(self.num_nodes, dtype=np.int32), self.slots)
 
     def slots_of(self, nodes: NDArray[np.integer], slots: NDArray[np.integer] | None = None) -> NDArray[np.int64]:
-        """Numbers of slots of the whole cluster, node by node.
+        """Return cluster-wide numbers of slots, node by node.
 
         :param nodes: nodes of the slots; without ``slots``, each node once.
-        :param slots: places of the slots in their nodes, from 0, -1 for all of a node; none: all of every node.
+        :param slots: slot within the node for each entry of ``nodes``, from 0, or -1 for all slots of the node; None
+            for all slots of every node.
         """
         nodes = np.asarray(nodes, dtype=np.int64)
         each = self.slots[nodes] if slots is None else np.where(slots < 0, self.slots[nodes], 1)
@@ -175,20 +176,20 @@ class Cluster:
 
     @cached_property
     def leaf_size(self) -> int:
-        """Nodes of the largest leaf: jobs up to it are small."""
+        """Number of nodes of the largest leaf; a job of at most this size is small."""
         return int(np.diff(self.leaf_start).max())
 
     @cached_property
     def pod_size(self) -> int:
-        """Nodes of the largest pod: jobs up to it are medium."""
+        """Number of nodes of the largest pod; a job of at most this size, if not small, is medium."""
         return int(np.diff(self.leaf_start[self.pod_start]).max())
 
     @property
     def network(self) -> Tables | None:
-        """The fabric's links with their rates, and next links, whose hosts are the nodes; None without a fabric."""
+        """Links of the fabric with rates, and tables of next links; its hosts are the nodes. None without a fabric."""
         return self.routes.network if isinstance(self.routes, TableRoutes) else None
 
     @cached_property
     def links(self) -> Routes:
-        """The routes, or where there are none the links of the tree of leaves and pods."""
+        """The cluster's routes; if it has none, the routes of the tree of leaves and pods."""
         return self.routes or TreeRoutes(self.leaf, self.pod)

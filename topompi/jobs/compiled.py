@@ -1,4 +1,4 @@
-"""The event loop in C, where a compiler was at hand, for the policies that it knows."""
+"""The event loop in C, for the policies that it has; absent if the extension was not compiled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .workload import Workload
 
 try:
     from . import _engine
-except ImportError:  # no compiler when it was installed
+except ImportError:  # installed without a compiler
     _engine = None  # type: ignore[assignment]
 
 __all__ = ["Ran", "knows", "run_compiled"]
@@ -29,7 +29,11 @@ POLICIES: dict[type[Allocator], int] = {Counts: 0, First: 1, Isolated: 2}
 
 
 class Ran(NamedTuple):
-    """Starts, passes of starts, ends; offsets of jobs' nodes, shape (n + 1,), the nodes and their slots; lost jobs."""
+    """Result of a run: second and pass of each start, second of each end, the held nodes, and the lost jobs.
+
+    The nodes (and slots) of job i are the entries from ``offset[i]`` to ``offset[i + 1]``; ``offset`` has shape (n +
+    1,).
+    """
 
     start: Integers
     start_pass: Integers
@@ -41,9 +45,12 @@ class Ran(NamedTuple):
 
 
 def knows(queue: Queue, allocator: Allocator, speed: Speed, observers: Sequence[Observer]) -> bool:
-    """Whether the loop in C runs these.
+    """Return whether the loop in C can run this simulation.
 
-    :param queue: the discipline; likewise ``allocator``, ``speed`` and ``observers``.
+    :param queue: the queue discipline.
+    :param allocator: the policy of allocation.
+    :param speed: the model of speed.
+    :param observers: the observers; the loop in C takes none.
     """
     if _engine is None or observers or not speed.steady or not find_order(queue.order).fixed:
         return False
@@ -60,13 +67,14 @@ def run_compiled(
     speed: Speed,
     progress: Callable[[int], None] | None,
 ) -> Ran:
-    """Run jobs that all fit the cluster.
+    """Run jobs that all fit the cluster. Cost: 150 bytes per job, and 4 per node of each job.
 
     :param workload: the jobs.
-    :param cluster: where they run.
-    :param queue: the discipline; likewise ``allocator`` and ``speed``, for which `knows` is true.
-    :param progress: is told now and then how many jobs have ended.
-    Cost: 150 bytes a job and 4 for each of its nodes.
+    :param cluster: the cluster.
+    :param queue: the queue discipline; `knows` must be true for it, the allocator and the model of speed.
+    :param allocator: the policy of allocation.
+    :param speed: the model of speed.
+    :param progress: function that is called now and then with the number of jobs that have ended.
     """
     keys = find_order(queue.order).keys(workload, 0)
     rank = np.empty(len(workload), dtype=np.int64)
@@ -94,7 +102,7 @@ def run_compiled(
 
 
 def _in_order(sizes: NDArray[np.int32], first: Integers, held: NDArray[np.int32]) -> tuple[Integers, NDArray[np.int32]]:
-    """Offsets and nodes in the order of jobs, of nodes that stand in the order of starts; ``first`` may be empty."""
+    """Reorder the held nodes from the order of starts to the order of jobs, with offsets; ``first`` may be empty."""
     offset = np.zeros(len(sizes) + 1, dtype=np.int64)
     if len(first):
         np.cumsum(sizes, out=offset[1:])

@@ -1,4 +1,4 @@
-"""Pictures of outcomes: nodes over time, queue and use, waits by size; in colours that colour-blind people can tell."""
+"""Pictures of outcomes, in colours that colour-blind people can tell: nodes over time, queue, use, waits by size."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ __all__ = ["SUFFIXES", "check_plot", "draw", "draw_comparison"]
 
 SUFFIXES = (".svg", ".png")
 DAY = 86400
-BARS = 20_000  # rectangles of a Gantt chart; of a longer outcome the first jobs are drawn
+BARS = 20_000  # most rectangles of a Gantt chart; of an outcome with more, the first jobs are drawn
 # M. Okabe and K. Ito, Color Universal Design, 2008.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
 
 
 def check_plot(path: Path) -> None:
-    """Refuse a file name of another kind, and a machine without matplotlib, before any long work.
+    """Check the file name's suffix, and that matplotlib is installed, before any long work.
 
-    :raises JobsError: for another suffix than .svg or .png, or without matplotlib.
+    :raises JobsError: if the suffix is neither .svg nor .png, or matplotlib is missing.
     """
     if path.suffix not in SUFFIXES:
         raise JobsError(f"plot: expecting a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
     try:
-        import matplotlib  # noqa: F401 -- only whether it is there
+        import matplotlib  # noqa: F401 -- only the presence is checked
     except ImportError as error:
         raise JobsError("plot: expecting matplotlib; pip install 'topompi[plot]' brings it") from error
 
 
 def draw(outcome: Outcome, path: Path) -> None:
-    """Nodes over time, coloured by the size of jobs; use and queue beneath. Without node numbers only the latter."""
+    """Draw nodes over time, coloured by size of job, with use and queue below; only these if nodes are only counted."""
     rows = 3 if outcome.has_nodes else 2
     figure = _figure(path, (10, 3 + 1.6 * rows))
     panels = figure.subplots(rows, 1, sharex=True, squeeze=False, height_ratios=[3, 1, 1][-rows:])[:, 0]
@@ -56,9 +56,9 @@ def draw(outcome: Outcome, path: Path) -> None:
 
 
 def draw_comparison(outcomes: Mapping[str, Outcome], path: Path) -> None:
-    """Waits by size class of several policies: boxes from the first to the third quartile, on a logarithmic axis.
+    """Draw the waits of several policies by class of size: boxes from the first to the third quartile, on a log axis.
 
-    Whiskers reach to the 5th and 95th percentile; a wait below a second counts as one.
+    Whiskers reach to the 5th and 95th percentile; a wait below one second is drawn as one second.
     """
     figure = _figure(path, (10, 4.5))
     axes = figure.subplots()
@@ -126,5 +126,5 @@ def _save(figure: Any, path: Path) -> None:
 
     with rc_context(
         {"svg.hashsalt": "topompi jobs", "svg.fonttype": "none"}
-    ):  # or every drawing of the same data has other identifiers
+    ):  # without a fixed salt, every drawing of the same data has other identifiers
         save_figure(figure, path)

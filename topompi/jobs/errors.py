@@ -1,4 +1,4 @@
-"""The exceptions of the room; each has a builtin parent."""
+"""The exceptions of simulated jobs; each has a builtin parent."""
 
 from ..errors import TopompiError
 
@@ -6,12 +6,12 @@ __all__ = ["AllocationError", "JobsError", "WorkloadError"]
 
 
 class JobsError(TopompiError, ValueError):
-    """A simulation was asked for something it cannot do."""
+    """An error: a simulation was asked for something that it cannot do."""
 
 
 class WorkloadError(TopompiError, ValueError):
-    """A workload could not be read or made; the message names file, line and field."""
+    """An error: a workload could not be read or made; the message names file, line and field."""
 
 
 class AllocationError(TopompiError, ValueError):
-    """An allocator was asked for nodes that the cluster does not have, or that are taken."""
+    """An error: the nodes asked for are not in the cluster or are taken, or an allocator is faulty."""

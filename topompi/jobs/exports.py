@@ -1,4 +1,4 @@
-"""Outcomes in the formats of others: evalys' and Batsim's jobs.csv, Batsim's schedule.csv; and our own JSON."""
+"""Outcomes in common formats: jobs.csv of evalys and Batsim, schedule.csv of Batsim; and our own JSON."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ JOBS = (
 
 
 def write_jobs(outcome: Outcome, path: Path) -> None:
-    """One line a job, as Batsim writes and evalys reads them; rejected jobs have no times.
+    """Write one line per job, in the format that Batsim writes and evalys reads; rejected jobs have no times.
 
-    If jobs held slots, these are the resources, numbered node by node.
+    If jobs held slots, the resources are slots, numbered node by node.
     """
     jobs, asked, lost = outcome.workload, outcome.workload.nodes, set(outcome.lost.tolist())
     if outcome.slots is not None:
@@ -52,7 +52,7 @@ def write_jobs(outcome: Outcome, path: Path) -> None:
 
 
 def write_schedule(outcome: Outcome, path: Path) -> None:
-    """One line for all jobs, with Batsim's names."""
+    """Write one line with the figures of all jobs, under Batsim's names."""
     figures, ran = summarise(outcome), outcome.ran
     around = (outcome.end - outcome.workload.submit)[ran]
     over = outcome.workload.run > outcome.workload.estimate
@@ -78,7 +78,7 @@ def write_schedule(outcome: Outcome, path: Path) -> None:
 
 
 def to_json(outcome: Outcome) -> str:
-    """The nodes and times of every job, the policy, the figures, and, if there are any, lost jobs and slots."""
+    """Return JSON of the policy, the figures, each job's times and, if there are any, lost jobs and slots."""
     queue, allocator, speed = outcome.policy
     content: dict[str, Any] = {
         "version": 1,
@@ -100,7 +100,7 @@ def to_json(outcome: Outcome) -> str:
 
 
 def _ranges(nodes: NDArray[np.integer]) -> str:
-    """Ranges of ascending numbers, such as ``0-3 7``."""
+    """Format ascending numbers as ranges, for example ``0-3 7``."""
     if not len(nodes):
         return ""
     cuts = np.flatnonzero(np.diff(nodes) > 1)

@@ -1,4 +1,4 @@
-"""Which jobs share which directed links between switches, from the routes alone."""
+"""Jobs that share directed links between switches, found from the routes alone."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ Indices = NDArray[np.int32]
 
 
 class Routes(Protocol):
-    """What is asked of routes: the links between switches that a job on some nodes can use."""
+    """An interface to routes: the directed links between switches that a job on given nodes can use."""
 
     @property
     def num_links(self) -> int:
-        """Links are numbered below this."""
+        """Number of directed links; link numbers are below it."""
         ...
 
     def links_of(self, nodes: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Ascending numbers of the directed links on the routes between all ordered pairs of these nodes."""
+        """Return ascending numbers of the links on the routes between all ordered pairs of these nodes."""
         ...
 
     def table(self) -> NDArray[np.integer]:
-        """Links from each leaf to each node, shape (leaves, nodes, longest), padded with -1."""
+        """Return the links from each leaf to each node, shape (leaves, nodes, longest route), padded with -1."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class TableRoutes:
-    """Routes that follow the destination, as forwarding tables give them.
+    """Routes that depend on the destination only, as in forwarding tables.
 
-    :param network: links, rates and next links, with the nodes as its hosts; links have the fabric's numbers.
+    :param network: links, rates and next links of the fabric, with its numbers of links and the nodes as its hosts.
     :param leaf: leaf of each node, shape (nodes,).
-    :param steps: links between switches from each leaf to each node in order, shape (leaves, nodes, longest), -1 beyond
-        the end and between; if a node can be reached over several paths, the links of all.
+    :param steps: links between switches from each leaf to each node in order, shape (leaves, nodes, longest route); -1
+        is padding, after and within a route. If several paths lead to a node, the links of all of them.
     """
 
     network: Tables
@@ -52,26 +52,26 @@ class TableRoutes:
 
     @property
     def num_links(self) -> int:
-        """Links are numbered below this: the directed links of the fabric."""
+        """Number of directed links of the fabric; link numbers are below it."""
         return self.network.num_links
 
     def links_of(self, nodes: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Ascending numbers of the links between these nodes; cost: leaves x nodes of the job."""
+        """Return ascending numbers of the links between these nodes. Cost: leaves x nodes of the job."""
         leaves = np.unique(self.leaf[nodes])
         used = np.zeros(self.num_links + 1, dtype=bool)
-        used[self.steps[leaves[:, None], nodes[None, :]]] = True  # -1 is the last place
+        used[self.steps[leaves[:, None], nodes[None, :]]] = True  # -1 marks the added last place
         return np.flatnonzero(used[:-1])
 
     def table(self) -> NDArray[np.integer]:
-        """Links from each leaf to each node."""
+        """Return the links from each leaf to each node, shape (leaves, nodes, longest route), padded with -1."""
         return self.steps
 
 
 @dataclass(frozen=True, eq=False)
 class TreeRoutes:
-    """The tree of leaves and pods, where all of a job's traffic out of a leaf, or of a pod, is taken to share one link.
+    """Routes in a tree of leaves and pods: all traffic of a job out of a leaf, or out of a pod, uses one link.
 
-    The two levels of Pollard et al., Interference-free node allocation, SC18, section III-A.
+    The two levels are those of Pollard et al., Interference-free node allocation, SC18, section III-A.
 
     :param leaf: leaf of each node, shape (nodes,).
     :param pod: pod of each node, shape (nodes,).
@@ -86,18 +86,24 @@ class TreeRoutes:
 
     @property
     def num_links(self) -> int:
-        """One up and one down link for each leaf and pod."""
+        """Number of links: one up and one down link per leaf and per pod."""
         return 2 * sum(self._counts)
 
     def links_of(self, nodes: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Leaves' up-links first, then their down-links, then those of pods."""
+        """Return numbers of the links between these nodes.
+
+        The order: up links of leaves, down links of leaves, up links of pods, down links of pods.
+        """
         leaves, pods = np.unique(self.leaf[nodes]), np.unique(self.pod[nodes])
         count, above = self._counts
         leaves, pods = leaves[: len(leaves) * (len(leaves) > 1)], 2 * count + pods[: len(pods) * (len(pods) > 1)]
         return np.concatenate((leaves, leaves + count, pods, pods + above))
 
     def table(self) -> NDArray[np.integer]:
-        """Links from each leaf to each node: up, up out of the pod, down into the pod, down."""
+        """Return the links from each leaf to each node, shape (leaves, nodes, 4), padded with -1.
+
+        A route has up to four links: up out of the leaf, up out of the pod, down into the pod, down into the leaf.
+        """
         count, above = self._counts
         start, end = np.arange(count)[:, None], self.leaf[None, :]
         first = np.searchsorted(self.leaf, np.arange(count))
@@ -113,10 +119,11 @@ class TreeRoutes:
 
 @dataclass(frozen=True, eq=False)
 class Conflicts:
-    """Pairs of jobs and the links that they share.
+    """Pairs of jobs with the links, and the nodes, that they share.
 
-    :param pairs: (job, other job) -> ascending link numbers; the first job is the smaller.
-    :param nodes: (job, other job) -> ascending nodes of which both hold slots; they share these nodes' own links.
+    :param pairs: ascending link numbers by (job, other job), of which the first number is the smaller.
+    :param nodes: ascending nodes on which both jobs hold slots, by (job, other job); both also use these nodes' own
+        links.
     """
 
     pairs: Mapping[tuple[int, int], NDArray[np.integer]]
@@ -127,19 +134,23 @@ class Conflicts:
 
     @property
     def num_links(self) -> int:
-        """Number of links that two jobs or more can use."""
+        """Number of links that two or more jobs can use."""
         return len(np.unique(np.concatenate([[], *self.pairs.values()])))
 
 
 def check(
     allocations: Mapping[int, ArrayLike], routes: Routes, slots: Mapping[int, ArrayLike] | None = None
 ) -> Conflicts:
-    """Which jobs share which directed links between switches; links between a node and its leaf are the node's own.
+    """Find the pairs of jobs that can use the same directed links between switches, and these links.
 
-    :param allocations: job -> its nodes.
-    :param routes: the cluster's.
-    :param slots: job -> the slot on each entry of its nodes, -1 for all slots; other jobs hold whole nodes.
+    Links between a node and its leaf are not counted, because they belong to the node.
+
+    :param allocations: nodes of each job, by job.
+    :param routes: the cluster's routes.
+    :param slots: slot at each entry of a job's nodes, by job; -1 for all slots. A job without an entry holds whole
+        nodes.
     :raises AllocationError: if a slot, or a whole node, is held twice.
+
     Cost: the jobs' routes once, and the pairs of jobs on each shared link.
     """
     jobs = sorted(allocations)
@@ -151,7 +162,7 @@ def check(
 
 
 def _pairs(jobs: Sequence[int], things: Sequence[NDArray[np.integer]]) -> dict[tuple[int, int], NDArray[np.integer]]:
-    """Pairs of jobs that have a thing in common, and these things, ascending; each job has one only once."""
+    """Return the numbers that each pair of jobs has in common, ascending; a job may have a number only once."""
     owner = np.repeat(np.arange(len(jobs)), [len(of_job) for of_job in things])
     thing = np.concatenate([np.empty(0, np.int64), *things])
     order = np.lexsort((owner, thing))
@@ -167,7 +178,7 @@ def _pairs(jobs: Sequence[int], things: Sequence[NDArray[np.integer]]) -> dict[t
 def _nodes_of_several(
     jobs: Sequence[int], nodes: Sequence[NDArray[np.integer]], slots: Mapping[int, ArrayLike]
 ) -> dict[tuple[int, int], NDArray[np.integer]]:
-    """Pairs of jobs on one node, none of whose slots is held twice."""
+    """Return the nodes that each pair of jobs shares, after a check that no slot is held twice."""
     every = np.concatenate([np.empty(0, np.int64), *nodes])
     held, times = np.unique(every, return_counts=True)
     several = held[times > 1]

@@ -1,7 +1,7 @@
-"""The event loop in Python: any queue, allocator and speed, and observers.
+"""The event loop in Python, for any queue, allocator, model of speed and observers.
 
-At one instant all ends come first, then changes of nodes, then all arrivals, then one pass; a job of 0 seconds ends in
-a further pass of its instant.
+Within one second all ends come first, then changes of nodes, then all arrivals, then one pass over the queue; a job of
+0 seconds ends in a further pass of the same second.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ Integers = NDArray[np.int64]
 
 
 class Loop:
-    """One simulation.
+    """One simulation, run by the event loop in Python.
 
     :param workload: the jobs, all of which fit the cluster.
-    :param cluster: where they run.
-    :param queue: the discipline; likewise ``allocator`` and ``speed``.
-    :param observers: are told what happens.
-    :param node_states: changes of nodes; none: all nodes are up.
+    :param cluster: the cluster.
+    :param queue: the queue discipline.
+    :param allocator: the policy of allocation.
+    :param speed: the model of speed.
+    :param observers: the observers, whose methods are called at each start, end and pass.
+    :param node_states: changes of nodes between up, drained and down; None if all nodes stay up.
     """
 
     def __init__(
@@ -64,11 +66,11 @@ class Loop:
         self._passes = 0
         self._changes = [*(node_states.changes if node_states is not None else ()), (NEVER, UP, asked.sizes[:0])]
         self._capable, self._put_off = Capable(allocator, cluster), list[int]()
-        self.lost: list[int] = []  # jobs that ended because a node of theirs went down
+        self.lost: list[int] = []  # jobs that ended because one of their nodes went down
         self.nodes: list[NDArray[np.integer]] = [np.empty(0, dtype=np.int32)] * len(workload)
-        self.slots: dict[int, NDArray[np.integer]] = {}  # of the jobs that hold less than whole nodes
+        self.slots: dict[int, NDArray[np.integer]] = {}  # jobs that hold less than whole nodes
         self._durations: list[int] = speed.durations(workload).tolist()
-        self._ends: list[tuple[int, int]] = []  # (second, job), a heap; what is no longer so is passed over
+        self._ends: list[tuple[int, int]] = []  # a heap of (second, job); entries that differ from ``end`` are skipped
         self._work = _Work() if not speed.steady else None
         self._rank: list[int] = []
         if self.order.fixed:
@@ -78,7 +80,7 @@ class Loop:
             self._rank = rank.tolist()
 
     def run(self, progress: Callable[[int], None] | None) -> None:
-        """Until no job can start any more; ``progress`` is told now and then how many have ended."""
+        """Run until no job can start any more; ``progress`` is called now and then with the number of ended jobs."""
         arrived, ended, changed, total = 0, 0, 0, len(self.workload)
         situation, end, submit = self.situation, self.end, self.submit
         next_change = self._changes[0][0]
@@ -86,7 +88,7 @@ class Loop:
             while self._ends and end[self._ends[0][1]] != self._ends[0][0]:
                 heappop(self._ends)
             now = min(submit[arrived], next_change, self._ends[0][0] if self._ends else NEVER)
-            if now == NEVER:  # too few nodes are up for those that wait
+            if now == NEVER:  # too few nodes are up for the waiting jobs
                 break
             situation.now = now
             for index in self._pop_ended(now):
@@ -125,7 +127,7 @@ class Loop:
             observer.passed(situation)
 
     def _change_nodes(self, state: str, nodes: NDArray[np.integer]) -> int:
-        """Nodes go up, or are drained, or down; the number of jobs that end for it."""
+        """Set nodes up, drained or down; return the number of jobs that end because of it."""
         situation, lost = self.situation, list[int]()
         if state == UP:
             situation.state.reopen(nodes)
@@ -138,7 +140,7 @@ class Loop:
             self.end[index] = situation.now
             self._ended(index)
         self.lost += lost
-        situation.shadow = situation.promise = None  # which reckoned with other nodes
+        situation.shadow = situation.promise = None  # they assumed the former nodes
         self._capable.change(situation.state)
         again = sorted((*situation.waiting, *self._put_off))
         situation.waiting.clear()
@@ -188,17 +190,17 @@ class Loop:
 
 
 class _Work:
-    """Seconds of work that running jobs have left, and since when they go at which rate."""
+    """Seconds of work that each running job has left since its rate last changed, with that second and the rate."""
 
     def __init__(self) -> None:
         self.left: dict[int, tuple[float, int, float]] = {}
 
     def begin(self, index: int, now: int, seconds: int) -> None:
-        """A job starts at rate 1."""
+        """Record the start of a job at rate 1."""
         self.left[index] = seconds, now, 1.0
 
     def ends(self, now: int, rates: dict[int, float]) -> list[tuple[int, int]]:
-        """The jobs whose rate is another from now on, and when they end then, in whole seconds rounded up."""
+        """Set the rates; return each job whose rate changes, with its new end in whole seconds, rounded up."""
         changed = []
         for index, (seconds, since, before) in self.left.items():
             rate = rates.get(index, 1.0)

@@ -13,11 +13,12 @@ Made = TypeVar("Made")
 
 
 def made_by(name: str, kind: type[Made], error: type[TopompiError]) -> Made:
-    """The object that the named function makes without arguments; a class may stand for the function.
+    """Call the named function, or class, without arguments and return the object that it makes.
 
     :param name: ``module:function``; the current directory is searched first.
     :param kind: class of the object.
-    :param error: class of the error for a function that is not there, fails, or makes an object of another class.
+    :param error: class of the error that is raised if the function is missing, fails, or makes an object of another
+        class.
     """
     try:
         function = imported(name)
@@ -27,7 +28,7 @@ def made_by(name: str, kind: type[Made], error: type[TopompiError]) -> Made:
         made = function()
     except TopompiError as problem:
         raise error(f"{name}: {problem}") from problem
-    except Exception as problem:  # whatever the user's function does wrong
+    except Exception as problem:  # a user's function may raise anything
         raise error(f"{name}: {type(problem).__name__}: {problem}") from problem
     if not isinstance(made, kind):
         raise error(f"{name}: expecting a function that makes one {kind.__name__}, got {type(made).__name__}")

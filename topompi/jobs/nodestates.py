@@ -1,4 +1,4 @@
-"""Nodes that are up, drained or down, as time goes on."""
+"""States of nodes over time: up, drained or down."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ UP, DRAINED, DOWN = "up", "drained", "down"
 
 @dataclass(frozen=True, eq=False)
 class NodeStates:
-    """Changes of states, ascending by second; before the first change of a node it is up.
+    """Changes of states, ascending by second; before its first change a node is up.
 
-    A job may start on nodes that are up. Jobs on a drained node go on; jobs on a node that goes down end, unless the
+    A job may start on nodes that are up. Jobs on a drained node continue. Jobs on a node that goes down end, unless the
     allocator only counts nodes.
 
-    :param changes: seconds, states and nodes of the changes; changes of one second count in their order.
+    :param changes: second, state and nodes of each change; changes in one second apply in their order.
     """
 
     changes: tuple[tuple[int, str, NDArray[np.int64]], ...]
 
     @classmethod
     def of(cls, cluster: Cluster, changes: Iterable[tuple[int, str, ArrayLike]]) -> NodeStates:
-        """The states that these changes make, which may stand in any order of seconds.
+        """Make the states from changes in any order of seconds.
 
         :param cluster: the cluster of the nodes.
-        :param changes: second, ``up``, ``drained`` or ``down``, and nodes of each change.
-        :raises JobsError: for another second, state or node.
+        :param changes: second, state (``up``, ``drained`` or ``down``) and nodes of each change.
+        :raises JobsError: if a second is negative or too large, a state unknown, or a node not in the cluster.
         """
         made = []
         for second, state, nodes in changes:
@@ -52,11 +52,11 @@ class NodeStates:
 
 
 class Capable:
-    """The jobs that could run if no other job did, on the nodes that are up.
+    """A filter for jobs that could run on the nodes that are up, if no other job ran.
 
-    Without it, a job for which too few nodes are up would keep all others from starting.
+    Without it, a job for which too few nodes are up would keep all other jobs from starting.
 
-    :param allocator: the allocator that is asked.
+    :param allocator: the allocator that decides.
     :param cluster: the cluster.
     """
 
@@ -66,13 +66,13 @@ class Capable:
         self._known: dict[int, bool] = {}
 
     def change(self, state: Occupancy) -> None:
-        """Take over which nodes of a state are closed."""
+        """Take over the closed nodes of a state."""
         self.limited, self._known = state.any_closed, {}
         self._state = self._allocator.state(self._cluster)
         self._state.close(np.flatnonzero(state.closed))
 
     def holds(self, job: Job, kind: int) -> bool:
-        """Whether a job could run; asked once for each kind of jobs."""
+        """Return whether a job could run; the allocator is asked once per kind of job."""
         if kind not in self._known:
             self._known[kind] = self._allocator.feasible(job, self._state)
         return self._known[kind]

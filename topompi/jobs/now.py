@@ -1,4 +1,4 @@
-"""Nodes of the jobs that run now, and nodes for one job more."""
+"""Nodes of the jobs that run now, and nodes for one further job."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Nodes = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Offer:
-    """The nodes that a policy has for a job now.
+    """The nodes that a policy would give a job now.
 
     :param policy: name of the allocator.
     :param free: number of free nodes.
-    :param largest_leaf: number of free nodes of the leaf with most of them.
-    :param why: reason, in words.
+    :param largest_leaf: number of free nodes of the leaf that has the most.
+    :param why: reason of the choice, in words.
     :param nodes: names of the nodes that the job gets; empty if it has to wait.
-    :param held_unused: names of the nodes that nobody else gets meanwhile.
-    :param shares_with: running jobs with which it can share links.
+    :param held_unused: names of the nodes that the job holds without using them, so that no other job gets them.
+    :param shares_with: names of the running jobs with which it can share links.
     """
 
     policy: str
@@ -42,14 +42,13 @@ class Offer:
 
 
 def offer(size: int, cluster: Cluster, running: Iterable[RunningJob] = (), policy: str = "disjoint") -> Offer:
-    """The nodes for a job, beside those that run, and the reason.
+    """Find the nodes for a further job beside the running ones, with the reason.
 
     :param size: number of nodes that the job needs.
     :param cluster: the machine.
-    :param running: the jobs that run, with their hosts.
+    :param running: the running jobs, with their hosts.
     :param policy: name of an allocator that names nodes, or ``module:function``.
-    :raises AllocationError: for a policy that only counts nodes, a host that the cluster does not have, or one that two
-        jobs hold.
+    :raises AllocationError: if the policy only counts nodes, a host is not in the cluster, or two jobs hold one host.
     """
     jobs, allocator = held_nodes(running, cluster), find_allocator(policy)
     if not allocator.names_nodes:
@@ -87,16 +86,16 @@ def _found(
 
 
 def node_names(cluster: Cluster) -> tuple[str, ...]:
-    """Names of the nodes: the source's, or n0, n1, ..."""
+    """Return the names of the nodes: the cluster's host names, else n0, n1, ..."""
     return cluster.hosts or tuple(f"n{node}" for node in range(cluster.num_nodes))
 
 
 def held_nodes(running: Iterable[RunningJob], cluster: Cluster) -> dict[str, Nodes]:
-    """Name of each running job -> numbers of its nodes.
+    """Return the numbers of the nodes of each running job, by its name.
 
-    :param running: the jobs and the names of their hosts.
+    :param running: the running jobs, with the names of their hosts.
     :param cluster: the machine that they run on.
-    :raises AllocationError: with the job, for a host that the cluster does not have.
+    :raises AllocationError: if a job has a host that is not in the cluster; the message names the job.
     """
     place = {name: node for node, name in enumerate(node_names(cluster))}
     jobs: dict[str, Nodes] = {}

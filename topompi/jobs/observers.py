@@ -1,4 +1,4 @@
-"""What watches a simulation as it goes."""
+"""Observers that check a simulation while it runs."""
 
 from __future__ import annotations
 
@@ -15,35 +15,36 @@ __all__ = ["IsolationCheck", "Observer", "PlacementCheck", "Promises"]
 
 
 class Observer:
-    """Is told of each start, end and pass, with the time and all jobs in the situation; this one does nothing."""
+    """The base class of observers: its methods are called at each start, end and pass, and do nothing."""
 
     def started(self, job: int, situation: Situation) -> None:
-        """A job has started."""
+        """React to the start of a job."""
 
     def ended(self, job: int, situation: Situation) -> None:
-        """A job has ended."""
+        """React to the end of a job."""
 
     def passed(self, situation: Situation) -> None:
-        """A pass has ended."""
+        """React to the end of a pass over the queue."""
 
 
 class Promises(Observer):
-    """Whether each head of the queue starts when it was promised to, or before.
+    """A check that the head of the queue starts at or before the second that it was promised.
 
-    A promise ends when another job comes ahead. ``made`` counts promises, ``broken`` has (job, promised, started).
+    A promise ends when another job becomes the head. ``made`` counts promises, ``broken`` lists (job, promised second,
+    start second) of each broken promise.
     """
 
     def __init__(self) -> None:
         self.made = 0
         self.broken: list[tuple[int, int, int]] = []
-        self._standing: tuple[int, int] | None = None  # the head, and the earliest time that it was promised
+        self._standing: tuple[int, int] | None = None  # the head, and the earliest second that it was promised
 
     def started(self, job: int, situation: Situation) -> None:
-        """Compares with the promise, if the job has one."""
+        """Compare the start with the job's promise, if it has one."""
         if self._standing is None:
             return
         head, when = self._standing
-        if situation.waiting[0] != head:  # a pass takes jobs out of the queue at its end
+        if situation.waiting[0] != head:  # the pass removes started jobs from the queue at its end only
             self._standing = None
         elif head == job:
             self._standing = None
@@ -51,7 +52,7 @@ class Promises(Observer):
                 self.broken.append((job, when, situation.now))
 
     def passed(self, situation: Situation) -> None:
-        """Notes the earliest time that the head was promised."""
+        """Record the earliest second that the head was promised."""
         head = situation.waiting[0] if situation.waiting else None
         if self._standing is not None and self._standing[0] != head:
             self._standing = None
@@ -63,7 +64,10 @@ class Promises(Observer):
 
 
 class IsolationCheck(Observer):
-    """`isolation.check` of the running jobs after every pass that started one; ``found`` has (seconds, conflicts)."""
+    """An `isolation.check` of the running jobs after every pass that started one.
+
+    ``found`` lists (second, conflicts).
+    """
 
     def __init__(self) -> None:
         self.checks = 0
@@ -71,11 +75,11 @@ class IsolationCheck(Observer):
         self._changed = False
 
     def started(self, job: int, situation: Situation) -> None:
-        """A further check is due."""
+        """Note that a check is due at the end of this pass."""
         self._changed = True
 
     def passed(self, situation: Situation) -> None:
-        """Checks the nodes that jobs use, not those that they only hold."""
+        """Check, if a job has started in this pass, the nodes that jobs use, without nodes that they only hold."""
         if not self._changed:
             return
         self._changed, self.checks = False, self.checks + 1
@@ -84,19 +88,19 @@ class IsolationCheck(Observer):
 
 
 class PlacementCheck(Observer):
-    """Whether each job gets free slots, as many as it needs, whatever the allocator's state says.
+    """A check, independent of the allocator's state, that each job gets free slots, as many as it needs.
 
-    :param cluster: where jobs run.
-    :param allocator: the allocator that is watched.
+    :param cluster: the cluster that jobs run on.
+    :param allocator: the allocator that is checked.
     """
 
     def __init__(self, cluster: Cluster, allocator: Allocator) -> None:
         self._allocator, self._others = allocator, SlotOccupancy(cluster)
 
     def started(self, job: int, situation: Situation) -> None:
-        """Compares with the slots of other jobs.
+        """Compare the placement with the slots of the other jobs.
 
-        :raises AllocationError: for a wrong placement.
+        :raises AllocationError: if the placement is wrong.
         """
         told, placement = situation.state.running[job]
         changed = np.flatnonzero(situation.state.closed != self._others.closed)
@@ -110,5 +114,5 @@ class PlacementCheck(Observer):
         self._others.start(told, placement)
 
     def ended(self, job: int, situation: Situation) -> None:
-        """Takes note of the free slots."""
+        """Record that the job's slots are free again."""
         self._others.end(job)

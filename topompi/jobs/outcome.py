@@ -1,4 +1,4 @@
-"""What a simulation found: when each job started and ended, and on which nodes."""
+"""The result of a simulation: start, end and nodes of each job."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Starts, ends and nodes of jobs, columns of length n in the order of the workload.
+    """Starts, ends and nodes of n jobs, as columns in the order of the workload.
 
-    :param workload: what ran.
-    :param cluster: where.
-    :param policy: the queue, the allocator and the speed, in words.
-    :param start: seconds, -1 for jobs that were rejected because they fit not even the empty cluster.
-    :param start_pass: the pass that started each job, counted from 0: an instant may have several.
-    :param end: seconds, -1 likewise.
-    :param offset: of each job's first node in ``nodes``, shape (n + 1,); all 0 where nodes were only counted.
-    :param nodes: nodes held by jobs, one after the other in the order of jobs.
-    :param slots: the slot of each entry of ``nodes``, -1 for all slots of a node; none if all jobs held whole nodes.
-    :param lost: ascending positions of jobs that ended because a node of theirs went down.
+    :param workload: the jobs.
+    :param cluster: the cluster.
+    :param policy: names of the queue, the allocator and the model of speed.
+    :param start: second of each start, shape (n,); -1 for rejected jobs, which do not fit even the empty cluster.
+    :param start_pass: number of the pass that started each job, from 0, shape (n,); one second may have several passes.
+    :param end: second of each end, shape (n,); -1 for rejected jobs.
+    :param offset: position of each job's first node in ``nodes``, shape (n + 1,); all 0 if nodes were only counted.
+    :param nodes: nodes held by the jobs, job after job.
+    :param slots: slot of each entry of ``nodes``, -1 for all slots of a node; None if all jobs held whole nodes.
+    :param lost: ascending positions of the jobs that ended because one of their nodes went down.
     """
 
     workload: Workload
@@ -55,28 +55,28 @@ class Outcome:
 
     @property
     def has_nodes(self) -> bool:
-        """Whether it is known which nodes jobs held."""
+        """Whether the nodes that jobs held are known."""
         return len(self.nodes) > 0
 
     def held_by(self, job: int) -> NDArray[np.int32]:
-        """The nodes that a job held, each once."""
+        """Return the nodes that a job held, each once."""
         nodes = self.nodes[self.offset[job] : self.offset[job + 1]]
         return nodes if self.slots_of(job) is None else np.unique(nodes)
 
     def nodes_of(self, job: int) -> NDArray[np.int32]:
-        """The nodes that a job used, each once: some policies hold more."""
+        """Return the nodes that a job used, each once; some policies hold more."""
         held = self.held_by(job)
         return held[: self.workload.nodes[job]] if self.slots_of(job) is None else held
 
     def slots_of(self, job: int) -> NDArray[np.int32] | None:
-        """The slots that a job held, one for each of its entries of ``nodes``; None if it held whole nodes."""
+        """Return the slots that a job held, one per entry in ``nodes``; None if it held whole nodes."""
         if self.slots is None:
             return None
         slots = self.slots[self.offset[job] : self.offset[job + 1]]
         return slots if len(slots) and slots[0] >= 0 else None
 
     def resources_of(self, job: int) -> NDArray[np.int64]:
-        """Ascending numbers of the slots that a job held, node by node; of nodes, if all jobs held whole ones."""
+        """Return ascending cluster-wide numbers of a job's slots; numbers of its nodes if all jobs held whole nodes."""
         if self.slots is None:
             return np.sort(self.held_by(job)).astype(np.int64)
         at = slice(self.offset[job], self.offset[job + 1])
@@ -84,5 +84,5 @@ class Outcome:
 
     @property
     def num_resources(self) -> int:
-        """The number of slots, or of nodes, that `resources_of` counts."""
+        """Number of slots of the cluster, or of nodes if `resources_of` returns nodes."""
         return self.cluster.num_nodes if self.slots is None else self.cluster.num_slots

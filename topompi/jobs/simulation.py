@@ -1,4 +1,4 @@
-"""`simulate`: a workload on a cluster, under a queue, an allocator and a model of speed."""
+"""`simulate`: the run of a workload on a cluster, under a queue, an allocator and a model of speed."""
 
 from __future__ import annotations
 
@@ -37,19 +37,18 @@ def simulate(
     compiled: bool | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Outcome:
-    """Run every job of a workload; one that the empty cluster cannot hold, or never again, is rejected.
+    """Run every job of a workload; a job is rejected if it never finds enough nodes, even with no other job running.
 
     :param workload: the jobs.
-    :param cluster: where they run.
-    :param queue: a name of ``QUEUES``, or a queue; none: EASY in the order of arrival.
-    :param allocator: a name that `find_allocator` knows, or an allocator.
-    :param speed: a name that `find_speed` knows, or a model.
-    :param observers: are told of each start, end and pass.
-    :param node_states: changes of nodes that are up at first; none: all stay up.
-    :param compiled: the loop in C (True) or in Python (False); none: C where it can. Both find the same.
-    :param progress: is told now and then how many jobs have ended.
-    :raises JobsError: where C is asked for what it cannot do, and for what a policy named as ``module:function`` does
-        wrong.
+    :param cluster: the cluster.
+    :param queue: a queue, or its name in ``QUEUES``; None for EASY in the order of arrival.
+    :param allocator: an allocator, or a name that `find_allocator` knows.
+    :param speed: a model of speed, or a name that `find_speed` knows.
+    :param observers: the observers, whose methods are called at each start, end and pass.
+    :param node_states: changes of nodes between up, drained and down; None if all nodes stay up.
+    :param compiled: True for the loop in C, False for the loop in Python, None for C if it can. The results are equal.
+    :param progress: function that is called now and then with the number of ended jobs.
+    :raises JobsError: if the loop in C is demanded and cannot run this, or a policy of a user's own fails.
     """
     names = (queue, allocator, speed)
     queue, allocator, speed = find_queue(queue), find_allocator(allocator), find_speed(speed)
@@ -73,7 +72,7 @@ def simulate(
 
 
 def _fitting(workload: Workload, cluster: Cluster, allocator: Allocator) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which jobs the empty cluster can hold; asked once for each kind."""
+    """Return whether the empty cluster can hold each job, shape (n,); the allocator is asked once per kind."""
     asked = requests_of(workload, cluster, allocator)
     _, first, of_job = np.unique(asked.kinds, return_index=True, return_inverse=True)
     empty, jobs = allocator.state(cluster), [asked.of_job(index) for index in first.tolist()]
@@ -83,7 +82,7 @@ def _fitting(workload: Workload, cluster: Cluster, allocator: Allocator) -> np.n
 
 @contextmanager
 def _named(own: Sequence[str]) -> Iterator[None]:
-    """Whatever a user's own policies do wrong is one error under their names."""
+    """Raise any error of a user's own policies as one JobsError with their names."""
     try:
         yield
     except TopompiError:
@@ -101,7 +100,7 @@ def _ran(loop: Loop) -> Ran:
 
 
 def _slots(loop: Loop) -> NDArray[np.int32] | None:
-    """The slots of the nodes that jobs held, if any job held less than whole nodes."""
+    """Return the slots of the nodes that jobs held; None if all jobs held whole nodes."""
     if not loop.slots:
         return None
     rows = [loop.slots.get(index, np.full(len(nodes), -1)) for index, nodes in enumerate(loop.nodes)]

@@ -1,7 +1,7 @@
-"""Policies side by side with intervals: scenarios of the literature, and the speed-up from which isolation pays.
+"""Comparisons of policies with intervals: scenarios of the literature, and the speed-up above which isolation pays.
 
-A figure of one log is one draw. Its parts, replayed each by itself from an empty machine, are several, whose mean has
-an interval; that the machine is empty at first is not corrected for.
+The figures of one log are one draw. Parts of the log, each replayed from an empty machine, give several draws, whose
+mean has an interval. The effect of the empty start is not corrected.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .workload import Workload
 
 __all__ = ["JOKANOVIC", "POLLARD", "SCENARIOS", "Interval", "break_even", "interval", "mean_wait", "replay"]
 
-# Pollard et al., SC18, section V-C: name -> allocator and speed; {seed} is drawn again for every replay.
+# Pollard et al., SC18, section V-C: name -> allocator and speed; {seed} becomes another number for every replay.
 POLLARD = {
     "TO": ("first", "as-logged"),
     "TA": ("isolated", "as-logged"),
@@ -31,7 +31,7 @@ POLLARD = {
     "TA V1": ("isolated", "V1:{seed}"),
     "TA V2": ("isolated", "V2:{seed}"),
 }
-# A. Jokanovic, 2014, section 4.3; the last ones are without one rule each.
+# A. Jokanovic, 2014, section 4.3; each of the last entries leaves out one rule.
 JOKANOVIC = {
     "FA": ("first", "as-logged"),
     "FC": ("contiguous", "as-logged"),
@@ -44,7 +44,7 @@ SCENARIOS = {"pollard": POLLARD, "jokanovic": JOKANOVIC}
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over replays and its interval of 95 %, by Student's distribution; NaN bounds for one replay."""
+    """A mean over replays with its 95 % interval by Student's distribution; the bounds are NaN for one replay."""
 
     mean: float
     low: float
@@ -53,11 +53,11 @@ class Interval:
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """The interval of the mean of independent replays; values that are not finite make it unbounded.
+    """Return the interval of the mean of independent replays; its bounds are NaN if a value is not finite.
 
-    :raises JobsError: without a value.
+    :raises JobsError: if there is no value.
     """
-    from scipy.special import stdtrit  # every command would wait for it
+    from scipy.special import stdtrit  # importing it here keeps other commands fast
 
     sample, count = np.asarray(values, dtype=float), len(values)
     if not count:
@@ -77,13 +77,14 @@ def replay(
     queue: str | Queue | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> dict[str, Interval]:
-    """The figures of `metrics.figures` over parts of a log, or draws of a load, each run by itself.
+    """Return the intervals of `metrics.figures` over parts of a log, or draws of a load, each simulated on its own.
 
     :param parts: one or more workloads.
-    :param cluster: where they run.
-    :param allocator: a name of ``ALLOCATORS``; likewise ``queue``, as for `simulate`.
-    :param speed: likewise; ``{seed}`` in it becomes the number of the part, from 0.
-    :param progress: is told how many jobs of the present part have ended.
+    :param cluster: the cluster that they run on.
+    :param allocator: a name in ``ALLOCATORS``.
+    :param speed: name of a model of speed; ``{seed}`` in it becomes the number of the part, from 0.
+    :param queue: a queue or its name, as in `simulate`.
+    :param progress: function that is called with the number of ended jobs of the present part.
     """
     found = [
         figures(simulate(part, cluster, queue, allocator, speed.format(seed=seed), progress=progress))
@@ -95,11 +96,13 @@ def replay(
 def mean_wait(
     workload: Workload, cluster: Cluster, allocator: str, speed: str = "as-logged", queue: str | Queue | None = None
 ) -> float:
-    """The mean wait of a workload in seconds.
+    """Return the mean wait of a workload, in seconds.
 
     :param workload: the jobs.
-    :param cluster: where they run.
-    :param allocator: a name of ``ALLOCATORS``; likewise ``speed`` and ``queue``, as for `simulate`.
+    :param cluster: the cluster.
+    :param allocator: a name in ``ALLOCATORS``.
+    :param speed: name of a model of speed, as in `simulate`.
+    :param queue: a queue or its name, as in `simulate`.
     """
     return summarise(simulate(workload, cluster, queue, allocator, speed)).mean_wait
 
@@ -114,18 +117,20 @@ def break_even(
     sharing: str = "first",
     most: float = 60,
 ) -> float:
-    """The per cent by which isolated jobs above 4 nodes must be faster so that wait plus run time is no longer.
+    """Return the least reduction in run time, in per cent, at which isolation pays.
 
-    Bisection to 0.1 per cent: the sum is taken to fall with the speed. 0 where isolation pays without being faster;
-    infinite where ``most`` does not suffice.
+    The isolated jobs above 4 nodes run shorter by it. Isolation pays if mean wait plus run time, or another
+    ``measure``, is no larger than without isolation. Bisection to 0.1 per cent assumes that the measure falls as the
+    reduction grows. The result is 0 if isolation pays without a reduction, infinite if ``most`` does not suffice.
 
     :param workload: the jobs.
-    :param cluster: where they run.
-    :param queue: as for `simulate`.
-    :param measure: (allocator, speed) -> what is to be no larger; none: mean wait plus run time.
-    :param isolating: the allocator whose jobs are faster.
-    :param sharing: the one that it is compared with.
-    :param most: the largest per cent that is tried.
+    :param cluster: the cluster.
+    :param queue: a queue or its name, as in `simulate`.
+    :param measure: function of (allocator, speed) whose value must not grow; None for mean wait plus run time, in
+        seconds.
+    :param isolating: name of the allocator whose jobs run shorter.
+    :param sharing: name of the allocator that it is compared with.
+    :param most: largest reduction that is tried, in per cent.
     """
     measure = measure or (lambda allocator, speed: _turnaround(workload, cluster, queue, allocator, speed))
     goal = measure(sharing, "as-logged")

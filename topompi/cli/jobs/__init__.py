@@ -1,1 +1,1 @@
-"""``topompi jobs``: many jobs on one machine."""
+"""``topompi jobs``: commands about many jobs on one machine."""

@@ -1,4 +1,4 @@
-"""``topompi jobs allocate``: nodes for one job beside those that run."""
+"""``topompi jobs allocate``: nodes for one job beside the running ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def allocate(
     policy: Annotated[str, typer.Option("--policy", "-p", help=f"One of {', '.join(ALLOCATORS)}.")] = "disjoint",
     as_json: AsJson = False,
 ) -> None:
-    """Which nodes a job gets by a policy, given what runs now, and why; exit code 1 where it has to wait."""
+    """Find the nodes that a policy gives a job beside the running jobs, and the reason.
+
+    Exit code 1 if it has to wait.
+    """
     machine = read_cluster(cluster, nodes, lfts)
     jobs = read_running(running, AllocationError) if running is not None else []
     found = offer(size, machine, jobs, policy)

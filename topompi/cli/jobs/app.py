@@ -1,4 +1,4 @@
-"""``topompi jobs``: workload logs on a cluster, policies side by side, nodes for one job, and who shares links."""
+"""``topompi jobs``: workload logs on a cluster, comparison of policies, nodes for one job, jobs that share links."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def simulate_command(
     schedule_csv: Annotated[Path | None, typer.Option("--schedule-csv", help="One line, as Batsim writes.")] = None,
     check: Annotated[bool, typer.Option("--check", help="After every start: do running jobs share links?")] = False,
 ) -> None:
-    """Run a log under one policy: when each job starts, and what that is worth."""
+    """Run a log under one policy; show waits, use of the machine and sharing of links."""
     workload, machine = _inputs(log, cluster, nodes, lfts, cores, slots, share, limit, partial, plot)
     watch = IsolationCheck()
     with _progress(policy, len(workload)) as progress:
@@ -141,7 +141,7 @@ def compare(
     as_json: AsJson = False,
     plot: Plot = None,
 ) -> None:
-    """Run a log under several policies, and set waits, use and sharing side by side."""
+    """Run a log under several policies, and show waits, use and sharing side by side."""
     chosen = _policies(policies, scenario)
     workload, machine = _inputs(log, cluster, nodes, lfts, cores, slots, share, limit, partial, plot)
     workload, discipline = larger(workload, times) if times > 1 else workload, _queue(depth, order, queue)
@@ -168,7 +168,7 @@ app.command("check")(check_command)
 
 
 def _policies(policies: str, scenario: str | None) -> dict[str, tuple[str, str]]:
-    """Name -> allocator and speed."""
+    """Return allocator and speed of each policy, by its name."""
     if scenario is None:
         split = {name: name.partition("@") for name in policies.split(",")}
         return {name: (policy, speed or "as-logged") for name, (policy, _, speed) in split.items()}
@@ -186,7 +186,10 @@ def _compare_parts(
     scenario: str | None,
     as_json: bool,
 ) -> None:
-    """Each policy on each part of the log; of Pollard's scenario also the speed-up from which isolation pays."""
+    """Compare policies over parts of the log.
+
+    In Pollard's scenario, also print the speed-up above which isolation pays.
+    """
     parts, found = segments(workload, count), dict[str, dict[str, Interval]]()
     for name, (policy, speed) in policies.items():
         with _progress(name, len(workload) // count) as progress:

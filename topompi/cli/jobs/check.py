@@ -1,4 +1,4 @@
-"""``topompi jobs check``: which running jobs share links, and where each of them sits."""
+"""``topompi jobs check``: running jobs that share links, and the position of each on the fabric."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def check_command(
     as_csv: AsCsv = False,
     limit: Limit = None,
 ) -> None:
-    """Which running jobs can share directed links between switches; exit code 1 where some do.
+    """List running jobs that can share directed links between switches; exit code 1 if some do.
 
-    Of a topology source there is a row for each job, too: its leaves, levels, over-subscription (of its worst leaf: its
-    hosts there by the uplinks that its routes use), busiest link, and the jobs whose links it shares.
+    For a topology source, also print a row per job: its leaves, levels, over-subscription (of its worst leaf: its hosts
+    there over the uplinks that its routes use), busiest link, and the jobs whose links it shares.
     """
     if show_sharing(running, cluster, nodes, lfts, down, partial, as_json=as_json, as_csv=as_csv):
         raise typer.Exit(1)
@@ -54,17 +54,17 @@ def show_sharing(
     as_json: bool,
     as_csv: bool,
 ) -> bool:
-    """Print which running jobs share links; whether some do.
+    """Print the running jobs that share links; return whether some do.
 
     :param running: file of the running jobs.
     :param cluster: specification of a cluster, or a topology source.
     :param nodes: number of nodes, for a specification.
     :param lfts: forwarding tables, for a source.
-    :param down: switches and cables of a source that are down.
-    :param partial: whether to continue with what is sound in a source.
+    :param down: switches and cables of the source that are down.
+    :param partial: whether reading a source continues after faults, with the sound part.
     :param as_json: whether to print JSON.
     :param as_csv: whether to print the rows of the jobs as CSV.
-    :raises AllocationError: for an option of sources beside a specification.
+    :raises AllocationError: if an option of sources is given with a specification.
     """
     jobs = read_running(running, AllocationError)
     if cluster.startswith("leaves="):

@@ -1,1 +1,1 @@
-"""``topompi map``: which rank goes where."""
+"""``topompi map``: the placement of ranks on hosts."""

@@ -1,4 +1,4 @@
-"""``topompi map``: which rank goes where, for any MPI program, as a file that its launcher takes."""
+"""``topompi map``: placement of any MPI program's ranks, written as a file for its launcher."""
 
 from __future__ import annotations
 
@@ -86,19 +86,16 @@ def make(
 ) -> None:
     """Place a program's ranks on a job's slots, as a file for its launcher.
 
-    The graph is a list 'src dst bytes' or 'u , v = bytes', a METIS graph,
-    Matrix Market, .npz, topompi's graph.json, or the folder of .prof files
-    of Open MPI's monitoring; plain, .xz or .gz.
+    The graph is a list 'src dst bytes' or 'u , v = bytes', a METIS graph, Matrix Market, .npz, topompi's graph.json, or
+    the folder of .prof files of Open MPI's monitoring; plain, .xz or .gz.
 
-    rankfile is for Open MPI 4 (--rankfile F), rankfile5 for Open MPI 5
-    (--map-by rankfile:file=F; the default), mpich for Cray MPICH
-    (MPICH_RANK_ORDER), hydra for MPICH's mpiexec (-f F), slurm for
-    srun --distribution=arbitrary (SLURM_HOSTFILE=F), plane for srun's
-    distribution of that name where it says the same, json for topompi.
+    Formats: rankfile is for Open MPI 4 (--rankfile F), rankfile5 for Open MPI 5 (--map-by rankfile:file=F; the
+    default), mpich for Cray MPICH (MPICH_RANK_ORDER), hydra for MPICH's mpiexec (-f F), slurm for srun
+    --distribution=arbitrary (SLURM_HOSTFILE=F), plane for srun's distribution of that name if it can express the map,
+    json for topompi.
 
-    The given order is a candidate of 'best', whose map is never worse;
-    the other mappers give what they find. Slots are by default the ranks
-    evenly over the hosts, or what the Slurm job says.
+    'best' includes the given order among its candidates, so its map is never worse; the other mappers return their
+    result. Slots are by default the ranks evenly over the hosts, or what the Slurm job says.
     """
     if context.invoked_subcommand is not None:
         return
@@ -150,9 +147,9 @@ def compare(
     as_json: AsJson = False,
     limit: Limit = None,
 ) -> None:
-    """Compare two maps, in any formats and from anywhere, for one program on one allocation.
+    """Compare two maps of one program on one allocation, each in any format.
 
-    Hosts and slots are those that A's (or B's) file names, where --hosts and --slots name none.
+    If --hosts and --slots are not given, hosts and slots are those in A's file, or, if A is 'given', in B's.
     """
     place = Place(topology, lfts, hosts, slots, machine, distances)
     place.check()
@@ -176,7 +173,7 @@ def compare(
 
 
 def _give(text: str, output: Path | None, told: dict[str, Any] | None) -> None:
-    """Write the map where it is asked for, else print it; ``told`` is printed as JSON in its place."""
+    """Write the map to the output file, if any, else print it; if ``told`` is given, print it as JSON instead."""
     if output is not None:
         write_text(output, text)
     if told is not None:
@@ -192,7 +189,7 @@ def _given(graph: Path | None) -> Path:
 
 
 def _check_files(form: str | None, output: Path | None, plot: Path | None) -> str:
-    """The format to write; raises before any long work."""
+    """Return the format to write; raise before any long work if a format or plot name is wrong."""
     if form is not None and form not in WRITERS:
         raise MapCommandError(f"expecting --format {', '.join(WRITERS)}, got {form!r}")
     if plot is not None:
@@ -201,7 +198,7 @@ def _check_files(form: str | None, output: Path | None, plot: Path | None) -> st
 
 
 def _allocation(place: Place, *names: str) -> tuple[tuple[str, ...], list[int]] | None:
-    """Hosts and slots that the first file names, where the options name none and the machine is a topology."""
+    """Return hosts and slots of the first map's file if the options name none and the machine is a topology."""
     files = [name for name in names if name != "given"]
     if place.machine is not None or place.hosts is not None or place.slots is not None or not files:
         return None
@@ -217,14 +214,17 @@ def _read(name: str, machine: Machine, graph: CommunicationGraph) -> Mapping:
 
 
 def _summary(graph: CommunicationGraph, machine: Machine, maps: dict[str, Mapping], place: Place) -> dict[str, Any]:
-    """Everything that is printed of two mappings."""
+    """Return all figures of two mappings that are printed."""
     title = f"{graph.size:,} ranks on {machine.num_hosts:,} hosts ({machine.num_slots:,} slots), {place.source}"
     found = side_by_side(graph, machine, maps, from_topology=place.topology is not None)
     return {"title": title, "source": place.source, **found}
 
 
 def _verdict(summary: dict[str, Any], mapping: Mapping, objective: str, found: str) -> str:
-    """One line: how the map changes its objective; it begins with a warning where that gets worse."""
+    """Describe in one line how the map changes its objective.
+
+    The line begins with a warning if the objective worsens.
+    """
     if not summary["moved"]:
         return f"the given order stays: nothing better was found ({found})"
     given, mapped = summary["maps"].values()
@@ -257,7 +257,7 @@ def _plot(
 
 
 def _show(summary: dict[str, Any], *, full: bool, to_error: bool) -> None:
-    """Print the table, or its last line; to standard error if the map goes to standard output."""
+    """Print the table, or only its last line, on standard error if the map goes to standard output."""
     screen = console(to_error=to_error)
     if full:
         draw(screen, summary)

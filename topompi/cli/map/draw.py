@@ -1,4 +1,4 @@
-"""``topompi map --draw``: the fabric with the mapped ranks, and what its links carry."""
+"""``topompi map --draw``: a picture of the fabric with the mapped ranks and the bytes on its links."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["check_draw", "draw_map"]
 
 
 def check_draw(path: Path, place: Place) -> None:
-    """Refuse a file name of another kind, and a machine that is no fabric, before any long work.
+    """Check the file name, and that the machine is a fabric, before any long work.
 
-    :raises MapCommandError: without --topology.
-    :raises PictureError: for a file name that no writer takes.
+    :raises MapCommandError: if --topology is not given.
+    :raises PictureError: if no writer takes the file name's suffix.
     """
     if place.topology is None:
         raise MapCommandError("--draw: expecting --topology, whose switches it draws, got --machine")
@@ -28,7 +28,7 @@ def check_draw(path: Path, place: Place) -> None:
 def draw_map(
     path: Path, place: Place, graph: CommunicationGraph, given: Mapping, mapped: Mapping, words: str, report: Report
 ) -> None:
-    """Draw a mapping on its fabric; full width is the busiest link of the given order or of the map.
+    """Draw a mapping on its fabric; the busiest link of the given order or of the map has the full width.
 
     :param path: file of the picture.
     :param place: options that name the topology.
@@ -36,7 +36,7 @@ def draw_map(
     :param given: the given order of the ranks.
     :param mapped: the map that is drawn, over the same hosts.
     :param words: heading of the picture.
-    :param report: takes the progress.
+    :param report: receiver of the progress.
     """
     routes = place.routes(report)
     report.step(f"drawing {path}")

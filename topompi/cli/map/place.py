@@ -1,4 +1,4 @@
-"""The options of ``topompi map`` that say where ranks can go, and the machine that they make up."""
+"""The options of ``topompi map`` that define the places for ranks, and the machine that they describe."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ __all__ = ["MapCommandError", "Place"]
 
 
 class MapCommandError(TopompiError, ValueError):
-    """The command was asked for a map that cannot be made, or of what cannot be read."""
+    """An error: the wanted map cannot be made, or an input cannot be read."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """The options that say where ranks can go, each None where it was not given.
+    """The options that define the places for ranks; an option that was not given is None.
 
     :param topology: a topology source, see `topompi.topology.load`.
     :param lfts: forwarding tables of that source.
     :param hosts: a host list or a file of hosts.
     :param slots: slots of each host, see `topompi.inputs.slurm.environment.parse_slots`.
-    :param machine: slots a host, hosts a cluster, clusters a cluster above: ``16:16:8``.
-    :param distances: of two ranks that share a host, a cluster, ...: ``1:10:100``.
-    :param loaded: the topology's routes once they were read.
+    :param machine: levels of a regular tree, ``16:16:8``: slots per host, hosts per cluster, clusters per next cluster.
+    :param distances: distances of two ranks that share a host, a cluster, a next cluster: ``1:10:100``.
+    :param loaded: the topology's routes, once they are read.
     """
 
     topology: str | None
@@ -46,7 +46,7 @@ class Place:
     def check(self) -> None:
         """Refuse options that contradict each other, before any long work.
 
-        :raises MapCommandError: for no source of distances, for two, or for --slots beside --machine.
+        :raises MapCommandError: if there is no source of distances, or two, or if --slots is given with --machine.
         """
         if (self.topology is None) == (self.machine is None):
             raise MapCommandError("expecting either --topology SOURCE or --machine with --distances")
@@ -57,18 +57,18 @@ class Place:
 
     @property
     def source(self) -> str:
-        """Where distances come from, in words."""
+        """The source of the distances, in words."""
         return self.topology if self.topology is not None else f"{self.machine}, distances {self.distances}"
 
     def build(
         self, ranks: int, report: Report, allocation: tuple[Sequence[str], Sequence[int]] | None = None
     ) -> Machine:
-        """The machine for so many ranks.
+        """Return the machine that ``ranks`` ranks can be mapped to.
 
         :param ranks: number of ranks that need a slot.
-        :param report: takes the problems and the progress of reading.
-        :param allocation: hosts and slots where the options name neither: those of a map's file.
-        :raises MapCommandError: where there are fewer slots than ranks.
+        :param report: receiver of problems and progress of the reading.
+        :param allocation: hosts and slots of a map's file, used if the options name neither.
+        :raises MapCommandError: if there are fewer slots than ranks.
         """
         self.check()
         machine = self._hierarchy() if self.machine is not None else self._of_topology(ranks, report, allocation)
@@ -96,7 +96,7 @@ class Place:
         return machine_on(routes, names, slots, source=self.topology or "")
 
     def _allocation(self, ranks: int, all_hosts: Sequence[str]) -> tuple[Sequence[str], Sequence[int]]:
-        """Hosts and slots; standard error is told if they are the first ones of more."""
+        """Return hosts and slots; if they are only the first hosts of the fabric, note that on standard error."""
         try:
             found = allocation_of(ranks, all_hosts, self.hosts, self.slots, os.environ)
         except SettingError as error:
@@ -109,7 +109,7 @@ class Place:
         return found.hosts, found.slots
 
     def routes(self, report: Report) -> Routes:
-        """The routes of ``topology``, which is read once."""
+        """Return the routes of ``topology``, which is read only once."""
         if not self.loaded:
             report.step(f"reading {self.topology}")
             routes = load_routes(self.topology or "", self.lfts, report)

@@ -1,1 +1,1 @@
-"""``topompi profile``: what a program really sends."""
+"""``topompi profile``: the messages that a program sends."""

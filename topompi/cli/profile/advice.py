@@ -1,4 +1,4 @@
-"""What to run next, after ``topompi profile show`` and ``topompi profile advise``."""
+"""The next commands that ``topompi profile show`` and ``topompi profile advise`` recommend."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from ...profile import Profile
 
 __all__ = ["commands", "hint_of", "where"]
 
-WORTH = 0.98  # of the hop-bytes; less is not worth a command
+WORTH = 0.98  # ratio of hop-bytes; a map above it is not worth a command
 LAUNCHERS = ("mpirun", "mpiexec", "prterun")
 
 
 def where(found: Profile, recorded: Path, topology: str, lfts: Path | None, hosts: str | None) -> str:
-    """The options of topompi map for a profile on the hosts that were looked at.
+    """Return the options of ``topompi map`` for a recorded profile: graph, topology, tables and hosts.
 
     :param found: the profile.
-    :param recorded: its file.
-    :param topology: source.
-    :param lfts: as the command was told, or None.
-    :param hosts: likewise.
+    :param recorded: file of the profile.
+    :param topology: topology source.
+    :param lfts: forwarding tables given to the command, or None.
+    :param hosts: hosts given to the command, or None for the recorded hosts.
     """
     hosts = hosts or ",".join(dict.fromkeys(found.hosts))
     options = {"graph": str(recorded), "topology": topology, "lfts": str(lfts or ""), "hosts": hosts}
@@ -29,12 +29,12 @@ def where(found: Profile, recorded: Path, topology: str, lfts: Path | None, host
 
 
 def commands(advice: dict[str, Any], found: Profile, topology: str, options: str) -> list[str]:
-    """What to run for what is worth it.
+    """Return the commands that apply the advice whose gain is worthwhile.
 
-    :param advice: of `topompi.profile.advice.advise`.
+    :param advice: result of `topompi.profile.advice.advise`.
     :param found: the profile.
-    :param topology: source.
-    :param options: of topompi map, as ``where`` gives them.
+    :param topology: topology source.
+    :param options: options of topompi map, as ``where`` returns them.
     """
     mapping, lines = advice["mapping"], []
     if mapping is not None and mapping["after"]["hop_bytes"] < WORTH * mapping["before"]["hop_bytes"]:
@@ -46,7 +46,7 @@ def commands(advice: dict[str, Any], found: Profile, topology: str, options: str
 
 
 def _launch(found: Profile, options: list[str], *, module: bool = False) -> str:
-    """The recorded program with more options of Open MPI's launcher; with ours around it, if ``module``."""
+    """Return the recorded command with more launcher options for Open MPI and, if ``module``, with -m topompi."""
     words = shlex.split(found.command) or ["python", "app.py"]
     if Path(words[0]).name not in LAUNCHERS:
         words = ["mpirun", "-n", str(found.size), *words[:1], *(["-m", "topompi"] if module else []), *words[1:]]
@@ -54,7 +54,7 @@ def _launch(found: Profile, options: list[str], *, module: bool = False) -> str:
 
 
 def hint_of(saving: dict[str, Any], options: str) -> str:
-    """What another order of the ranks would save, and the command that finds it."""
+    """Describe the bytes times hops that another order of the ranks would save, and the command that finds it."""
     if saving["ratio"] > WORTH:
         return "no order of the ranks on these hosts was found that moves clearly fewer bytes times hops"
     fewer = f"{100 * (1 - saving['ratio']):.0f} %"

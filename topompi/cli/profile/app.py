@@ -1,4 +1,4 @@
-"""``topompi profile``: record what a program sends, and say over which distances and links it goes."""
+"""``topompi profile``: recording of a program's messages, and their distances and links."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["app"]
 
 
 class _Recording(TyperGroup):
-    """What is no command of the group is a program to record, behind options or not."""
+    """A command group in which a first word that is not a command is a program to record."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
@@ -74,10 +74,10 @@ def record_command(
 ) -> None:
     """Run a program of Open MPI, in any language, and record what its ranks send; 'record' may be left out.
 
-    Open MPI's monitoring component counts messages and bytes a pair of ranks
-    below the calls, inside collectives too. Exit code: the program's.
+    Open MPI's monitoring component counts messages and bytes per pair of ranks below the calls, inside collectives too.
+    The exit code is the program's.
     """
-    Profile(1, "").view_of(granularity, count)  # a wrong word is said before the program runs
+    Profile(1, "").view_of(granularity, count)  # reports a wrong word before the program runs
     if not output.resolve().parent.is_dir():
         raise ProfileError(f"--output: expecting a file in a folder that exists, got {output}")
     found, code = record(command, output.resolve().parent, read_hosts(hosts) if hosts else ())
@@ -132,7 +132,7 @@ def advise(
     library: Annotated[str, typer.Option("--library", help="What MPI.Get_library_version() says.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Say what a better mapping and other schedules would save by the models, what is out of reach, and what to run."""
+    """Show the savings of a better mapping and other schedules by the models, what is out of reach, and what to run."""
     from ...prediction.libraries import model_of
     from ...profile.advice import advise as advice_of
 
@@ -200,7 +200,7 @@ def report(
     count: Count = "",
     palette: Palette = "reference",
 ) -> None:
-    """Write one page of HTML, with a map to enlarge and values under the pointer; it needs no network."""
+    """Write one HTML page, with a zoomable map and values under the pointer, that needs no network."""
     from ...profile.page import page
 
     with reporting(ProfileError) as progress:
@@ -218,7 +218,7 @@ def export_command(
     recorded: Recorded,
     output: Annotated[Path, typer.Option("--output", "-o", help=f"FILE.{', FILE.'.join(EXPORTS)}.")],
 ) -> None:
-    """Write who sent how much to whom for other programs: Matrix Market, METIS, MATLAB or NumPy."""
+    """Write the bytes between ranks for other programs: Matrix Market, METIS, MATLAB or NumPy."""
     found = _read(recorded)
     if found.granularity != "process":
         raise ProfileError(f"{recorded}: expecting a profile by process, got one by {found.granularity}")

@@ -1,4 +1,4 @@
-"""What ``topompi profile show`` prints."""
+"""The tables that ``topompi profile`` prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``topompi export``: configuration files that tell MPI libraries themselves about the network."""
+"""``topompi export``: configuration files that describe the network to MPI libraries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ app = typer.Typer(help="Files that MPI libraries read themselves.", no_args_is_h
 
 
 class ExportError(TopompiError, ValueError):
-    """The command was asked for a file that cannot be made."""
+    """An error: the wanted file cannot be made."""
 
 
 @app.command("mpich-coordinates")
@@ -37,10 +37,10 @@ def mpich_coordinates(
     placement: Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")] = "block",
     limit: Limit = None,
 ) -> None:
-    """Write where each rank of a job sits, for MPICH 4 and later: MPIR_CVAR_COORDINATES_FILE=FILE.
+    """Write the position of each rank of a job, for MPICH 4 and later: MPIR_CVAR_COORDINATES_FILE=FILE.
 
     Ranks have the order that the job will give them; check it with MPIR_CVAR_COORDINATES_DUMP=1. MPICH's topology-aware
-    trees (MPIR_CVAR_BCAST_TREE_TYPE=topology_aware, and the like) go by it.
+    trees (for example MPIR_CVAR_BCAST_TREE_TYPE=topology_aware) use the file.
     """
     routes = load_routes(source, lfts)
     names = list(routes.fabric.hosts) if hosts is None else read_hosts(hosts)
@@ -57,10 +57,9 @@ def ompi_rules(
     output: Annotated[str, typer.Option("--output", "-o", help="The file to write, or -.")],
     limit: Limit = None,
 ) -> None:
-    """Write which of Open MPI's own algorithms to take at which size, from runs with one after the other forced.
+    """Write rules for Open MPI that choose its own algorithm by size, from runs that each force one algorithm.
 
-    \b
-    One record with Open MPI's own decision, and one for each algorithm K of a collective:
+    \b One record with Open MPI's own decision, and one for each algorithm K of a collective:
       mpirun -n 64 python -m topompi tune alltoall -a native --record 0.json
       mpirun -n 64 --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_alltoall_algorithm K \\
              python -m topompi tune alltoall -a native --record K.json
@@ -69,7 +68,7 @@ def ompi_rules(
       mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename rules.conf ...
 
     An algorithm must be clearly faster than Open MPI's own decision to get a rule. Each run is a job of
-    its own: if the machine was busier in one of them, the rules reflect that too.
+    its own: if the machine was busier during one of them, the rules reflect that too.
     """  # noqa: D301 -- the command line's library wants the character \b before lines that it must not join
     _write(output, write_ompi_rules([TuneRecord.read(path) for path in records]))
 

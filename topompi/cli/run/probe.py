@@ -1,4 +1,4 @@
-"""``topompi probe``: measure the tree of this job's hosts, and write it as a topology source."""
+"""``topompi probe``: measurement of the tree of this job's hosts, written as a topology source."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def probe(
 ) -> None:
     """Measure which hosts of this job stand close together, and how much their links carry.
 
-    Run it with one rank a host, for example: mpirun -n 64 --map-by node python -m topompi probe -o fabric.json.
+    Run it with one rank per host, for example: mpirun -n 64 --map-by node python -m topompi probe -o fabric.json.
     Programs then take TOPOMPI_TOPOLOGY=fabric.json. Nothing else should use the network meanwhile.
     """
     require_mpi()
@@ -51,14 +51,14 @@ def probe(
         failure = _finish(found, output, as_json) if speaks and found is not None else None
         if (failure := world.bcast(failure)) is not None:
             raise failure
-    except TopompiError as error:  # the same on all ranks: rank 0 says it, before any is gone and mpirun ends all
+    except TopompiError as error:  # same on all ranks; rank 0 prints it before any ends, as mpirun then ends all
         if "--debug" in sys.argv:
             raise
         if speaks:
             _say(str(error))
         world.Barrier()
         raise typer.Exit(1) from None
-    except Exception:  # on this rank alone, perhaps: the others must not wait for it
+    except Exception:  # perhaps on this rank alone, so the other ranks would wait for it
         import traceback
 
         traceback.print_exc()
@@ -70,14 +70,14 @@ def _say(words: str) -> None:
 
 
 def _unwritable(output: Path | None) -> SourceError | None:
-    """What would prevent the writing of a file: to be known before a job has measured for half a minute."""
+    """Return the error that would prevent the writing of a file; checked before half a minute of measurements."""
     if output is None or os.access(output.parent, os.W_OK):
         return None
     return SourceError(f"{output}: cannot be written: {output.parent} is absent, or not yours to write")
 
 
 def _finish(found: Probed, output: Path | None, as_json: bool) -> SourceError | None:
-    """Write the file and print what was found; what prevented it."""
+    """Write the file and print the result; return the error that prevented the writing, if any."""
     if output is not None:
         try:
             write_text(output, found.document())
@@ -91,7 +91,7 @@ def _finish(found: Probed, output: Path | None, as_json: bool) -> SourceError | 
 
 
 def _show(summary: dict[str, Any]) -> None:
-    # mpirun may hand on a terminal's output to a file: no colours, and no terminal's width.
+    # mpirun may pass a terminal's output on to a file, so no colours and no terminal width.
     screen = console(width=120)
     words = f"{summary['hosts']} hosts in {summary['seconds']:.1f} s: {summary['probes']:,} probes in "
     words += f"{summary['rounds']:,} rounds" + ("" if summary["settled"] else f"; not settled: {summary['doubt']}")

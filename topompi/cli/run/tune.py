@@ -1,4 +1,4 @@
-"""``topompi tune``: measure every algorithm of some collectives in this job, and write the rules that follow."""
+"""``topompi tune``: measurement of every algorithm of some collectives in this job, and rules from it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from ..terminal import Limit, console, overwrite
 __all__ = ["TuneError", "tune"]
 
 ROUNDS = 20  # by default
-MOST_BYTES = 1 << 29  # of one rank's buffers
+MOST_BYTES = 1 << 29  # limit of one rank's buffers
 
 
 class TuneError(TopompiError, ValueError):
-    """The command was asked to tune what cannot be tuned."""
+    """An error: the wanted collective or algorithm cannot be tuned."""
 
 
 def tune(
@@ -58,16 +58,16 @@ def tune(
     Run it as the job that the rules are for, for example: mpirun -n 64 python -m topompi tune alltoall -o rules.json.
     A program then takes them with TOPOMPI_RULES=rules.json.
 
-    A size is: of bcast the message; of gather, scatter, allgather and alltoall one block; of reduce, allreduce,
-    reduce_scatter and reduce_scatter_block the whole vector of 4-byte numbers. The root is rank 0.
+    A size is, for bcast, the message; for gather, scatter, allgather and alltoall, one block; for reduce, allreduce,
+    reduce_scatter and reduce_scatter_block, the whole vector of 4-byte numbers. The root is rank 0.
 
-    Native always runs. A name stands for the algorithm with whole messages, and with messages that are cut as is worth
-    while; ring/32K for that cut alone.
+    Native always runs. A name such as ring stands for the algorithm with whole messages and with every cut of messages
+    that may pay; ring/32K stands for that cut alone.
 
-    All algorithms of one size run in turn, round by round; of each call the slowest rank's time counts. The interval is
-    that of the median ratio, 95 %. A rule for another algorithm than native needs a gain of 5 %, and enough rounds to
-    be sure that none of so many algorithms was just lucky: 6 for one, 10 for 17. With fewer, a size at which one seems
-    faster gets no rule.
+    All algorithms of one size run in turn, round by round; the time of a call is that of the slowest rank. The interval
+    is the 95 % interval of the median ratio. A rule for another algorithm than native needs a gain of 5 %, and enough
+    rounds to exclude that one of several algorithms won by chance: 6 rounds for one algorithm, 10 for 17. With fewer
+    rounds, a size at which an algorithm seems faster gets no rule.
     """
     require_mpi()
     from mpi4py import MPI
@@ -75,14 +75,14 @@ def tune(
     world = MPI.COMM_WORLD
     try:
         _run(world, collectives, _sizes(sizes), rounds, _names(algorithms), topology, hosts, output, record, as_json)
-    except TopompiError as error:  # the same on all ranks: rank 0 says it, before any is gone and mpirun ends all
+    except TopompiError as error:  # same on all ranks; rank 0 prints it before any ends, as mpirun then ends all
         if "--debug" in sys.argv:
             raise
         if world.Get_rank() == 0:
             print(f"topompi: {error}", file=sys.stderr, flush=True)
         world.Barrier()
         raise typer.Exit(1) from None
-    except Exception:  # on this rank alone, perhaps: the others must not wait for it
+    except Exception:  # perhaps on this rank alone, so the other ranks would wait for it
         import traceback
 
         traceback.print_exc()
@@ -142,7 +142,7 @@ def _run(
 
 
 def _finish(done: TuneRecord, speaker: _Speaker, output: Path | None, record: Path | None, as_json: bool) -> None:
-    """Write the files, and say how often native won."""
+    """Write the files, and print how often native won."""
     for path, text in ((record, done.to_json), (output, lambda: _rules_text(done))):
         if path is not None:
             write_text(path, text())
@@ -156,16 +156,16 @@ def _rules_text(done: TuneRecord) -> str:
 
 
 class _Speaker:
-    """What rank 0 says; the others are silent."""
+    """The output of rank 0; on other ranks, its methods print nothing."""
 
     def __init__(self, speaks: bool, as_json: bool) -> None:
         self._speaks, self._tables = speaks, speaks and not as_json
-        # mpirun may hand on a terminal's output to a file: no colours, and no terminal's width.
+        # mpirun may pass a terminal's output on to a file, so no colours and no terminal width.
         self._console = console(width=120)
         self._undecided, self._rows = 0, list[Row]()
 
     def warn(self, words: str) -> None:
-        """Say it whatever is printed."""
+        """Print a warning on standard error, even if only JSON is printed."""
         if self._speaks:
             print(f"topompi: {words}", file=sys.stderr, flush=True)
 
@@ -174,7 +174,7 @@ class _Speaker:
             self._console.print(words, soft_wrap=True)
 
     def progress(self, words: str) -> None:
-        """Show on a terminal what is being measured, in one line that the next one overwrites."""
+        """Show the present measurement on a terminal, in one line that the next one overwrites."""
         if self._speaks:
             overwrite(words)
 
@@ -220,7 +220,7 @@ def _method(name: str) -> str:
 
 
 def _require_runs(methods: Sequence[str], algorithms: Sequence[str]) -> None:
-    """Raise for an algorithm that can run none of the methods."""
+    """Raise if an algorithm can run none of the methods."""
     from ...tuning.measuring import candidates
 
     for name in algorithms:
@@ -232,7 +232,7 @@ def _require_runs(methods: Sequence[str], algorithms: Sequence[str]) -> None:
 
 
 def _register_given(methods: Sequence[str], algorithms: Sequence[str]) -> list[tuple[str, str]]:
-    """Register users' functions under the names by which they are asked for; collectives and names of these."""
+    """Register users' functions under the given names; return the pairs of collective and name."""
     from ...schedules.registry import ALGORITHMS, find_algorithm, register
 
     collectives = dict.fromkeys(CALLS[method].collective for method in methods)
@@ -247,7 +247,7 @@ def _register_given(methods: Sequence[str], algorithms: Sequence[str]) -> list[t
 
 
 def _prove(functions: Sequence[tuple[str, str]], interface: TopologyInterface) -> None:
-    """Raise for users' functions whose schedules are wrong on this job's network."""
+    """Raise if a user's function makes a wrong schedule on this job's network."""
     from ...schedules.registry import make
     from ...views.network import network_of
 
@@ -259,7 +259,7 @@ def _prove(functions: Sequence[tuple[str, str]], interface: TopologyInterface) -
 
 
 def _cells(methods: Sequence[str], sizes: Sequence[int], ranks: int) -> list[tuple[str, int]]:
-    """The methods with the sizes in bytes that each can have."""
+    """Return pairs of a method and a size in bytes, rounded to a size that the method can have."""
     from ...tuning.measuring import whole
 
     return list(dict.fromkeys((method, whole(method, size, ranks)) for method in methods for size in sizes))
@@ -273,7 +273,7 @@ def _names(text: str) -> list[str] | None:
 
 
 def _sizes(text: str) -> list[int]:
-    """Sizes in bytes, each double the one before."""
+    """Parse sizes in bytes, each double the one before."""
     low, colon, high = text.partition(":")
     first, last = (parse_bytes(word, "-m", TuneError) for word in (low, high if colon else low))
     if first > last:

@@ -1,4 +1,4 @@
-"""``topompi why``: what would run for a call of a job, and why, without MPI."""
+"""``topompi why``: the algorithm that would run for a call of a job, and the reason, without MPI."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VIRTUAL_HOSTS = "TOPOMPI_HOSTS"
 
 
 class WhyError(TopompiError, ValueError):
-    """The command was asked about a call or a library that it does not know."""
+    """An error: the question is about an unknown call or library."""
 
 
 def why(
@@ -48,11 +48,12 @@ def why(
 ) -> None:
     """Say what topompi would run for a call where nothing has been measured, and why.
 
-    The first row is the MPI library's own algorithm; without --library the fastest of those that the libraries with a
-    model would take. Below it is the default set: what may run without a trial. The last line says what a trial could
-    find by the same model. With --rules a rule that matches decides, and those before it that cannot run are named with
-    their reasons; a rule for a topology or a library is matched with --topology. Where $TOPOMPI_HOSTS places ranks
-    virtually the answer is for its hosts as if they were real; the last line has what runs in the virtual job.
+    The first row is the MPI library's own algorithm; without --library, it is the fastest among those that the known
+    libraries would run. Below it is the default set: the algorithms that may run without a trial. The last line shows
+    what a trial could find by the same model. With --rules, the first rule that matches and can run decides, and
+    earlier rules that match but cannot run are named with their reasons; a rule for a topology or a library is matched
+    with --topology. If $TOPOMPI_HOSTS places ranks virtually, the answer treats its hosts as real ones; the last line
+    then shows what runs in the virtual job.
     """
     from ...selection.explanation import explain
 
@@ -92,7 +93,7 @@ def _print(facts: dict[str, Any]) -> None:
 
 
 def _runs(facts: dict[str, Any]) -> str:
-    """What runs, and the reason, in a line."""
+    """Describe in a line what runs, and the reason."""
     name = facts["algorithm"]
     own = " (the MPI library's own)" if name == "native" else ""
     return f"runs: {name}{own}; reason: {facts['reason'].removeprefix(f'{name}: ')}"
@@ -118,7 +119,10 @@ def _library(words: str) -> Any:
 
 
 def _method(name: str) -> str:
-    """mpi4py's name of a call whose size all ranks know: of ``Alltoallv`` and ``Alltoallw`` they agree on one."""
+    """Return mpi4py's name of a call whose size all ranks know.
+
+    For ``Alltoallv`` and ``Alltoallw`` they agree on one.
+    """
     from ...execution.specs import CALLS, Form
 
     sized = [method for method, spec in CALLS.items() if spec.sized_by is not None or spec.form is Form.ALLTOALL]

@@ -1,1 +1,1 @@
-"""``topompi schedule``: what a collective sends, and what it costs."""
+"""``topompi schedule``: the messages and the cost of a collective."""

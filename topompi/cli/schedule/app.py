@@ -1,4 +1,4 @@
-"""``topompi schedule``: make schedules of a collective on a fabric, compare, prove, draw and export them."""
+"""``topompi schedule``: schedules of a collective on a fabric, made, compared, proved, drawn and exported."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FORMATS = ("simgrid", "goal", "json")
 
 
 class ScheduleCommandError(TopompiError, ValueError):
-    """The command was asked for a schedule that cannot be made, or the schedule is wrong."""
+    """An error: the wanted schedule cannot be made, or a schedule is wrong."""
 
 
 def schedule(
@@ -64,15 +64,16 @@ def schedule(
 ) -> None:
     """Make schedules of a collective, and show what they do to the network and what they cost.
 
-    An algorithm may be yours: module:function, where the function takes a topompi.schedules.Network and returns a
+    An algorithm may be yours: module:function, in which the function takes a topompi.schedules.Network and returns a
     Schedule; or one schedule, in a file that --export json wrote. Both are proved first.
 
-    One message is: of bcast, reduce and allreduce the whole; of gather, scatter, allgather and reduce_scatter one
-    rank's share; of alltoall and fft what one rank has for one other. It is cut into whole blocks, rounded up.
+    The message of --bytes is, for bcast, reduce and allreduce, the whole; for gather, scatter, allgather and
+    reduce_scatter, one rank's share; for alltoall and fft, the part that one rank has for one other. It is cut into
+    whole blocks, rounded up.
 
-    The cost takes the start-ups from the model and the bytes from the fabric's fastest host link, or all from a file of
-    measurements. The ratio is steps one after the other, each as long as its busiest link, to the bound that no
-    schedule can beat.
+    The cost takes start-ups from the model and bandwidth from the fabric's fastest host link, or both from a file of
+    measurements. The ratio is the time of the steps, each as long as its busiest link, over the bound that no schedule
+    can beat.
     """
     names = _asked(collective, algorithm, export, output, draw)
     nbytes = parse_bytes(size, "--bytes", ScheduleCommandError)
@@ -107,7 +108,7 @@ def schedule(
 def _asked(
     collective: str, algorithm: str, export: str | None, output: Path | None, draw: Path | None
 ) -> Sequence[str]:
-    """The names of the algorithms asked for; raises before any long work."""
+    """Return the names of the chosen algorithms; raise before any long work if options are wrong."""
     if collective not in ALGORITHMS:
         raise ScheduleCommandError(f"expecting a collective of {', '.join(ALGORITHMS)}, got {collective!r}")
     if algorithm != "all":
@@ -126,7 +127,7 @@ def _asked(
 
 
 def _found(collective: str, algorithm: str) -> str:
-    """The present name of an algorithm; raises for one that is not there."""
+    """Return the present name of an algorithm; raise if it does not exist."""
     try:
         pieces_of(collective, algorithm, 1)
     except ValueError as error:
@@ -143,7 +144,7 @@ def _interface(
 
 
 def _parameters(settings: Sequence[str] | None) -> dict[str, Any]:
-    """NAME=VALUE, the value JSON (4, true) where it is, else a word."""
+    """Parse NAME=VALUE; the value is read as JSON (4, true) if it is JSON, else as a word."""
     parameters: dict[str, Any] = {}
     for setting in settings or ():
         name, equals, value = setting.partition("=")
@@ -157,7 +158,7 @@ def _parameters(settings: Sequence[str] | None) -> dict[str, Any]:
 
 
 def _made(collective: str, name: str, *rest: Any) -> Made:
-    """As ``Made.make``; a word where a parameter wants a number is the user's error, not the program's."""
+    """Call ``Made.make``; a word in place of a number in --set is reported as the user's error."""
     try:
         return Made.make(collective, name, *rest)
     except TypeError as error:

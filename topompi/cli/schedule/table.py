@@ -1,4 +1,4 @@
-"""Schedules compared, and one schedule's steps, for people at a terminal."""
+"""Tables of compared schedules, and of one schedule's steps, for a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..terminal import Screen
 
 __all__ = ["draw_comparison", "draw_steps"]
 
-MOST_STEPS = 64  # rows of a table of steps; what a person looks through
+MOST_STEPS = 64  # most rows of a table of steps
 PARTS = {
     "host_out": "the busiest host's bytes out",
     "host_in": "the busiest host's bytes in",
@@ -22,10 +22,10 @@ PARTS = {
 
 
 def draw_comparison(console: Screen, summary: dict[str, Any], *, explain: bool) -> None:
-    """Print a summary of schedules as a table, the bound, and when each wins.
+    """Print a summary of schedules as a table, the bound, and the sizes at which each wins.
 
-    :param console: where to print.
-    :param summary: as `topompi.views.scheduled.summarise` makes it.
+    :param console: screen to print on.
+    :param summary: result of `topompi.views.scheduled.summarise`.
     :param explain: whether to print every part of the bound too.
     """
     whom = "" if summary["root"] is None else f", root {summary['root']}"
@@ -51,7 +51,7 @@ def draw_comparison(console: Screen, summary: dict[str, Any], *, explain: bool) 
 
 
 def draw_steps(console: Screen, steps: list[dict[str, Any]]) -> None:
-    """Print a schedule's steps as a table, the first and the last where they are many."""
+    """Print a schedule's steps as a table; if they are many, the first and the last."""
     table = Table(
         "step",
         "messages",

@@ -38,26 +38,26 @@ from ..terminal import Screen, console
 
 __all__ = ["DemoError", "demo"]
 
-DATA = "osu_like_bench"  # the package that holds what was recorded
+DATA = "osu_like_bench"  # the package that contains the recorded data
 FABRIC, TABLES, GRAPH = "fabrics/fattree64.ibnetdiscover.xz", "fabrics/fattree64.lfts.xz", "graphs/stencil3d.txt"
-HOSTS, PER_HOST, SEED = 16, 2, 2  # of the job: every fourth host of the fabric, as a busy scheduler may leave them
+HOSTS, PER_HOST, SEED = 16, 2, 2  # the job has every fourth host of the fabric, as a busy scheduler may leave them
 BLOCK = 64 << 10  # bytes of an alltoall from one rank to one other
-LATENCY = 1.5e-7  # seconds of a link and the switch behind it; the recorded report has none
+LATENCY = 1.5e-7  # seconds of a link and the switch behind it; the recorded report has no latencies
 OVERHEADS = Hosts(send_overhead=1e-6, receive_overhead=1e-6, eager=8192)
 MOST_BUSY = 3
 
 
 class DemoError(TopompiError, ValueError):
-    """What the demo shows is not installed."""
+    """An error: the recorded data of the demo are not installed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """The job on the fabric.
+    """The demo's job on its fabric.
 
-    :param routes: over the whole fabric.
-    :param names: host of each rank in the order given.
-    :param graph: what the recorded program sends.
+    :param routes: routes of the whole fabric.
+    :param names: host of each rank in the given order.
+    :param graph: bytes between the ranks of the recorded program.
     """
 
     routes: Routes
@@ -65,17 +65,17 @@ class Stage:
     graph: CommunicationGraph
 
     def network(self, names: list[str]) -> Network:
-        """The job's network, with the latency that the report lacks, for ranks on these hosts."""
+        """Return the job's network for ranks on these hosts, with the latency that the report lacks."""
         found = network_of(TopologyInterface.place(names, self.routes, virtual=True))
         return replace(found, latency=np.full(len(found.capacity), LATENCY))
 
     def loads(self, names: list[str]) -> Loads:
-        """What the program's messages bring to each link, for ranks on these hosts."""
+        """Return the bytes of the program's messages on each link, for ranks on these hosts."""
         numbers = require_hosts(self.routes.fabric, names).astype(np.int64)
         return link_loads(self.routes, numbers, (self.graph.sources, self.graph.targets, self.graph.volume))
 
     def job(self, names: list[str]) -> DrawnJob:
-        """The job for a picture."""
+        """Return the positions of ranks on these hosts, for a picture."""
         numbers = require_hosts(self.routes.fabric, names)
         of_host = {int(host): np.flatnonzero(numbers == host).tolist() for host in np.unique(numbers)}
         return DrawnJob(np.unique(numbers).astype(np.int64), of_host)
@@ -87,7 +87,7 @@ def demo(
     """Show in a minute what topompi does: a fabric, a job scattered over it, its traffic in the order given and mapped.
 
     Nothing is measured and no MPI library is needed: a fabric with OpenSM's tables and a program's communication graph
-    come with topompi, times are predicted from the bytes on links and simulated by topompi's own network of flows.
+    come with topompi; times are predicted from the bytes on links, and simulated by topompi's own network of flows.
     """
     start, screen = time.monotonic(), console()
     output.mkdir(parents=True, exist_ok=True)
@@ -135,7 +135,7 @@ def _draw_job(screen: Screen, stage: Stage, output: Path) -> None:
 
 
 def _exchange(screen: Screen, stage: Stage) -> list[str]:
-    """Map the recorded program, and show what its exchange takes before and after; the hosts of the ranks then."""
+    """Map the recorded program, print the times of its exchange before and after, and return the ranks' hosts after."""
     graph, names = stage.graph, stage.names
     _say(screen, "3. A program's exchange, in the order given and mapped", heading=True)
     volume = amount(float(graph.volume.sum()), "B")
@@ -165,7 +165,7 @@ def _share_within(graph: CommunicationGraph, mapping: Mapping) -> float:
 
 
 def _simulated(stage: Stage, names: list[str]) -> float:
-    """Seconds in which every rank has sent and received all that the graph says, posted at once."""
+    """Return the simulated seconds until every rank has sent and received all messages of the graph, posted at once."""
     network, graph = stage.network(names), stage.graph
     apart = graph.sources != graph.targets
     source, target, volume = graph.sources[apart], graph.targets[apart], graph.volume[apart].astype(np.float64)
@@ -183,7 +183,7 @@ def _simulated(stage: Stage, names: list[str]) -> float:
 
 def _busiest(screen: Screen, stage: Stage, mapped: list[str], output: Path) -> None:
     _say(screen, "4. The busiest links, before and after", heading=True)
-    full = float(stage.loads(stage.names).seconds.max())  # both pictures have one scale
+    full = float(stage.loads(stage.names).seconds.max())  # both pictures have the same scale
     for name, names in (("given", stage.names), ("mapped", mapped)):
         loads = stage.loads(names)
         busy = [
@@ -198,7 +198,7 @@ def _busiest(screen: Screen, stage: Stage, mapped: list[str], output: Path) -> N
 
 
 def _alltoall(screen: Screen, stage: Stage) -> None:
-    """An alltoall by the patterns of the libraries and by ours."""
+    """Simulate an alltoall by the patterns of the libraries and by ours."""
     from ...prediction.libraries import KNOWN, Question
 
     _say(

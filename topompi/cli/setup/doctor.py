@@ -1,4 +1,4 @@
-"""``topompi doctor``: whether this machine and this job have what topompi needs."""
+"""``topompi doctor``: checks whether this machine and this job have what topompi needs."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ __all__ = ["Finding", "doctor", "examine"]
 
 HERE = "this host"
 OK, ABSENT, FAULT = "ok", "absent", "fault"
-PATIENCE = 60.0  # seconds for an MPI library to start or for a tool to answer
-# Asked in a process of its own: a library that cannot start ends the process that loads it.
+PATIENCE = 60.0  # seconds in which an MPI library must start, or a tool answer
+# Run in a process of its own, because a library that cannot start ends the process that loads it.
 _ASK_MPI = """
 import json, mpi4py
 from importlib.util import find_spec
@@ -42,7 +42,7 @@ facts = {"library": library, "standard": MPI.Get_version(), "module": MPI.__spec
 print(json.dumps({**facts, "mpi4py": mpi4py.__version__, "compiled": compiled}))
 """
 _ASK_NAMESPACES = "ip link set lo up && tc qdisc add dev lo root tbf rate 1mbit burst 5000 limit 10000"
-# A word of a library or a launcher, and whose launcher starts whose programs.
+# A word in the version text of a library or launcher -> its family; a launcher starts programs of its own family only.
 VENDORS = {"Open MPI": 0, "MPICH": 1, "HYDRA": 1, "Intel": 1, "MVAPICH": 1}
 _PLACES = ("/etc/slurm/topology.conf", "/etc/slurm/topology.yaml", "/etc/slurm-llnl/topology.conf")
 _TOOLS = {SHOW_TOPOLOGY[0]: " ".join(SHOW_TOPOLOGY), "ibnetdiscover": "ibnetdiscover"}
@@ -50,11 +50,11 @@ _TOOLS = {SHOW_TOPOLOGY[0]: " ".join(SHOW_TOPOLOGY), "ibnetdiscover": "ibnetdisc
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found of one thing.
+    """The result of one check of this machine or job.
 
-    :param what: the thing.
-    :param state: ``ok``; ``absent``, where topompi works without it; ``fault``, which wants mending.
-    :param says: in a line, with what to do about it.
+    :param what: name of the checked thing.
+    :param state: ``ok``; ``absent`` if it is missing and topompi works without it; ``fault`` if it must be repaired.
+    :param says: description in one line, with a remedy.
     """
 
     what: str
@@ -89,11 +89,11 @@ def doctor(
 
 
 def examine(environment: Mapping[str, str], topology: str | None, hosts: str | None) -> Iterator[Finding]:
-    """The findings, one after another.
+    """Yield the results of all checks of this machine and job.
 
-    :param environment: the variables.
+    :param environment: the environment variables.
     :param topology: a topology source; None if none is named.
-    :param hosts: a host list or a file; None for those of Slurm's job, of ``TOPOMPI_HOSTS``, or this host.
+    :param hosts: a host list or a file; None for the hosts of ``TOPOMPI_HOSTS``, of Slurm's job, or this host.
     """
     yield Finding("Python", OK, f"{platform.python_version()}, {sys.executable}")
     yield from _mpi()
@@ -125,7 +125,7 @@ def _mpi() -> Iterator[Finding]:
 
 
 def _launcher(library: str) -> Finding:
-    """The program that starts jobs, and whether it is of the library that programs will load."""
+    """Check the launcher: whether one is installed, and whether it belongs to the library that programs load."""
     beside = str(Path(sys.executable).parent)
     search = (None, beside) if shutil.which("mpirun") or shutil.which("mpiexec") else (beside, None)
     found = [shutil.which(name, path=where) for where in search for name in ("mpirun", "mpiexec", "srun")]
@@ -182,7 +182,7 @@ def _fabric(environment: Mapping[str, str], topology: str | None, hosts: str | N
 
 
 def _job(environment: Mapping[str, str], hosts: str | None) -> tuple[list[str], str]:
-    """The job's hosts, and who says that they are."""
+    """Return the job's hosts, and the name of their source."""
     for written, whose in ((hosts, "--hosts"), *((environment.get(one), one) for one in ("TOPOMPI_HOSTS", JOB_HOSTS))):
         if written:
             return list(dict.fromkeys(read_hosts(written))), whose
@@ -210,7 +210,7 @@ def _simgrid() -> Finding:
 
 
 def _emulation() -> Finding:
-    """Whether namespaces and token buckets may be made: tried out, for a container's root may not."""
+    """Check whether namespaces and token buckets may be made, by a trial, because the root of a container may not."""
     missing = [name for name in ("ip", "tc", "nsenter", "unshare") if shutil.which(name) is None]
     if os.name != "posix" or os.geteuid() != 0:
         return Finding("emulation", ABSENT, "osu_like_bench emulate needs root")

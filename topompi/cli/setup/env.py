@@ -1,4 +1,4 @@
-"""``topompi env``: every variable that topompi reads, with its value and where that comes from."""
+"""``topompi env``: every variable that topompi reads, with its value and the origin of the value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..terminal import console
 
 __all__ = ["OURS", "Variable", "env", "fault", "variables"]
 
-# name -> what it says, in a line; docs/settings.md has the whole of it.
+# name -> its meaning in a line; docs/settings.md describes each in full.
 OURS = {
     "TOPOMPI_TOPOLOGY": "topology source, where the program names none",
     "TOPOMPI_SERVER": "topology service that the source auto asks",
@@ -38,7 +38,7 @@ OURS = {
     "TOPOMPI_EMULATE_STATE": "folder in which emulated networks are kept",
     "TOPOMPI_SHARED_DATA": "folder of real data, for tests",
 }
-# What counts where a variable is not set, other than nothing.
+# Values of unset variables, if not empty.
 DEFAULTS = {
     "TOPOMPI_FALLBACK": WORDS["TOPOMPI_FALLBACK"][0],
     "TOPOMPI_MAP_QUALITY": "0",
@@ -46,7 +46,7 @@ DEFAULTS = {
     "TOPOMPI_PROFILE_COMMAND": WORDS["TOPOMPI_PROFILE_COMMAND"][0],
     "TOPOMPI_PROFILE_GRANULARITY": WORDS["TOPOMPI_PROFILE_GRANULARITY"][0],
 }
-# Of others, read too.
+# Variables of other programs that topompi reads.
 FOREIGN = {
     **SLURM,
     "XDG_CACHE_HOME": "folder in which what trials found is kept; else ~/.cache",
@@ -58,10 +58,10 @@ FOREIGN = {
 class Variable:
     """A variable of the environment.
 
-    :param name: of the variable.
-    :param value: what counts.
-    :param origin: ``environment``, ``default``, or ``unknown`` for a name that begins as ours and is none.
-    :param meaning: in a line.
+    :param name: name of the variable.
+    :param value: value that topompi uses.
+    :param origin: ``environment``, ``default``, or ``unknown`` for a name with our prefix that is not ours.
+    :param meaning: meaning in a line.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Variable:
 
 
 def variables(environment: Mapping[str, str]) -> list[Variable]:
-    """All that topompi reads, ours first, then others', then names that only look like ours."""
+    """List all variables that topompi reads: ours, then those of other programs, then unknown names with our prefix."""
     known = {**OURS, **FOREIGN}
     strange = sorted(name for name in environment if name.startswith("TOPOMPI_") and name not in VARIABLES)
     rows = [
@@ -82,11 +82,11 @@ def variables(environment: Mapping[str, str]) -> list[Variable]:
 
 
 def fault(environment: Mapping[str, str]) -> str:
-    """What is wrong with the variables, as a program would be told; empty if nothing is."""
+    """Return the error in the variables that a program would report; empty if there is none."""
     try:
         check_settings(environment, speaks=False)
         if environment.get("TOPOMPI_RULES"):
-            from ...selection.rules import Rules  # with all generators of schedules: few have rules
+            from ...selection.rules import Rules  # imports all generators of schedules, and few jobs have rules
 
             Rules.read(environment["TOPOMPI_RULES"])
     except TopompiError as error:
@@ -97,8 +97,9 @@ def fault(environment: Mapping[str, str]) -> str:
 def env(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """List every variable of the environment that topompi reads, with its value and where that comes from.
 
-    The launcher's options stand for variables: python -m topompi --tune measure sets TOPOMPI_TUNE. A program that
-    passes topology= or hosts= to topompi.Intracomm goes by these instead. The exit code is 1 if a value is wrong.
+    The launcher's options stand for variables: python -m topompi --tune measure sets TOPOMPI_TUNE. In a program that
+    passes topology= or hosts= to topompi.Intracomm, these override the variables. The exit code is 1 if a value is
+    wrong.
     """
     rows, wrong = variables(os.environ), fault(os.environ)
     if as_json:

@@ -1,4 +1,4 @@
-"""``topompi topology``: show a fabric, draw it, follow a route, convert between formats."""
+"""``topompi topology``: commands that show a fabric, draw it, follow a route, and convert between formats."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ app.command()(serve)
 app.command()(query)
 for study in (links, leaves, diff):
     app.command()(study)
-app.command(hidden=True)(jobs)  # by its old name
+app.command(hidden=True)(jobs)  # old name of topompi jobs check
 
 
 @app.command()
@@ -87,7 +87,7 @@ def route(
     as_json: AsJson = False,
     limit: Limit = None,
 ) -> None:
-    """Print the switches from host A to host B: the host, the switches' GUIDs in order, the other host."""
+    """Print the route from host A to host B: the host, the switches' GUIDs in order, the other host."""
     with reading(source, lfts, partial) as (discovery, report):
         routes = routes_of(discovery)
         pair = HostRoutes(routes, require_hosts(routes.fabric, [sender, receiver]))
@@ -109,7 +109,7 @@ def export(
     partial: Partial = False,
     limit: Limit = None,
 ) -> None:
-    """Write a topology, with the routes that its source holds, as fabric.json; or as an ibnetdiscover report."""
+    """Write a topology as fabric.json, with the routes that its source contains, or as an ibnetdiscover report."""
     with reading(source, lfts, partial) as (discovery, report):
         report.step(f"writing {output}")
         if output.endswith(".ibnetdiscover"):

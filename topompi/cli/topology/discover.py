@@ -1,4 +1,4 @@
-"""``topompi topology discover``: ask the network how it is, and keep the answer."""
+"""``topompi topology discover``: a query of the network's state, kept in an archive."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..terminal import Limit
 
 __all__ = ["discover"]
 
-SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")  # what launchers tell the ranks that they start
+SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")  # launchers' variables for the number of ranks
 
 
 def discover(
@@ -29,13 +29,13 @@ def discover(
     port: Annotated[int | None, typer.Option("--port", help="Ask through this port of it.", min=1, max=254)] = None,
     limit: Limit = None,
 ) -> None:
-    """Ask the fabric for its switches, cables and routes, and keep the answer in one archive, which is a source.
+    """Ask the fabric for its switches, cables and routes, and keep the answer in an archive, which is a source.
 
-    Alone it runs ibnetdiscover and dump_fts, which takes an administrator's rights; without them it says what else
-    there is. On the ranks of a Slurm job (srun or mpirun) each says what Slurm tells it of the switches above its host.
-    Exit code 1 where a check failed; the archive is written all the same.
+    Run alone, it calls ibnetdiscover and dump_fts, which need an administrator's rights; without them it lists other
+    ways. On the ranks of a Slurm job (srun or mpirun), it collects from each what Slurm tells it about the switches
+    above its host. The exit code is 1 if a check failed; the archive is written all the same.
     """
-    if not output.parent.is_dir():  # before minutes of work
+    if not output.parent.is_dir():  # checked before minutes of work
         raise SourceError(f"{output}: expecting a folder to write it into, got none")
     ranks = max(int(os.environ.get(name, "1")) for name in SIZES)
     if ranks > 1:
@@ -48,7 +48,7 @@ def discover(
 
 
 def _tried(gather: Callable[[Path], Gathered], output: Path, environment: dict[str, str]) -> bool:
-    """Keep what can be gathered; where nothing can be, say why, and what else there is."""
+    """Gather and keep what can be gathered; if nothing can, print the reason and other ways."""
     try:
         return _keep(gather, output)
     except (TopompiError, OSError) as error:
@@ -61,7 +61,7 @@ def _tried(gather: Callable[[Path], Gathered], output: Path, environment: dict[s
 
 
 def _keep(gather: Callable[[Path], Gathered], output: Path) -> bool:
-    """Gather into a folder that is gone afterwards, write the archive, and say what is in it and what is wrong."""
+    """Gather into a temporary folder, write the archive, and print its content and its problems."""
     with tempfile.TemporaryDirectory(prefix="topompi-") as name:
         manifest = store(gather(Path(name)), output, _say)
     counts: dict[str, Any] = manifest["counts"]
@@ -75,19 +75,19 @@ def _keep(gather: Callable[[Path], Gathered], output: Path) -> bool:
 
 
 def _in_job(output: Path, ranks: int) -> bool:
-    """Every rank says what Slurm tells it; rank 0 writes the archive."""
+    """Collect from every rank what Slurm tells it; rank 0 writes the archive."""
     require_mpi()
     from mpi4py import MPI
 
     world = MPI.COMM_WORLD
-    if world.Get_size() == 1:  # or every rank would write what it alone knows
+    if world.Get_size() == 1:  # otherwise every rank would write only what it knows
         raise SourceError(
             f"expecting {ranks} ranks in one MPI job, got ranks alone: is the launcher the MPI library's?"
         )
     told = world.gather((MPI.Get_processor_name(), own_address(os.environ)))
-    others = {name: value for name, value in os.environ.items() if name != ADDRESS}  # this way is being tried
+    others = {name: value for name, value in os.environ.items() if name != ADDRESS}  # without the way being tried
     passed = told is None or _tried(lambda folder: from_addresses(told, folder), output, others)
-    return bool(world.bcast(passed))  # before any rank is gone and the launcher ends all
+    return bool(world.bcast(passed))  # before any rank ends, because the launcher then ends all
 
 
 def _say(words: str) -> None:

@@ -1,4 +1,4 @@
-"""``topompi topology draw``: a fabric, a job in it and what its links carry, as a picture."""
+"""``topompi topology draw``: a picture of a fabric, a job on it, and the bytes on its links."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def draw(
 ) -> None:
     """Draw the switches by level, the hosts below them, a job's ranks, and what each link carries.
 
-    Levels whose links up carry less than those from below are marked. Where there are many, switches and hosts are
-    drawn together, those that the job does not use first. With --loads links are as wide as the time that they need
-    for their bytes, each message along its route. An HTML file needs no other: the wheel zooms, the pointer shows
-    names and bytes.
+    Levels whose links up carry less than the links from below are marked. If there are too many switches and hosts,
+    they are drawn together, those that the job does not use first. With --loads, the width of a link is the time that
+    it needs for its bytes, each message along its route. An HTML file needs no other file: the wheel zooms, the pointer
+    shows names and bytes.
     """
     check_file(output)
     nbytes = parse_bytes(size, "--bytes", PictureError)
@@ -66,7 +66,7 @@ def draw(
 
 
 def _ranks(fabric: Fabric, hosts: str | None, ppn: int, placement: str, mapping: Path | None) -> list[str] | None:
-    """Host of each rank; None without a job."""
+    """Return the host of each rank; None without a job."""
     if mapping is not None:
         found = read_mapping(mapping)
         return [found.hosts[host] for host in found.host_of_rank.tolist()]

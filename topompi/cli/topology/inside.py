@@ -1,4 +1,4 @@
-"""``topompi topology inside``: what a host is made of."""
+"""``topompi topology inside``: the parts of a host."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def inside(
 ) -> None:
     """Show the packages, NUMA nodes, shared caches, cores and adapters of a host.
 
-    They are the levels below the host of a job whose ranks are bound.
+    They are the levels below the host in a job whose ranks are bound.
     """
     found = find_inside() if file is None else read_file(file)
     joined = None
@@ -48,7 +48,7 @@ def inside(
 
 
 def _place_in(fabric: Fabric, found: Inside) -> dict[str, Any]:
-    """The fabric's host, and of each port that it knows the switch."""
+    """Find the fabric's host with these adapters, and the switch of each adapter port that the fabric has."""
     ports = {}
     for guid in found.guids():
         adapter = fabric.adapter_index.get(guid)
@@ -92,7 +92,7 @@ def _draw(found: Inside, joined: dict[str, Any] | None) -> None:
 
 
 def _add(above: Tree, found: Inside, parts: list[Part], adapters: tuple[Adapter, ...]) -> None:
-    """Draw each largest set of CPUs with the parts that it is, and below it those within it."""
+    """Draw each largest set of CPUs with the parts that have it, and below it the parts within it."""
     while parts:
         most = max(parts, key=lambda part: part.cpus.bit_count()).cpus
         same = [part for part in parts if part.cpus == most]

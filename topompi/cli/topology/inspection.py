@@ -1,4 +1,4 @@
-"""``topompi topology links``, ``leaves``, ``diff``: what an administrator asks of a fabric."""
+"""``topompi topology links``, ``leaves`` and ``diff``: an administrator's questions about a fabric."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def links(
 ) -> None:
     """List the links between switches by how many routes go through them, the busiest first.
 
-    A route is an ordered pair of hosts: of all hosts, or of a job's.
+    A route is an ordered pair of hosts, of all hosts or of a job's hosts.
     """
     _show_use(source, lfts, hosts, down, partial, link_rows, (top, as_json, as_csv))
 
@@ -59,7 +59,7 @@ def leaves(
 ) -> None:
     """List the leaf switches: hosts, uplinks that routes use, over-subscription, routes out, in and on one link.
 
-    The leaf with the busiest link comes first; routes are ordered pairs of hosts: of all, or of a job's.
+    The leaf with the busiest link comes first. A route is an ordered pair of hosts, of all hosts or of a job's hosts.
     """
     _show_use(source, lfts, hosts, down, partial, leaf_rows, (top, as_json, as_csv))
 
@@ -97,8 +97,8 @@ def jobs(
     as_csv: AsCsv = False,
     limit: Limit = None,
 ) -> None:
-    """The old name of topompi jobs check; the exit code does not say whether jobs share links."""
-    from ..jobs.check import show_sharing  # with the room of jobs: no other command of this group needs it
+    """Run topompi jobs check under its old name; the exit code does not depend on shared links."""
+    from ..jobs.check import show_sharing  # imports simulated jobs, which no other command of this group needs
 
     print("topompi: topology jobs is now: topompi jobs check JOBS --cluster SOURCE", file=sys.stderr)
     show_sharing(jobs_file, source, None, lfts, down, partial, as_json=as_json, as_csv=as_csv)
@@ -125,8 +125,9 @@ def diff(
 ) -> None:
     """Show what changed from A to B: hosts, switches, cables, routes, and the ways between a job's hosts.
 
-    Switches and adapters are the same where their ids are. With --without, B is A with switches or cables down:
-    computed routes are computed again; forwarding tables stay, and their entries for what is gone are lost routes.
+    Switches and adapters are the same if their ids are equal. With --without, B is A with switches or cables down:
+    computed routes are computed again; forwarding tables stay, and their entries that use a missing part are lost
+    routes.
     """
     if after is None and not down:
         raise SourceError("expecting another source, or --without SWITCH, got neither")

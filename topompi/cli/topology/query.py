@@ -1,4 +1,4 @@
-"""``topompi topology query``: a question to a topology service, asked before any other command is imported."""
+"""``topompi topology query``: a question to a topology service, sent before any other command is imported."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ KINDS = ("health", "counters", "generation")
 
 
 def answer(pair: str | None, server: str, kinds: Sequence[str]) -> int:
-    """Print what a service answers; the exit code: 1 where a service that is asked for its health is not well.
+    """Print the answer of a service; return exit code 1 if it was asked for its health and is not well, else 0.
 
-    :param pair: two hosts, ``A:B``; None where something else is asked.
-    :param server: where the service listens.
-    :param kinds: what else is asked for, of ``KINDS``.
-    :raises ServiceError: unless one thing is asked, and where there is no answer to it.
+    :param pair: two hosts, ``A:B``; None for another question.
+    :param server: address at which the service listens.
+    :param kinds: other questions, of ``KINDS``.
+    :raises ServiceError: if there is not exactly one question, or no answer to it.
     """
     if (pair is not None) + len(kinds) != 1:
         raise ServiceError(f"expecting one of A:B, {', '.join(f'--{kind}' for kind in KINDS)}")
@@ -39,9 +39,9 @@ def answer(pair: str | None, server: str, kinds: Sequence[str]) -> int:
 
 
 def ask_quickly(words: Sequence[str]) -> int | None:
-    """Answer a plain question; None where the whole command line has to look: help, mistakes, unusual words.
+    """Answer a plain question; None if the full command line has to parse the words (help, mistakes, unusual words).
 
-    :param words: of the command line behind ``topology query``.
+    :param words: words of the command line after ``topology query``.
     """
     pair, server, kinds = None, LISTEN, []
     rest = list(words)
@@ -59,5 +59,5 @@ def ask_quickly(words: Sequence[str]) -> int | None:
     try:
         return answer(pair, server, kinds)
     except TopompiError as error:
-        print(f"topompi: {error}", file=sys.stderr)  # an error of ours has no control characters
+        print(f"topompi: {error}", file=sys.stderr)  # our own errors have no control characters
         return 1

@@ -45,19 +45,19 @@ def serve(
 ) -> None:
     """Read a topology once and answer the questions of jobs, until SIGTERM; SIGHUP reads it again.
 
-    With --unix alone no port is listened at. A generation that cannot be read leaves the old one, and `query --health`
-    says so. The log, a line of JSON an event, goes to standard error.
+    With --unix alone, it listens at no port. If a new generation cannot be read, the old one stays, and `query
+    --health` reports it. The log, one line of JSON per event, goes to standard error.
     """
     from ...daemon.log import log_as_json
     from ...daemon.unit import own_command
     from ...daemon.watch import Watch
-    from ...topology.service.server import serve as run  # with asyncio: other commands start without it
+    from ...topology.service.server import serve as run  # imports asyncio, which other commands do not need
     from ...topology.service.state import Service
     from ...topology.service.store import Store
     from ...topology.service.unit import unit_text
     from ...topology.sources import is_input
 
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to read again
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the service can read again
     addresses = [Address(path=str(unix))] if unix is not None else []
     if listen is not None or unix is None:
         addresses.append(Address.parse(listen or LISTEN))
@@ -79,7 +79,7 @@ def serve(
     log_as_json("topompi.topology.service")
     following = (
         Watch(files, is_input, current_limits().members) if watch else None
-    )  # before the first reading: a change during it is seen
+    )  # made before the first reading, so that a change during it is seen
     service = Service(Store(lambda: load_routes(source, lfts)), source, bounds)
     for address in wide:
         service.log("listening beyond this host: no client is asked who it is", logging.WARNING, address=address)
@@ -107,7 +107,7 @@ def query(
 
 
 def is_local(host: str) -> bool:
-    """Whether an address to listen at is one that other hosts cannot reach; of names ``localhost`` alone."""
+    """Return whether an address to listen at is out of reach of other hosts; of names, only ``localhost`` is."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Summaries and cluster trees for people at a terminal."""
+"""Tables of summaries, and cluster trees, for a terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..terminal import Screen
 
 __all__ = ["draw_levels", "draw_summary", "draw_tree"]
 
-MOST_CHILDREN = 12  # of one node; what a person takes in at a glance
+MOST_CHILDREN = 12  # most children of one node that a tree shows
 BAR = 40
 
 

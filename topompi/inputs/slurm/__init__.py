@@ -1,1 +1,1 @@
-"""Everything that Slurm writes, as values: topologies, environment, commands, queues, accounts."""
+"""Readers of Slurm's texts: topologies, environment, commands, queues, accounting."""

@@ -1,4 +1,4 @@
-"""Words of ``sacct -P``: a line of field names, then one job or step per line, with bars between."""
+"""Parsing of the fields of ``sacct -P``: a line of field names, then one job or step per line, separated by bars."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import re
 
 __all__ = ["UNKNOWN", "job_number", "moment", "span", "words_of"]
 
-UNKNOWN = ("", "UNLIMITED", "Partition_Limit", "Unknown", "None")  # what stands where there is no time
+UNKNOWN = ("", "UNLIMITED", "Partition_Limit", "Unknown", "None")  # values that stand for no time
 _SPAN = re.compile(r"(?:([0-9]{1,6})-)?(?:([0-9]{1,8}):)?([0-9]{1,8}):([0-9]{1,2})(?:\.[0-9]+)?")
 _JOB = re.compile(r"([0-9]{1,15})(?:_[0-9]+|\+[0-9]+|_\[.*\])?")
 
 
 def words_of(line: str) -> list[str]:
-    """The fields of a line."""
+    """Return the fields of a line of ``sacct -P``."""
     return [word.strip() for word in line.split("|")]
 
 
 def job_number(text: str) -> int | None:
-    """The number of the job, the array or the pack that a JobID names; None for what is none."""
+    """Return the number of the job, array or pack that a JobID names; None if it is malformed."""
     match = _JOB.fullmatch(text)
     return None if match is None else int(match[1])
 
 
 def moment(text: str) -> int | None:
-    """Seconds since 1970 of ``2014-08-01T12:00:00``, in UTC where it has no zone; None for what is no time."""
+    """Return seconds since 1970 of ``2014-08-01T12:00:00``, in UTC if it has no zone; None if it is not a time."""
     try:
         found = datetime.datetime.fromisoformat(text)
         return int((found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp())
@@ -33,7 +33,7 @@ def moment(text: str) -> int | None:
 
 
 def span(text: str) -> int | None:
-    """Seconds of ``1-02:03:04``, ``02:03:04`` or ``03:04``; None for what is no duration."""
+    """Return the seconds of ``1-02:03:04``, ``02:03:04`` or ``03:04``; None if it is not a duration."""
     match = _SPAN.fullmatch(text)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""``SLURM_TOPOLOGY_ADDR`` of a job's hosts: the switches above each, as Slurm tells every task."""
+"""The switches above a job's hosts, from the ``SLURM_TOPOLOGY_ADDR`` that Slurm gives every task."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ NAME = "SLURM_TOPOLOGY_ADDR of the job's hosts"
 
 
 def switches_above(addresses: Mapping[str, tuple[str, str]]) -> list[SwitchRow]:
-    """The switches that a job's hosts name.
+    """Return the switches that the addresses of a job's hosts name.
 
-    :param addresses: of each host (address, pattern), such as ``("core.leaf1.n1", "switch.switch.node")``. A part may
-        be a host list, ``core[1-2]``, where the switch below has several parents; ``block`` is a kind of switch.
-    :raises SourceError: for an address that is not as its pattern says, names no switch, or is another host's.
+    :param addresses: (address, pattern) of each host, for example ``("core.leaf1.n1", "switch.switch.node")``. A part
+        may be a host list, ``core[1-2]``, if the switch below has several parents; ``block`` is a kind of switch.
+    :raises SourceError: if an address does not fit its pattern, names no switch, or belongs to another host.
     """
     children: dict[str, dict[str, None]] = {}
     nodes: dict[str, dict[str, None]] = {}
@@ -39,11 +39,11 @@ def switches_above(addresses: Mapping[str, tuple[str, str]]) -> list[SwitchRow]:
 
 
 def _switches(host: str, address: str, pattern: str) -> list[list[str]]:
-    """The switches above a host, from the top, those of one level together."""
+    """Return the names of the switches above a host, level by level from the top."""
     kinds, parts = pattern.split("."), address.split(".")
     if kinds[-1] != "node" or set(kinds[:-1]) - {"switch", "block"} or len(kinds) != len(parts):
         raise SourceError(f"{ADDRESS} of {host}: expecting an address as {pattern[:80]!r} says, got {address[:80]!r}")
-    if parts[-1] != host.partition(".")[0]:  # what starts ranks may hand the variables of its own host to all
+    if parts[-1] != host.partition(".")[0]:  # a launcher may pass the variables of its own host to all ranks
         raise SourceError(f"{ADDRESS} of {host}: expecting an address that ends with its name, got {address[:80]!r}")
     if len(kinds) == 1:
         raise SourceError(f"{ADDRESS} of {host}: expecting a switch above the node, got {address[:80]!r}")

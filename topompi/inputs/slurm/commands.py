@@ -1,4 +1,4 @@
-"""Slurm's own commands, run within a time."""
+"""Slurm's own commands, run with a time limit."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ SECONDS = 10.0
 
 
 def printed(command: Sequence[str], wanted: str, seconds: float = SECONDS) -> InputFile:
-    """The standard output of a command, as a text to read.
+    """Run a command and return its standard output as an input to read.
 
     :param command: program and arguments.
-    :param wanted: word for what it should print, for the error.
-    :param seconds: seconds that it may take.
-    :raises SourceError: for an exit code other than 0, with the first words of standard error.
-    :raises OSError: where the program is not there.
-    :raises subprocess.TimeoutExpired: when the time is over.
+    :param wanted: expected output, in words, for the error.
+    :param seconds: time limit in seconds.
+    :raises SourceError: if the exit code is not 0, with the first words of standard error.
+    :raises OSError: if the program is not installed.
+    :raises subprocess.TimeoutExpired: if the time limit is exceeded.
     """
     done = subprocess.run(command, capture_output=True, timeout=seconds, check=False)
     if done.returncode:

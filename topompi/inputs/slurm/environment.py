@@ -1,4 +1,4 @@
-"""Variables that Slurm sets for the tasks of a job."""
+"""Environment variables that Slurm sets for the tasks of a job."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ _SLOTS = re.compile(r"([0-9]{1,9})(?:\(x([0-9]{1,9})\))?")
 
 
 def hosts_of_job(environment: Mapping[str, str]) -> list[str] | None:
-    """The hosts of the job; None outside of one.
+    """Return the hosts of the job; None outside of a job.
 
-    :param environment: variables of a task or a batch script.
-    :raises SourceError: for a host list that is none.
+    :param environment: environment of a task or a batch script.
+    :raises SourceError: if the host list is malformed.
     """
-    from ..hostlist import read_hosts  # a job's ranks look at their own address, and at no list
+    from ..hostlist import read_hosts  # imported here, because ranks need only their own address
 
     written = environment.get(HOSTS)
     return read_hosts(written) if written else None
 
 
 def own_address(environment: Mapping[str, str]) -> tuple[str, str] | None:
-    """The address of this host below its switches, and the pattern of that; None without one.
+    """Return the address of this host below its switches, with its pattern; None if Slurm gives none.
 
-    :param environment: variables of a task.
+    :param environment: environment of a task.
     """
     address = environment.get(ADDRESS)
     return (address, environment.get(PATTERN, "")) if address else None
 
 
 def parse_slots(written: str, hosts: int, error: type[TopompiError] = SettingError, where: str = SLOTS) -> list[int]:
-    """Slots of each host: one number for all, or one per host, ``16,16,8`` or as Slurm writes it, ``16(x2),8``.
+    """Parse the slots of each host: one number for all, one per host (``16,16,8``), or Slurm's form (``16(x2),8``).
 
     :param written: the numbers.
     :param hosts: number of hosts.
-    :param error: what to raise for another word, or another number of slots than of hosts.
-    :param where: option or variable that has them.
+    :param error: class of the error that is raised if the text is malformed or does not fit the number of hosts.
+    :param where: name of the option or variable, for the error.
     """
     slots: list[int] = []
     for word in written.split(","):

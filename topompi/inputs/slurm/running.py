@@ -1,4 +1,4 @@
-"""Running jobs and their hosts: ``squeue --json``, or lines of a job and its host list."""
+"""Running jobs and their hosts, read from ``squeue --json`` or from lines with a job and its host list."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ..jsontext import parse_json
 
 __all__ = ["RunningJob", "read_running"]
 
-Row = tuple[str, str, str]  # the job's name, its host list, and the place of both
+Row = tuple[str, str, str]  # the job's name, its host list, and the place of both in the file
 
 
 @dataclass(frozen=True)
 class RunningJob:
-    """A job's name and hosts.
+    """Name and hosts of a running job.
 
-    :param name: any text; no two jobs of a list have the same one.
+    :param name: any text that is unique in its list.
     :param hosts: names of its hosts, each once.
     :param place: ``file:line``, or the file.
     """
@@ -34,15 +34,16 @@ class RunningJob:
 
 
 def read_running(path: str | os.PathLike[str], error: type[TopompiError] = SourceError) -> list[RunningJob]:
-    """The running jobs of a file, in its order.
+    """Return the running jobs of a file, in its order.
 
-    The file is what ``squeue --json`` prints, of which only running jobs count; or CSV, ``job,hosts`` a line, where the
-    commas of a host list need no quotes; or lines of a job and its host list with blanks between.
+    The file has one of three forms: the output of ``squeue --json``, of which running jobs count; CSV with
+    ``job,hosts`` per line, in which the commas of a host list need no quotes; or lines of a job and its host list,
+    separated by blanks.
 
-    :param path: of the file, packed or not.
-    :param error: what to raise.
-    :raises TopompiError: ``error``, with file and line or job, for a line without hosts, a list that is none, a name
-        that comes twice, and beyond a limit.
+    :param path: path of the file, packed or not.
+    :param error: class of the error that is raised.
+    :raises TopompiError: ``error``, with file and line or job, if a line has no hosts, a host list is malformed, a name
+        occurs twice, or a limit is exceeded.
     """
     (text, *more) = open_inputs(path, error, "running jobs")
     if more:
@@ -60,7 +61,7 @@ def read_running(path: str | os.PathLike[str], error: type[TopompiError] = Sourc
 
 
 def _form_of(text: InputFile) -> Callable[[InputFile], Iterator[Row]]:
-    """The reader of a text; a file is CSV by its name, or if in its first line a comma comes before any blank."""
+    """Return the reader for a text; it is CSV by its name, or if a comma precedes any blank in its first line."""
     first = next((line.strip() for line in text.head().splitlines() if line.strip() and not _is_comment(line)), "")
     if first.startswith("{"):
         return _of_squeue

@@ -1,4 +1,4 @@
-"""Rows of switches, as all of Slurm's texts about topologies define them."""
+"""Rows of switches, the common form of all of Slurm's texts about topologies."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ..limits import current_limits
 
 __all__ = ["BLOCK_TOP", "Problem", "SwitchRow", "counted", "join_blocks"]
 
-BLOCK_TOP = "topology/block"  # the switch above all blocks; the slash keeps it apart from names that files give
-Problem = Callable[[TopompiError], None]  # raises an error, or keeps it and goes on
+BLOCK_TOP = "topology/block"  # the switch above all blocks; no name in a file has a slash
+Problem = Callable[[TopompiError], None]  # function that raises an error, or records it and returns
 
 
 @dataclass(frozen=True)
 class SwitchRow:
     """One switch as a Slurm file defines it.
 
-    :param name: its name, which is its id.
-    :param nodes: hosts at the switch.
+    :param name: name of the switch, which is also its id.
+    :param nodes: names of the hosts at the switch.
     :param switches: names of the switches below it.
     :param place: ``file:line`` of the definition.
     """
@@ -31,9 +31,10 @@ class SwitchRow:
 
 
 def counted(rows: Iterable[SwitchRow]) -> Iterator[SwitchRow]:
-    """The rows, while their hosts and children together are within the limit of hosts.
+    """Yield the rows while their hosts and children together are within the limit of hosts.
 
-    :raises SourceError: beyond it, with file and line; a few bytes, such as ``n[1-99999]``, stand for many names.
+    :raises SourceError: beyond the limit, with file and line; a few bytes, for example ``n[1-99999]``, can stand for
+        many names.
     """
     names = 0
     for row in rows:
@@ -43,7 +44,7 @@ def counted(rows: Iterable[SwitchRow]) -> Iterator[SwitchRow]:
 
 
 def join_blocks(blocks: Sequence[SwitchRow]) -> list[SwitchRow]:
-    """The blocks as leaf switches, and where there are several one switch above them all."""
+    """Return the blocks as leaf switches and, if there are several, one switch above them all."""
     if len(blocks) < 2:
         return list(blocks)
     names = dict.fromkeys(block.name for block in blocks)

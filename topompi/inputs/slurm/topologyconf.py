@@ -1,4 +1,4 @@
-"""Slurm's ``topology.conf``: switches with their nodes or child switches, or blocks of nodes."""
+"""A reader of Slurm's ``topology.conf``: switches with their nodes or child switches, or blocks of nodes."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ _KEYS_SHOWN = {
 
 
 def recognise(head: str) -> bool:
-    """Whether a line starts with ``SwitchName=`` or ``BlockName=``."""
+    """Return whether a line starts with ``SwitchName=`` or ``BlockName=``."""
     return _FIRST_KEY.search(head) is not None
 
 
 def read_switches(texts: Sequence[InputFile], problem: Problem) -> tuple[list[SwitchRow], bool]:
-    """The switches of a ``topology.conf`` (several texts are read as one file), and whether one may be empty.
+    """Return the switches of a ``topology.conf`` (several texts count as one file), and whether a switch may be empty.
 
-    ``LinkSpeed`` has a unit of the site's own choice (Slurm's manual: "arbitrary"), and is not read.
-    A block is one leaf switch, and several blocks hang below one switch named ``topology/block``;
-    ``BlockSizes`` and ``AggregatedBlock`` only say how Slurm may aggregate neighbouring blocks. What
-    ``scontrol show topology`` prints is read too: there a switch with ``Level`` names all nodes below it beside its
-    child switches, and only these count.
+    ``LinkSpeed`` is ignored, because its unit is the site's own choice (Slurm's manual: "arbitrary"). A block becomes a
+    leaf switch, and several blocks hang below one switch named ``topology/block``; ``BlockSizes`` and
+    ``AggregatedBlock``, which only describe how Slurm may aggregate neighbouring blocks, are ignored. The output of
+    ``scontrol show topology`` is read, too: in it, a switch with ``Level`` and child switches also lists all nodes
+    below it, which are ignored.
 
     :param texts: the files.
-    :param problem: takes what is wrong, with file and line.
-    :raises SourceError: where there is no switch.
+    :param problem: function that is called with each error, which names file and line.
+    :raises SourceError: if there is no switch.
     """
     lines = [(place, _parse_line(place, line, problem)) for text in texts for place, line in _logical_lines(text)]
     rows, blocks = (list(counted(_rows_of(kind, lines, problem))) for kind in ("switchname", "blockname"))
@@ -59,7 +59,10 @@ def read_switches(texts: Sequence[InputFile], problem: Problem) -> tuple[list[Sw
 
 
 def _logical_lines(text: InputFile) -> Iterator[tuple[str, str]]:
-    """Lines without comments; one that ends with a backslash goes on in the next, and keeps its own place."""
+    """Yield lines without comments.
+
+    A line that ends with a backslash is joined with the next, at the first one's place.
+    """
     start, joined = 0, ""
     for number, line in text.lines():
         start = start or number
@@ -75,7 +78,7 @@ def _logical_lines(text: InputFile) -> Iterator[tuple[str, str]]:
 
 
 def _parse_line(place: str, line: str, problem: Problem) -> dict[str, str]:
-    """The line's values by lower-case key; what does not belong there is reported and left out."""
+    """Return the line's values by lower-case key; keys that do not belong there are reported and left out."""
     values: dict[str, str] = {}
     position = 0
     while position < len(line):
@@ -105,7 +108,7 @@ def _rows_of(kind: str, lines: Iterable[tuple[str, dict[str, str]]], problem: Pr
 
 
 def _make_rows(place: str, values: dict[str, str], problem: Problem) -> list[SwitchRow]:
-    """One row, or none if its name or a list is malformed."""
+    """Return one row; none if its name or a list is malformed."""
     try:
         names = expand(values.get("switchname", values.get("blockname", "")))
         if len(names) != 1:

@@ -1,4 +1,4 @@
-"""Slurm's ``topology.yaml`` (Slurm 25.05 and newer): a list of named topologies."""
+"""A reader of Slurm's ``topology.yaml`` (Slurm 25.05 and newer): a list of named topologies."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ _FIRST_KEY = re.compile(r"^-\s+[\"']?topology[\"']?\s*:", re.MULTILINE)
 
 
 def recognise(head: str) -> bool:
-    """Whether a list item starts with ``topology:``, which must be the first attribute."""
+    """Return whether a list item starts with ``topology:``, which must be the first attribute."""
     return _FIRST_KEY.search(head) is not None
 
 
 def read_switches(texts: Sequence[InputFile], problem: Problem) -> list[SwitchRow]:
-    """The switches of the first topology with ``cluster_default: true``, else of the first one.
+    """Return the switches of the first topology with ``cluster_default: true``, else of the first topology.
 
-    Trees and blocks mean what they mean in ``topology.conf``.
+    Trees and blocks have the same meaning as in ``topology.conf``.
 
     :param texts: the files.
-    :param problem: takes what is wrong.
-    :raises SourceError: with file and line; also for a flat topology, which lists no hosts.
+    :param problem: function that is called with each error.
+    :raises SourceError: if the list is empty or malformed, with file and line; also if the topology is flat, because a
+        flat topology lists no hosts.
     """
-    from ..yamlvalues import parse_yaml  # with PyYAML, which takes a third of the time that all sources take to import
+    from ..yamlvalues import parse_yaml  # imports PyYAML, a third of the import time of all sources
 
     kinds = ("topology", "cluster_default", "tree", "block", "flat")
     topologies = [topology.fields(kinds, problem) for text in texts for topology in parse_yaml(text).items()]

@@ -1,4 +1,4 @@
-"""Policies of allocation: which free nodes a job gets, each a class with the same few methods."""
+"""Policies of allocation: classes with one interface that choose the free nodes of a job."""
 
 from .occupancy import Allocator, Job, Occupancy, Placement
 from .proving import check_allocator

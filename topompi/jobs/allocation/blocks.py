@@ -1,8 +1,9 @@
 """Virtual network blocks (A. Jokanovic, Resource management techniques aware of interference, 2014, section 4.2).
 
-Big jobs fill leaves from the first one up, small jobs from the last one down; big jobs take whole leaves or a leaf's
-largest power of two, and their remainders go together into a few leaves of each pod. Ours, where the source is silent:
-these remainder leaves are the first ones of each pod, and may be taken whole while they are empty.
+Big jobs fill leaves from the first one up, small jobs from the last one down. Big jobs take whole leaves or, in each
+leaf, its largest power of two of nodes. The remainders of big jobs share a few leaves of each pod, the remainder
+leaves. Our choice, because the source does not define it: the remainder leaves are the first ones of each pod, and a
+big job may take one whole while it is empty.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ Indices = NDArray[np.integer]
 
 
 class _Blocks(Occupancy):
-    """Per leaf the jobs of the small block, those of the big block, and of these the ones that own their part."""
+    """A state that counts the jobs on each leaf.
+
+    The counts are of jobs of the small block, of the big block, and of the big block without their remainders.
+    """
 
     def __init__(self, cluster: Cluster, remainder_leaves: int | None) -> None:
         super().__init__(cluster)
@@ -48,7 +52,7 @@ class _Blocks(Occupancy):
             self.owned[leaves[leaves != remainder]] += sign
 
     def limits(self, blocks: bool) -> tuple[int, int]:
-        """The last leaf that big jobs may use, and the first one for small jobs."""
+        """Return the last leaf that big jobs may use, and the first leaf that small jobs may use."""
         last = self.cluster.num_leaves - 1
         if not blocks:
             return last, 0
@@ -57,13 +61,14 @@ class _Blocks(Occupancy):
 
 
 class Blocks(Allocator):
-    """Virtual network blocks.
+    """The allocation policy of virtual network blocks.
 
-    :param off: rules that are switched off, letters of ``RULES``: a two blocks with moving limits; b leaves in a part
-        of 2^k nodes and the rest; c remainders together in remainder leaves, else each on an empty leaf; d small jobs
-        into remainder leaves of the big block; e neighbouring leaves of one pod first; f wait, else any free nodes.
-    :param remainder_leaves: of each pod; none: a third of its leaves, at most 2.
-    :param multiples: give parts to all multiples of a part, not to powers of two only.
+    :param off: letters of ``RULES``, the rules that are switched off. a: two blocks with moving limits; b: leaves are
+        cut into a part of 2^k nodes and the rest; c: remainders share the remainder leaves (without c, each takes an
+        empty leaf); d: small jobs may use remainder leaves of the big block; e: neighbouring leaves of one pod are
+        preferred; f: a job without nodes by these rules waits (without f, it gets any free nodes).
+    :param remainder_leaves: number of remainder leaves per pod; None for a third of the pod's leaves, at most 2.
+    :param multiples: whether every multiple of a part is given as parts, not only powers of two.
     """
 
     name = "blocks"
@@ -75,23 +80,23 @@ class Blocks(Allocator):
         self.remainder_leaves, self.multiples = remainder_leaves, multiples
 
     def state(self, cluster: Cluster) -> Occupancy:
-        """The state of the cluster without jobs."""
+        """Return the state of the cluster without jobs."""
         return _Blocks(cluster, self.remainder_leaves)
 
     def adopt(
         self, job: Job, nodes: NDArray[np.integer], cluster: Cluster, slots: NDArray[np.integer] | None = None
     ) -> Placement:
-        """A job that fits a leaf counts to the small block, any other to the big one.
+        """Return the placement of a running job: of the small block if it fits a leaf, else of the big block.
 
         :param job: the job.
-        :param nodes: on which it runs, whole.
-        :param cluster: of these nodes.
-        :param slots: not heeded.
+        :param nodes: the whole nodes on which the job runs.
+        :param cluster: the cluster that has these nodes.
+        :param slots: ignored, because this policy gives whole nodes only.
         """
         return Placement(nodes, ("small" if job.size <= cluster.leaf_size else "big", NO_LEAF))
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
-        """Nodes by the rules, or None where the job has to wait."""
+        """Return nodes by the rules, or None if the job has to wait."""
         assert isinstance(state, _Blocks)
         if job.size > state.free:
             return None
@@ -136,7 +141,7 @@ class Blocks(Allocator):
             if "c" not in self.on:
                 fits = usable & (state.big == 0) & (state.leaf_free == np.diff(state.cluster.leaf_start))
                 fits &= state.leaf_free >= rest
-            # Remainder leaves in use first, so that the empty ones stay whole.
+            # Remainder leaves in use come first: empty ones may still be taken whole.
             order = sorted(np.flatnonzero(fits).tolist(), key=lambda leaf: (state.big[leaf] == 0, leaf))
             if not order:
                 return None
@@ -151,7 +156,10 @@ class Blocks(Allocator):
         return Placement(np.concatenate(nodes), ("big", remainder if "c" in self.on else NO_LEAF))
 
     def _choose(self, count: int, free: NDArray[np.bool_], state: _Blocks) -> Indices | None:
-        """So many of the free leaves; remainder leaves only where the others do not suffice."""
+        """Choose ``count`` free leaves, remainder leaves only if the others do not suffice.
+
+        None if too few are free.
+        """
         for among in (free & ~state.remainders, free):
             if among.sum() >= count:
                 return _near(count, among, state.cluster) if "e" in self.on else np.flatnonzero(among)[:count]
@@ -171,7 +179,11 @@ def _parts(leaves: Indices, part: int, state: _Blocks) -> Placement:
 
 
 def _near(count: int, free: NDArray[np.bool_], cluster: Cluster) -> Indices:
-    """Neighbouring leaves of one pod; else any of one pod; else neighbours; else of the fewest pods."""
+    """Choose ``count`` free leaves, as near to each other as possible.
+
+    The first choice is neighbouring leaves of one pod, then any leaves of one pod, then neighbouring leaves, then
+    leaves of the pods that have the most free ones.
+    """
     leaves, pods = np.flatnonzero(free), cluster.pod_of_leaf
     span = leaves[count - 1 :] - leaves[: len(leaves) - count + 1]
     same = pods[leaves[count - 1 :]] == pods[leaves[: len(leaves) - count + 1]]

@@ -1,4 +1,4 @@
-"""Allocators on the true routes: no two jobs can use the same directed link between switches."""
+"""Allocators that follow the real routes: no two jobs can use the same directed link between switches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Mask = NDArray[np.bool_]
 
 
 class _LeafRoutes(NamedTuple):
-    """The routes from each leaf to each node, and the places in that table that cross each link, link by link."""
+    """The links on the route from each leaf to each node, with an index from each link to the routes over it."""
 
     steps: Indices
     first: Indices
@@ -27,14 +27,14 @@ class _LeafRoutes(NamedTuple):
 
     @classmethod
     def of(cls, steps: Indices, num_links: int) -> _LeafRoutes:
-        """The index of a table of shape (leaves, nodes, longest route), -1 beyond the end of a route."""
+        """Index ``steps``: link numbers, shape (leaves, nodes, longest route), -1 after the end of a route."""
         link = steps.reshape(-1)
         order = np.argsort(link, kind="stable")
         first = np.searchsorted(link[order], np.arange(num_links + 1))
         return cls(steps, first, order // steps.shape[2])
 
     def crossing(self, links: Indices) -> Indices:
-        """Places of the table whose routes cross these links, as often as they do."""
+        """Return flat positions in the (leaves, nodes) table of the routes over these links, once per link crossed."""
         first, each = self.first[links], self.first[links + 1] - self.first[links]
         at = np.repeat(first - np.cumsum(each) + each, each) + np.arange(each.sum())
         places: Indices = self.places[at]
@@ -42,14 +42,14 @@ class _LeafRoutes(NamedTuple):
 
 
 class _Links(Occupancy):
-    """Jobs on each link, and the links in use on the route from each leaf to each node."""
+    """A state with the number of jobs on each link, and of used links on the route from each leaf to each node."""
 
     def __init__(self, cluster: Cluster, table: _LeafRoutes) -> None:
         super().__init__(cluster)
         self.table = table
         self.used = np.zeros(cluster.links.num_links, dtype=np.int32)
         self.crossed = np.zeros(table.steps.shape[:2], dtype=np.int16)
-        self._found: dict[int, Placement | None] = {}  # kept answers for this state, by the size of the job
+        self._found: dict[int, Placement | None] = {}  # answers for the present state by the size of the job
 
     def _change(self, job: Job, placement: Placement, sign: int) -> None:
         super()._change(job, placement, sign)
@@ -66,9 +66,10 @@ class _Links(Occupancy):
 
 
 class Exact(Allocator):
-    """The fewest leaves whose routes cross no link in use, by integer programming; for small clusters.
+    """An allocator that finds, by integer programming, the fewest leaves whose routes cross no link in use.
 
-    A node is chosen only with its leaf, and not together with a leaf from which its route is not open.
+    It is for small clusters. The program chooses a node only together with its leaf, and never together with a leaf
+    whose route to the node is closed.
     """
 
     name = "exact"
@@ -78,13 +79,13 @@ class Exact(Allocator):
         self._tables: dict[int, tuple[Cluster, _LeafRoutes]] = {}
 
     def state(self, cluster: Cluster) -> Occupancy:
-        """The state of the cluster without jobs; cost: leaves x nodes x (longest route) numbers."""
+        """Return the state of the cluster without jobs. Cost: leaves x nodes x (longest route) numbers."""
         if id(cluster) not in self._tables:
             self._tables[id(cluster)] = cluster, _LeafRoutes.of(cluster.links.table(), cluster.links.num_links)
         return _Links(cluster, self._tables[id(cluster)][1])
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
-        """Nodes of one leaf, else what the search finds; a state is searched once for each size."""
+        """Return nodes of one leaf, or of the leaves that the search finds; it runs once per state and size of job."""
         assert isinstance(state, _Links)
         leaf = _tightest(state.leaf_free, job.size)
         if leaf >= 0:
@@ -99,19 +100,20 @@ class Exact(Allocator):
         return _solve(size, state)
 
     def admits(self, placement: Placement, state: Occupancy) -> bool:
-        """Whether the nodes are free, and all links between them."""
+        """Return whether the nodes, and all links between them, are free."""
         assert isinstance(state, _Links)
         links = state.cluster.links.links_of(placement.nodes)
         return super().admits(placement, state) and not state.used[links].any()
 
 
 class Disjoint(Exact):
-    """Leaf after leaf, each time the one with the most nodes open to and from all chosen ones; the best of some starts.
+    """An allocator that adds leaf after leaf, each time the leaf with the most nodes open to and from all chosen nodes.
 
-    Where that finds too few and few nodes are free, the exact program has the last word.
+    The search runs from several first leaves. If it finds too few nodes and at most ``repair`` nodes are free, the
+    exact integer program decides.
 
-    :param repair: free nodes up to which it is asked.
-    :param starts: leaves from which it begins, those with the most nodes to offer.
+    :param repair: largest number of free nodes with which the exact program runs.
+    :param starts: number of first leaves, those with the most usable nodes.
     """
 
     name = "disjoint"
@@ -132,9 +134,10 @@ class Disjoint(Exact):
 
 
 def _reachable(size: int, state: _Links) -> tuple[Indices, Mask]:
-    """Free nodes that may be part of a job, and the open routes to them from each leaf.
+    """Return the free nodes that may be part of a job, and whether the route from each leaf to each of them is open.
 
-    From their leaf, enough others can be reached that may be part, too.
+    A node is removed if its leaf reaches fewer than ``size`` of the remaining nodes; this repeats until none is
+    removed.
     """
     nodes = np.flatnonzero(state.busy == 0)
     open_routes = state.open[:, nodes]

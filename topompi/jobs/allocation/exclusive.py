@@ -1,4 +1,4 @@
-"""Allocators that give whole leaves or pods to one job of those that need more than a leaf."""
+"""Allocators that give a whole leaf or pod to at most one of the jobs that need more than a leaf."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Exclusive", "LeafExclusive"]
 
 
 class _Owned(Occupancy):
-    """Counts of jobs larger than a leaf in each pod."""
+    """A state with the number of jobs larger than a leaf in each pod."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
@@ -25,26 +25,27 @@ class _Owned(Occupancy):
 
 
 class Exclusive(Allocator):
-    """Small jobs in one leaf; a bigger one in pods that have no other bigger one (Jokanovic 2014, Exclusive).
+    """An allocator that gives a job bigger than a leaf pods without another such job (Jokanovic 2014, Exclusive).
 
-    One pod that fits, the fullest; else the pods with the most free nodes.
+    A smaller job gets nodes of one leaf. A bigger job gets the fullest pod that fits; if none does, the pods with the
+    most free nodes.
     """
 
     name = "exclusive"
 
     def state(self, cluster: Cluster) -> Occupancy:
-        """The state of the cluster without jobs."""
+        """Return the state of the cluster without jobs."""
         return _Owned(cluster)
 
     def feasible(self, job: Job, state: Occupancy) -> bool:
-        """By the sums of free nodes alone."""
+        """Return whether one leaf, or the pods without a bigger job, have enough free nodes."""
         assert isinstance(state, _Owned)
         if job.size <= state.cluster.leaf_size:
             return bool(state.leaf_free.max() >= job.size)
         return bool(state.pod_free[state.pod_big == 0].sum() >= job.size)
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
-        """Nodes of one leaf, or of pods without another big job."""
+        """Return nodes of one leaf, or of pods without another big job; None if too few are free."""
         assert isinstance(state, _Owned)
         if not self.feasible(job, state):
             return None
@@ -59,17 +60,17 @@ class Exclusive(Allocator):
 
 
 class LeafExclusive(Allocator):
-    """Jobs that fit a leaf share leaves; a bigger one takes whole free leaves and holds what it does not use.
+    """An allocator that gives a job bigger than a leaf whole free leaves, and lets smaller jobs share leaves.
 
-    The lowest pod that fits, else the first free leaves. The nodes that it uses come first in its placement. Above the
-    leaves, jobs may share links.
+    A bigger job also holds the nodes of its leaves that it does not use. It gets leaves of the lowest pod that fits,
+    else the first free leaves. Its placement lists the used nodes first. Jobs may share links above the leaves.
     """
 
     name = "leaf-exclusive"
     holds_more = True
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
-        """Nodes of one leaf, or whole leaves."""
+        """Return nodes of one leaf, or whole leaves; None if too few are free."""
         cluster = state.cluster
         if job.size <= cluster.leaf_size:
             leaf = _tightest(state.leaf_free, job.size)
@@ -86,7 +87,7 @@ class LeafExclusive(Allocator):
         return Placement(state.take(leaves, cluster.num_nodes))
 
     def feasible(self, job: Job, state: Occupancy) -> bool:
-        """By the sums of free nodes alone."""
+        """Return whether one leaf, or the whole free leaves, have enough nodes."""
         if job.size <= state.cluster.leaf_size:
             return bool(state.leaf_free.max() >= job.size)
         whole = state.leaf_free == np.diff(state.cluster.leaf_start)

@@ -1,4 +1,4 @@
-"""Free nodes of leaves and pods as plain integers: the state that Algorithm 1 asks, kept up leaf by leaf."""
+"""Numbers of free nodes per leaf and pod as plain integers: the state on which Algorithm 1 decides."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Parts = Sequence[tuple[int, int]]  # (leaf, nodes on it), pod by pod
 
 
 class FreeNodes:
-    """Free nodes, and which leaves and pods jobs of several leaves hold.
+    """Numbers of free nodes, and numbers of jobs that spread over several leaves or pods.
 
-    Integers in lists, as numpy is slow on a few numbers. ``wide`` counts the medium and large jobs of a leaf, ``large``
-    the large jobs of a pod; ``usable`` are a pod's free nodes on leaves without wide jobs, and ``most`` the free nodes
-    of its emptiest leaf.
+    The numbers stand in lists of integers, because numpy is slow on short arrays. ``wide`` counts the medium and large
+    jobs of each leaf, ``large`` the large jobs of each pod. ``usable`` counts a pod's free nodes on leaves without wide
+    jobs, ``most`` the free nodes of the pod's emptiest leaf.
 
-    :param cluster: without jobs.
+    :param cluster: the cluster, without jobs.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -34,19 +34,19 @@ class FreeNodes:
             self._count(pod)
 
     def copy(self) -> FreeNodes:
-        """A copy that changes on its own."""
+        """Return an independent copy."""
         made = copy.copy(self)
         for name in ("leaf_free", "wide", "large", "pod_free", "usable", "most"):
             setattr(made, name, getattr(self, name).copy())
         return made
 
     def change(self, kind: int, held: Parts, changed: Parts, sign: int) -> None:
-        """A job comes (1) or goes (-1).
+        """Record that a job starts (1) or ends (-1).
 
-        :param kind: of the job.
-        :param held: its nodes.
-        :param changed: those of them that are no longer free, or free again; others hold the rest.
-        :param sign: 1 or -1.
+        :param kind: kind of the job: SMALL, MEDIUM or LARGE.
+        :param held: all nodes of the job, as (leaf, number of nodes).
+        :param changed: the nodes of the job that become used, or free; the others are closed or held by further jobs.
+        :param sign: 1 for a start, -1 for an end.
         """
         if kind == SMALL:
             for leaf, nodes in changed:
@@ -78,16 +78,16 @@ class FreeNodes:
         self.usable[pod] = sum([nodes for nodes, jobs in zip(free, wide, strict=True) if not jobs])
 
     def largest(self, kind: int) -> int:
-        """The largest job of this kind that finds nodes."""
+        """Return the size of the largest job of this kind that finds nodes."""
         if kind == LARGE:
             return sum(nodes for nodes, jobs in zip(self.usable, self.large, strict=True) if not jobs)
         return max(self.most if kind == SMALL else self.usable)
 
     def choose(self, kind: int, size: int) -> Parts:
-        """The leaves of Algorithm 1, for a job that finds nodes.
+        """Return the leaves that Algorithm 1 chooses for a job for which nodes exist.
 
-        Small and medium jobs go into the fullest pod that fits, small ones into its fullest leaf that fits, medium ones
-        onto its emptiest leaves; large jobs onto the emptiest leaves of the emptiest pods.
+        A small or medium job goes into the fullest pod that fits: a small one into the pod's fullest leaf that fits, a
+        medium one onto the pod's emptiest leaves. A large job goes onto the emptiest leaves of the emptiest pods.
         """
         if kind == LARGE:
             pods = [pod for pod, large in enumerate(self.large) if not large]

@@ -17,7 +17,7 @@ __all__ = ["Isolated"]
 
 
 class _Kinds(Occupancy):
-    """The nodes in use, and the room for each kind of job; a preview does without the former."""
+    """A state with the nodes in use and the room for each kind of job; a preview has the room only."""
 
     def __init__(self, cluster: Cluster, anchors: tuple[int, int]) -> None:
         super().__init__(cluster)
@@ -25,28 +25,28 @@ class _Kinds(Occupancy):
         self._is_preview = False
 
     def kind(self, size: int) -> int:
-        """Small jobs fit a leaf, medium ones a pod."""
+        """Return the kind of a job of this size: small jobs fit a leaf, medium jobs fit a pod."""
         return SMALL if size <= self.anchors[0] else MEDIUM if size <= self.anchors[1] else LARGE
 
     @property
     def leaf_free(self) -> NDArray[np.int64]:
-        """Free nodes of each leaf."""
+        """Number of free nodes of each leaf."""
         return np.array(self.free_nodes.leaf_free, dtype=np.int64)
 
     @property
     def pod_free(self) -> NDArray[np.int64]:
-        """Free nodes of each pod."""
+        """Number of free nodes of each pod."""
         return np.array(self.free_nodes.pod_free, dtype=np.int64)
 
     def copy(self) -> Occupancy:
-        """A state that changes on its own."""
+        """Return an independent copy."""
         made = super().copy()
         assert isinstance(made, _Kinds)
         made.free_nodes = self.free_nodes.copy()
         return made
 
     def preview(self) -> Occupancy:
-        """A copy without nodes; where some are closed it needs them, to know what an end makes free."""
+        """Return a copy without nodes; a full copy if nodes are closed, because an end does not free a closed node."""
         if self.any_closed:
             return self.copy()
         made = copy.copy(self)
@@ -73,12 +73,12 @@ class _Kinds(Occupancy):
 
 
 class Isolated(Allocator):
-    """Small jobs in one leaf, medium ones in one pod, large ones over pods, so that no two share a link.
+    """An allocator by which no two jobs share a link: small jobs in one leaf, medium in one pod, large over pods.
 
     A leaf has at most one job that is not small, a pod at most one large job. Ties go to the lowest index.
 
-    :param small: largest job that is small; none: the cluster's largest leaf.
-    :param medium: largest job that is medium; none: the cluster's largest pod.
+    :param small: size of the largest small job; None for the size of the cluster's largest leaf.
+    :param medium: size of the largest medium job; None for the size of the cluster's largest pod.
     """
 
     name = "isolated"
@@ -87,9 +87,9 @@ class Isolated(Allocator):
         self.small, self.medium = small, medium
 
     def anchors(self, cluster: Cluster) -> tuple[int, int]:
-        """The largest small and the largest medium job.
+        """Return the sizes of the largest small job and of the largest medium job.
 
-        :raises AllocationError: where a job of these sizes would not fit a leaf or a pod.
+        :raises AllocationError: if jobs of these sizes may not fit a leaf or a pod.
         """
         small = cluster.leaf_size if self.small is None else self.small
         medium = cluster.pod_size if self.medium is None else self.medium
@@ -99,16 +99,16 @@ class Isolated(Allocator):
         return small, medium
 
     def state(self, cluster: Cluster) -> Occupancy:
-        """The state of the cluster without jobs."""
+        """Return the state of the cluster without jobs."""
         return _Kinds(cluster, self.anchors(cluster))
 
     def feasible(self, job: Job, state: Occupancy) -> bool:
-        """By the sums of free nodes alone, without choosing any."""
+        """Return whether enough nodes are free for a job of this kind."""
         assert isinstance(state, _Kinds)
         return job.size <= state.free_nodes.largest(state.kind(job.size))
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
-        """Algorithm 1."""
+        """Return the nodes that Algorithm 1 chooses, or None if the job has to wait."""
         assert isinstance(state, _Kinds)
         kind = state.kind(job.size)
         if job.size > state.free_nodes.largest(kind):

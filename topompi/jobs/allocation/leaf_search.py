@@ -1,4 +1,4 @@
-"""Sets of leaves whose routes are open to each other, grown leaf by leaf from several starts at once."""
+"""Sets of leaves whose routes are open to each other, grown leaf by leaf from several first leaves at once."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ Mask = NDArray[np.bool_]
 
 
 class LeafSearch:
-    """Attempts to find nodes for one job, two from each start; the careful one leaves out nodes that shut out others.
+    """Greedy attempts to find nodes for one job, two per first leaf: a plain one and a careful one.
 
-    Every attempt takes a leaf a step, each time the one with the most nodes open to and from all chosen ones. All
-    attempts are rows of the same arrays.
+    The careful attempt leaves out nodes that exclude other candidates. Each step adds one leaf to every attempt, the
+    leaf with the most nodes open to and from all chosen nodes. The attempts are the rows of common arrays.
 
-    :param nodes: free ones, leaf by leaf.
-    :param leaf: of each of them.
+    :param nodes: numbers of the free nodes, leaf by leaf, shape (nodes,).
+    :param leaf: leaf of each of these nodes, shape (nodes,).
     :param open_routes: whether the route from a leaf to a node crosses no link in use, shape (leaves, nodes).
-    :param starts: number of leaves from which it begins, those with the most nodes.
+    :param starts: number of first leaves, those with the most nodes.
     """
 
     def __init__(self, nodes: Indices, leaf: Indices, open_routes: Mask, starts: int) -> None:
         self.nodes = nodes
         present, self.first, place = np.unique(leaf, return_index=True, return_inverse=True)
         self.sizes = np.diff(self.first, append=len(nodes))
-        self.place = np.append(place, 0)  # the last place stands for no node
+        self.place = np.append(place, 0)  # the added last place is padding
         self.open = np.pad(open_routes[present], ((0, 0), (0, 1)))
         self.shut = np.ascontiguousarray(~self.open.T)
         begin = np.argsort(-self.sizes, kind="stable")[:starts]
@@ -38,7 +38,7 @@ class LeafSearch:
         self.chosen = np.zeros_like(self.candidates)
 
     def run(self, size: int) -> Indices | None:
-        """Nodes on the fewest leaves that an attempt finds; of several attempts the first one's."""
+        """Return the nodes of the attempt that needs the fewest leaves, the first of several; None if all fail."""
         wanted = np.full(len(self.leaf), size)
         while len(wanted):
             at, taken, shut = self._take(wanted)
@@ -58,7 +58,11 @@ class LeafSearch:
         return None
 
     def _take(self, wanted: Indices) -> tuple[Indices, Mask, Mask]:
-        """Places of the nodes of each attempt's leaf, which are taken, and from which leaves each cannot be reached."""
+        """Take nodes of each attempt's present leaf.
+
+        :returns: the places of the leaf's nodes, whether each is taken, and whether each cannot be reached from each
+            leaf.
+        """
         rows, count = np.arange(len(wanted)), self._count()
         count[rows, self.leaf] = 0
         inside = np.arange(int(self.sizes.max()))
@@ -74,7 +78,7 @@ class LeafSearch:
         return at, able & (rank < wanted[:, None]), shut
 
     def _count(self) -> Indices:
-        """Candidates on each leaf, a row an attempt."""
+        """Return the number of candidate nodes on each leaf, shape (attempts, leaves)."""
         if not len(self.candidates):
             return np.zeros((0, len(self.first)), dtype=np.int64)
         return np.add.reduceat(self.candidates, self.first, axis=1, dtype=np.int64)

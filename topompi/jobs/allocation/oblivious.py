@@ -1,4 +1,4 @@
-"""Allocators that start a job wherever enough nodes are free: jobs may share links."""
+"""Allocators that start a job whenever enough nodes are free, so that jobs may share links."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class _ByCount(Allocator):
     by_count = True
 
     def feasible(self, job: Job, state: Occupancy) -> bool:
-        """Whether enough nodes are free."""
+        """Return whether enough nodes are free."""
         return job.size <= state.free
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
-        """The policy's choice among the free nodes."""
+        """Return the policy's choice among the free nodes, or None if too few are free."""
         return Placement(self._choose(job.size, state)) if job.size <= state.free else None
 
     def _choose(self, size: int, state: Occupancy) -> NDArray[np.integer]:
@@ -26,7 +26,7 @@ class _ByCount(Allocator):
 
 
 class Counts(_ByCount):
-    """Nodes are counted, not named."""
+    """An allocator that counts nodes and does not name them."""
 
     name = "counts"
     names_nodes = False
@@ -36,7 +36,7 @@ class Counts(_ByCount):
 
 
 class First(_ByCount):
-    """The free nodes of lowest number (Jokanovic 2014, First available)."""
+    """An allocator that takes the free nodes with the lowest numbers (Jokanovic 2014, First available)."""
 
     name = "first"
 
@@ -45,10 +45,11 @@ class First(_ByCount):
 
 
 class Contiguous(_ByCount):
-    """One leaf that fits; else the shortest run of neighbouring leaves with free nodes; else the first free nodes.
+    """An allocator that takes one leaf, else the shortest run of neighbouring leaves with free nodes.
 
-    Jokanovic 2014, First contiguous. A run breaks at leaves without a free node and does not heed pods; among equals
-    the lowest leaf counts.
+    This is First contiguous of Jokanovic 2014. A run ends before a leaf without a free node, and may cross pods. Among
+    runs of equal length, the one with the lowest leaf is taken. If no run has enough nodes, the first free nodes are
+    taken.
     """
 
     name = "contiguous"
@@ -56,7 +57,7 @@ class Contiguous(_ByCount):
     def _choose(self, size: int, state: Occupancy) -> NDArray[np.integer]:
         free = state.leaf_free
         total = np.concatenate(([0], np.cumsum(free)))
-        last = np.searchsorted(total, total[:-1] + size)  # the run from a leaf ends before this leaf
+        last = np.searchsorted(total, total[:-1] + size)  # the run that begins at a leaf ends before this leaf
         gap = np.concatenate(([0], np.cumsum(free == 0)))
         whole = last < len(total)
         whole[whole] &= gap[last[whole]] == gap[:-1][whole]
@@ -68,10 +69,11 @@ class Contiguous(_ByCount):
 
 
 class BestFit(_ByCount):
-    """The lowest subtree that fits, and in it the leaves that leave the fewest free nodes behind.
+    """An allocator that takes the lowest subtree with enough free nodes, and leaves the fewest free nodes over there.
 
-    Slurm's topology/tree: a leaf, a pod or the cluster; among equals the one with the fewest free nodes. In it the leaf
-    whose free nodes exceed the rest the least, or where none suffices the leaf with the most, until all are found.
+    This is Slurm's topology/tree: the subtree is a leaf, a pod or the cluster; of several, the one with the fewest free
+    nodes. In the subtree, the next leaf is the one whose free nodes exceed the missing number the least, or, if none
+    has enough, the leaf with the most, until all nodes are found.
     """
 
     name = "bestfit"
@@ -94,6 +96,6 @@ class BestFit(_ByCount):
 
 
 def _tightest(free: NDArray[np.integer], size: int) -> int:
-    """The place with the fewest free nodes among those with enough; -1 for none."""
+    """Return the index of the least number in ``free`` that is at least ``size``; -1 if there is none."""
     fits = np.flatnonzero(free >= size)
     return int(fits[np.argmin(free[fits])]) if len(fits) else -1

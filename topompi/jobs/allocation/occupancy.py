@@ -1,4 +1,4 @@
-"""What an allocator knows of the cluster: which nodes are held, by which running jobs."""
+"""The state that an allocator decides on: the held nodes, and the running jobs that hold them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTHING: Mapping[str, Any] = {}
 
 
 class Job(NamedTuple):
-    """A job as an allocator sees it: number, least nodes, estimated seconds, and the columns that it ``heeds``."""
+    """A job as an allocator sees it: number, least number of nodes, estimated seconds, and the columns it ``heeds``."""
 
     number: int
     size: int
@@ -29,7 +29,7 @@ class Job(NamedTuple):
 
     @property
     def slots(self) -> int:
-        """Slots that the job asks for; 0 for whole nodes."""
+        """Number of slots that the job asks for; 0 if it asks for whole nodes."""
         slots: int = self.asks.get("slots", 0)
         return slots
 
@@ -41,10 +41,10 @@ class Job(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """The nodes, or slots of nodes, that a job holds, and what the allocator wants to know later.
+    """The nodes, or slots of nodes, that a job holds, and ``role``, a note of the allocator for its own later use.
 
-    Without ``slots`` the nodes are whole, and the job uses the first ``job.size``. With ``slots`` the job uses the slot
-    ``slots[i]`` of the node ``nodes[i]``, for each i.
+    Without ``slots``, the job holds whole nodes and uses the first ``job.size`` of them. With ``slots``, the job uses
+    the slot ``slots[i]`` of the node ``nodes[i]``, for each i.
     """
 
     nodes: NDArray[np.integer]
@@ -52,14 +52,16 @@ class Placement(NamedTuple):
     slots: NDArray[np.integer] | None = None
 
     def used(self, size: int) -> NDArray[np.integer]:
-        """The entries of ``nodes`` that a job of this size uses; a node of several slots is there as often."""
+        """Return the entries of ``nodes`` that a job of this size uses; a node appears once per slot."""
         return self.nodes[:size] if self.slots is None else self.nodes
 
 
 class Occupancy:
-    """The nodes held by a set of jobs: a function of that set alone, whatever happened before.
+    """The nodes that a set of jobs holds.
 
-    For plans, jobs of different times may hold a node together: ``busy`` counts them.
+    Equal sets of jobs give equal occupancies, whatever the order of their arrivals.
+
+    In a plan, several jobs may hold a node at different times: ``busy`` counts them.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -74,36 +76,36 @@ class Occupancy:
 
     @property
     def leaf_free(self) -> NDArray[np.int64]:
-        """Free nodes of each leaf."""
+        """Number of free nodes of each leaf."""
         return self._leaf_free
 
     @property
     def pod_free(self) -> NDArray[np.int64]:
-        """Free nodes of each pod."""
+        """Number of free nodes of each pod."""
         return self._pod_free
 
     def start(self, job: Job, placement: Placement) -> None:
-        """A job takes its nodes."""
+        """Record that a job takes its nodes."""
         if job.number in self.running:
             raise AllocationError(f"expecting a job that does not run, got job {job.number}")
         self.running[job.number] = job, placement
         self._change(job, placement, 1)
 
     def end(self, index: int) -> None:
-        """A job gives its nodes back."""
+        """Record that a job gives its nodes back."""
         job, placement = self.running.pop(index)
         self._change(job, placement, -1)
 
     def has_free(self, placement: Placement) -> bool:
-        """Whether all nodes, or slots, of a placement are free."""
+        """Return whether all nodes, or slots, of a placement are free."""
         return not self.busy[placement.nodes].any()
 
     def close(self, nodes: ArrayLike) -> None:
-        """No job starts on these nodes until they are reopened; jobs that run there go on."""
+        """Close nodes: no job starts on them until they are reopened; running jobs continue."""
         self._set_closed(np.asarray(nodes, dtype=np.int64), 1)
 
     def reopen(self, nodes: ArrayLike) -> None:
-        """Jobs may start on these nodes again."""
+        """Reopen nodes: jobs may start on them again."""
         self._set_closed(np.asarray(nodes, dtype=np.int64), -1)
 
     def _set_closed(self, nodes: NDArray[np.integer], sign: int) -> None:
@@ -114,13 +116,13 @@ class Occupancy:
         self._count(self._hold(Placement(changed), sign), sign)
 
     def conflicts(self) -> Conflicts:
-        """`isolation.check` of the running jobs, on the nodes that they use, not those that they only hold."""
+        """Return the links that running jobs share on the nodes that they use, without nodes that they only hold."""
         nodes = {index: placement.used(job.size) for index, (job, placement) in self.running.items()}
         slots = {index: held.slots for index, (_, held) in self.running.items() if held.slots is not None}
         return check(nodes, self.cluster.links, slots)
 
     def copy(self) -> Occupancy:
-        """A state that changes on its own."""
+        """Return an independent copy."""
         made = copy.copy(self)
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray | dict):
@@ -128,36 +130,36 @@ class Occupancy:
         return made
 
     def preview(self) -> Occupancy:
-        """A copy that is asked only whether jobs fit; jobs that start there hold no node of another one."""
+        """Return a copy for testing whether jobs fit; the caller starts no job in it on nodes of another job."""
         return self.copy()
 
     def _change(self, job: Job, placement: Placement, sign: int) -> None:
-        if not len(placement.nodes):  # only counted
+        if not len(placement.nodes):  # the allocator counts nodes and does not name them
             self.free -= sign * job.size
             return
         self._count(self._hold(placement, sign), sign)
 
     def _count(self, changed: NDArray[np.integer], sign: int) -> None:
-        """The sums of free nodes, after these are no longer free (1) or free again (-1)."""
+        """Update the sums of free nodes after the nodes ``changed`` became used (1) or free (-1)."""
         leaves = np.bincount(self.cluster.leaf[changed], minlength=self.cluster.num_leaves)
         self._leaf_free -= sign * leaves
         self._pod_free -= sign * np.add.reduceat(leaves, self.cluster.pod_start[:-1])
         self.free -= sign * len(changed)
 
     def _hold(self, placement: Placement, sign: int) -> NDArray[np.integer]:
-        """One job more or less on some nodes; those that are no longer free, or free again."""
+        """Add (1) or remove (-1) one job on the nodes of a placement; return the nodes that became used, or free."""
         nodes = placement.nodes
         self.busy[nodes] += sign
         changed: NDArray[np.integer] = nodes[self.busy[nodes] == (1 if sign > 0 else 0)]
         return changed
 
     def first_free(self, leaf: int, count: int) -> NDArray[np.integer]:
-        """The lowest free nodes of a leaf, at most so many."""
+        """Return the lowest free nodes of a leaf, at most ``count``."""
         first = int(self.cluster.leaf_start[leaf])
         return first + np.flatnonzero(self.busy[first : int(self.cluster.leaf_start[leaf + 1])] == 0)[:count]
 
     def take(self, leaves: NDArray[np.integer], count: int) -> NDArray[np.integer]:
-        """So many free nodes, leaf after leaf in the given order."""
+        """Return ``count`` free nodes, leaf after leaf in the given order; fewer if the leaves have fewer."""
         parts: list[NDArray[np.integer]] = []
         for leaf in leaves.tolist():
             if count <= 0:
@@ -168,12 +170,13 @@ class Occupancy:
 
 
 class Allocator:
-    """A policy of allocation: which free nodes a job gets, or none.
+    """A policy of allocation: it chooses the free nodes of a job, or none.
 
-    ``by_count`` says that a job fits wherever enough nodes are free. ``monotone`` says that a job that fits still fits
-    after other jobs have ended; where it is not, a promise to a job keeps the nodes found for it. ``heeds`` names
-    further columns of the workload: which nodes are found depends on these, the job's size and the state alone.
-    ``holds_more`` allows placements of more nodes than the job needs, ``names_nodes`` is false if nodes are counted.
+    ``by_count``: a job fits if and only if enough nodes are free. ``monotone``: a job that fits still fits after other
+    jobs have ended; for a policy without this property, a promise to a job keeps the nodes found for it. ``heeds``:
+    names of further columns of the workload; the found nodes depend on these columns, the job's size and the state
+    alone. ``holds_more``: a placement may have more nodes than the job needs. ``names_nodes``: false if nodes are only
+    counted.
     """
 
     name = ""
@@ -184,33 +187,33 @@ class Allocator:
     names_nodes = True
 
     def state(self, cluster: Cluster) -> Occupancy:
-        """The state of the cluster without jobs."""
+        """Return the state of the cluster without jobs."""
         return Occupancy(cluster)
 
     def sizes(self, workload: Workload, cluster: Cluster) -> NDArray[np.integer]:
-        """The least nodes of each job."""
+        """Return the least number of nodes of each job, shape (jobs,)."""
         return workload.nodes
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
-        """Nodes for a job now, or None where it has to wait."""
+        """Return nodes for a job now, or None if it has to wait."""
         raise NotImplementedError
 
     def feasible(self, job: Job, state: Occupancy) -> bool:
-        """Whether `place` finds nodes."""
+        """Return whether `place` finds nodes."""
         return self.place(job, state) is not None
 
     def adopt(
         self, job: Job, nodes: NDArray[np.integer], cluster: Cluster, slots: NDArray[np.integer] | None = None
     ) -> Placement:
-        """The placement of a job that was started outside.
+        """Return the placement of a job that was started outside.
 
         :param job: the job.
-        :param nodes: on which it runs.
-        :param cluster: of these nodes.
-        :param slots: for each entry of ``nodes``, the slot that the job holds there; none: it holds whole nodes.
+        :param nodes: the nodes on which the job runs.
+        :param cluster: the cluster that has these nodes.
+        :param slots: slot that the job holds at each entry of ``nodes``; None if it holds whole nodes.
         """
         return Placement(nodes, slots=slots)
 
     def admits(self, placement: Placement, state: Occupancy) -> bool:
-        """Whether a job may start on nodes that were found for it in another state."""
+        """Return whether a job may start on nodes that were found for it in an earlier state."""
         return state.has_free(placement)

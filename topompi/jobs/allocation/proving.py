@@ -1,4 +1,4 @@
-"""`check_allocator`: random states in which an allocator must do what simulation and live use rely on."""
+"""`check_allocator`: a proof, in random states, of the properties that simulation and live use of an allocator need."""
 
 from __future__ import annotations
 
@@ -29,16 +29,17 @@ def check_allocator(
     seed: int = 0,
     values: Mapping[str, Sequence[Any]] | None = None,
 ) -> int:
-    """Prove an allocator in random states of small clusters, in which jobs come and go and nodes are closed.
+    """Prove an allocator in random states of small clusters, in which jobs start and end and nodes are closed.
 
-    In every state `place` gives free slots of nodes that are not closed, each once, as many as the job needs, and nodes
-    of other jobs only if all of them share. It answers alike for one state however that came about, leaves the state as
-    it was, and finds nodes if and only if `feasible` says so. ``by_count`` and ``monotone`` hold if they are claimed.
+    In every state `place` returns free slots of nodes that are not closed, each once, as many as the job needs, and
+    nodes of other jobs only if all of them share. Its answer depends on the state alone and not on the events before.
+    It leaves the state unchanged, and finds nodes if and only if `feasible` is true. ``by_count`` and ``monotone`` hold
+    if claimed.
 
-    :param allocator: the allocator, or its name; ``module:function`` for one of a user's own.
+    :param allocator: the allocator, or its name; ``module:function`` for an allocator of a user's own.
     :param states: number of states.
     :param seed: seed of the random states.
-    :param values: values that jobs have in further columns that the allocator heeds, besides ``slots`` and ``shared``.
+    :param values: values, by column, of the further columns that the allocator heeds, except ``slots`` and ``shared``.
     :returns: the number of states in which the allocator found nodes.
     :raises AllocationError: with the smallest state found in which the allocator fails.
     """
@@ -68,11 +69,11 @@ class _Case:
     job: Job
 
     def state(self, policy: Allocator, *, backwards: bool = False) -> Occupancy:
-        """The allocator's state, made of the jobs in their order, or the other way round."""
+        """Return the allocator's state after the running jobs have started in their order, or in reverse order."""
         return self._fill(policy.state(self.cluster), reversed(self.running) if backwards else self.running)
 
     def others(self) -> SlotOccupancy:
-        """A state of ours, with the slots that jobs and closed nodes take."""
+        """Return a `SlotOccupancy` with the slots that the running jobs and the closed nodes take."""
         return self._fill(SlotOccupancy(self.cluster), self.running)
 
     def _fill(self, state: Filled, running: Iterable[tuple[Job, Placement]]) -> Filled:
@@ -82,7 +83,7 @@ class _Case:
         return state
 
     def told(self) -> str:
-        """The case in one line."""
+        """Describe the case in one line."""
         cluster = self.cluster
         where = f"{cluster.num_nodes} nodes in leaves of {np.diff(cluster.leaf_start).tolist()}"
         where += f", pods of {np.diff(cluster.pod_start).tolist()} leaves"
@@ -96,7 +97,7 @@ class _Case:
 def _walk(
     policy: Allocator, rng: np.random.Generator, choices: Mapping[str, Sequence[Any]]
 ) -> Iterator[tuple[_Case, Occupancy]]:
-    """Cases of one cluster, and the state that came about step by step."""
+    """Yield cases on one cluster, each with the state that the starts and ends before it have led to."""
     cluster = _cluster(rng, "slots" in policy.heeds)
     jobs = _jobs(rng, cluster, policy, choices)
     state, running, closed = policy.state(cluster), dict[int, tuple[Job, Placement]](), set[int]()
@@ -136,12 +137,12 @@ def _jobs(
 
 
 def _fault(policy: Allocator, case: _Case) -> str:
-    """The first promise that the allocator breaks in this case; empty for none."""
+    """Name the first promise that the allocator breaks in this case; empty if it breaks none."""
     state, kept, job = case.state(policy), case.state(policy), case.job
     try:
         fits, placement, again = policy.feasible(job, state), policy.place(job, state), policy.place(job, state)
         other = policy.place(job, case.state(policy, backwards=True))
-    except Exception as error:  # whatever the allocator does wrong
+    except Exception as error:  # an allocator of a user's own may raise anything
         return f"expecting nodes or none, got {type(error).__name__}: {error}"
     for one in (placement, again, other):
         if one is not None and not isinstance(one, Placement):
@@ -158,12 +159,12 @@ def _fault(policy: Allocator, case: _Case) -> str:
 
 
 def wrong_placement(policy: Allocator, others: SlotOccupancy, job: Job, placement: Placement) -> str:
-    """The first thing that is wrong with the nodes found for a job; empty for nothing.
+    """Name the first fault of the nodes found for a job; empty if there is none.
 
-    :param policy: the allocator that found them.
-    :param others: the closed nodes, and the jobs that run beside it.
+    :param policy: the allocator that found the nodes.
+    :param others: the closed nodes, and the other running jobs.
     :param job: the job.
-    :param placement: the nodes, or slots.
+    :param placement: the nodes, or slots, found for the job.
     """
     cluster, nodes, slots, got = others.cluster, placement.nodes, placement.slots, _held(placement)
     if not policy.names_nodes:
@@ -188,7 +189,7 @@ def wrong_placement(policy: Allocator, others: SlotOccupancy, job: Job, placemen
 
 
 def _claims(policy: Allocator, case: _Case, fits: bool) -> str:
-    """The claim, ``by_count`` or ``monotone``, that does not hold; empty if both do."""
+    """Name the claim, ``by_count`` or ``monotone``, that does not hold; empty if both do."""
     state, job = case.state(policy), case.job
     if policy.by_count and fits != (job.size <= state.free):
         return f"by_count: expecting nodes if and only if enough are free, got {fits} with {state.free} free"
@@ -201,7 +202,7 @@ def _claims(policy: Allocator, case: _Case, fits: bool) -> str:
 
 
 def _forgetful(policy: Allocator, case: _Case, history: Occupancy) -> str:
-    """How answers to a state made by starts and ends differ from those to the same state made anew; empty if not."""
+    """Describe how the answer in a state made step by step differs from that in an equal new state; empty if equal."""
     found, made = policy.place(case.job, history), policy.place(case.job, case.state(policy))
     if _alike(found, made):
         return ""
@@ -209,7 +210,7 @@ def _forgetful(policy: Allocator, case: _Case, history: Occupancy) -> str:
 
 
 def _shrink(policy: Allocator, case: _Case) -> _Case:
-    """The case with as few running jobs and closed nodes as still make the allocator fail."""
+    """Remove running jobs and closed nodes from the case as long as the allocator still fails."""
     for job, _ in case.running:
         fewer = replace(case, running=tuple(one for one in case.running if one[0] is not job))
         case = fewer if _fault(policy, fewer) else case
@@ -220,13 +221,13 @@ def _shrink(policy: Allocator, case: _Case) -> _Case:
 
 
 def _public(state: Occupancy) -> dict[str, Any]:
-    """A state's attributes, and sums of free nodes; kept answers have names that begin with an underscore."""
+    """Return a state's public attributes and sums of free nodes; names of cached answers begin with an underscore."""
     own = {name: value for name, value in vars(state).items() if not name.startswith("_")}
     return own | {"leaf_free": state.leaf_free, "pod_free": state.pod_free}
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two values are equal, arrays and attributes of objects included."""
+    """Return whether two values are equal, including arrays and attributes of objects."""
     if one is other:
         return True
     if type(one) is not type(other):

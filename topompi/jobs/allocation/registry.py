@@ -1,4 +1,4 @@
-"""The allocators by name."""
+"""The allocators by name, and the function that finds one."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ ALLOCATORS: dict[str, Callable[[], Allocator]] = {
 
 
 def find_allocator(name: str | Allocator) -> Allocator:
-    """An allocator by its name, or the given one; ``blocks-ab`` is ``blocks`` without its rules a and b.
+    """Return the allocator of this name, or the given allocator; ``blocks-ab`` is ``blocks`` without its rules a and b.
 
-    ``module:function`` makes one of a user's own, which `check_allocator` proves.
+    ``module:function`` makes an allocator of a user's own, which `check_allocator` can prove.
 
-    :raises AllocationError: for a name that the registry does not have, or a function that makes no allocator.
+    :raises AllocationError: if the registry does not have the name, or the function makes no allocator.
     """
     if isinstance(name, Allocator):
         return name

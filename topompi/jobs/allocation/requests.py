@@ -1,4 +1,4 @@
-"""Requests: sizes of jobs, and the columns of a workload that an allocator heeds."""
+"""Requests of jobs: their sizes, and the columns of the workload that an allocator heeds."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ Integers = NDArray[np.integer]
 
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """Requests of jobs, rows of length n.
+    """The sizes of n jobs, and the values of the workload's columns that an allocator heeds.
 
-    :param sizes: least nodes of each job.
-    :param kinds: numbers of the jobs' kinds: jobs of one kind ask for the same; without further columns the sizes.
-    :param asks: values of the columns that the allocator heeds, for each kind; empty without such columns.
+    :param sizes: least number of nodes of each job, shape (n,).
+    :param kinds: number of each job's kind, shape (n,): jobs of one kind ask for the same. Without further columns, the
+        sizes.
+    :param asks: values of the columns that the allocator heeds, one mapping per kind; empty without further columns.
     """
 
     sizes: Integers
@@ -32,23 +33,23 @@ class Requests:
     asks: Sequence[Mapping[str, Any]] = ()
 
     def of_job(self, index: int, estimate: int = 0) -> Job:
-        """The job as an allocator is told of it."""
+        """Return the request of one job in the form that allocators take."""
         asks = self.asks[int(self.kinds[index])] if self.asks else NOTHING
         return Job(index, int(self.sizes[index]), estimate, asks)
 
     def asks_of_jobs(self) -> list[Mapping[str, Any]]:
-        """The values of each job."""
+        """Return the values of the heeded columns for each job."""
         if not self.asks:
             return [NOTHING] * len(self.sizes)
         return [self.asks[kind] for kind in self.kinds.tolist()]
 
 
 def requests_of(workload: Workload, cluster: Cluster, allocator: Allocator) -> Requests:
-    """The requests of all jobs; cost: a sort of each column that the allocator heeds.
+    """Return the requests of all jobs. Cost: a sort of each column that the allocator heeds.
 
     :param workload: the jobs.
-    :param cluster: where they run.
-    :param allocator: who is asked.
+    :param cluster: the cluster on which they run.
+    :param allocator: the allocator, which defines sizes and heeded columns.
     """
     sizes = allocator.sizes(workload, cluster)
     if not allocator.heeds:

@@ -1,4 +1,4 @@
-"""The allocator of slots: jobs that allow it share nodes."""
+"""An allocator of slots: jobs that allow it share nodes."""
 
 from __future__ import annotations
 
@@ -17,33 +17,34 @@ Indices = NDArray[np.integer]
 
 
 class Shared(Allocator):
-    """Slots of nodes that other jobs share for jobs that share theirs; whole nodes for the others.
+    """An allocator that gives slots of common nodes to jobs that share, and whole nodes to the other jobs.
 
-    A job that shares gets the tightest shared node that has all its slots; else the free slots of shared nodes, then
-    empty nodes, both leaf by leaf, the leaf with the most such slots first. Any other job gets whole nodes: of the
-    tightest leaf, else leaf by leaf, the leaf with the most empty nodes first. Ties go to the lowest number.
+    A job that shares gets the tightest shared node that has all its slots. If no node has, it gets the free slots of
+    shared nodes and then of empty nodes, each leaf by leaf, the leaf with the most free slots first. A job that does
+    not share gets whole nodes of the tightest leaf; if no leaf fits, nodes leaf by leaf, the leaf with the most empty
+    nodes first. Ties go to the lowest number.
     """
 
     name = "shared"
     heeds = ("slots", "shared")
 
     def state(self, cluster: Cluster) -> Occupancy:
-        """The state of the cluster without jobs."""
+        """Return the state of the cluster without jobs."""
         return SlotOccupancy(cluster)
 
     def sizes(self, workload: Workload, cluster: Cluster) -> Indices:
-        """The nodes of each job; of jobs that share, the number of largest nodes that have their slots."""
+        """Return the number of nodes of each job; for a job that shares, the fewest that can have all its slots."""
         most = np.cumsum(np.sort(cluster.slots)[::-1])
         least = 1 + np.searchsorted(most, workload.slots)
         return np.where(workload.shared & (workload.slots > 0), least, workload.nodes)
 
     def feasible(self, job: Job, state: Occupancy) -> bool:
-        """Whether enough slots are free, or enough nodes are empty."""
+        """Return whether enough slots are free, or enough nodes are empty."""
         assert isinstance(state, SlotOccupancy)
         return job.slots <= state.room.sum() if _shares(job) else job.size <= len(state.empty)
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
-        """Slots, or whole nodes."""
+        """Return slots, or whole nodes; None if the job has to wait."""
         assert isinstance(state, SlotOccupancy)
         if not self.feasible(job, state):
             return None
@@ -63,7 +64,7 @@ def _shares(job: Job) -> bool:
 
 
 def _whole(size: int, empty: NDArray[np.bool_], cluster: Cluster) -> Indices:
-    """As many of the empty nodes."""
+    """Return ``size`` empty nodes, of the tightest leaf if one fits."""
     in_leaf = np.add.reduceat(empty, cluster.leaf_start[:-1], dtype=np.int64)
     leaf = _tightest(in_leaf, size)
     if leaf >= 0:
@@ -72,7 +73,7 @@ def _whole(size: int, empty: NDArray[np.bool_], cluster: Cluster) -> Indices:
 
 
 def _by_leaf(room: Indices | NDArray[np.bool_], cluster: Cluster) -> Indices:
-    """The nodes with room, leaf by leaf, the leaf with the most room first."""
+    """Return the nodes with room, leaf by leaf, the leaf with the most room first."""
     in_leaf = np.add.reduceat(room, cluster.leaf_start[:-1], dtype=np.int64)
     nodes = np.flatnonzero(room)
     return nodes[np.argsort(-in_leaf[cluster.leaf[nodes]], kind="stable")]

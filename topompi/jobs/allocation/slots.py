@@ -1,4 +1,4 @@
-"""The state for allocators of slots: which slots of which nodes running jobs hold."""
+"""The state for allocators of slots: the slots of each node that running jobs hold."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ Indices = NDArray[np.integer]
 
 
 class SlotOccupancy(Occupancy):
-    """Jobs on each slot, and the free slots of each node.
+    """A state with the number of jobs on each slot, and the number of free slots of each node.
 
-    A node counts as free while it has a free slot, so ``free`` bounds the nodes that any job can get. ``busy`` counts
-    the jobs of a node; a job on whole nodes, or a closed node, leaves no free slot.
-
-    ``held`` counts the jobs on each slot of the cluster, ``room`` the free slots of each node.
+    A node counts as free while it has a free slot, so ``free`` is an upper bound on the nodes that a job can get.
+    ``busy`` counts the jobs of each node. A job on whole nodes, or a closed node, leaves no free slot. ``held`` counts
+    the jobs on each slot of the cluster, ``room`` the free slots of each node.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -29,14 +28,14 @@ class SlotOccupancy(Occupancy):
 
     @property
     def empty(self) -> Indices:
-        """Nodes without a job."""
+        """Nodes without a job, ascending."""
         return np.flatnonzero(self.busy == 0)
 
     def take_slots(self, nodes: Indices, count: int) -> Placement:
-        """The first free slots of these nodes, in the order of the nodes.
+        """Return the first free slots of these nodes, in the order of the nodes.
 
-        :param nodes: nodes with ``count`` free slots or more together.
-        :param count: slots.
+        :param nodes: nodes that together have ``count`` or more free slots.
+        :param count: number of slots.
         """
         last = int(np.searchsorted(np.cumsum(self.room[nodes]), count)) + 1
         slots = self.cluster.slots_of(nodes[:last])
@@ -45,11 +44,11 @@ class SlotOccupancy(Occupancy):
         return Placement(on, slots=slots - self.cluster.slot_start[on])
 
     def has_free(self, placement: Placement) -> bool:
-        """Whether all slots of a placement are free."""
+        """Return whether all slots of a placement are free."""
         return not self.held[self.cluster.slots_of(placement.nodes, placement.slots)].any()
 
     def _hold(self, placement: Placement, sign: int) -> Indices:
-        """One job more or less on some slots; the nodes whose last free slot goes, or whose first one comes."""
+        """Add or remove one job; return the nodes that lost their last free slot, or gained their first."""
         slots, nodes = self.cluster.slots_of(placement.nodes, placement.slots), np.unique(placement.nodes)
         before = self.room[nodes] > 0
         self.busy[nodes] += sign

@@ -1,4 +1,4 @@
-"""What an outcome is worth: waits, use of the machine, packing, and who shared the network with whom."""
+"""Metrics of an outcome: waits, use of the machine, packing, and the jobs that share the network."""
 
 from .figures import figures
 from .packing import average_hops, fragmentation

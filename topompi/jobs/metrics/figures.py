@@ -1,4 +1,4 @@
-"""All figures of an outcome under their names."""
+"""All figures of an outcome by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["figures"]
 
 
 def figures(outcome: Outcome) -> dict[str, float]:
-    """The fields of the summary; where nodes are known ``average_hops``, ``fragmentation`` and those of the sharing."""
+    """Return the summary's fields by name; if nodes are known, also ``average_hops``, ``fragmentation``, sharing."""
     found = asdict(summarise(outcome))
     if outcome.has_nodes:
         hops = average_hops(outcome)[outcome.ran]

@@ -1,4 +1,4 @@
-"""Which job had how many nodes on which leaf."""
+"""Number of nodes, or slots, of each job on each leaf or pod."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Rows = NDArray[np.integer]
 
 
 class Incidence(NamedTuple):
-    """One row for each job and each group (leaf or pod) that it used, sorted by job, and how many nodes, or slots."""
+    """One row per job and group (leaf or pod) that it used, sorted by job, with the number of nodes or slots."""
 
     job: Indices
     group: Indices
@@ -25,13 +25,13 @@ class Incidence(NamedTuple):
 
 
 def incidence_of(outcome: Outcome, group: NDArray[np.integer], *, held: bool = False, slots: bool = False) -> Incidence:
-    """The rows for one group per node; cost: a sort of all nodes of all jobs.
+    """Count the nodes, or slots, of each job in each group. Cost: a sort of all nodes of all jobs.
 
-    :param outcome: with nodes.
-    :param group: of each node, such as its leaf, shape (nodes,).
-    :param held: count nodes that a job held but did not use, too.
-    :param slots: count slots, not nodes.
-    :raises JobsError: where nodes were only counted.
+    :param outcome: an outcome with nodes.
+    :param group: group of each node, for example its leaf, shape (nodes,).
+    :param held: whether nodes that a job held without using them count, too.
+    :param slots: whether slots are counted, not nodes.
+    :raises JobsError: if the allocator only counted nodes.
     """
     if not outcome.has_nodes and len(outcome.ran):
         raise JobsError("metrics: expecting an allocator that names nodes, got one that counts them")
@@ -47,7 +47,7 @@ def incidence_of(outcome: Outcome, group: NDArray[np.integer], *, held: bool = F
 
 
 def _entries(outcome: Outcome, held: bool, slots: bool) -> tuple[_Rows, _Rows, _Rows | None]:
-    """Job and node of each node of a job, and the slots there if they are to be counted."""
+    """Return job and node of each node of a job and, if slots are counted, the number of slots there, else None."""
     each = np.diff(outcome.offset)
     job, nodes, slot = np.repeat(np.arange(len(each)), each), outcome.nodes, outcome.slots
     if not held:

@@ -1,4 +1,4 @@
-"""How close together a job's nodes are, and how the free ones lie."""
+"""Distances between a job's nodes, and the fragmentation of the free nodes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ __all__ = ["average_hops", "fragmentation", "ideal_hops"]
 
 
 def average_hops(outcome: Outcome) -> NDArray[np.float64]:
-    """Mean hops between two nodes of each job, shape (n,): 0 in a leaf, 2 in a pod, 4 beyond; NaN for rejected jobs.
+    """Return the mean hops between two nodes of each job, shape (n,): 0 in a leaf, 2 in a pod, 4 beyond.
 
-    The average packing of Pollard et al., SC18, section IV-C, by its closed form; a job of one node has 0.
+    NaN for rejected jobs, 0 for a job of one node. It is the average packing of Pollard et al., SC18, section IV-C, in
+    closed form.
     """
     count, size = len(outcome.workload), outcome.workload.nodes.astype(np.float64)
     if outcome.slots is not None:
@@ -31,7 +32,7 @@ def average_hops(outcome: Outcome) -> NDArray[np.float64]:
 
 
 def ideal_hops(size: int, cluster: Cluster) -> float:
-    """The least mean hops of a job: whole pods are filled first, and in them whole leaves."""
+    """Return the least possible mean hops of a job: whole pods are filled first, and in them whole leaves."""
     if size < 2:
         return 0.0
     apart = 0
@@ -42,9 +43,9 @@ def ideal_hops(size: int, cluster: Cluster) -> float:
 
 
 def fragmentation(outcome: Outcome) -> float:
-    """The share of free node-seconds that lie on leaves where some job holds nodes, from first arrival to last end.
+    """Return the share of free node-seconds that lie on leaves on which some job holds nodes.
 
-    Of slot-seconds, if jobs held slots.
+    The time goes from the first arrival to the last end. If jobs held slots, the shares are of slot-seconds.
     """
     jobs, cluster, ran = outcome.workload, outcome.cluster, outcome.ran
     if not len(ran):
@@ -54,7 +55,8 @@ def fragmentation(outcome: Outcome) -> float:
     begin, span = int(jobs.submit.min()), int(outcome.end.max() - jobs.submit.min())
     order = np.lexsort((outcome.start[rows.job], rows.group))
     leaf, job = rows.group[order], rows.job[order]
-    # Seconds in use of each leaf: intervals by start, cut where those before them end; leaf after leaf on one axis.
+    # Seconds in use of each leaf: intervals sorted by start, each cut at the latest end before it. All leaves lie on
+    # one axis.
     axis = leaf * (span + 1) - begin
     start, end = outcome.start[job] + axis, outcome.end[job] + axis
     before = np.concatenate(([-1], np.maximum.accumulate(end)[:-1]))

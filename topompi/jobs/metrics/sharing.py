@@ -1,7 +1,8 @@
-"""Who shared the network with whom, by leaves and pods (A. Jokanovic 2014, section 4.3).
+"""Pairs of jobs that share the network, by leaves and pods (A. Jokanovic 2014, section 4.3).
 
-A job uses the links of a leaf where it has nodes there and elsewhere; likewise of a pod. Two jobs share where they use
-the links of one leaf, or pod, at the same time. A job of 0 seconds shares with those that run at its instant.
+A job uses the links of a leaf if it has nodes there and on other leaves; the same holds for pods. Two jobs share if
+they use the links of one leaf, or of one pod, at the same time. A job of 0 seconds shares with the jobs that run at its
+instant.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ from .incidence import incidence_of
 __all__ = ["Sharing", "sharing"]
 
 Indices = NDArray[np.int64]
-PAIRS_AT_ONCE = 2**22  # bounds the memory to some 100 MB
+PAIRS_AT_ONCE = 2**22  # limits the memory to some 100 MB
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """How much was shared.
+    """Numbers that measure how much jobs share the network.
 
-    :param leaf_pairs: pairs of jobs that shared a leaf's links; likewise ``pod_pairs``.
-    :param percent: of jobs that shared with another.
-    :param partners: mean over all jobs of the number of other jobs shared with.
+    :param leaf_pairs: number of pairs of jobs that shared a leaf's links.
+    :param pod_pairs: number of pairs of jobs that shared a pod's links.
+    :param percent: percentage of jobs that shared with another job.
+    :param partners: mean number of jobs with which a job shared.
     """
 
     leaf_pairs: int
@@ -36,7 +38,7 @@ class Sharing:
 
 
 def sharing(outcome: Outcome) -> Sharing:
-    """The pairs of both levels; cost: one row for each pair and each leaf that it shares."""
+    """Count the pairs that share on both levels. Cost: one row per pair and leaf, or pod, that the pair shares."""
     count = len(outcome.workload)
     levels = [_pairs(outcome, group) for group in (outcome.cluster.leaf, outcome.cluster.pod)]
     both = np.unique(np.concatenate(levels))
@@ -46,7 +48,7 @@ def sharing(outcome: Outcome) -> Sharing:
 
 
 def _pairs(outcome: Outcome, group: NDArray[np.integer]) -> Indices:
-    """Pairs that share a group's links, each once, as first job times number of jobs plus second job."""
+    """Return the pairs that share a group's links, each once, as first job times number of jobs plus second job."""
     rows = incidence_of(outcome, group)
     count = len(outcome.workload)
     crossing = np.bincount(rows.job, minlength=count)[rows.job] > 1
@@ -56,9 +58,9 @@ def _pairs(outcome: Outcome, group: NDArray[np.integer]) -> Indices:
     if not len(job):
         return np.empty(0, dtype=np.int64)
     begin, until = _passes(outcome)
-    axis = of * (int(until.max()) + 1)  # group after group on one axis
+    axis = of * (int(until.max()) + 1)  # one group after the other on one axis
     start, end = begin[job] + axis, until[job] + axis
-    later = np.searchsorted(start, end) - np.arange(len(job)) - 1  # those behind that start before this one ends
+    later = np.searchsorted(start, end) - np.arange(len(job)) - 1  # later entries that start before this one ends
     found = [np.empty(0, dtype=np.int64)]
     total = np.cumsum(later)
     first = 0
@@ -70,7 +72,7 @@ def _pairs(outcome: Outcome, group: NDArray[np.integer]) -> Indices:
 
 
 def _passes(outcome: Outcome) -> tuple[Indices, Indices]:
-    """The first pass at whose end each job runs, and the first one that starts other jobs without it running."""
+    """Return the pass that starts each job, and the first pass that starts jobs at or after its end."""
     start, run = outcome.start_pass, outcome.end > outcome.start
     order = np.argsort(start)
     moments = np.append(outcome.start[order], np.iinfo(np.int64).max)

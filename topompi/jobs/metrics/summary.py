@@ -1,4 +1,4 @@
-"""The figures by which policies are compared."""
+"""The summary figures by which policies are compared."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ from .timeline import utilisation
 
 __all__ = ["SHORT", "SIZE_CLASSES", "Summary", "summarise", "wait_by_size"]
 
-SHORT = 10  # seconds; shorter jobs count as so long in the bounded slowdown (D. Feitelson et al., JSSPP 1997)
-SIZE_CLASSES = (1, 4, 18, 64, 256)  # largest size of each class; one more class has the rest
+SHORT = 10  # seconds; shorter run times count as 10 in the bounded slowdown (D. Feitelson et al., JSSPP 1997)
+SIZE_CLASSES = (1, 4, 18, 64, 256)  # largest size of each class; a last class holds all larger jobs
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Figures of an outcome; seconds, and means over the jobs that ran.
+    """Figures of an outcome; times are in seconds, means are over the jobs that ran.
 
-    :param jobs: that ran; ``rejected``: those that the cluster cannot run.
-    :param makespan: from the first arrival to the last end.
-    :param mean_wait: likewise ``median_wait`` and ``max_wait``.
-    :param slowdown: (wait + run) over run, of jobs that ran at all.
-    :param bounded_slowdown: (wait + run) over the run or 10 s, whatever is longer, at least 1.
-    :param utilisation: the share of node-seconds in use until the last end; of slot-seconds, if nodes have slots.
-    :param held: the same share, with nodes, or slots, that jobs held without using them.
-    :param sum_of_starts: of all jobs, to compare runs.
+    :param jobs: number of jobs that ran.
+    :param rejected: number of jobs that the cluster cannot run.
+    :param makespan: seconds from the first arrival to the last end.
+    :param mean_wait: mean seconds from arrival to start.
+    :param median_wait: median of the seconds from arrival to start.
+    :param max_wait: longest time from arrival to start, in seconds.
+    :param slowdown: mean of (wait + run) / run over the jobs with a run time above 0.
+    :param bounded_slowdown: mean of (wait + run) / max(run, 10 s), each at least 1.
+    :param utilisation: used share of the node-seconds until the last end; of slot-seconds, if nodes have slots.
+    :param held: the same share, with the nodes, or slots, that jobs held without using them.
+    :param sum_of_starts: sum of all start times, a checksum to compare runs.
     """
 
     jobs: int
@@ -44,7 +47,7 @@ class Summary:
 
 
 def summarise(outcome: Outcome) -> Summary:
-    """The figures of an outcome."""
+    """Compute the figures of an outcome."""
     ran = outcome.ran
     if not len(ran):
         return Summary(0, len(outcome.rejected), 0, 0.0, 0.0, 0, 0.0, 0.0, 0.0, 0.0, 0)
@@ -69,7 +72,10 @@ def summarise(outcome: Outcome) -> Summary:
 
 
 def wait_by_size(outcome: Outcome, classes: tuple[int, ...] = SIZE_CLASSES) -> dict[str, NDArray[np.int64]]:
-    """The waits of the jobs of each size class, by its name such as ``5-18``; empty classes are left out."""
+    """Return the waits, in seconds, of the jobs of each size class, by its name, for example ``5-18``.
+
+    No empty classes.
+    """
     sizes, wait = outcome.workload.nodes[outcome.ran], (outcome.start - outcome.workload.submit)[outcome.ran]
     place = np.searchsorted(classes, sizes)
     least = [1, *(largest + 1 for largest in classes)]

@@ -1,4 +1,4 @@
-"""Numbers that change with time: nodes in use, and jobs that wait."""
+"""Numbers that change with time: used nodes, and waiting jobs."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ __all__ = ["Steps", "queue_length", "utilisation"]
 
 
 class Steps(NamedTuple):
-    """From ``times[i]`` on, and until the next one, the number is ``values[i]``; the last value is 0."""
+    """A step function: the number is ``values[i]`` from ``times[i]`` until ``times[i + 1]``; the last value is 0."""
 
     times: NDArray[np.int64]
     values: NDArray[np.float64]
 
     def mean(self) -> float:
-        """The mean over time."""
+        """Return the mean over time."""
         spans = np.diff(self.times)
         return float((self.values[:-1] * spans).sum() / max(1, spans.sum()))
 
 
 def utilisation(outcome: Outcome, *, held: bool = False) -> Steps:
-    """The share of nodes that jobs use, from the first arrival on; of slots, if the cluster says how many nodes have.
+    """Return the share of nodes that jobs use, from the first arrival on; of slots, if the cluster's nodes have slots.
 
-    :param outcome: what ran.
-    :param held: count nodes, or slots, that jobs hold without using them, too.
+    :param outcome: the outcome of a simulation.
+    :param held: whether nodes, or slots, that jobs hold without using them count, too.
     """
     ran = outcome.ran
     nodes = np.diff(outcome.offset)[ran] if held and outcome.has_nodes else outcome.workload.nodes[ran]
@@ -40,7 +40,7 @@ def utilisation(outcome: Outcome, *, held: bool = False) -> Steps:
 
 
 def _slots(outcome: Outcome, held: bool) -> NDArray[np.float64]:
-    """Slots of each job: held ones, or used ones: those asked for, else all of the nodes that it used."""
+    """Return the slots of each job: the held slots, or those it asked for; all of its nodes, if it asked for none."""
     jobs, cluster = outcome.workload, outcome.cluster
     total = jobs.nodes.astype(np.float64) * (cluster.num_slots / cluster.num_nodes)
     if outcome.has_nodes:
@@ -50,7 +50,7 @@ def _slots(outcome: Outcome, held: bool) -> NDArray[np.float64]:
 
 
 def queue_length(outcome: Outcome) -> Steps:
-    """The number of jobs that wait, until the last end."""
+    """Return the number of waiting jobs over time, until the last end."""
     ran = outcome.ran
     submit = outcome.workload.submit[ran]
     span = np.concatenate((submit[:1], np.sort(outcome.end[ran])[-1:]))

@@ -1,4 +1,4 @@
-"""Queues: the order of waiting jobs, and which of them a pass may start before others."""
+"""Queues: the order of waiting jobs, and the rule by which a pass starts some of them before others."""
 
 from .backfill import QUEUES, Backfill, Queue, find_queue
 from .order import ORDERS, Order, find_order

@@ -1,4 +1,4 @@
-"""Which waiting jobs a pass starts: none before its turn, or those that delay no reserved one."""
+"""Queue disciplines: without overtaking, or with backfilling that delays no job with a reservation."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ __all__ = ["QUEUES", "Backfill", "Queue", "find_queue"]
 
 @runtime_checkable
 class Queue(Protocol):
-    """A discipline: the order of waiting jobs, and which of them a pass starts."""
+    """The interface of a queue discipline: the order of waiting jobs, and the choice of jobs that a pass starts."""
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name of the queue in messages."""
         ...
 
     @property
     def order(self) -> str | Order:
-        """The order of ``situation.waiting``: a name of ``ORDERS``, or an order."""
+        """Order of ``situation.waiting``: a name in ``ORDERS``, or an order."""
         ...
 
     def start_jobs(self, situation: Situation) -> None:
-        """Start jobs now by ``situation.start``, and take them out of ``situation.waiting``."""
+        """Start jobs now with ``situation.start``, and remove them from ``situation.waiting``."""
         ...
 
 
 @dataclass(frozen=True)
 class Backfill:
-    """A queue with reservations for its first jobs; others may start before them where they delay none.
+    """A queue with reservations for its first jobs; other jobs may start before them if they delay none of them.
 
-    :param depth: number of waiting jobs that have a reservation: 0 is without overtaking, 1 EASY (Lifka 1995), None
-        conservative: all.
-    :param order: the name of an order, or one.
-    :raises JobsError: for a negative depth or an unknown order.
+    :param depth: number of waiting jobs that have a reservation: 0 for no overtaking, 1 for EASY (Lifka 1995), None for
+        a reservation of every job (conservative).
+    :param order: an order, or its name.
+    :raises JobsError: if the depth is negative or the order unknown.
     """
 
     depth: int | None = 1
@@ -55,16 +55,16 @@ class Backfill:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name of the queue in messages."""
         kinds: dict[int | None, str] = {0: "no overtaking", 1: "EASY", None: "conservative"}
         order = self.order if isinstance(self.order, str) else self.order.name
         return f"{order} {kinds.get(self.depth, f'{self.depth} reservations')}"
 
     def start_jobs(self, situation: Situation) -> None:
-        """One pass."""
+        """Start the jobs that may start now: one pass over the queue."""
         promise = situation.promise
         if promise is not None and situation.waiting[0] != promise.number:
-            situation.promise = None  # another job has come ahead of the one that had it
+            situation.promise = None  # another job has become the head
         if self.depth is None or self.depth > 1:
             plan(situation, self.depth)
         elif start_heads(situation) and self.depth:
@@ -75,11 +75,11 @@ QUEUES = {"no-overtaking": Backfill(0), "easy": Backfill(1), "conservative": Bac
 
 
 def find_queue(name: str | Queue | None) -> Queue:
-    """A queue of ``QUEUES`` by its name, or the given one; without a name EASY.
+    """Return the queue of this name, or the given queue; EASY for None.
 
-    ``module:function`` makes one of a user's own.
+    ``module:function`` makes a queue of a user's own.
 
-    :raises JobsError: for a name that is not there, or a function that makes no queue.
+    :raises JobsError: if the name is unknown, or the function makes no queue.
     """
     if not isinstance(name, str | None):
         return name

@@ -1,4 +1,4 @@
-"""Orders of waiting jobs; equal jobs stand in the order of their arrival."""
+"""Orders of waiting jobs; jobs with equal keys keep the order of their arrival."""
 
 from __future__ import annotations
 
@@ -18,75 +18,80 @@ Keys = NDArray[np.float64] | NDArray[np.int64]
 
 
 class Order:
-    """Waiting jobs stand by ascending key. A fixed order has one key a job; any other is sorted before every pass."""
+    """An order of waiting jobs by ascending key.
+
+    A fixed order computes a job's key once, any other order before every pass.
+    """
 
     name = ""
     fixed = True
 
     def keys(self, jobs: Workload, now: int) -> Keys:
-        """The keys of these jobs at this second, shape (n,)."""
+        """Return the keys of these jobs at second ``now``, shape (n,)."""
         raise NotImplementedError
 
     def ended(self, user: int, node_seconds: int, now: int) -> None:
-        """A job has ended; most orders do not heed it.
+        """React to the end of a job; most orders ignore it.
 
-        :param user: whose job it was, -1 where unknown.
-        :param node_seconds: that it used.
-        :param now: seconds.
+        :param user: number of the job's user, -1 if unknown.
+        :param node_seconds: node-seconds that the job used.
+        :param now: the present second.
         """
 
 
 class FCFS(Order):
-    """First come, first served."""
+    """An order by arrival: first come, first served."""
 
     name = "fcfs"
 
     def keys(self, jobs: Workload, now: int) -> Keys:
-        """Arrival."""
+        """Return the arrivals, in seconds."""
         return jobs.submit
 
 
 class SJF(Order):
-    """The shortest estimate first."""
+    """An order by estimate, the shortest first."""
 
     name = "sjf"
 
     def keys(self, jobs: Workload, now: int) -> Keys:
-        """Estimate."""
+        """Return the estimates, in seconds."""
         return jobs.estimate
 
 
 class SAF(Order):
-    """The smallest area first: estimate times nodes."""
+    """An order by area (estimate times nodes), the smallest first."""
 
     name = "saf"
 
     def keys(self, jobs: Workload, now: int) -> Keys:
-        """Node-seconds."""
+        """Return the areas, in node-seconds."""
         return jobs.estimate * jobs.nodes
 
 
 class XF(Order):
-    """The largest expansion factor first: (wait + estimate) over estimate."""
+    """An order by expansion factor, (wait + estimate) over estimate, the largest first."""
 
     name = "xf"
     fixed = False
 
     def keys(self, jobs: Workload, now: int) -> Keys:
-        """Wait over estimate, largest first."""
+        """Return the negative of wait over estimate, so that the largest comes first."""
         return -(now - jobs.submit) / np.maximum(jobs.estimate, 1)
 
 
 class Multifactor(Order):
-    """Slurm's priority/multifactor with age, size and fair share: the largest weighted sum first.
+    """An order by Slurm's priority/multifactor: the largest weighted sum of age, size and fair share first.
 
-    Age is the wait over ``max_age``, at most 1; size the nodes over those of the largest waiting job; fair share
-    2^(-usage / share), where usage decays by half in ``half_life`` and all users have equal shares. It is 1 for unknown
-    users.
+    Age is the wait over ``max_age``, at most 1. Size is the number of nodes over that of the largest waiting job. Fair
+    share is 2^(-usage / share); a user's usage halves every ``half_life``, all users have equal shares, and the fair
+    share of an unknown user is 1.
 
-    :param age: weight of the wait; likewise ``size`` and ``share``.
+    :param age: weight of the age.
+    :param size: weight of the size.
+    :param share: weight of the fair share.
     :param max_age: seconds after which age no longer grows.
-    :param half_life: seconds in which past usage counts half.
+    :param half_life: seconds in which past usage halves.
     """
 
     name = "multifactor"
@@ -107,7 +112,7 @@ class Multifactor(Order):
         self._since = 0
 
     def keys(self, jobs: Workload, now: int) -> Keys:
-        """Priority, largest first."""
+        """Return the negative of the priority, so that the largest comes first."""
         age = np.minimum(1, (now - jobs.submit) / self.max_age)
         size = jobs.nodes / int(jobs.nodes.max())
         users = jobs.user
@@ -117,11 +122,11 @@ class Multifactor(Order):
         return -(self.age * age + self.size * size + self.share * fair)
 
     def ended(self, user: int, node_seconds: int, now: int) -> None:
-        """Adds to the user's usage, all usage having decayed until now.
+        """Add to the user's usage, after the decay of all usage until now.
 
-        :param user: whose job it was.
-        :param node_seconds: that it used.
-        :param now: seconds.
+        :param user: number of the job's user.
+        :param node_seconds: node-seconds that the job used.
+        :param now: the present second.
         """
         decay = 0.5 ** ((now - self._since) / self.half_life)
         self._usage = {one: used * decay for one, used in self._usage.items()}
@@ -133,9 +138,9 @@ ORDERS: dict[str, Callable[[], Order]] = {one.name: one for one in (FCFS, SJF, S
 
 
 def find_order(name: str | Order) -> Order:
-    """A new order of this name, or the given one; ``module:function`` makes one of a user's own.
+    """Return a new order of this name, or the given order; ``module:function`` makes an order of a user's own.
 
-    :raises JobsError: for a name that is not there, or a function that makes no order.
+    :raises JobsError: if the name is unknown, or the function makes no order.
     """
     if isinstance(name, Order):
         return name

@@ -1,6 +1,6 @@
-"""Several reservations, or one for every waiting job: a plan, made anew in the queue's order at every pass.
+"""Queues with several reservations: a plan of future starts, made anew in the queue's order at every pass.
 
-Conservative backfilling is a plan with a reservation for each waiting job (Mu'alem and Feitelson, IEEE TPDS 12(6),
+Conservative backfilling is the plan with a reservation for every waiting job (Mu'alem and Feitelson, IEEE TPDS 12(6),
 2001).
 """
 
@@ -22,16 +22,19 @@ class _Slot(NamedTuple):
 
 class _Plan(Protocol):
     def earliest(self, job: Job, only_now: bool) -> _Slot | None:
-        """When a job can start without delaying those reserved."""
+        """Return the earliest time (and nodes) at which the job delays no reserved job.
+
+        None if there is no such time, or with ``only_now`` if it is later than now.
+        """
         ...
 
     def reserve(self, job: Job, slot: _Slot) -> None:
-        """Keep nodes for a job."""
+        """Reserve nodes for a job from the time in the slot on."""
         ...
 
 
 def plan(situation: Situation, depth: int | None) -> None:
-    """Start the jobs whose earliest slot is now; reserve the slots of the first ``depth`` others, or of all."""
+    """Start the jobs whose earliest slot is now; reserve slots for the first ``depth`` others (None: for all)."""
     waiting, kept, blocked = situation.waiting, list[int](), 0
     last = _last_that_fits(situation)
     if last < 0:
@@ -43,7 +46,7 @@ def plan(situation: Situation, depth: int | None) -> None:
         slot = made.earliest(job, only_now=not has_reservation)
         if slot is not None and slot.when == situation.now:
             placement = slot.placement or situation.find(job, situation.state)
-            assert placement is not None  # by count, enough nodes are free
+            assert placement is not None  # a counted slot at this second means that enough nodes are free
             made.reserve(job, slot)
             situation.start(job, placement)
             continue
@@ -57,7 +60,7 @@ def plan(situation: Situation, depth: int | None) -> None:
 
 
 def _last_that_fits(situation: Situation) -> int:
-    """The last waiting job that could start if it were alone: a plan need not reach further; -1 for none."""
+    """Return the position of the last waiting job that could start now; -1 for none. A plan need not go beyond it."""
     for place in range(len(situation.waiting) - 1, -1, -1):
         index = situation.waiting[place]
         if situation.sizes[index] > situation.state.free:
@@ -68,7 +71,7 @@ def _last_that_fits(situation: Situation) -> int:
 
 
 class _CountedPlan:
-    """A timeline: from ``times[i]`` on, ``free[i]`` nodes are free."""
+    """A plan on counts: from second ``times[i]`` on, ``free[i]`` nodes are free."""
 
     def __init__(self, situation: Situation) -> None:
         self.times, self.free = [situation.now], [situation.state.free]
@@ -77,7 +80,10 @@ class _CountedPlan:
             self.free.append(self.free[-1] + sum(situation.frees(job) for job in jobs))
 
     def earliest(self, job: Job, only_now: bool) -> _Slot | None:
-        """The first time from which enough nodes are free for the whole estimate."""
+        """Return the first time from which enough nodes are free for the whole estimate.
+
+        None if ``only_now`` is set and this time is later than now.
+        """
         first, length = 0, max(job.estimate, 1)
         for at, free in enumerate(self.free):
             if at > first and self.times[at] >= self.times[first] + length:
@@ -89,7 +95,7 @@ class _CountedPlan:
         return _Slot(self.times[first], None)
 
     def reserve(self, job: Job, slot: _Slot) -> None:
-        """Take the nodes out of the timeline."""
+        """Subtract the job's nodes from the free nodes during its estimate."""
         first = bisect_left(self.times, slot.when)
         end = slot.when + max(job.estimate, 1)
         last = bisect_left(self.times, end)
@@ -101,14 +107,14 @@ class _CountedPlan:
 
 
 class _PlacedPlan:
-    """Reservations on nodes: a slot is free where the allocator finds nodes beside all who hold some during it."""
+    """A plan on nodes: a job can start if the allocator finds nodes that no other job holds or has reserved."""
 
     def __init__(self, situation: Situation) -> None:
         self.situation = situation
         self.reserved: list[tuple[int, int, Job, Placement]] = []
 
     def earliest(self, job: Job, only_now: bool) -> _Slot | None:
-        """The first time at which nodes are found that nobody holds during the estimate."""
+        """Return the first time, and the nodes, at which no other job holds these nodes during the estimate."""
         situation, length = self.situation, max(job.estimate, 1)
         state, now = situation.state.copy(), situation.now
         ends: dict[int, list[int]] = {now: [], **dict(situation.releases_by_time())}
@@ -129,6 +135,6 @@ class _PlacedPlan:
         return None
 
     def reserve(self, job: Job, slot: _Slot) -> None:
-        """Keep the nodes; those of a job that starts now are in use."""
+        """Reserve the nodes of a job that starts later; a job that starts now holds its nodes already."""
         if slot.when > self.situation.now and slot.placement is not None:
             self.reserved.append((slot.when, slot.when + max(job.estimate, 1), job, slot.placement))

@@ -1,4 +1,4 @@
-"""EASY: one reservation, for the head of the queue; its time is called the shadow time (D. Lifka, JSSPP 1995)."""
+"""EASY backfilling: one reservation, for the head of the queue, at the shadow time (D. Lifka, JSSPP 1995)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["start_behind_head", "start_heads"]
 
 
 def start_heads(situation: Situation) -> bool:
-    """Start jobs in their turn until one does not fit; whether one is left."""
+    """Start jobs in the order of the queue until one does not fit; return whether one is left."""
     waiting, started = situation.waiting, 0
     for index in waiting:
         job = situation.job(index)
@@ -25,7 +25,7 @@ def start_heads(situation: Situation) -> bool:
 
 
 def start_behind_head(situation: Situation) -> None:
-    """Start the jobs behind the head that do not delay it, each on the nodes that the allocator finds first."""
+    """Start the jobs behind the head that do not delay it, each on the first nodes that the allocator finds."""
     waiting, sizes, kinds, state = situation.waiting, situation.sizes, situation.kinds, situation.state
     shadow, started = _shadow_of(situation), set[int]()
     refused = shadow.refused
@@ -41,7 +41,7 @@ def start_behind_head(situation: Situation) -> None:
 
 
 def _shadow_of(situation: Situation) -> _Shadow:
-    """The shadow of the head: that of the last pass where it still holds."""
+    """Return the reservation of the queue's head: that of the last pass if it still holds, else a new one."""
     head, known = situation.job(situation.waiting[0]), situation.shadow
     if not isinstance(known, _Shadow) or known.head != head or not known.holds():
         situation.shadow = known = (_CountedShadow if situation.allocator.by_count else _PlacedShadow)(situation, head)
@@ -50,9 +50,9 @@ def _shadow_of(situation: Situation) -> _Shadow:
 
 
 class _Shadow:
-    """What jobs behind the head may use; those that start there leave the head's time as it is.
+    """The reservation of the queue's head, which admits jobs behind the head that do not delay it.
 
-    ``refused`` has the kinds of jobs for which no nodes are found now.
+    ``refused`` holds the kinds of jobs for which the allocator finds no nodes now.
     """
 
     def __init__(self, situation: Situation, head: Job) -> None:
@@ -60,22 +60,22 @@ class _Shadow:
         self.refused: set[int] = set()
 
     def holds(self) -> bool:
-        """Whether it is the head's shadow still, after jobs may have ended and arrived."""
+        """Return whether this is still the head's reservation, after ends and arrivals since the last pass."""
         return self.starts == self.situation.starts and not self.situation.ended
 
     def admit(self, job: Job) -> Placement | None:
-        """Nodes for a job that can start now without delaying the head; None for none."""
+        """Return nodes for a job that can start now without delaying the head, or None."""
         raise NotImplementedError
 
     def start(self, job: Job, placement: Placement) -> None:
-        """The job starts there."""
+        """Start the job on these nodes."""
         self.situation.start(job, placement)
         self.starts = self.situation.starts
         self.refused.clear()
 
 
 class _CountedShadow(_Shadow):
-    """Where a job fits wherever enough nodes are free: at the shadow time some are left over beside the head's."""
+    """The head's reservation for allocators that count nodes: its time, and the nodes left over at that time."""
 
     def __init__(self, situation: Situation, head: Job) -> None:
         super().__init__(situation, head)
@@ -93,7 +93,7 @@ class _CountedShadow(_Shadow):
         return when
 
     def admit(self, job: Job) -> Placement | None:
-        """Nodes for a job that ends before the shadow time, or leaves enough."""
+        """Return nodes for a job that ends before the head starts, or fits in the nodes left over then; else None."""
         if self.when is None:
             self.when = self._find()
         if self.situation.now + job.estimate > self.when:
@@ -104,9 +104,11 @@ class _CountedShadow(_Shadow):
 
 
 class _PlacedShadow(_Shadow):
-    """Where it matters which nodes are free: the state at the shadow time, tried with each job that would still run.
+    """The head's reservation for allocators that name nodes: its time, and the state of the cluster then.
 
-    ``delaying`` has the kinds of jobs whose nodes the head needs then.
+    Each job that would still run at that time is tried in that state.
+
+    ``delaying`` holds the kinds of jobs that would take nodes that the head needs then.
     """
 
     def __init__(self, situation: Situation, head: Job) -> None:
@@ -116,11 +118,14 @@ class _PlacedShadow(_Shadow):
         self.delaying: set[int] = set()
 
     def holds(self) -> bool:
-        """Whether it holds, moved to an earlier time where jobs that have ended make room for the head there."""
+        """Return whether the shadow holds.
+
+        If jobs have ended early, move it to the earliest time at which the head fits.
+        """
         situation = self.situation
         if self.later is None or not situation.ended:
             return super().holds()
-        overdue = bool(situation.releases) and situation.releases[0][0] <= situation.now  # of no estimate
+        overdue = bool(situation.releases) and situation.releases[0][0] <= situation.now  # a job outlived its estimate
         if self.starts != situation.starts or not situation.allocator.monotone or overdue:
             return False
         for index in situation.ended:
@@ -132,7 +137,7 @@ class _PlacedShadow(_Shadow):
         return True
 
     def _move_back(self, later: Occupancy) -> None:
-        """Go from release to release towards now while the head fits; before the first one it does not."""
+        """Move the reservation to the earliest time at which the head fits, from release to release towards now."""
         releases, running = self.situation.releases, self.situation.state.running
         while first := bisect_left(releases, (self.when, -1)):
             group = [job for _, job in releases[first : bisect_left(releases, (self.when + 1, -1))]]
@@ -157,7 +162,7 @@ class _PlacedShadow(_Shadow):
         return later
 
     def _fits(self, later: Occupancy) -> bool:
-        """Whether the head finds nodes then; it is promised these where it may not find any again."""
+        """Return whether the head finds nodes in this later state; if so, renew the promise to it."""
         situation, found = self.situation, None
         if situation.allocator.monotone:
             fits = situation.allocator.feasible(self.head, later)
@@ -169,7 +174,7 @@ class _PlacedShadow(_Shadow):
         return fits
 
     def admit(self, job: Job) -> Placement | None:
-        """The allocator's nodes, where the head still finds nodes at the shadow time."""
+        """Return nodes for the job if the head then still finds nodes at the reserved time, else None."""
         kind = self.situation.kinds[job.number]
         if self.later is not None and kind in self.delaying and self.situation.now + job.estimate > self.when:
             return None
@@ -189,6 +194,6 @@ class _PlacedShadow(_Shadow):
         return None
 
     def start(self, job: Job, placement: Placement) -> None:
-        """The job starts there; others find other nodes now."""
+        """Start the job on these nodes; the answers for other kinds of jobs may change, so they are forgotten."""
         super().start(job, placement)
         self.delaying.clear()

@@ -1,4 +1,4 @@
-"""What a pass over the queue sees and may do."""
+"""The state that a pass over the queue reads and changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Promise", "Situation"]
 
 
 class Promise(NamedTuple):
-    """A job that waits at the head of the queue starts at this second or before, on these nodes if need be."""
+    """A promise to the head of the queue: it starts at second ``when`` or before, if need be on these nodes."""
 
     number: int
     when: int
@@ -23,11 +23,11 @@ class Promise(NamedTuple):
 class Situation:
     """The time, the nodes in use, running jobs by estimated end, and waiting jobs in the queue's order.
 
-    :param cluster: where jobs run.
-    :param allocator: who finds their nodes.
-    :param requests: what each job of the workload asks the allocator for.
-    :param estimates: seconds that each is estimated to run.
-    :param on_start: told of each job that a pass starts, and of its placement.
+    :param cluster: the cluster that jobs run on.
+    :param allocator: the allocator that finds their nodes.
+    :param requests: requests of all jobs of the workload.
+    :param estimates: estimated run time of each job, in seconds.
+    :param on_start: function that is called with each job that a pass starts, and its placement.
     """
 
     def __init__(
@@ -46,17 +46,17 @@ class Situation:
         self.releases: list[tuple[int, int]] = []  # (estimated end, job), ascending
         self.waiting: list[int] = []
         self.promise: Promise | None = None
-        self.starts = 0  # of jobs, until now
-        self.ended: list[int] = []  # jobs, since a pass has last asked
-        self.shadow: object = None  # what the last pass with one reservation knew
+        self.starts = 0  # number of starts so far
+        self.ended: list[int] = []  # jobs that ended since the last pass with one reservation
+        self.shadow: object = None  # the shadow of the last pass with one reservation
         self._end_of: dict[int, int] = {}
 
     def job(self, index: int) -> Job:
-        """What an allocator is told of a job."""
+        """Return a job in the form that allocators take."""
         return Job(index, self.sizes[index], self.estimates[index], self.asks[index])
 
     def find(self, job: Job, state: Occupancy) -> Placement | None:
-        """Nodes for a job; where the allocator finds none any more, those promised, if they are still good."""
+        """Return nodes for a job; if the allocator finds none any more, the promised nodes, if they are still free."""
         found = self.allocator.place(job, state)
         promise = self.promise
         if found is not None or self.allocator.monotone or promise is None or promise.number != job.number:
@@ -65,7 +65,7 @@ class Situation:
         return placement if placement is not None and self.allocator.admits(placement, state) else None
 
     def start(self, job: Job, placement: Placement) -> None:
-        """A job starts now; the caller takes it out of the queue."""
+        """Start a job now; the caller removes it from the queue."""
         self.starts += 1
         self.state.start(job, placement)
         self._end_of[job.number] = self.now + job.estimate
@@ -75,19 +75,22 @@ class Situation:
         self._on_start(job.number, placement)
 
     def end(self, index: int) -> None:
-        """A running job has ended."""
+        """Record the end of a running job."""
         self.ended.append(index)
         self.state.end(index)
         del self.releases[bisect_left(self.releases, (self._end_of.pop(index), index))]
 
     def frees(self, index: int) -> int:
-        """Number of nodes that become free when a running job ends: closed ones do not."""
+        """Return the number of nodes that become free when a running job ends; closed nodes do not."""
         if not self.state.any_closed or not self.allocator.names_nodes:
             return self.sizes[index]
         return int((~self.state.closed[self.state.running[index][1].nodes]).sum())
 
     def releases_by_time(self) -> Iterator[tuple[int, list[int]]]:
-        """Estimated ends, ascending, and the jobs of each; an estimate of 0 holds nodes until the next second."""
+        """Yield estimated ends, ascending, with the jobs of each.
+
+        A job past its estimate counts for the next second.
+        """
         at, count = 0, len(self.releases)
         while at < count:
             when, jobs = max(self.releases[at][0], self.now + 1), []

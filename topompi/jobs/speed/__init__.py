@@ -1,4 +1,4 @@
-"""How long jobs run: as logged, faster by a share, or slower while they share links."""
+"""Run times of jobs: as logged, shorter by a share, or longer while they share links."""
 
 from .models import SPEEDS, AsLogged, Faster, Ranges, SharedLinks, Speed, find_speed
 

@@ -19,9 +19,9 @@ Integers = NDArray[np.int64]
 
 
 class Speed:
-    """Seconds that jobs run; where ``steady`` is false, rates may change at each start and end of a job.
+    """The base class of models of run time; if ``steady`` is false, rates may change at each start and end of a job.
 
-    ``slowest`` is the lowest rate: a job without a request is estimated to run at it.
+    ``slowest`` is the lowest possible rate; the estimate of a job without a request assumes it.
     """
 
     name = ""
@@ -29,25 +29,25 @@ class Speed:
     slowest = 1.0
 
     def durations(self, workload: Workload) -> Integers:
-        """Seconds that each job runs at rate 1."""
+        """Return the seconds that each job runs at rate 1."""
         return workload.duration
 
     def rates(self, state: Occupancy) -> dict[int, float]:
-        """Rates of running jobs, above 0; those that are left out run at rate 1."""
+        """Return the rates of running jobs, above 0; jobs that are left out run at rate 1."""
         return {}
 
 
 class AsLogged(Speed):
-    """Jobs run as long as the log says."""
+    """A model with the run times of the log."""
 
     name = "as-logged"
 
 
 class Faster(Speed):
-    """Jobs above a number of nodes take so many per cent less time (Pollard et al., SC18, section V-C).
+    """A model with shorter run times of jobs above a number of nodes (Pollard et al., SC18, section V-C).
 
-    :param percent: of the logged time, 0 to below 100.
-    :param above: jobs of this many nodes or fewer stay as they are.
+    :param percent: reduction in per cent of the logged time, from 0 to below 100.
+    :param above: number of nodes up to which jobs keep their time.
     """
 
     def __init__(self, percent: float, above: int = 4) -> None:
@@ -57,20 +57,20 @@ class Faster(Speed):
         self.name = f"faster:{percent:g}"
 
     def durations(self, workload: Workload) -> Integers:
-        """Shorter by the same share."""
+        """Return run times, shorter by the percentage for jobs above ``above`` nodes."""
         return _shortened(workload, np.where(workload.nodes > self.above, self.percent, 0.0))
 
 
 class Ranges(Speed):
-    """Each job draws one of several ranges of per cent; inside it, the reduction grows with its nodes up to 512.
+    """A model with run times shorter by a percentage that each job draws from a range, growing with its nodes to 512.
 
-    V1 and V2 of Pollard et al., SC18, section V-C. The growth starts at 0 nodes, which is ours, as the ranges are drawn
-    with equal chances.
+    V1 and V2 of Pollard et al., SC18, section V-C. Two details are ours: the growth starts at 0 nodes, and the ranges
+    are drawn with equal chances.
 
-    :param kind: V1: 0-10, 0-20 or 0-30 for every job; V2: nothing below 5 nodes, 0-10 or 0-20 up to 128, and 0-10,
-        10-20 or 10-30 above.
-    :param seed: of the draws: a job draws the same range whatever the policy.
-    :param anchor: nodes at which the growth starts.
+    :param kind: V1: ranges of 0-10, 0-20 or 0-30 per cent for every job. V2: none below 5 nodes; 0-10 or 0-20 up to 128
+        nodes; 0-10, 10-20 or 10-30 above.
+    :param seed: seed of the draws; a job draws the same range under every policy.
+    :param anchor: number of nodes at which the growth starts.
     """
 
     RANGES = ((0, 10), (0, 20), (0, 30))
@@ -84,7 +84,7 @@ class Ranges(Speed):
         self.name = f"{kind}:{seed}"
 
     def durations(self, workload: Workload) -> Integers:
-        """Shorter by each job's own share."""
+        """Return run times, shorter by each job's own percentage."""
         nodes = workload.nodes
         draws = np.random.default_rng(self.seed).random(len(workload))
         ranges = np.array(self.RANGES, dtype=float)[(draws * 3).astype(int)]
@@ -98,9 +98,9 @@ class Ranges(Speed):
 
 
 class SharedLinks(Speed):
-    """A job runs slower while it can share links between switches with another.
+    """A model with longer run times while a job can share links between switches with another job.
 
-    :param percent: more time that a second of work takes then.
+    :param percent: additional time in per cent while links are shared.
     """
 
     steady = False
@@ -112,13 +112,13 @@ class SharedLinks(Speed):
         self.name = f"shared:{percent:g}"
 
     def rates(self, state: Occupancy) -> dict[int, float]:
-        """The rate of all jobs that share; cost: a check of the running jobs."""
+        """Return the rate of all jobs that share links. Cost: a check of the running jobs."""
         sharing = {job for pair in state.conflicts().pairs for job in pair}
         return dict.fromkeys(sharing, self.slowest)
 
 
 def _shortened(workload: Workload, percent: NDArray[np.float64]) -> Integers:
-    """Run times less so many per cent, rounded; jobs are still ended at their estimate."""
+    """Return run times reduced by these percentages, rounded, and cut at the job's estimate."""
     run = np.rint(workload.run * (1 - percent / 100)).astype(np.int64)
     shortened: Integers = np.minimum(run, workload.estimate)
     return shortened
@@ -134,11 +134,11 @@ SPEEDS: dict[str, Callable[[str], Speed]] = {
 
 
 def find_speed(name: str | Speed) -> Speed:
-    """The model of a name such as ``as-logged``, ``faster:10``, ``V1:SEED`` or ``shared:5``, or the given one.
+    """Return the given model, or a new one by name: ``as-logged``, ``faster:10``, ``V1:SEED`` or ``shared:5``.
 
-    ``module:function`` makes one of a user's own, unless the module is called as one of ``SPEEDS``.
+    ``module:function`` makes a model of a user's own, unless the module has a name in ``SPEEDS``.
 
-    :raises JobsError: for a name or number that is not one, or a function that makes no model.
+    :raises JobsError: if a name or number is wrong, or the function makes no model.
     """
     if isinstance(name, Speed):
         return name

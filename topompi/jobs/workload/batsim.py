@@ -1,4 +1,4 @@
-"""Batsim's workload files, in and out: JSON with ``nb_res``, ``jobs``, and ``profiles``, which have to be delays."""
+"""Reading and writing of Batsim's workload files: JSON with ``nb_res``, ``jobs`` and ``profiles`` of type delay."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ KNOWN = ("id", "subtime", "walltime", "res", "profile", "user")
 
 
 def read_batsim(path: Source, partial: bool = False) -> Workload:
-    """The jobs of a file; times are rounded to whole seconds, and further numbers and texts of jobs become columns.
+    """Read the jobs of a file. Times are rounded to whole seconds; further numbers and texts of jobs become columns.
 
-    :param path: of the file, plain or packed.
-    :param partial: go on after a wrong job, and count it.
-    :raises WorkloadError: with file, job and field of what is wrong.
+    :param path: path of the file, plain or packed.
+    :param partial: whether a wrong job is skipped and counted.
+    :raises WorkloadError: if the file is wrong; the message names file, job and field.
     """
     log, reading = open_log(path), Reading(partial)
     content = parse_json(log.text(), log.name, WorkloadError)
@@ -64,7 +64,7 @@ def _values(where: str, number: int, job: Any, profiles: dict[str, Any]) -> dict
 
 
 def _further(where: str, job: dict[str, Any], profiles: dict[str, Any]) -> dict[str, Value]:
-    """Numbers and texts under names that Batsim does not have, and the profile's name, unless we made it."""
+    """Return values under names that Batsim does not have, and the profile's name unless it is our default."""
     found: dict[str, Value] = {}
     for word, value in job.items():
         if word == "slots":
@@ -88,14 +88,14 @@ def _seconds(where: str, value: Any, least: int = 0, below: int = LATEST) -> int
 
 
 def write_batsim(workload: Workload, path: str | os.PathLike[str], nodes: int) -> None:
-    """A file of delays for a machine of so many nodes; a job is ended by its walltime where it asked for one.
+    """Write a file of delays for a machine of ``nodes`` nodes; a job with a request has it as its walltime limit.
 
-    Further columns stand in the jobs, a column ``profile`` in the names of the profiles.
+    Further columns are written into the jobs, a column ``profile`` as the names of the profiles.
 
     :param workload: the jobs.
-    :param path: the file's path.
-    :param nodes: of the machine.
-    :raises WorkloadError: for a further column under a name that Batsim has.
+    :param path: path of the file.
+    :param nodes: number of nodes of the machine.
+    :raises WorkloadError: if a further column has a name that Batsim uses.
     """
     if taken := set(KNOWN[:4]) & set(workload.columns):
         raise WorkloadError(f"{workload.name}: expecting further columns of other names than Batsim's, got {taken}")

@@ -1,4 +1,4 @@
-"""Jobs that a reader finds one after another, as the columns of a workload."""
+"""A collector that turns jobs, read one after another, into the columns of a workload."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Value", "gather"]
 
 Job = TypeVar("Job")
 Value = bool | int | float | str
-MOST = 64  # further columns of a file; each takes 8 bytes a job, if only one job has a value
+MOST = 64  # further columns of a file; each takes 8 bytes per job, even if only one job has a value
 NO_VALUE: dict[type, Value] = {bool: False, int: -1, float: float("nan"), str: ""}
 
 
@@ -28,15 +28,15 @@ def gather(
     header: tuple[str, ...] = (),
     further: Callable[[Job], Mapping[str, Value]] | None = None,
 ) -> Workload:
-    """The workload of the values of each job.
+    """Make the workload from the values of each job.
 
-    :param name: where the jobs came from.
-    :param jobs: as the format has them.
-    :param values: number, submit, run, request, nodes and user of a job; None where it does not count.
-    :param reading: is told of each job that ``values`` refuses.
-    :param header: lines to keep.
-    :param further: the values of a job's further columns, of those jobs that count.
-    :raises WorkloadError: what ``values`` raises, unless the reading is partial.
+    :param name: name of the source of the jobs.
+    :param jobs: the jobs in the form of their format.
+    :param values: function that returns number, submit, run, request, nodes and user of a job; None for a job to skip.
+    :param reading: record of the jobs that ``values`` refuses.
+    :param header: header lines to keep.
+    :param further: function that returns the values of a job's further columns; called for jobs that are not skipped.
+    :raises WorkloadError: if ``values`` raises it and the reading is not partial, or there are too many columns.
     """
     columns = {word: array("q") for word in FIXED}
     more: list[Mapping[str, Value]] = []
@@ -60,7 +60,10 @@ def gather(
 
 
 def _typed(word: str, values: Sequence[Value | None]) -> Column:
-    """A column of the values' one type, else of texts; a missing value is False, -1 (``slots``: 0), NaN or empty."""
+    """Make a column of the values' one type, else of texts.
+
+    A missing value is False, -1 (``slots``: 0), NaN or empty.
+    """
     kinds = {type(value) for value in values if value is not None}
     if kinds == {int, float}:
         kinds = {float}

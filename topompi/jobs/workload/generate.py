@@ -1,4 +1,4 @@
-"""Workloads that are drawn: where no log is public. Each has its source; numbers that are ours are said to be."""
+"""Random workloads, in place of logs that are not public; each names its source, and the numbers that are ours."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ DAY = 86400
 
 
 def capacity_mix(rng: np.random.Generator, jobs: int, nodes: int, load: float = 1.0) -> Workload:
-    """A load like that of Cab (Pollard et al., SC18): jobs up to 256 nodes and 24 h, 83 % of them below 18 nodes.
+    """Draw a load like that of Cab (Pollard et al., SC18): jobs up to 256 nodes and 24 h, 83 % of them below 18 nodes.
 
-    Sizes are log-uniform inside both classes, run times log-normal with a median of half an hour, requests up to 4
-    times the run; arrivals follow the hour of the day. These forms are ours.
+    The following forms are ours: sizes are log-uniform inside both classes, run times log-normal with a median of half
+    an hour, requests up to 4 times the run; arrivals follow the hour of the day.
 
-    :param rng: what draws.
-    :param jobs: how many.
-    :param nodes: of the machine that the load refers to.
-    :param load: node-seconds of all jobs over those of the machine until the last arrival; above 1 the queue grows.
+    :param rng: the random generator.
+    :param jobs: number of jobs.
+    :param nodes: number of nodes of the machine that the load refers to.
+    :param load: node-seconds of all jobs over node-seconds of the machine until the last arrival; above 1 the queue
+        grows.
     """
     _check(jobs, nodes, load)
     small = rng.random(jobs) < 0.83
@@ -32,15 +33,15 @@ def capacity_mix(rng: np.random.Generator, jobs: int, nodes: int, load: float = 
 
 
 def power_of_two_mix(rng: np.random.Generator, jobs: int, nodes: int = 3096, load: float = 0.84) -> Workload:
-    """A load like the one that A. Jokanovic 2014 ran: 40.7 node-hours a job in the mean, most jobs small.
+    """Draw a load like that of A. Jokanovic 2014: a mean of 40.7 node-hours per job, most jobs small.
 
-    70 % of the jobs have up to 18 nodes; of the others 70 % a power of two, 2 % a multiple of 18. Shares other than the
-    last are ours, as are log-normal run times, which are scaled to the mean.
+    70 % of the jobs have up to 18 nodes; of the others, 70 % have a power of two of nodes and 2 % a multiple of 18. The
+    other shares are ours, and so are the log-normal run times, which are scaled to the mean.
 
-    :param rng: what draws.
-    :param jobs: how many.
-    :param nodes: of the machine that the load refers to.
-    :param load: node-seconds of all jobs over those of the machine until the last arrival.
+    :param rng: the random generator.
+    :param jobs: number of jobs.
+    :param nodes: number of nodes of the machine that the load refers to.
+    :param load: node-seconds of all jobs over node-seconds of the machine until the last arrival.
     """
     _check(jobs, nodes, load)
     kind = rng.random(jobs)
@@ -58,15 +59,15 @@ def power_of_two_mix(rng: np.random.Generator, jobs: int, nodes: int = 3096, loa
 
 
 def lublin_feitelson(rng: np.random.Generator, jobs: int, nodes: int) -> Workload:
-    """Batch jobs of the model of U. Lublin and D. Feitelson, JPDC 63(11), 2003, with its published parameters.
+    """Draw batch jobs by the model of U. Lublin and D. Feitelson, JPDC 63(11), 2003, with its published parameters.
 
-    Serial with probability 0.244, a power of two with 0.576; log2 of the other sizes two-stage uniform; the logarithm
-    of run times hyper-gamma, its mixture depending on the size; gaps between arrivals gamma in log2 seconds. The daily
-    cycle is ours: a cosine in place of the paper's table.
+    A job is serial with probability 0.244 and has a power of two of nodes with 0.576; log2 of the other sizes is
+    two-stage uniform. The logarithm of run times is hyper-gamma with a mixture that depends on the size; log2 of the
+    gaps between arrivals, in seconds, is gamma. The daily cycle is ours: a cosine in place of the paper's table.
 
-    :param rng: what draws.
-    :param jobs: how many.
-    :param nodes: of the machine; the largest size.
+    :param rng: the random generator.
+    :param jobs: number of jobs.
+    :param nodes: number of nodes of the machine, which is the largest size.
     """
     _check(jobs, nodes, 1)
     most = np.log2(nodes)
@@ -87,7 +88,7 @@ def lublin_feitelson(rng: np.random.Generator, jobs: int, nodes: int) -> Workloa
 def _arriving(
     rng: np.random.Generator, name: str, sizes: NDArray[np.int64], run: NDArray[np.int64], nodes: int, load: float
 ) -> Workload:
-    """Jobs that arrive at random over the time in which they make this load, with requests of whole minutes."""
+    """Make jobs that arrive at random over the time in which they produce this load, with requests of whole minutes."""
     span = (sizes * run).sum() / (nodes * load)
     submit = _by_day(np.sort(rng.uniform(0, span, len(run))))
     request = 60 * np.ceil(run * rng.uniform(1, 4, len(run)) / 60).astype(np.int64)
@@ -95,7 +96,7 @@ def _arriving(
 
 
 def _by_day(moments: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The same moments, drawn together towards the afternoon of each day; their order stays."""
+    """Shift the moments, in seconds, towards the afternoon of each day without changing their order."""
     return np.floor(moments - 0.6 * DAY / (2 * np.pi) * np.sin(2 * np.pi * moments / DAY) + DAY / 10).astype(np.int64)
 
 

@@ -1,4 +1,4 @@
-"""A workload of any format, found by content."""
+"""A reader of workloads of any format, recognised by content."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["read_workload"]
 
 
 def read_workload(path: Source, cores_per_node: int = 1, partial: bool = False) -> Workload:
-    """The jobs of a log in the Standard Workload Format, of ``sacct -P``, or of a file of Batsim's.
+    """Read the jobs of a log in the Standard Workload Format, of ``sacct -P``, or of Batsim.
 
-    :param path: of the log, plain or packed.
-    :param cores_per_node: processors of one node; the latter two formats name nodes.
-    :param partial: go on after what is wrong, and count it.
-    :raises WorkloadError: with file, line and field of what is wrong.
+    :param path: path of the log, plain or packed.
+    :param cores_per_node: number of processors per node; only the first format needs it, the others contain nodes.
+    :param partial: whether wrong lines or jobs are skipped and counted.
+    :raises WorkloadError: if the log is wrong; the message names file, line and field.
     """
     log = open_log(path)
     first = next((line.strip() for _, line in lines(log) if line.strip()), "")

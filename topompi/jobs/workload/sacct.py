@@ -1,7 +1,7 @@
-"""What Slurm's ``sacct -P`` prints: a line of field names, and one job a line, with bars between.
+"""A reader of the output of Slurm's ``sacct -P``: a line of field names, then one line per job, separated by bars.
 
-Wanted are JobID, Submit, NNodes, and Elapsed, or Start and End; Timelimit and User are read where they are there, and
-the fields of ``FREE``. Steps of jobs, whose JobID has a dot, are passed over.
+Required are the fields JobID, Submit, NNodes, and Elapsed or both Start and End. Timelimit, User and the fields in
+``FREE`` are read if present. Steps of jobs, whose JobID contains a dot, are skipped.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ FREE = {"User": "user_name", "Account": "account", "Partition": "partition", "QO
 
 
 def read_sacct(path: Source, partial: bool = False) -> Workload:
-    """The jobs that have run; times without a zone are taken as UTC.
+    """Read the jobs that have run; times without a zone are taken as UTC.
 
-    :param path: the output of ``sacct -P`` (``--parsable2``), plain or packed.
-    :param partial: go on after a wrong line, and count it.
-    :raises WorkloadError: with file, line and field of what is wrong.
+    :param path: path of the output of ``sacct -P`` (``--parsable2``), plain or packed.
+    :param partial: whether wrong lines are skipped and counted.
+    :raises WorkloadError: if the file is wrong; the message names file, line and field.
     """
     log, reading, users = open_log(path), Reading(partial), dict[str, int]()
     rows = ((f"{log.name}: line {number}", line) for number, line in lines(log))
@@ -85,7 +85,7 @@ def _further(where: str, names: list[str], words: list[str]) -> dict[str, Value]
 
 
 def _moment(where: str, word: str, text: str) -> int:
-    """Seconds since 1970, of such or of 2014-08-01T12:00:00."""
+    """Return seconds since 1970, read from a number of seconds or a time in the form 2014-08-01T12:00:00."""
     found = text if text.isascii() and text.isdigit() else moment(text)
     if found is None:
         wanted = "a time such as 2014-08-01T12:00:00"
@@ -94,7 +94,7 @@ def _moment(where: str, word: str, text: str) -> int:
 
 
 def _span(where: str, word: str, text: str) -> int:
-    """Seconds, of 1-02:03:04, 02:03:04 or 03:04."""
+    """Return seconds, read from 1-02:03:04, 02:03:04 or 03:04."""
     found = span(text)
     if found is None:
         raise WorkloadError(f"{where}: {word}: expecting a time such as 1-02:03:04, got {text[:40]!r}")

@@ -1,7 +1,7 @@
 """The Standard Workload Format, version 2.2, of the Parallel Workloads Archive.
 
-One job a line, 18 numbers; -1 is unknown; lines that start with ``;`` are the header (S. J. Chapin et al., Benchmarks
-and standards for the evaluation of parallel job schedulers, 1999).
+A line has 18 numbers for one job; -1 is unknown; lines that start with ``;`` are the header (S. J. Chapin et al.,
+Benchmarks and standards for the evaluation of parallel job schedulers, 1999).
 """
 
 from __future__ import annotations
@@ -31,17 +31,18 @@ _kept = itemgetter(*KEPT)
 
 
 def read_swf(path: Source, cores_per_node: int = 1, partial: bool = False) -> Workload:
-    """The jobs of a log; nodes are processors over cores per node, rounded up.
+    """Read the jobs of a log; the nodes of a job are its processors over cores per node, rounded up.
 
-    Further columns are ``slots``, the processors, and the numbers of ``group``, ``program``, ``queue`` and
-    ``partition``; -1 is unknown. Jobs without processors or run time are left out and counted; allocated processors
-    count before requested ones.
+    Allocated processors are used if known, else requested ones. Jobs without processors or run time are left out and
+    counted. Further columns are ``slots``, the processors, and the numbers of ``group``, ``program``, ``queue`` and
+    ``partition``; -1 is unknown.
 
-    :param path: of the log, plain or packed.
-    :param cores_per_node: processors of one node.
-    :param partial: go on after a wrong line, and count it.
-    :raises WorkloadError: with file, line and field of what is wrong.
-    Cost: 96 bytes a job, and 300 for each set of different further fields.
+    :param path: path of the log, plain or packed.
+    :param cores_per_node: number of processors per node.
+    :param partial: whether wrong lines are skipped and counted.
+    :raises WorkloadError: if the log is wrong; the message names file, line and field.
+
+    Cost: 96 bytes per job, and 300 per distinct set of further fields.
     """
     log = open_log(path)
     if cores_per_node < 1:
@@ -71,12 +72,15 @@ def read_swf(path: Source, cores_per_node: int = 1, partial: bool = False) -> Wo
 def _usable(
     log: InputFile, reading: Reading, header: list[str], codes: dict[tuple[str, ...], int]
 ) -> Iterator[list[int]]:
-    """The kept fields of each job that ran, and the number of its further ones; other lines go elsewhere.
+    """Yield, for each job that ran, the kept fields and a code of its further fields.
+
+    Other lines are recorded elsewhere.
 
     :param log: the log.
-    :param reading: takes the lines that are left out.
-    :param header: takes the lines of the header.
-    :param codes: takes further fields and their numbers; jobs have few different ones, and numbers take long to read.
+    :param reading: record of the lines that are left out.
+    :param header: list that receives the lines of the header.
+    :param codes: dictionary that receives further fields and their codes; jobs have few distinct ones, so that a code
+        saves the conversion of each line's numbers.
     """
     for number, line in lines(log):
         if line.lstrip().startswith(";"):
@@ -102,7 +106,7 @@ def _values(where: str, words: list[str]) -> list[int]:
         if min(values) > -LATEST and max(values) < 2**31:
             return values
     except ValueError:
-        pass  # told field by field
+        pass  # the loop below names the wrong field
     limits = {4: (-LATEST, 2**31), 7: (-LATEST, 2**31), 11: (-LATEST, 2**31)}
     for at in KEPT:
         least, below = limits.get(at, (-LATEST, LATEST))
@@ -113,7 +117,7 @@ def _values(where: str, words: list[str]) -> list[int]:
 
 
 def _further(words: tuple[str, ...]) -> list[int]:
-    """The fields that no simulation needs; -1 for anything but a whole number: a log is not refused for them."""
+    """Convert the optional fields; anything but a whole number becomes -1, because a log is not refused for them."""
     return [int(word) if word.isdecimal() and len(word) < 12 and int(word) < 2**31 else -1 for word in words]
 
 
@@ -126,14 +130,14 @@ def _unusable(values: list[int]) -> str:
 
 
 def write_swf(workload: Workload, path: str | os.PathLike[str], cores_per_node: int = 1) -> None:
-    """A log that `read_swf` reads: processors are slots, or nodes times cores per node if a job asks for no slots.
+    """Write a log that `read_swf` reads; processors are slots, or nodes times cores per node without slots.
 
-    The columns ``group``, ``program``, ``queue`` and ``partition`` are written if they have whole numbers; what else a
-    workload has, the format cannot hold.
+    The columns ``group``, ``program``, ``queue`` and ``partition`` are written if they hold whole numbers; the format
+    has no place for other further columns.
 
     :param workload: the jobs.
-    :param path: of the log.
-    :param cores_per_node: processors of one node.
+    :param path: path of the log.
+    :param cores_per_node: number of processors per node.
     """
     table = np.full((len(workload), FIELDS), -1, dtype=np.int64)
     slots = np.where(workload.slots > 0, workload.slots, workload.nodes.astype(np.int64) * cores_per_node)

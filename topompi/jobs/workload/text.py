@@ -1,4 +1,4 @@
-"""The input of a log, its lines, and its numbers."""
+"""Access to a log: its file, its lines, and the numbers in them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Source = str | os.PathLike[str] | InputFile
 
 
 def open_log(source: Source) -> InputFile:
-    """The one input at a path, unpacked; what is open already stays as it is.
+    """Open the one file at a path, unpacked; an open file is returned unchanged.
 
-    :raises WorkloadError: where nothing is there, for damage, beyond a limit, and for a folder of several files.
+    :raises WorkloadError: if nothing is there, the file is damaged or too large, or a folder has several files.
     """
     if isinstance(source, InputFile):
         return source
@@ -28,11 +28,11 @@ def open_log(source: Source) -> InputFile:
 
 
 def lines(log: InputFile) -> Iterator[tuple[int, str]]:
-    """Line numbers from 1 and lines of a log; read as a stream.
+    """Yield line numbers, from 1, and lines of a log, read as a stream.
 
-    :raises WorkloadError: where it is empty, damaged or not text.
+    :raises WorkloadError: if the log is empty, damaged or not text.
     """
-    log.head()  # says what a file is that is no text
+    log.head()  # raises an error that names the kind of a file that is not text
     for number, line in log.lines():
         if "\0" in line:
             raise WorkloadError(f"{log.name}: line {number}: expecting text, got binary data")
@@ -40,13 +40,13 @@ def lines(log: InputFile) -> Iterator[tuple[int, str]]:
 
 
 def whole(where: str, word: str, text: str, least: int = -LATEST) -> int:
-    """A whole number between ``least`` and ``LATEST``, written with or without a fraction of zeros.
+    """Convert text to a whole number of at least ``least`` and below ``LATEST``; a fraction of zeros is allowed.
 
     :param where: file and line.
-    :param word: the field.
-    :param text: its content.
-    :param least: the smallest number that is taken.
-    :raises WorkloadError: for anything else.
+    :param word: name of the field.
+    :param text: content of the field.
+    :param least: smallest number that is accepted.
+    :raises WorkloadError: if the text is anything else.
     """
     try:
         value = int(text) if len(text) <= 20 else LATEST

@@ -1,4 +1,4 @@
-"""Workloads made of workloads; every function gives a new one."""
+"""Functions that make new workloads from workloads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["extract", "larger", "scale_run", "segments", "shake"]
 
 
 def larger(workload: Workload, factor: int) -> Workload:
-    """Every job needs so many times the nodes and slots; times stay (Pollard et al., SC18, the 2x and 3x logs)."""
+    """Multiply the nodes and slots of every job by a factor; times stay (Pollard et al., SC18, the 2x and 3x logs)."""
     if factor < 1:
         raise WorkloadError(f"larger: expecting a factor of 1 or more, got {factor}")
     made = replace(workload, name=f"{workload.name} {factor}x", nodes=workload.nodes * np.int32(factor))
@@ -21,7 +21,7 @@ def larger(workload: Workload, factor: int) -> Workload:
 
 
 def scale_run(workload: Workload, factor: float) -> Workload:
-    """Run times and requests times a factor, rounded to seconds."""
+    """Multiply run times and requests by a factor, rounded to seconds."""
     if not 0 < factor < np.inf:
         raise WorkloadError(f"scale_run: expecting a positive factor, got {factor}")
     run, request = (np.rint(column * factor).astype(np.int64) for column in (workload.run, workload.request))
@@ -30,13 +30,13 @@ def scale_run(workload: Workload, factor: float) -> Workload:
 
 
 def shake(workload: Workload, rng: np.random.Generator, seconds: int) -> Workload:
-    """Arrivals moved by up to so many seconds either way, drawn uniformly.
+    """Move each arrival by up to ``seconds`` earlier or later, drawn uniformly.
 
     Small changes of input show how much of a figure is chance (D. Tsafrir, K. Ouaknine, D. Feitelson, MASCOTS 2007).
 
     :param workload: the jobs.
-    :param rng: what draws.
-    :param seconds: 0 or more.
+    :param rng: the random generator.
+    :param seconds: largest shift in seconds, 0 or more.
     """
     if seconds < 0:
         raise WorkloadError(f"shake: expecting 0 seconds or more, got {seconds}")
@@ -46,17 +46,18 @@ def shake(workload: Workload, rng: np.random.Generator, seconds: int) -> Workloa
 
 
 def extract(workload: Workload, first: int, last: int) -> Workload:
-    """The jobs that arrive from one second on and before another.
+    """Return the jobs that arrive at second ``first`` or later and before second ``last``.
 
     :param workload: the jobs.
-    :param first: seconds since the first arrival; likewise ``last``.
+    :param first: seconds since the first arrival.
+    :param last: seconds since the first arrival.
     """
     since = workload.submit - (workload.submit[0] if len(workload) else 0)
     return workload.select((since >= first) & (since < last), f"{workload.name} from {first} to {last} s")
 
 
 def segments(workload: Workload, count: int) -> list[Workload]:
-    """The log cut into so many parts of equal numbers of jobs, to replay each by itself."""
+    """Cut the log into ``count`` parts of equal numbers of jobs, to replay each on its own."""
     if not 1 <= count <= max(1, len(workload)):
         raise WorkloadError(f"segments: expecting 1 to {max(1, len(workload))}, got {count}")
     parts = np.array_split(np.arange(len(workload)), count)

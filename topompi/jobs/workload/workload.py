@@ -23,11 +23,11 @@ LATEST = 10**15  # seconds; sums over a million jobs stay within 64 bits
 
 @dataclass
 class Reading:
-    """What a reader left out and why.
+    """A record of the jobs that a reader left out.
 
-    :param partial: go on after a line that is wrong, and count it.
-    :param dropped: reason -> number of jobs left out.
-    :param problems: messages of the wrong lines met so far; stays empty without ``partial``.
+    :param partial: whether reading goes on after a wrong line, which is counted.
+    :param dropped: number of jobs left out, by reason.
+    :param problems: messages of the wrong lines so far; stays empty without ``partial``.
     """
 
     partial: bool = False
@@ -39,7 +39,7 @@ class Reading:
         self.dropped[reason] = self.dropped.get(reason, 0) + 1
 
     def problem(self, error: WorkloadError) -> None:
-        """Raise the error, or keep its message and return if partial reading was asked for."""
+        """Raise the error, or, in partial reading, keep its message and return."""
         if not self.partial:
             raise error
         self.problems.append(str(error))
@@ -47,19 +47,20 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """Jobs in the order of their arrival, as columns of length n; seconds are whole.
+    """n jobs in the order of their arrival, as columns of shape (n,); seconds are whole numbers.
 
-    :param name: where the jobs came from.
-    :param number: job numbers of the log.
+    :param name: name of the source of the jobs.
+    :param number: numbers of the jobs in the log.
     :param submit: seconds at which jobs arrive, ascending.
     :param run: seconds that jobs run if nobody ends them, 0 or more.
-    :param request: seconds that users asked for, 0 where they did not.
-    :param nodes: nodes that jobs need, 1 or more.
-    :param user: numbers of users, -1 where unknown.
+    :param request: seconds that users asked for, 0 if they did not.
+    :param nodes: number of nodes that each job needs, 1 or more.
+    :param user: numbers of the users, -1 if unknown.
     :param header: the log's header, line by line.
-    :param reading: what the reader left out.
-    :param columns: further columns of length n by their names: truth values, whole or real numbers, or texts. Two have
-        a meaning: ``slots`` that a job asks for, 0 for whole nodes; whether its nodes may be ``shared``.
+    :param reading: record of the jobs that the reader left out.
+    :param columns: further columns by name: truth values, whole or real numbers, or texts. Two names have a meaning:
+        ``slots`` is the number of slots that a job asks for, 0 for whole nodes; ``shared`` is whether its nodes may be
+        shared.
     """
 
     name: str
@@ -88,17 +89,20 @@ class Workload:
         reading: Reading | None = None,
         columns: Mapping[str, ArrayLike] | None = None,
     ) -> Workload:
-        """A workload of columns in any order: they are sorted by arrival; equal arrivals keep their order.
+        """Make a workload from columns in any order; they are sorted by arrival, and equal arrivals keep their order.
 
-        :param name: where the jobs came from.
-        :param submit: seconds, length n; likewise ``run``, ``request`` (none: 0), all below ``LATEST``.
-        :param nodes: nodes of each job, 1 or more.
-        :param number: job numbers; 1 to n if none.
-        :param user: numbers of users; -1 if none.
-        :param header: lines to keep.
-        :param reading: what the reader left out.
-        :param columns: further columns by their names.
-        :raises WorkloadError: for columns of unlike lengths or of other types, negative times, or jobs without nodes.
+        :param name: name of the source of the jobs.
+        :param submit: seconds at which jobs arrive, shape (n,), below ``LATEST``.
+        :param run: seconds that jobs run, shape (n,), below ``LATEST``.
+        :param nodes: number of nodes of each job, 1 or more, shape (n,).
+        :param request: seconds that users asked for, shape (n,), below ``LATEST``; None for 0.
+        :param number: numbers of the jobs; None for 1 to n.
+        :param user: numbers of the users; None for -1.
+        :param header: header lines to keep.
+        :param reading: record of the jobs that the reader left out.
+        :param columns: further columns by name.
+        :raises WorkloadError: if columns differ in length or have a wrong type, a time is negative, or a job has no
+            nodes.
         """
         arrive = _column(name, "submit", submit, 0)
         count = len(arrive)
@@ -125,16 +129,16 @@ class Workload:
         return len(self.submit)
 
     def select(self, chosen: ArrayLike | slice, name: str = "") -> Workload:
-        """The jobs of these positions, this mask or slice, in their order; times stay as they are."""
+        """Return the jobs at these positions, of this mask or of this slice, in their order; times are unchanged."""
         at = np.arange(len(self))[chosen if isinstance(chosen, slice) else np.asarray(chosen)]
         fixed = {one: getattr(self, one)[at] for one in FIXED}
         free = {one: column[at] for one, column in self.columns.items()}
         return replace(self, name=name or self.name, columns=free, **fixed)
 
     def __getitem__(self, name: str) -> Column:
-        """The column of this name, of the fixed ones or the further ones.
+        """Return the column of this name, one of the fixed columns or of ``columns``.
 
-        :raises WorkloadError: for a name that the workload does not have.
+        :raises WorkloadError: if the workload has no column of this name.
         """
         if name not in FIXED and name not in self.columns:
             raise WorkloadError(
@@ -144,9 +148,9 @@ class Workload:
         return column
 
     def with_columns(self, **columns: ArrayLike) -> Workload:
-        """The same jobs with these further columns, added or in place of those of the same name.
+        """Return the same jobs with these further columns, which replace columns of the same name.
 
-        :raises WorkloadError: for a column of another length or type, or the name of a fixed one.
+        :raises WorkloadError: if a column has another length, a wrong type, or the name of a fixed column.
         """
         made = {word: _free_column(self.name, word, values) for word, values in columns.items()}
         for word, column in made.items():
@@ -156,17 +160,17 @@ class Workload:
 
     @property
     def slots(self) -> Integers:
-        """Slots that jobs ask for, 0 for whole nodes."""
+        """Number of slots that each job asks for, 0 for whole nodes."""
         return self.columns.get("slots", np.zeros(len(self), dtype=np.int64))
 
     @property
     def shared(self) -> NDArray[np.bool_]:
-        """Whether a job's nodes may be shared with others that allow it."""
+        """Whether each job's nodes may be shared with other jobs that allow it."""
         return self.columns.get("shared", np.zeros(len(self), dtype=bool))
 
     @cached_property
     def machine_nodes(self) -> int | None:
-        """Nodes of the log's machine, by the header's ``MaxNodes``; None where it does not say."""
+        """Number of nodes of the log's machine, from the header's ``MaxNodes``; None if it is missing."""
         for line in self.header:
             if match := re.fullmatch(r";\s*MaxNodes:\s*([0-9]{1,9})\b.*", line):
                 return int(match[1]) or None
@@ -174,12 +178,12 @@ class Workload:
 
     @cached_property
     def estimate(self) -> Integers:
-        """Seconds that a scheduler reckons with: the request where there is one, else the run time."""
+        """Seconds on which a scheduler relies: the request if there is one, else the run time."""
         return np.where(self.request > 0, self.request, self.run)
 
     @cached_property
     def duration(self) -> Integers:
-        """Seconds that jobs run: they are ended at their request."""
+        """Seconds that each job runs; a job that reaches its request is ended."""
         return np.minimum(self.run, self.estimate)
 
 
@@ -190,7 +194,7 @@ def _free_column(name: str, word: str, values: ArrayLike) -> Column:
         return _column(name, word, values, 0, 2**31)
     column = np.asarray(values)
     if column.dtype.kind == "U":
-        column = column.astype(object)  # in rows of one width, each would take the memory of the longest text
+        column = column.astype(object)  # in rows of one width, each text would take the memory of the longest
     kinds, wanted = ("b", "truth values") if word == "shared" else ("biufO", "numbers, truth values or texts")
     texts = column.dtype.kind != "O" or all(type(one) is str for one in column.flat)
     if column.ndim != 1 or (column.size and column.dtype.kind not in kinds) or not texts:
