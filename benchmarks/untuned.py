@@ -143,7 +143,7 @@ def parse() -> argparse.Namespace:
         "--uplink-rates", type=words, default="4:1,2:1,1:1", help="N:1 over-subscribed at each level, or bits/s"
     )
     parser.add_argument("--orders", type=words, default="block,leaf-cyclic,random:1", help="rank orders")
-    parser.add_argument("--ppn", type=words, default="1,2,4", help="ranks a host")
+    parser.add_argument("--ppn", type=words, default="1,2,4", help="ranks per host, or 3/1/4/2 by turns")
     parser.add_argument("--collectives", type=words, default=",".join(COLLECTIVES))
     parser.add_argument("--sizes", type=words, default=SIZES, help=f"bytes (default {SIZES})")
     parser.add_argument(
@@ -160,7 +160,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--report", nargs="+", type=Path, metavar="FILE", help="report on these files, run nothing")
     given = parser.parse_args()
     given.sizes = [parse_bytes(text, "--sizes") for text in given.sizes]
-    given.ppn = [int(text) for text in given.ppn]
+    given.ppn = [int(text) if text.isdecimal() else text for text in given.ppn]
     return given
 
 

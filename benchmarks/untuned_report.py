@@ -23,7 +23,7 @@ __all__ = ["FITTED", "Line", "Row", "Setting", "lines_of", "markdown", "read"]
 
 FITTED = ("4x4",)  # networks on which the default set was chosen
 LONG = 65536  # bytes above which the network dominates the time
-Setting = tuple[str, str, str, int, str]  # network, uplinks, rank order, ranks per host, Python
+Setting = tuple[str, str, str, int | str, str]  # network, uplinks, rank order, ranks per host, Python
 _ratio_of = cache(oversubscription)
 
 
@@ -48,7 +48,7 @@ class Row:
     :param network: shape of the network.
     :param uplinks: over-subscription of the uplinks, ``4:1``.
     :param order: order of the ranks.
-    :param ppn: ranks per host.
+    :param ppn: ranks per host; ``3/1/4/2`` for hosts with different numbers.
     :param library: name of the MPI library.
     :param collective: name of the collective.
     :param size: message size in bytes.
@@ -57,7 +57,7 @@ class Row:
     network: str
     uplinks: str
     order: str
-    ppn: int
+    ppn: int | str
     library: str
     collective: str
     size: int

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -148,6 +149,28 @@ def test_ranks_fill_all_hosts_by_default():
     assert rank_hosts(fabric, ranks=8) == [host for host in fabric.hosts for _ in range(2)]
     with pytest.raises(BenchmarkError, match="--order"):
         rank_hosts(fabric, order="sideways")
+
+
+def test_hosts_with_different_numbers_of_ranks_take_them_by_turns():
+    fabric = emulated_fabric("3x2")
+    assert rank_hosts(fabric, ppn="3/1") == [h for h, n in zip(fabric.hosts, [3, 1] * 3, strict=True) for _ in range(n)]
+    assert Counter(rank_hosts(fabric, ppn="3/1", order="random:1")) == dict(zip(fabric.hosts, [3, 1] * 3, strict=True))
+    assert rank_hosts(fabric, ppn="2") == rank_hosts(fabric, ppn=2)
+
+
+@pytest.mark.parametrize(
+    ("ppn", "ranks", "order", "message"),
+    [
+        ("3/0", None, "block", "--ppn"),
+        ("3/", None, "block", "--ppn"),
+        ("0", None, "block", "--ppn"),
+        ("3/1", None, "cyclic", "--order"),
+        ("3/1", 11, "block", "-n"),
+    ],
+)
+def test_wrong_numbers_of_ranks_per_host_are_named(ppn, ranks, order, message):
+    with pytest.raises(BenchmarkError, match=message):
+        rank_hosts(emulated_fabric("3x2"), ranks, ppn, order)
 
 
 @pytest.mark.parametrize("spec", ["2x3", "3,4,1", "2x2x2"])

@@ -76,7 +76,9 @@ def run(
     hosts: HostRates = None,
     mpi: Annotated[str | None, typer.Option(metavar="|".join(PEERS), help="MPI library and its settings.")] = None,
     ranks: Annotated[int | None, typer.Option("-n", min=1, help="Ranks; one a host by default.")] = None,
-    ppn: Annotated[int | None, typer.Option(min=1, help="Ranks a host.")] = None,
+    ppn: Annotated[
+        str | None, typer.Option(metavar="N|N/N/...", help="Ranks per host; 3/1/4/2 for hosts with different numbers.")
+    ] = None,
     order: Annotated[str, typer.Option(help="block, cyclic, leaf-cyclic or random:SEED.")] = "block",
     python: Annotated[str, typer.Option(metavar="PATH", help="Interpreter whose MPI runs the job.")] = sys.executable,
     background: Annotated[str | None, typer.Option(metavar="BYTES", help="A second job's alltoall meanwhile.")] = None,

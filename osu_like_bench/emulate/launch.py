@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import cycle
 from pathlib import Path
 from zlib import crc32
 
@@ -47,25 +48,55 @@ class Launch:
     placement: Sequence[str] = ()
 
 
-def rank_hosts(fabric: Fabric, ranks: int | None = None, ppn: int | None = None, order: str = "block") -> list[str]:
+def rank_hosts(
+    fabric: Fabric, ranks: int | None = None, ppn: int | str | None = None, order: str = "block"
+) -> list[str]:
     """Return the host of each rank.
 
     :param fabric: the emulated fabric.
     :param ranks: number of ranks; by default as many as fit on all hosts.
     :param ppn: most ranks per host, by default the fewest that suffice, at least 1; the first hosts are filled.
+        ``3/1/4/2`` gives successive hosts these numbers in turn, and all hosts are filled.
     :param order: ``block``, ``cyclic`` over the hosts, ``leaf-cyclic`` (successive ranks on successive leaf switches),
         or ``random:SEED``.
     :raises BenchmarkError: if there are too few hosts, or the order is unknown.
     """
+    if isinstance(ppn, str):
+        counts = _counts(ppn)
+        if len(counts) > 1:
+            return _uneven(fabric, counts, ranks, order)
+        ppn = counts[0]
     ppn = ppn or -(-(ranks or fabric.num_hosts) // fabric.num_hosts)
     ranks = ranks or ppn * fabric.num_hosts
     used = -(-ranks // ppn)
     if used > fabric.num_hosts:
         raise BenchmarkError(f"-n: expecting at most {ppn * fabric.num_hosts} ranks at {ppn} a host, got {ranks}")
     hosts = list(fabric.hosts[:used])
+    if order == "leaf-cyclic":
+        hosts, order = leaf_cyclic(fabric, hosts), "cyclic"
+    return _placed(ranks, hosts, order)
+
+
+def _counts(ppn: str) -> list[int]:
+    """Return the numbers of ranks that a text like ``3/1/4/2`` contains."""
+    words = ppn.split("/")
+    if not all(word.isascii() and word.isdecimal() and int(word) for word in words):
+        raise BenchmarkError(f"--ppn: expecting a number of ranks, or several as 3/1/4/2, got {ppn!r}")
+    return list(map(int, words))
+
+
+def _uneven(fabric: Fabric, counts: list[int], ranks: int | None, order: str) -> list[str]:
+    """Return the host of each rank if successive hosts have these numbers of ranks in turn."""
+    slots = [host for host, count in zip(fabric.hosts, cycle(counts), strict=False) for _ in range(count)]
+    if order.endswith("cyclic"):
+        raise BenchmarkError(f"--order: expecting block or random:SEED for hosts with different ranks, got {order!r}")
+    if ranks not in (None, len(slots)):
+        raise BenchmarkError(f"-n: expecting {len(slots)} ranks on hosts with {counts} by turns, got {ranks}")
+    return _placed(len(slots), slots, order)
+
+
+def _placed(ranks: int, hosts: list[str], order: str) -> list[str]:
     try:
-        if order == "leaf-cyclic":
-            return place(ranks, leaf_cyclic(fabric, hosts), "cyclic")
         return place(ranks, hosts, order)
     except ValueError:
         raise BenchmarkError(f"--order: expecting {ORDERS}, got {order!r}") from None

@@ -42,7 +42,7 @@ class LaunchOptions:
 
     :param mpi: name of an MPI library with settings, in PEERS; None for the defaults of the Python's MPI.
     :param ranks: number of ranks; see ``rank_hosts``.
-    :param ppn: most ranks per host; see ``rank_hosts``.
+    :param ppn: most ranks per host, or ``3/1/4/2`` for hosts with different numbers; see ``rank_hosts``.
     :param order: order of the ranks over the hosts; see ``rank_hosts``.
     :param python: interpreter whose MPI starts the job.
     :param background: bytes of a block of the alltoall that a second job repeats meanwhile on all hosts; 0 for none.
@@ -55,7 +55,7 @@ class LaunchOptions:
 
     mpi: str | None = None
     ranks: int | None = None
-    ppn: int | None = None
+    ppn: int | str | None = None
     order: str = "block"
     python: str = sys.executable
     background: int = 0
