@@ -81,7 +81,7 @@ class Task:
 
 
 def alltoalls(sizes: Sequence[int]) -> Iterator[Task]:
-    """Yield alltoalls on the first hosts and on hosts of 160, for each size in KiB."""
+    """Yield alltoalls on the first 64 hosts and on 64 hosts drawn from 160, for each size in KiB."""
     for random, about in ((0, "first 64 hosts"), (160, "64 of 160 hosts at random")):
         job = Case(16, KIB, random).job(0)
         for size in sizes:
@@ -89,14 +89,14 @@ def alltoalls(sizes: Sequence[int]) -> Iterator[Task]:
 
 
 def broadcasts() -> Iterator[Task]:
-    """Yield broadcasts of 1 MiB from rank 0 of 512 and 1,024 ranks, on hosts of all 320."""
+    """Yield broadcasts of 1 MiB from rank 0 of 512 and 1,024 ranks, on hosts drawn from all 320."""
     for hosts in (32, 64):
         job = Case(16, KIB, 320, hosts).job(0)
         yield Task("bcast", KIB * KIB, f"{hosts} of 320 hosts at random", job)
 
 
 def gathers(sizes: Sequence[int]) -> Iterator[Task]:
-    """Yield gathers to rank 0 on 64 hosts of all 320, beside an alltoall of 1 MiB, one rank per host.
+    """Yield gathers to rank 0 on 64 hosts drawn from 320, beside an alltoall of 1 MiB, one rank per host.
 
     Sizes in bytes.
     """

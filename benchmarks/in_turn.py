@@ -159,7 +159,7 @@ def markdown(rows: list[Row]) -> Iterator[str]:
 
 
 def words(text: str) -> list[str]:
-    """Return the words between commas."""
+    """Split a text at its commas."""
     return text.split(",")
 
 

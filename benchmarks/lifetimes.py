@@ -21,7 +21,7 @@ import numpy as np
 from .jobs import run_ranks
 
 FABRIC = "xgft:2,2,2;1,1,1@rate=4xQDR"
-MOST = 2.0  # ratio to native
+MOST = 2.0  # goal for the ratio to native
 CYCLES = 5  # per block
 HOSTS = ("h0000", "h0001", "h0005")
 RULES = {"native": "native", "schedule": "doubling"}

@@ -209,7 +209,7 @@ def report(paths: Sequence[Path]) -> Iterator[str]:
 
 
 def words(text: str) -> list[str]:
-    """Return the words between commas."""
+    """Split a text at its commas."""
     return text.split(",")
 
 

@@ -48,7 +48,7 @@ class Row:
     :param network: shape of the network.
     :param uplinks: over-subscription of the uplinks, ``4:1``.
     :param order: order of the ranks.
-    :param ppn: ranks per host.
+    :param ppn: ranks per host; ``3/1/4/2`` for hosts with different numbers.
     :param library: name of the MPI library.
     :param collective: name of the collective.
     :param size: message size in bytes.

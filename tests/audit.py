@@ -1,7 +1,7 @@
-"""``python -m tests.audit VENV``: known holes of the packages in a virtual environment; status 1 where there are some.
+"""A check of the packages in a virtual environment for known vulnerabilities: ``python -m tests.audit VENV``.
 
-pip-audit is installed into an environment of its own. Where it, or the list of advisories, cannot be had, a line says
-so and the status is 0: nothing is known then.
+The status is 1 if there are vulnerabilities. pip-audit is installed into an environment of its own. If it, or the list
+of advisories, cannot be loaded, a line reports that and the status is 0, because nothing is known then.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which tests need an MPI library, found from their text; and what keeps the others from one."""
+"""A mark for tests that need an MPI library, found from their text, and a guard that keeps it from all other tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases that cover all pairs of values: few rows of a product, in which any two values of two factors meet."""
+"""Cases that cover all pairs: few rows of a product, in which each two values of two factors occur together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Emulated networks in tests: whether they can be made here, and that none is left behind."""
+"""Emulated networks for tests: a check whether they can be made here, and a check that none remains."""
 
 from __future__ import annotations
 

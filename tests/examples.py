@@ -1,4 +1,4 @@
-"""What the tests of examples share: the programs, as commands and as modules, and what their documents show."""
+"""Common helpers for tests of examples: the programs as commands and modules, and the output that documents show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedules written by hand with plain loops, one for each way a textbook knows to run a collective."""
+"""Schedules written by hand with plain loops, one for each textbook algorithm of a collective."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A simulated InfiniBand fabric: ibsim serves it, OpenSM routes it, the diagnostics read it.
+"""A simulated InfiniBand fabric: ibsim serves it, OpenSM routes it, and the diagnostic tools read it.
 
-The tools are Debian's ibsim-utils, opensm and infiniband-diags. They need no root: ibsim talks over sockets
-of its own, and the library libumad2sim, loaded before each tool, stands in for the kernel's interface.
+The tools are Debian's ibsim-utils, opensm and infiniband-diags. They need no root, because ibsim uses sockets of its
+own, and the library libumad2sim, loaded before each tool, replaces the kernel's interface.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Networks of random jobs on random fabrics, and what a step of a host-level schedule puts on their links."""
+"""Networks of random jobs on random fabrics, and the load that a step of a host-level schedule puts on their links."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Record the fabric of the main job, with ibsim and OpenSM: ``python -m tests.record_fabric``.
+"""A recorder of the main job's fabric, with ibsim and OpenSM: ``python -m tests.record_fabric``.
 
-Writes osu_like_bench/fabrics/fattree64.ibnetdiscover.xz and fattree64.lfts.xz, and says in their README how.
-The same versions of the tools make the same files again, but for the date in ibnetdiscover's report.
+It writes osu_like_bench/fabrics/fattree64.ibnetdiscover.xz and fattree64.lfts.xz, and describes their origin in the
+README there. Equal versions of the tools make equal files, except for the date in ibnetdiscover's report.
 """
 
 from __future__ import annotations

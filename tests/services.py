@@ -1,4 +1,4 @@
-"""Topology services in a thread of the tests, and what asks them."""
+"""Topology services in a thread of the tests, and clients that query them."""
 
 from __future__ import annotations
 

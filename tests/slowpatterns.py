@@ -1,6 +1,7 @@
-"""Which regular expressions of readers take more than linear time, by crafted text.
+"""A search, by crafted text, for regular expressions of readers that take more than linear time.
 
-Run as ``python -m tests.slowpatterns LENGTH SECONDS``: prints pattern and text of those that take longer.
+``python -m tests.slowpatterns LENGTH SECONDS`` prints each pattern that takes more than SECONDS for LENGTH characters,
+and the text.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""A real Slurm on an emulated network: a controller and a daemon a host, for tests that ask where Slurm puts ranks."""
+"""A real Slurm on an emulated network, one daemon per host, for tests of Slurm's placement of ranks."""
 
 from __future__ import annotations
 

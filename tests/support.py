@@ -1,4 +1,4 @@
-"""What tests share: where real data lies, and how to start an MPI job that cannot hang."""
+"""Common helpers of all tests: the places of real data, and a start of MPI jobs with a time limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a schedule does, worked out slowly with dictionaries: the oracle of the checker's tests."""
+"""The effect of a schedule, computed slowly with dictionaries: the oracle of the checker's tests."""
 
 from __future__ import annotations
 

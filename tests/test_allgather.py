@@ -1,4 +1,4 @@
-"""Allgathers are proved by the checker for many sizes, orders and clusters, and cost what their docstrings say."""
+"""Allgathers: the checker's proof for many sizes, orders and clusters, and the costs that their docstrings state."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Alltoalls are proved by the checker, and their steps and messages are what their docstrings say."""
+"""Alltoalls: the checker's proof, and the numbers of steps and messages that their docstrings state."""
 
 import math
 

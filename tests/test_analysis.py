@@ -1,4 +1,4 @@
-"""What a schedule does to a network, against plain loops over rows and links and against networkx."""
+"""The load that a schedule puts on a network, against plain loops over rows and links and against networkx."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit says what it could not look up, and fails only where a hole is known."""
+"""The audit: it reports what it could not look up, and fails only if a vulnerability is known."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The source ``auto``, and what Slurm tells the tasks of a job about the switches above them."""
+"""The source ``auto``, and Slurm's variables about the switches above a job's tasks."""
 
 from __future__ import annotations
 

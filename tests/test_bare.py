@@ -1,4 +1,4 @@
-"""The demo where nothing is: from a wheel, without rights, compilers, MPI and the system's programs."""
+"""The demo from a wheel, without rights, compilers, MPI and the system's programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark: its parts by property, its command through real MPI jobs."""
+"""The benchmark: properties of its parts, and its command in real MPI jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The programs of benchmarks/ start as modules; which sides are one; how much cells differ beyond chance."""
+"""The programs of benchmarks/: their start as modules, the sides that count as one, and variation beyond chance."""
 
 from __future__ import annotations
 

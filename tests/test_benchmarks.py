@@ -1,4 +1,4 @@
-"""The programs of benchmarks/ that need an emulated network run to their end, and their tables say what they found."""
+"""The programs of benchmarks/ that need an emulated network: whole runs, and the results in their tables."""
 
 from __future__ import annotations
 

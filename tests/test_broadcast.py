@@ -1,4 +1,4 @@
-"""Every broadcast proved by the checker, its steps and messages counted, and its crossings on real allocations."""
+"""Broadcasts: the checker's proof, their steps and messages, and their crossings on real allocations."""
 
 import functools
 import lzma

@@ -1,4 +1,4 @@
-"""The checker accepts what is right, refuses what is wrong, and says where: against a slow oracle of its own."""
+"""The checker, against a slow oracle: it accepts right schedules, and refuses wrong ones and names the place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of the choice on simulated networks: what its cells hold, and how they are summed up."""
+"""The benchmark of choices on simulated networks: the contents of its cells, and their summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line, as a user runs it; the numbers of real fabrics are asserted here end to end."""
+"""The command line as a user runs it, with the numbers of real fabrics from end to end."""
 
 import json
 import subprocess

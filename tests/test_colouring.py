@@ -1,4 +1,4 @@
-"""The schedule that meets the bound: valid on random jobs, and close to the bound on the fabrics it is meant for."""
+"""The schedule ``colouring``: valid on random jobs, and close to the bound on the fabrics that it is made for."""
 
 from __future__ import annotations
 

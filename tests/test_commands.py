@@ -1,4 +1,4 @@
-"""What holds of every command line: help, version, completion, encodings, and no MPI library."""
+"""Properties of every command line: help, version, completion, encodings, and no MPI library."""
 
 import os
 import subprocess

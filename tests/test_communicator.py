@@ -1,4 +1,4 @@
-"""Drop-in communicators under mpirun, at many sizes: the programs in tests/programs do the checking."""
+"""Drop-in communicators under mpirun, at many sizes, checked by the programs in tests/programs."""
 
 import numpy as np
 import pytest

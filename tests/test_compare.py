@@ -1,4 +1,4 @@
-"""Comparing two records, all of them made up: known ratios, refusals, drawings, and the command without MPI."""
+"""The comparison of two artificial records: known ratios, refusals, drawings, and the command without MPI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop in C that runs plans: what it refuses, what it does after an error, and which plans are left to Python."""
+"""The loop in C that runs plans: plans that it refuses or leaves to Python, and its state after an error."""
 
 from types import SimpleNamespace
 

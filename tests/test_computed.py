@@ -1,4 +1,4 @@
-"""Computed routes that are worked out on demand, against the rule written down switch by switch."""
+"""Routes that are computed on demand, against the rule applied switch by switch."""
 
 import subprocess
 import sys

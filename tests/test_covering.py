@@ -1,4 +1,4 @@
-"""The cases that cover all pairs, against the product."""
+"""Cases that cover all pairs, compared with the whole product."""
 
 from random import Random
 

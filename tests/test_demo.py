@@ -1,4 +1,4 @@
-"""``topompi demo`` as a new user runs it, and the recorded graph that it maps."""
+"""``topompi demo`` as a new user runs it, and the recorded graph that the demo maps."""
 
 from __future__ import annotations
 

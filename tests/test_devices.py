@@ -1,4 +1,4 @@
-"""Messages in a device's memory, and arrays that share theirs by DLPack only."""
+"""Messages in a device's memory, and arrays whose memory is accessible only through DLPack."""
 
 import ctypes
 import json

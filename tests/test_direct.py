@@ -1,4 +1,4 @@
-"""Calls like earlier ones reach what runs them, the MPI library or a plan, without Python, and no others do."""
+"""Direct calls: only a call identical to an earlier one reaches the MPI library or a plan without Python."""
 
 import gc
 import inspect

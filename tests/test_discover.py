@@ -1,4 +1,4 @@
-"""Discovery: an archive of what the fabric's tools or Slurm say, what is wrong with it, and what else there is."""
+"""Discovery: an archive of the output of fabric tools or Slurm, damage in it, and other sources on the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documentation: its commands are commands, its pages make a site, and the site needs nothing from elsewhere."""
+"""The documentation: its commands exist, its pages make a site, and the site loads nothing from other servers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Docstrings of public functions: one with three or more parameters says what each of them is.
+"""Docstrings of public functions: with three or more parameters, a docstring describes each of them.
 
-A method that a class of MPI has too, under the same name, is described by mpi4py's reference.
+A method that a class of MPI has under the same name is exempt, because mpi4py's reference describes it.
 """
 
 from __future__ import annotations

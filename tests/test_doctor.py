@@ -1,4 +1,4 @@
-"""``topompi doctor`` and ``topompi env``: what they find, and what their exit codes say."""
+"""``topompi doctor`` and ``topompi env``: their findings and exit codes."""
 
 from __future__ import annotations
 

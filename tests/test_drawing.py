@@ -1,4 +1,4 @@
-"""Drawings are XML that says what the schedule says; the gallery holds what the generators make."""
+"""Drawings of schedules: XML with the schedule's content; and the gallery, equal to the generators' output."""
 
 import itertools
 import re

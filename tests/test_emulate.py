@@ -1,4 +1,4 @@
-"""Emulated networks: what is made is what the spec says, jobs run on it, and nothing is left behind."""
+"""Emulated networks: they match their spec, run jobs, and leave nothing behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of emulated networks: root believes, runs and removes only what nobody else could have written."""
+"""Records of emulated networks: root trusts only records that no other user can have written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The evaluator against a sum written out pair by pair, in whole numbers."""
+"""The evaluator of mappings, against a sum over pairs in whole numbers."""
 
 from __future__ import annotations
 

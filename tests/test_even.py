@@ -1,4 +1,4 @@
-"""What fair sharing does to an alltoall, and the schedule whose every step loads the links as the whole does."""
+"""An alltoall under fair sharing, and the schedule ``even``, whose every step loads the links as the whole does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""examples/cg: what solvers without iterations find, on any number of ranks in any order."""
+"""examples/cg: the solution of direct solvers, on any number of ranks in any order."""
 
 from functools import cache
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""examples/fft3d: numpy's transform and the flow's known course, on any number of ranks, whatever the grid."""
+"""examples/fft3d: numpy's transform and the known course of the flow, on any number of ranks and process grid."""
 
 from importlib.util import find_spec
 

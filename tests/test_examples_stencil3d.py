@@ -1,4 +1,4 @@
-"""examples/stencil3d: the same bits on any number of ranks in any order, and those that theory says."""
+"""examples/stencil3d: equal bits on any number of ranks in any order, and agreement with theory."""
 
 from functools import cache
 from importlib.util import find_spec

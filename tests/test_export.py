@@ -1,4 +1,4 @@
-"""``topompi export``: what is written is read back, by us and by the MPI libraries themselves."""
+"""``topompi export``: its files, read back by our readers and by the MPI libraries."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Schedules written for simulators say what the schedules say, and SimGrid's replay takes as long as it should."""
+"""Schedules written for simulators: equal content in each format, and the expected time in SimGrid's replay."""
 
 import re
 import shutil

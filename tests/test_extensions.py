@@ -1,4 +1,4 @@
-"""The extensions in C refuse arrays of other kinds, and let Ctrl-C through."""
+"""The extensions in C: they refuse arrays of wrong types, and can be interrupted with Ctrl-C."""
 
 import contextlib
 import signal

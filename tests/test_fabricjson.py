@@ -1,4 +1,4 @@
-"""fabric.json: nothing is lost on the way out and in, and whatever is wrong is named by its field."""
+"""fabric.json: writing and reading lose nothing, and an error names the wrong field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Misuse and missing files under mpirun: tests/programs/faults.py does the checking."""
+"""Misuse and missing files under mpirun, checked by tests/programs/faults.py."""
 
 import pytest
 

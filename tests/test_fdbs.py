@@ -1,4 +1,4 @@
-"""OpenSM's opensm.fdbs says the same routes as its opensm-lfts.dump, and its damage is named."""
+"""OpenSM's opensm.fdbs: routes equal to those of opensm-lfts.dump, and errors that name damage."""
 
 import numpy as np
 import pytest

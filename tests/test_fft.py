@@ -1,4 +1,4 @@
-"""The alltoalls of a pencil FFT: each one right, and each step of all of them a small copy of the whole."""
+"""The alltoalls of a pencil FFT: each is right, and each step of all together is a small copy of the whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures' parts: what is placed where, who is compared with whom, and what is written."""
+"""The parts of the figures of ``studies``: placed jobs, compared algorithms, and written pages."""
 
 import re
 import shutil

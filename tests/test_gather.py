@@ -1,4 +1,4 @@
-"""Every gather and scatter, with and without counts, proved by the checker; where blocks travel and land."""
+"""Gathers and scatters, with and without counts: the checker's proof, and the paths and places of blocks."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""The communication graph: built from any description, it says who sends how much to whom."""
+"""The communication graph: equal volumes between ranks from every form of description."""
 
 from __future__ import annotations
 

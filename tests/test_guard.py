@@ -1,4 +1,4 @@
-"""What root runs: no module that somebody else could have put where Python looks for modules."""
+"""The guard of root: it runs no module that another user could have put on Python's search path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rooted plans over leaders, run by a small simulator that knows nothing of how they are made."""
+"""Rooted plans over leaders, run by a small simulator that is independent of their generator."""
 
 import numpy as np
 import pytest

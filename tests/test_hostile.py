@@ -1,4 +1,4 @@
-"""Misused collectives end as they do natively or better, on every rank, and the calls after them are right."""
+"""Misused collectives: every rank gets the native result or a better one, and later calls are right."""
 
 import json
 from collections import defaultdict

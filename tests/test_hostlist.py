@@ -1,4 +1,4 @@
-"""Host lists: what an expression stands for, and that writing and reading are inverse."""
+"""Host lists: the hosts of an expression, and writing as the inverse of reading."""
 
 from __future__ import annotations
 

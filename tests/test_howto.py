@@ -1,4 +1,4 @@
-"""What the architecture page and the how-to pages say is so: the picture, the walk of a call, how one adds things.
+"""The architecture page and the how-to pages: their picture, the walk of a call, and their steps are true.
 
 ``test_readme.py`` runs the pages' consoles.
 """

@@ -1,4 +1,4 @@
-"""Reports and forwarding tables of real fabrics: hops that were counted otherwise, damage that they have."""
+"""Reports and forwarding tables of real fabrics: hops counted by other means, and their known damage."""
 
 from __future__ import annotations
 

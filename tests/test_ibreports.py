@@ -1,4 +1,4 @@
-"""InfiniBand reports: what is read equals what was printed, and damage is named."""
+"""InfiniBand reports: reading gives what was printed, and errors name damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Live: ibsim serves a synthetic fabric, OpenSM routes it, and we read both as the InfiniBand tools do."""
+"""A live fabric: ibsim serves it, OpenSM routes it, and we read both as the InfiniBand tools do."""
 
 from __future__ import annotations
 

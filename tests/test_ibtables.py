@@ -1,4 +1,4 @@
-"""InfiniBand forwarding tables: what is read equals what was printed, and damage is named."""
+"""InfiniBand forwarding tables: reading gives what was printed, and errors name damage."""
 
 from __future__ import annotations
 

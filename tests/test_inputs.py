@@ -1,4 +1,4 @@
-"""What is handed in is opened, unpacked and read within limits; every refusal is ours, with file, member and line."""
+"""Input files: opened, unpacked and read within limits; a refusal is a TopompiError with file, member and line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The inside of a host: hwloc's XML, libhwloc and Linux's own files, against lstopo, made machines and real dumps."""
+"""The inside of a host from hwloc's XML, libhwloc and Linux's files, against lstopo, made machines and real dumps."""
 
 from __future__ import annotations
 

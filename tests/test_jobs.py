@@ -1,4 +1,4 @@
-"""Many jobs on one machine: figures of real logs, and what every queue owes its jobs."""
+"""Many jobs on one machine: numbers of real logs, and the guarantees of every queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Allocators: what each owes, worked examples, and the exact one as an oracle."""
+"""Allocators: the guarantees of each, worked examples, and the exact allocator as an oracle."""
 
 from __future__ import annotations
 

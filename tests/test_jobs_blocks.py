@@ -1,6 +1,7 @@
-"""Virtual network blocks: each rule, worked by hand, with the rule and without it.
+"""Virtual network blocks: worked examples of each rule, with the rule and without it.
 
-36 nodes in leaves of 6, pods of 3 leaves: a part has 4 nodes and leaves 2 over, leaves 0 and 3 take remainders.
+The cluster has 36 nodes in leaves of 6, and pods of 3 leaves. A part has 4 of a leaf's nodes; the remainder leaves are
+leaves 0 and 3.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`check_allocator`: every allocator of ours passes, and one that breaks a promise is refused."""
+"""`check_allocator`: every built-in allocator passes, and an allocator that breaks a promise is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``topompi jobs``: its commands on small inputs, and what they refuse."""
+"""``topompi jobs``: its commands on small inputs, and their refusals."""
 
 from __future__ import annotations
 

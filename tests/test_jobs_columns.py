@@ -1,4 +1,4 @@
-"""Further columns of workloads: their types, what keeps them, and which formats hold them."""
+"""Further columns of workloads: their types, the operations that keep them, and the formats that hold them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured of an outcome: against the definitions, job by job, and figures of the literature."""
+"""Metrics of an outcome: against their definitions, job by job, and numbers of the literature."""
 
 from __future__ import annotations
 

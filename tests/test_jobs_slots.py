@@ -1,4 +1,4 @@
-"""Jobs on slots: nodes that several jobs hold, what is judged by slots, and nodes that are drained or down."""
+"""Jobs on slots: nodes that several jobs share, metrics by slots, and nodes that are drained or down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenarios: the order of policies, intervals, and the speed-up from which isolation pays."""
+"""Scenarios: the order of policies, intervals, and the least speed-up at which isolation pays."""
 
 from __future__ import annotations
 

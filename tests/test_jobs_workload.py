@@ -1,4 +1,4 @@
-"""Workloads: what readers take, refuse, and say; what generators and transformations keep."""
+"""Workloads: accepted and refused inputs of readers, and properties that generators and transformations keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Communication kernels: what they send, in all arenas, and what mapping makes of it."""
+"""Communication kernels: their messages in all arenas, and the effect of mapping on them."""
 
 from __future__ import annotations
 

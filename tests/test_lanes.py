@@ -1,4 +1,4 @@
-"""Collectives in lanes: proofs on any hosts, what crosses between hosts, and how few steps segments take."""
+"""Collectives in lanes: proofs on any hosts, the data between hosts, and the number of steps by segments."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""``python -m topompi`` as a launcher: programs run as they do without it, and the commands still work."""
+"""``python -m topompi`` as a launcher: programs run as without it, and topompi's commands still work."""
 
 import json
 import os

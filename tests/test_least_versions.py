@@ -1,4 +1,4 @@
-"""The least versions of dependencies that pyproject.toml names are enough: commands run on them."""
+"""The least versions of dependencies in pyproject.toml: commands run on them."""
 
 from __future__ import annotations
 

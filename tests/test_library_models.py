@@ -1,4 +1,4 @@
-"""Models of MPI libraries: who is known, and what a call's decision turns on."""
+"""Models of MPI libraries: the known libraries, and the facts on which a call's decision depends."""
 
 from dataclasses import replace
 

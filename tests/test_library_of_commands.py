@@ -1,4 +1,4 @@
-"""Maps, schedules, allocations and profiles are made by the library, without a command line."""
+"""Maps, schedules, allocations and profiles made by library calls, without a command line."""
 
 from __future__ import annotations
 

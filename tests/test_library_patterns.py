@@ -1,4 +1,4 @@
-"""Models of libraries against the libraries: the messages predicted are those that the library says it sent."""
+"""Models of libraries against the libraries: predicted messages equal the messages that the library reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What libraries run and topompi does not: every schedule is proved, and each rank's rows are those of the whole."""
+"""Algorithms that only MPI libraries run: every schedule is proved, and each rank's rows are those of the whole."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""``machine_of``: hosts, slots, distances and routes are those of the topology, whatever its shape."""
+"""``machine_of``: hosts, slots, distances and routes equal those of the topology, whatever its shape."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""``topompi map``, as a user runs it: its numbers against sums by hand, its files against their readers."""
+"""``topompi map`` as a user runs it: its numbers against sums by hand, its files against their readers."""
 
 import json
 import subprocess

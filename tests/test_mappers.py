@@ -1,4 +1,4 @@
-"""Every mapper: a permutation with exact slots for any graph on any machine, the same for the same seed."""
+"""Mappers: a permutation with exact slots for any graph on any machine, and equal results for equal seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of others are text wherever they are shown: no markup, no control characters, no formulas."""
+"""Foreign names in all outputs: they appear as text, without markup, control characters or formulas."""
 
 import ast
 import csv

@@ -1,4 +1,4 @@
-"""Every operation against the MPI library's own, under mpirun; and how communicators live and what plans keep."""
+"""Every operation against the MPI library's own, under mpirun; the life of communicators, and the memory of plans."""
 
 import json
 import re

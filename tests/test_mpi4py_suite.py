@@ -1,4 +1,4 @@
-"""mpi4py's own tests, natively and through the launcher: what passes natively passes with ours, or has a reason."""
+"""mpi4py's own tests, natively and through the launcher: each that passes natively passes, or has a reason."""
 
 import json
 import re

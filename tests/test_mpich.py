@@ -1,4 +1,4 @@
-"""MPICH's choices: what the model says, that its schedules do what MPI defines, and that MPICH sends their messages."""
+"""MPICH's choices: the model's answers, schedules that do what MPI defines, and MPICH's own messages."""
 
 import json
 import shutil

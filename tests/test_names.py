@@ -1,4 +1,4 @@
-"""The names that topompi takes on a user's machine: its own, and no others."""
+"""The names that topompi installs on a user's machine: its own, and no others."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""NetQ's topology graph: who is linked with whom, and what it may get wrong."""
+"""NetQ's topology graph: its links, and the errors that it may contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simulated networks: closed forms, max-min fairness, and what programs are refused."""
+"""Simulated networks: closed forms, max-min fairness, and refused programs."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""Packets: closed forms of a lossless network, what is conserved, deadlock, and what settings are refused."""
+"""Packets: closed forms of a lossless network, conserved quantities, deadlock, and refused settings."""
 
 import re
 from dataclasses import fields, replace

@@ -1,4 +1,4 @@
-"""Packets on networks as Linux shapes them: token buckets, ranks that share processors, sockets, and a record."""
+"""Packets on networks that Linux shapes: token buckets, ranks that share processors, sockets, and a record."""
 
 from pathlib import Path
 

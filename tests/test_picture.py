@@ -1,4 +1,4 @@
-"""Pictures of fabrics: bytes on links against sums by hand, what is drawn as one, what fits, and a real browser."""
+"""Pictures of fabrics: bytes on links against sums by hand, merged parts, the fit of the page, and a real browser."""
 
 from __future__ import annotations
 

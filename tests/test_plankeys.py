@@ -1,4 +1,4 @@
-"""Keys of a call's arguments: equal where the calls are, different where they are not, in C and in Python alike."""
+"""Keys of a call's arguments: equal for equal calls, different for different calls, in C as in Python."""
 
 import sys
 from itertools import product

@@ -1,4 +1,4 @@
-"""What is chosen without measurements, against measurements of all algorithms on emulated networks."""
+"""Choices without measurements, against measurements of all algorithms on emulated networks."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Probing: who measures with whom, what the times say; trees found in models, under mpirun, on emulated networks."""
+"""Probing: the pairs of ranks and their times; trees found in models, under mpirun, and on emulated networks."""
 
 from __future__ import annotations
 

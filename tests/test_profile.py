@@ -1,4 +1,4 @@
-"""Profiles: their file, where messages went, and what Open MPI records of real programs."""
+"""Profiles: their file, the targets of messages, and Open MPI's records of real programs."""
 
 from __future__ import annotations
 

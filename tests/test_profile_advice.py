@@ -1,4 +1,4 @@
-"""Advice from profiles: what a mapping and schedules would save, and the commands that do it."""
+"""Advice from profiles: the gains of a mapping and of schedules, and the commands that apply it."""
 
 from __future__ import annotations
 

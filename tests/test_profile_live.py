@@ -1,4 +1,4 @@
-"""Profiles that programs of mpi4py record of themselves."""
+"""Profiles that mpi4py programs record of themselves."""
 
 from __future__ import annotations
 

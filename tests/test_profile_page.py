@@ -1,4 +1,4 @@
-"""The page of a profile in a real browser: what is there, what the pointer shows, and that nothing goes wrong."""
+"""The page of a profile in a real browser: its contents, the texts under the pointer, and no errors."""
 
 from __future__ import annotations
 

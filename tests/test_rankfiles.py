@@ -1,4 +1,4 @@
-"""Files for launchers: round trips, what is wrong in them, and that real launchers put every rank where they say."""
+"""Files for launchers: round trips, errors in them, and real launchers that place every rank as the file defines."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""One rank's rows of every algorithm are those that the whole schedule has for it; costs need no rows of all ranks."""
+"""One rank's rows of every algorithm, equal to the whole schedule's; and costs without the rows of all ranks."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Readers of communication graphs: what was written comes back, whatever the format; errors name file and line."""
+"""Readers of communication graphs: round trips in every format, and errors with file and line."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""What the documents show is what happens: their programs are run and their consoles compared."""
+"""The documents' examples: their programs are run, and their consoles are compared with the output."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Reductions are proved by the checker, in rank order where promised, and cost what their docstrings say."""
+"""Reductions: the checker's proof, rank order if promised, and the costs that their docstrings state."""
 
 import math
 

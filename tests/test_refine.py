@@ -1,4 +1,4 @@
-"""Swaps: priced as they turn out, never for the worse."""
+"""Swaps of ranks: their predicted gains are exact, and no swap makes a mapping worse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registry: what it says of each algorithm is true of its schedules; users' functions and files beside it."""
+"""The registry of algorithms: its entries are true of the schedules; and users' functions and files in it."""
 
 import json
 import os

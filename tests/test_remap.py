@@ -1,4 +1,4 @@
-"""Re-ordering ranks: valid, placed where the mapping says, never worse; and the communicators, under mpirun."""
+"""Re-ordered ranks: valid, placed as the mapping defines, never worse; and their communicators under mpirun."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Programs that work natively work with ours: what users' reports of MPI libraries led to, each as a class."""
+"""Programs that work natively, as users' reports of MPI libraries describe them: each class works with topompi."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What Python and a terminal print of big values is short, and names are found by completion."""
+"""The repr of big values, which is short, and the completion of public names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scans and exscans: proved for any clusters, what they send, what no scan can undercut."""
+"""Scans and exscans: proofs for any clusters, their messages, and the lower bound of every scan."""
 
 from itertools import pairwise
 

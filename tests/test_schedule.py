@@ -1,4 +1,4 @@
-"""The value object: what it refuses, that it cannot change, whose share is what; and its JSON out and in."""
+"""The schedule as a value: refused rows, immutability, owners of blocks; and JSON in both directions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``topompi schedule``, as a user runs it: every number of its output is another program's, or a count by hand."""
+"""``topompi schedule`` as a user runs it: every number of its output against another program or a count by hand."""
 
 import json
 from xml.etree import ElementTree

@@ -1,4 +1,4 @@
-"""What a profile keeps of a command line, and who may read it."""
+"""Secrets in profiles: the arguments of a command line that a profile keeps, and its readers."""
 
 import stat
 

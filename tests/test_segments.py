@@ -1,4 +1,4 @@
-"""Algorithms whose messages are cut: names, sizes, and which are worth it."""
+"""Algorithms with messages cut into segments: names, sizes, and the worthwhile ones."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Selection: rules, memory and model without MPI; then the same answer on ranks with different files."""
+"""Selection: rules, memory and model without MPI; then equal answers on ranks with different files."""
 
 import json
 import re

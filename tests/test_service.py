@@ -1,4 +1,4 @@
-"""The topology service: its answers are those of the routes themselves, whatever files and clients do to it."""
+"""The topology service: its answers equal those of the routes, whatever happens to its files and clients."""
 
 from __future__ import annotations
 

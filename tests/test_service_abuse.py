@@ -1,4 +1,4 @@
-"""Clients that mean harm to a topology service: the others are answered, and nothing grows. All over the loopback."""
+"""Malicious clients of a topology service: other clients are answered, and nothing grows. All over the loopback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who asks a topology service, and the commands."""
+"""Clients of a topology service, and the service's commands."""
 
 from __future__ import annotations
 

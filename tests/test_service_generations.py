@@ -1,4 +1,4 @@
-"""How a topology service follows its files: whole generations, one after the other."""
+"""Changes of a topology service's files: it serves whole generations, one after another."""
 
 from __future__ import annotations
 

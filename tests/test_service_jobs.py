@@ -1,4 +1,4 @@
-"""Jobs whose topology is a service: rank 0 asks; a service that is not there does not hold a job up."""
+"""Jobs whose topology is a service: rank 0 queries it; a missing service does not delay a job."""
 
 from __future__ import annotations
 

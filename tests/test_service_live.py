@@ -1,4 +1,4 @@
-"""Live: the service follows what OpenSM dumps, while ibsim's cables are pulled and clients ask."""
+"""A live service: it follows OpenSM's dumps while cables of ibsim are pulled and clients send requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each peer of a topology service holds: the largest has to go, and the others are answered."""
+"""The memory of each peer of a topology service: the largest peer is closed, and the others are answered."""
 
 from __future__ import annotations
 

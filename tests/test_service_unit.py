@@ -1,4 +1,4 @@
-"""The systemd unit that `topompi topology serve --print-unit` prints, and what the service tells systemd."""
+"""The systemd unit that `topompi topology serve --print-unit` prints, and the service's messages to systemd."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The work for views and trees: how much one request and one peer may take, and how it ends."""
+"""The work of a service for views and trees: its limits per request and per peer, and its end."""
 
 from __future__ import annotations
 

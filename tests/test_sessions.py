@@ -1,4 +1,4 @@
-"""Sessions: programs that come and go while time passes, against batches, smaller steps and an independent oracle."""
+"""Sessions: programs added and removed while time passes, against batches, smaller steps and an independent oracle."""
 
 import re
 from dataclasses import replace

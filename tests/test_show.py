@@ -1,4 +1,4 @@
-"""What ``topompi topology show`` says of a fabric, and what it must not say where the source does not know it."""
+"""``topompi topology show``: its facts about a fabric, and no claims that the source does not support."""
 
 import json
 import os

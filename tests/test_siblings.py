@@ -1,4 +1,4 @@
-"""Communicators that were made together, on all ranks of an MPI job; and how selection sees them."""
+"""Communicators that all ranks of a job made together, and their common selection of algorithms."""
 
 from collections import Counter
 

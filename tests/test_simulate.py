@@ -1,4 +1,4 @@
-"""Simulated times against closed forms; what the arena keeps, refuses and reports."""
+"""Simulated times against closed forms; cached, refused and reported simulations of an arena."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading takes time and memory in proportion to its input, whatever stands there."""
+"""The time and memory of readers, which are proportional to the input, whatever it contains."""
 
 import gzip
 import json

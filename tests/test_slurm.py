@@ -1,4 +1,4 @@
-"""Slurm's topology.conf and topology.yaml: the fabric they describe, and what they may get wrong."""
+"""Slurm's topology.conf and topology.yaml: the fabric that they describe, and errors in them."""
 
 from __future__ import annotations
 

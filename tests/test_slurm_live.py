@@ -1,4 +1,4 @@
-"""The source ``auto`` in jobs of a real Slurm: which one it takes, and that it says so."""
+"""The source ``auto`` in jobs of a real Slurm: the source that it takes, and its message about it."""
 
 from __future__ import annotations
 

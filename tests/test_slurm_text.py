@@ -1,4 +1,4 @@
-"""Slurm's text in one place: running jobs, accounts, a job's environment; nobody else reads it."""
+"""Slurm's text, which one package alone reads: running jobs, accounts, and a job's environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How outcomes of other people's packages are read and compared; `make test-strangers` tries the packages."""
+"""The comparison of outcomes of other projects' packages; `make test-strangers` runs the packages themselves."""
 
 import json
 import re

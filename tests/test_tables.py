@@ -1,4 +1,4 @@
-"""One network: paths, hops, delays and loads against walks of single pairs, in chunks, on parts, with unknown rates."""
+"""Paths, hops, delays and loads of a network against walks of single pairs: in chunks, on parts, with unknown rates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TACS1, TACS2 and the choice of a scheme: what the reference demands of them, on random jobs."""
+"""TACS1, TACS2 and the choice of a scheme: the reference's requirements, on random jobs."""
 
 from __future__ import annotations
 

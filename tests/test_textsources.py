@@ -1,4 +1,4 @@
-"""MPICH coordinates files and node maps: the fabric they describe, and what they may get wrong."""
+"""MPICH coordinates files and node maps: the fabric that they describe, and errors in them."""
 
 from __future__ import annotations
 

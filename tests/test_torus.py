@@ -1,4 +1,4 @@
-"""A torus or a mesh is told by its cables alone, whatever its switches are called and numbered."""
+"""Tori and meshes: recognised by their cables alone, whatever the names and numbers of the switches."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The cluster tree against a plain implementation of the source's single steps."""
+"""The cluster tree, against a plain implementation of the published algorithm's steps."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Virtual trees against walks that know nothing of pointer doubling, and embeddings against the definition."""
+"""Virtual trees against walks without pointer doubling, and embeddings against the definition."""
 
 import itertools
 import math

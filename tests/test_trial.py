@@ -1,4 +1,4 @@
-"""Measured trials: which candidate runs at which call, and who wins, in simulated calls."""
+"""Measured trials in simulated calls: the candidate of each call, and the winner."""
 
 from collections import Counter
 from math import inf

@@ -1,4 +1,4 @@
-"""``topompi tune``: from times to rows and rules, without MPI; then the command, as a user runs it."""
+"""``topompi tune``: rows and rules from times, without MPI; then the command, as a user runs it."""
 
 import json
 import re

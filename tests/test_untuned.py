@@ -1,4 +1,4 @@
-"""The benchmark of what runs untuned: the order of its jobs, what a further run still has to do, and its report."""
+"""The benchmark ``untuned``: the order of its jobs, the work left to a further run, and its report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a virtual placement: native runs, and what the model would choose on the network."""
+"""Messages about a virtual placement: native runs, and the model's choice for the network is reported."""
 
 import json
 

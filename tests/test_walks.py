@@ -1,4 +1,4 @@
-"""The walks of three new users, step by step: what each command prints, and that none shows a traceback."""
+"""The walks of three new users, step by step: the output of each command, and no traceback."""
 
 from __future__ import annotations
 

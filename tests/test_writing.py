@@ -1,4 +1,4 @@
-"""Files that are written: as a whole, never through a link, with the mode that was wanted; one helper for all."""
+"""Files that are written: as a whole, never through a link, with the wanted mode, all by one helper."""
 
 import ast
 import os

@@ -1,4 +1,4 @@
-"""Random workloads, for tests of many jobs on one machine."""
+"""Random workloads for tests of many jobs on one machine."""
 
 from __future__ import annotations
 

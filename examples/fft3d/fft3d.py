@@ -99,7 +99,7 @@ class Transpose:
         self.seconds += perf_counter() - begin
 
     def _datatypes(self) -> tuple[list[MPI.Datatype], list[MPI.Datatype]]:
-        """Return the datatypes of each process's part, in the array before and in the array after."""
+        """Return MPI datatypes of the part exchanged with each process, in the array before and in the array after."""
         made: tuple[list[MPI.Datatype], list[MPI.Datatype]] = ([], [])
         for found, shape, parts in zip(made, (self.before, self.after), (self._sent, self._received), strict=True):
             for part in parts:
@@ -309,7 +309,7 @@ def understood(options: argparse.Namespace, size: int) -> tuple[argparse.Namespa
 
 
 def checks(flow: Flow, options: argparse.Namespace) -> dict[str, float]:
-    """Return the differences of the transform from numpy's, and of the flow from one process's; collective."""
+    """Return the differences of the transform from numpy's, and of the flow from a run on one process; collective."""
     pencils = flow.pencils
     x, y, z = (np.arange(extent) for extent in pencils.shape)
     whole = np.stack([np.sin(x[:, None, None] * (n + 1) + y[:, None] ** 2 + np.sqrt(z)) for n in range(COMPONENTS)])

@@ -78,7 +78,7 @@ def rank_hosts(
 
 
 def _counts(ppn: str) -> list[int]:
-    """The numbers that ``3/1/4/2`` contains."""
+    """Return the numbers of ranks that a text like ``3/1/4/2`` contains."""
     words = ppn.split("/")
     if not all(word.isascii() and word.isdecimal() and int(word) for word in words):
         raise BenchmarkError(f"--ppn: expecting a number of ranks, or several as 3/1/4/2, got {ppn!r}")
@@ -86,7 +86,7 @@ def _counts(ppn: str) -> list[int]:
 
 
 def _uneven(fabric: Fabric, counts: list[int], ranks: int | None, order: str) -> list[str]:
-    """The host of each rank, if successive hosts have these numbers of ranks by turns."""
+    """Return the host of each rank if successive hosts have these numbers of ranks in turn."""
     slots = [host for host, count in zip(fabric.hosts, cycle(counts), strict=False) for _ in range(count)]
     if order.endswith("cyclic"):
         raise BenchmarkError(f"--order: expecting block or random:SEED for hosts with different ranks, got {order!r}")

@@ -55,7 +55,7 @@ def _cell(value: Any, separator: str) -> Any:
 
 
 def _read_as(name: str, value: Any) -> str:
-    """Format a cell for people."""
+    """Format a table cell for a human reader."""
     if value is None:
         return "-"
     if isinstance(value, list):

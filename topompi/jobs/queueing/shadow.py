@@ -68,7 +68,7 @@ class _Shadow:
         raise NotImplementedError
 
     def start(self, job: Job, placement: Placement) -> None:
-        """Start the job on these nodes."""
+        """Start a job behind the head on these nodes."""
         self.situation.start(job, placement)
         self.starts = self.situation.starts
         self.refused.clear()

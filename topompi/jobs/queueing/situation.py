@@ -48,7 +48,7 @@ class Situation:
         self.promise: Promise | None = None
         self.starts = 0  # number of starts so far
         self.ended: list[int] = []  # jobs that ended since the last pass with one reservation
-        self.shadow: object = None  # the shadow of the last pass with one reservation
+        self.shadow: object = None  # the head's reservation (``_Shadow``) of the last pass with one reservation
         self._end_of: dict[int, int] = {}
 
     def job(self, index: int) -> Job:
