@@ -22,7 +22,7 @@ from .lanes.stages import Across
 from .network import Network
 from .rooted import broadcast, gather, reduction, scatterallgather
 from .schedule import ROOTED, Schedule
-from .symmetric import allgather, allreduce, reduce_scatter, scan
+from .symmetric import allgather, allreduce, barrier, reduce_scatter, scan
 from .trees import depth_first, rank_clusters
 
 __all__ = [
@@ -184,6 +184,11 @@ def _clusters(network: Network, root: int) -> tuple[tuple[Any, ...], dict[str, A
 
 def _hosts(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
     return (network.rank_host,), {}
+
+
+def _hosts_in_order(network: Network, root: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The hosts as the only level of clusters, and the ranks depth first."""
+    return (network.num_ranks, network.rank_host[None]), _order(network, root)[1]
 
 
 def _pencil_rows(
@@ -504,6 +509,17 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             ),
         }
         for collective, inclusive in (("scan", True), ("exscan", False))
+    },
+    "barrier": {
+        "dissemination": Algorithm(
+            barrier.barrier_leaders, _size, "on one switch, one rank a host: fewest steps", stand_in="any"
+        ),
+        "dissemination_hosts": Algorithm(
+            barrier.barrier_leaders,
+            _hosts_in_order,
+            "where hosts have many ranks, or ranks are scattered: one message for each host and step, near ones first",
+        ),
+        "leaders": Algorithm(barrier.barrier_leaders, _clusters, "where few links leave a cluster", as_levels=True),
     },
     "alltoall": {
         "pairwise": _direct(

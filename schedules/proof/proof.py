@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ..schedule import Schedule
 from .hazards import hazard
 from .history import History
+from .meeting import meet
 from .places import Places
 from .results import compare
 from .rows import malformed
@@ -34,7 +35,8 @@ def check(schedule: Schedule, commutative: bool = True) -> Proof:
     Proved, in this order within each step: ranks, buffers and blocks exist, and the input is not written; nothing is
     read that is not yet defined; no place is written by two transfers of a step, reductions excepted, nor read by one
     and written by another; at the end every place of the output holds what MPI defines, for reductions each
-    contribution exactly once, and in rank order if not commutative.
+    contribution exactly once, and in rank order if not commutative; at the end of a barrier each rank has heard, over
+    any others, of all ranks.
 
     Freedom from deadlock. The two ends of a transfer stand in one step, so all ranks go through their steps in one
     common order. Were ranks stuck, take the earliest step in which one is: all its participants have finished what
@@ -63,4 +65,6 @@ def check(schedule: Schedule, commutative: bool = True) -> Proof:
     if found:
         raise found.error(schedule)
     compare(history, commutative)
+    if schedule.collective == "barrier":
+        meet(schedule)
     return Proof(schedule.num_rows, schedule.num_steps, len(schedule.messages), len(history.row))
