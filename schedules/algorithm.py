@@ -49,6 +49,8 @@ class Algorithm:
     :param segments: worthwhile bytes to cut messages to, each with the numbers of parts for which it is worthwhile.
     :param local_counts: whether a rank needs to know only its own counts: every message is one pair's whole block,
         straight from the input to the output.
+    :param host_counts: whether an exchange of uneven blocks can run where ranks know only their own counts, because
+        those of a host tell each other, and messages tell other hosts.
     :param keeps_order: of reductions: whether operands are combined in rank order from root 0, where ranks are placed
         in the order of the network. Placed otherwise, ``check`` decides.
     :param whole: whether a reduction always applies its operation to whole vectors, never to pieces.
@@ -78,6 +80,7 @@ class Algorithm:
     cut: Literal["blocks", "segments", "lanes"] | None = None
     segments: Mapping[int, range] = field(default_factory=dict)
     local_counts: bool = False
+    host_counts: bool = False
     keeps_order: bool = False
     whole: bool = False
     alone: str = ""

@@ -555,7 +555,10 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             alltoall.alltoall_bruck, _size, "for the smallest blocks: log p messages a rank", stand_in="short"
         ),
         "node_aware": Algorithm(
-            aggregation.alltoall_node_aware, _hosts, "for small and medium blocks, many ranks a host"
+            aggregation.alltoall_node_aware,
+            _hosts,
+            "for small and medium blocks, many ranks a host",
+            host_counts=True,
         ),
         "leaders": Algorithm(aggregation.alltoall_leaders, _hosts, _MANY),
         # Out of trials: ``colouring`` is as free of conflicts, and has fewer steps.

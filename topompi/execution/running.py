@@ -10,12 +10,11 @@ from mpi4py import MPI
 
 from ..schedules.segments import cut, divides, segments_of
 from .binding import Binding, bind, bind_persistent
-from .buffers import Block, DeviceMemoryError, ShortMemoryError
-from .eligibility import why_not
+from .buffers import Block, DeviceMemoryError, ShortMemoryError, is_in_place
+from .eligibility import is_in_stages, why_not
 from .executor import Executor
 from .groups import Groups
 from .keys import quick_key
-from .leaders import LEADERS, take_part_over_leaders
 from .native import NativeIntracomm
 from .operand_checks import check_operands
 from .operands import MismatchError, Operands, read
@@ -24,6 +23,7 @@ from .persistent import PersistentPlan
 from .plan import Plan, compile_part
 from .program import finish, is_revoked
 from .specs import CALLS, NO_NEEDS, CallSpec, Form, Needs
+from .staged import has_stages, stages_of, take_part
 from .taking_part import gathers_sizes, unread, with_own_blocks, with_own_memory, with_what_arrives
 
 __all__ = ["can_run", "is_ready", "prepare", "ready", "run"]
@@ -57,21 +57,8 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
     """
     if method in ROOTED:
         arguments = _with_whole_root(arguments)
-    if algorithm == "levels":
-        if method not in LEADERS:
-            raise ValueError(f"expecting a call of {', '.join(LEADERS)}, got {method!r}")
-        levels = executor.groups.levels(CALLS[method].kind)  # what is collective comes first
-        if (error := _unsuited(executor, method, arguments)) is not None:
-            return _refused(executor, method, algorithm, arguments, error)
-        try:
-            LEADERS[method](levels, *arguments)
-        except DeviceMemoryError:  # messages are read before any is sent
-            executor.unplanned[method, algorithm] = UNPLANNED
-            return _native(executor, method, arguments)
-        except MPI.Exception as revoked:
-            _pass_on(executor, revoked)
-            raise
-        return algorithm
+    if is_in_stages(method, algorithm):
+        return _in_stages(executor, method, algorithm, arguments)
     key = quick_key(method, algorithm, arguments)
     binding: Binding | Exception | None = None if key is None else executor.bindings.get(key)
     if binding is None:
@@ -93,6 +80,22 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
     return algorithm
 
 
+def _in_stages(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
+    """Run a call in stages; as ``run``."""
+    call = stages_of(executor, method, algorithm)  # what is collective comes first
+    if (error := _unsuited(executor, method, algorithm, arguments)) is not None:
+        return _refused(executor, method, algorithm, arguments, error)
+    try:
+        call(*arguments)
+    except DeviceMemoryError:  # messages are read before any is sent
+        executor.unplanned[method, algorithm] = UNPLANNED
+        return _native(executor, method, arguments)
+    except MPI.Exception as revoked:
+        _pass_on(executor, revoked)
+        raise
+    return algorithm
+
+
 def _pass_on(executor: Executor, error: BaseException) -> None:
     """Revoke what this rank shares with ranks that are not in the communicator in which it met a revocation."""
     if is_revoked(error):
@@ -104,11 +107,13 @@ def _with_whole_root(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return arguments if type(arguments[-1]) is int else (*arguments[:-1], int(arguments[-1]))
 
 
-def _unsuited(executor: Executor, method: str, arguments: tuple[Any, ...]) -> Exception | None:
-    """What is wrong with a call over leaders, as far as this rank can tell; of calls like an earlier one nothing is."""
-    spec, key = CALLS[method], quick_key(method, "levels", arguments)
+def _unsuited(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> Exception | None:
+    """The rank's error in a call that runs in stages. Calls like an earlier one are not looked at again."""
+    spec, key = CALLS[method], quick_key(method, algorithm, arguments)
     if spec.form is Form.NOTHING or (key is not None and executor.bindings.get(key) is not None):
         return None
+    if spec.uneven and is_in_place(arguments[0]):  # no plan runs these, so nobody else reads them
+        arguments = ([b"", 0, MPI.BYTE], *arguments[1:])
     operands, error = _looked_at(executor.groups, spec, arguments)
     if error is None and key is not None and (operands is None or operands.by_address):
         executor.bindings.put(key, NOTHING_BOUND)
@@ -134,11 +139,8 @@ def _takes_part(
     executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...], error: Exception
 ) -> bool:
     """Take this rank's part in a call that it refuses, if it can."""
-    if algorithm == "levels" and spec.local:  # where sizes go ahead of blocks
-        if 0 <= arguments[-1] < executor.groups.size:
-            take_part_over_leaders(executor.groups.levels(spec.kind), spec.form, arguments[-1])
-            return True
-        return False
+    if is_in_stages(spec.name, algorithm) and spec.local:  # where sizes go ahead of blocks
+        return take_part(executor, spec, algorithm, arguments)
     instead = _instead(executor, spec, algorithm, arguments, error)
     if instead is not None:
         run(executor, spec.name, algorithm, instead)
@@ -179,19 +181,19 @@ def is_ready(executor: Executor, method: str, algorithm: str) -> bool:
     :param method: as for ``run``.
     :param algorithm: as for ``run``.
     """
-    if algorithm == "levels":
-        return executor.groups.has_levels(CALLS[method].kind)
+    if is_in_stages(method, algorithm):
+        return has_stages(executor, method, algorithm)
     return is_shared(executor, CALLS[method].collective, cut(algorithm)[0])
 
 
 def ready(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> None:
     """Make the plan of a call beforehand, so that its first run takes as long as later ones; collective.
 
-    Nothing is done for ``levels``, whose communicators are made when it runs.
+    Nothing is done for what runs in stages, whose communicators are made when it runs.
 
     :param executor: as for ``run``; likewise ``method``, ``algorithm`` and ``arguments``.
     """
-    if algorithm not in ("native", "levels"):
+    if algorithm != "native" and not is_in_stages(method, algorithm):
         key = quick_key(method, algorithm, arguments)
         if key is None or executor.bindings.get(key) is None:
             _bound(executor, method, algorithm, arguments, key)
@@ -210,7 +212,8 @@ def prepare(
     if method in ROOTED:
         arguments = _with_whole_root(arguments)
     channel = executor.groups.new_channel()
-    operands = None if algorithm in ("native", "levels") else _read(executor, method, algorithm, arguments)[0]
+    unplanned = algorithm == "native" or is_in_stages(method, algorithm)
+    operands = None if unplanned else _read(executor, method, algorithm, arguments)[0]
     if operands is None:
         executor.unplanned[method, algorithm] = UNPLANNED
     plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)

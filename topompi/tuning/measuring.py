@@ -13,7 +13,7 @@ from mpi4py import MPI
 
 from ..execution.executor import Executor
 from ..execution.running import can_run, run
-from ..execution.specs import CALLS, LEVELS, NATIVE, Form
+from ..execution.specs import CALLS, LEVELS, NATIVE, Counts, Form
 from ..execution.timing import interleave, slowest, time_in_turn
 from ..schedules.registry import ALGORITHMS
 from ..schedules.segments import variants
@@ -25,8 +25,12 @@ from .record import Measured, TuneRecord
 
 __all__ = ["METHODS", "candidates", "contenders", "measure", "record_of", "whole"]
 
-# What has a size that all ranks know, and so classes to tune.
-METHODS = tuple(name for name, spec in CALLS.items() if spec.sized_by is not None)
+# What has a size that all ranks know or agree on, and so classes to tune; uneven blocks are measured with equal counts.
+METHODS = tuple(
+    name
+    for name, spec in CALLS.items()
+    if spec.sized_by is not None or (spec.uneven and spec.counts is Counts.COUNTED)
+)
 ROUNDS = 4  # measured between two reductions; after the first ones the hopeless are left out
 HOPELESS = 4.0  # times native's time
 ITEM = 4  # bytes of the numbers that are reduced

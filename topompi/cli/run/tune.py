@@ -58,8 +58,9 @@ def tune(
     Run it as the job that the rules are for, for example: mpirun -n 64 python -m topompi tune alltoall -o rules.json.
     A program then takes them with TOPOMPI_RULES=rules.json.
 
-    A size is: of bcast the message; of gather, scatter, allgather and alltoall one block; of reduce, allreduce,
-    reduce_scatter and reduce_scatter_block the whole vector of 4-byte numbers. The root is rank 0.
+    A size is: of bcast the message; of gather, scatter, allgather, alltoall and alltoallv one block, all of them
+    equal; of reduce, allreduce, reduce_scatter and reduce_scatter_block the whole vector of 4-byte numbers. The root
+    is rank 0.
 
     Native always runs. A name stands for the algorithm with whole messages, and with messages that are cut as is worth
     while; ring/32K for that cut alone.
