@@ -3,8 +3,10 @@
 ``carried.py SEED CASES``: rank 0 prints ``all right`` with the number of cases. Run on 1 to 8 ranks.
 """
 
+import signal
 import sys
 from itertools import product
+from time import sleep
 
 import numpy as np
 from mpi4py import MPI
@@ -65,13 +67,14 @@ def equals_native(executor, random):
 
 def refusals(executor):
     """Whichever ranks refuse: no rank waits; who expects data from one of them says so; the next call is right."""
-    for bad, *who in product(("send", "receive", "unreadable"), *[(False, True)] * SIZE):
+    for bad, *who in product(("send", "receive", "unreadable", "negative"), *[(False, True)] * SIZE):
         counts = np.ones((SIZE, SIZE), dtype=int)
         counts[0, -1] = counts[-1, 0] = 0  # the first and the last rank have nothing for each other
         own, room = np.arange(SIZE, dtype=np.int32) + 100 * RANK, np.full(SIZE, -1, dtype=np.int32)
         given = [[own, counts[RANK].tolist(), MPI.INT], [room, (counts[:, RANK].tolist(), np.arange(SIZE)), MPI.INT]]
         if who[RANK]:
-            given[bad == "receive"] = 5 if bad == "unreadable" else [own, (-1, [0] * SIZE), MPI.INT]
+            negative = [own, [-1] * SIZE, MPI.INT]  # found when the blocks are packed
+            given[bad == "receive"] = {"unreadable": 5, "negative": negative}.get(bad, [own, (-1, [0] * SIZE), MPI.INT])
         told = any(who[rank] and counts[rank, RANK] for rank in range(SIZE))
         wanted = "refused" if who[RANK] else "told" if told else "node_aware"
         try:
@@ -102,6 +105,31 @@ def too_much_is_an_error_where_it_arrives(executor):
         assert room.tolist() == [RANK] * SIZE
 
 
+def a_handler_that_raises_leaves_no_message(executor):
+    """Rank 0 is interrupted while it waits for the others; the next call is right."""
+    counts = np.ones(SIZE, dtype=int)
+    own, room = np.full(SIZE, RANK, dtype=np.int32), np.full(SIZE, -1, dtype=np.int32)
+    before = signal.signal(signal.SIGALRM, interrupted)
+    if RANK == 0:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+    else:
+        sleep(0.5)
+    got = ""
+    try:
+        running.run(executor, "Alltoallv", "node_aware", ([own, counts], [room, counts]))
+    except InterruptedError:
+        got = "interrupted"
+    signal.signal(signal.SIGALRM, before)
+    assert got == ("interrupted" if RANK == 0 else "")
+    assert RANK == 0 or room.tolist() == list(range(SIZE))
+    WORLD.Barrier()
+    equals_native(executor, np.random.default_rng(2))
+
+
+def interrupted(number, frame):
+    raise InterruptedError
+
+
 def main():
     seed, cases = map(int, sys.argv[1:])
     random = np.random.default_rng(seed)
@@ -115,6 +143,7 @@ def main():
         if case == 0 and SIZE > 1:
             refusals(executor)
             too_much_is_an_error_where_it_arrives(executor)
+            a_handler_that_raises_leaves_no_message(executor)
         assert not executor.groups.channel(0).comm.Iprobe(MPI.ANY_SOURCE, MPI.ANY_TAG)
         WORLD.Barrier()
         comm.Free()

@@ -27,9 +27,7 @@ __all__ = ["METHODS", "candidates", "contenders", "measure", "record_of", "whole
 
 # What has a size that all ranks know or agree on, and so classes to tune; uneven blocks are measured with equal counts.
 METHODS = tuple(
-    name
-    for name, spec in CALLS.items()
-    if spec.sized_by is not None or (spec.uneven and spec.counts is Counts.COUNTED)
+    name for name, spec in CALLS.items() if spec.sized_by is not None or (spec.uneven and spec.counts is Counts.COUNTED)
 )
 ROUNDS = 4  # measured between two reductions; after the first ones the hopeless are left out
 HOPELESS = 4.0  # times native's time

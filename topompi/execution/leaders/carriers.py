@@ -68,6 +68,8 @@ def take_part_by_carriers(route: Route, channel: Channel) -> None:
 
 
 def _packed(sent: Blocks, order: Integers, alone: MPI.Intracomm) -> Parcel:
+    if (sent.counts < 0).any():
+        raise MPI.Exception(MPI.ERR_COUNT)
     data = np.empty(int(sent.sizes.sum()), dtype=np.uint8)
     sent.pack(data, order, alone)
     return Parcel(sent.sizes[order], data)
@@ -120,16 +122,21 @@ class _Exchange:
                     self._requests.append(self._comm.Isend(part, peer, self._tag))
 
     def _receive(self, peer: int, blocks: int) -> None:
-        """Receive a parcel: its sizes say how many bytes follow the first message of it."""
         status = MPI.Status()
-        self._comm.Probe(peer, self._tag, status)
-        message = np.empty(status.Get_count(MPI.BYTE), dtype=np.uint8)
+        try:
+            self._comm.Probe(peer, self._tag, status)
+        finally:  # a signal's handler may have raised; what is there would meet the next call
+            self._came[peer] = self._received(peer, blocks, status.Get_count(MPI.BYTE))
+
+    def _received(self, peer: int, blocks: int, length: int) -> Parcel:
+        """A parcel: its sizes say how many bytes follow the first message of it."""
+        message = np.empty(length, dtype=np.uint8)
         self._comm.Recv([message, MPI.BYTE], peer, self._tag)
         sizes = message[: WORD * blocks].view(np.int64)
-        rest = WORD * blocks + int(np.maximum(sizes, 0).sum()) - len(message)
+        rest = WORD * blocks + int(np.maximum(sizes, 0).sum()) - length
         data = message[WORD * blocks :]
         if rest:
             data = np.concatenate((data, np.empty(rest, dtype=np.uint8)))
             for begin in range(len(data) - rest, len(data), LARGEST_COUNT):
                 self._comm.Recv([data[begin : begin + LARGEST_COUNT], MPI.BYTE], peer, self._tag)
-        self._came[peer] = Parcel(sizes, data)
+        return Parcel(sizes, data)
