@@ -18,6 +18,7 @@ from .alltoall.fft import grid_groups, pencils, squarest
 from .alltoall.hostschedule import HostSchedule
 from .alltoall.joint import joint, side_by_side
 from .lanes.collectives import lanes_allreduce, lanes_bcast, lanes_reduce
+from .lanes.scans import scan_lanes
 from .lanes.stages import Across
 from .network import Network
 from .rooted import broadcast, gather, reduction, scatterallgather
@@ -506,6 +507,13 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
                 {"inclusive": inclusive},
                 keeps_order=True,
                 whole=True,
+            ),
+            "lanes_transposed": Algorithm(
+                scan_lanes,
+                _hosts,
+                "for medium and long vectors, also where hosts have several ranks in order",
+                {"inclusive": inclusive},
+                keeps_order=True,
             ),
         }
         for collective, inclusive in (("scan", True), ("exscan", False))
