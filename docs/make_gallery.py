@@ -51,6 +51,7 @@ PICTURES = (
     ("scan", "chain"),
     ("scan", "doubling"),
     ("scan", "leaders"),
+    ("scan", "lanes_transposed"),
     ("exscan", "leaders"),
     ("alltoall", "pairwise"),
     ("alltoall", "shift"),

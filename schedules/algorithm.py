@@ -51,6 +51,8 @@ class Algorithm:
     :param segments: sizes in bytes to which cutting messages pays, each with the numbers of parts for which it pays.
     :param local_counts: whether a rank needs only its own counts, because each message carries the whole block of one
         pair of ranks from the input directly to the output.
+    :param host_counts: whether an exchange of uneven blocks can run if ranks know only their own counts, because the
+        ranks of a host tell each other theirs, and messages carry sizes to other hosts.
     :param keeps_order: whether a reduction combines its operands in rank order, if the root is rank 0 and ranks are
         placed in the order of the network. For other placements ``check`` tests it.
     :param whole: whether a reduction always applies its operation to whole vectors, never to pieces.
@@ -83,6 +85,7 @@ class Algorithm:
     cut: Literal["blocks", "segments", "lanes"] | None = None
     segments: Mapping[int, range] = field(default_factory=dict)
     local_counts: bool = False
+    host_counts: bool = False
     keeps_order: bool = False
     whole: bool = False
     alone: str = ""

@@ -18,11 +18,12 @@ from .alltoall.fft import grid_groups, pencils, squarest
 from .alltoall.hostschedule import HostSchedule
 from .alltoall.joint import joint, side_by_side
 from .lanes.collectives import lanes_allreduce, lanes_bcast, lanes_reduce
+from .lanes.scans import scan_lanes
 from .lanes.stages import Across
 from .network import Network
 from .rooted import broadcast, gather, reduction, scatterallgather
 from .schedule import ROOTED, Schedule
-from .symmetric import allgather, allreduce, reduce_scatter, scan
+from .symmetric import allgather, allreduce, barrier, reduce_scatter, scan
 from .trees import depth_first, rank_clusters
 
 __all__ = [
@@ -190,6 +191,11 @@ def _clusters(network: Network, root: int) -> tuple[tuple[Any, ...], dict[str, A
 
 def _hosts(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
     return (network.rank_host,), {}
+
+
+def _hosts_in_order(network: Network, root: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The hosts as the only level of clusters, and the ranks depth first."""
+    return (network.num_ranks, network.rank_host[None]), _order(network, root)[1]
 
 
 def _pencil_rows(
@@ -513,8 +519,26 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
                 keeps_order=True,
                 whole=True,
             ),
+            "lanes_transposed": Algorithm(
+                scan_lanes,
+                _hosts,
+                "for medium and long vectors, also where hosts have several ranks in order",
+                {"inclusive": inclusive},
+                keeps_order=True,
+            ),
         }
         for collective, inclusive in (("scan", True), ("exscan", False))
+    },
+    "barrier": {
+        "dissemination": Algorithm(
+            barrier.barrier_leaders, _size, "on one switch, one rank a host: fewest steps", stand_in="any"
+        ),
+        "dissemination_hosts": Algorithm(
+            barrier.barrier_leaders,
+            _hosts_in_order,
+            "where hosts have many ranks, or ranks are scattered: one message for each host and step, near ones first",
+        ),
+        "leaders": Algorithm(barrier.barrier_leaders, _clusters, "where few links leave a cluster", as_levels=True),
     },
     "alltoall": {
         "pairwise": _direct(
@@ -550,7 +574,10 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             alltoall.alltoall_bruck, _size, "for the smallest blocks: log p messages a rank", stand_in="short"
         ),
         "node_aware": Algorithm(
-            aggregation.alltoall_node_aware, _hosts, "for small and medium blocks, many ranks a host"
+            aggregation.alltoall_node_aware,
+            _hosts,
+            "for small and medium blocks, many ranks a host",
+            host_counts=True,
         ),
         "leaders": Algorithm(aggregation.alltoall_leaders, _hosts, _MANY),
         # Trials leave out ``tacs1`` because ``colouring`` is also free of conflicts and has fewer steps.

@@ -22,10 +22,10 @@ COPY, REDUCE = range(2)  # operations
 
 COLLECTIVES = (
     *("bcast", "gather", "scatter", "allgather", "reduce", "reduce_scatter", "allreduce", "alltoall"),
-    *("scan", "exscan"),
+    *("scan", "exscan", "barrier"),
 )
 ROOTED = ("bcast", "gather", "scatter", "reduce")
-UNCOUNTED = ("bcast", "reduce", "allreduce", "scan", "exscan")  # all ranks have the same number of blocks
+UNCOUNTED = ("bcast", "reduce", "allreduce", "scan", "exscan", "barrier")  # all ranks have the same number of blocks
 COLUMNS = (
     "step",
     "source",
@@ -62,6 +62,7 @@ class Schedule:
     alltoall       sum of row r, by destination sum of column r, by source          counts[r, d], default b
     scan           b                            b: ranks 0 to r combined            -
     exscan         b                            b: ranks 0 to r - 1; rank 0: none   -
+    barrier        -                            - (all messages are empty)          -
     ============== ============================ =================================== =========================
 
     The input is never written. All blocks have the same size in bytes, which the caller chooses.

@@ -1,5 +1,7 @@
 """Collectives in lanes: proofs on any hosts, the data between hosts, and the number of steps by segments."""
 
+from time import perf_counter
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,8 +10,10 @@ from hypothesis import strategies as st
 from tests.networks import job, jobs
 from topompi.schedules import check
 from topompi.schedules.lanes.carriers import Lanes
+from topompi.schedules.lanes.scans import scan_lanes
 from topompi.schedules.registry import ALGORITHMS, make
 from topompi.schedules.schedule import ROOTED
+from topompi.schedules.symmetric.scan import scan_chain, scan_doubling
 
 ENTRIES = [
     (collective, name)
@@ -32,10 +36,12 @@ def between_hosts(schedule, network):
 @given(network=jobs(most_hosts=7, most_ranks=4), data=st.data())
 def test_lanes_are_right_for_any_hosts_root_and_number_of_segments(collective, name, network, data):
     root = data.draw(st.integers(0, network.num_ranks - 1))
-    schedule = make(collective, name, network, root, data.draw(st.none() | st.integers(1, 4)))
+    wanted = collective, name, network, root, data.draw(st.none() | st.integers(1, 4))
+    schedule = make(*wanted)
     check(schedule)
     rank, rows = data.draw(st.integers(0, network.num_ranks - 1)), schedule.rows()
-    assert (schedule.rows_of(rank) == rows[(rows[:, 1] == rank) | (rows[:, 2] == rank)]).all()
+    own = make(*wanted).rows_of(rank)  # of a schedule whose rows were never made
+    assert (own == rows[(rows[:, 1] == rank) | (rows[:, 2] == rank)]).all()
 
 
 @pytest.mark.parametrize("network", [EVEN, UNEVEN], ids=["even", "uneven"])
@@ -68,3 +74,45 @@ def test_each_segment_adds_one_step_to_those_of_the_exchange_between_hosts(segme
 def test_a_pipeline_gets_as_many_blocks_as_are_asked_for():
     assert make("bcast", "lanes_circulant", EVEN, blocks=5).blocks == 3 * 5
     assert make("allreduce", "lanes_halving", EVEN, blocks=5).blocks == 3 * 5 * 4
+
+
+@pytest.mark.parametrize("collective", ["scan", "exscan"])
+@given(network=jobs(most_hosts=6, most_ranks=5), blocks=st.none() | st.integers(1, 30), data=st.data())
+def test_scans_in_lanes_keep_rank_order_on_any_hosts_in_any_order(collective, network, blocks, data):
+    schedule = make(collective, "lanes_transposed", network, blocks=blocks)
+    check(schedule, commutative=False)
+    rank, rows = data.draw(st.integers(0, network.num_ranks - 1)), schedule.rows()
+    own = make(collective, "lanes_transposed", network, blocks=blocks).rows_of(
+        rank
+    )  # of a schedule whose rows were never made
+    assert (own == rows[(rows[:, 1] == rank) | (rows[:, 2] == rank)]).all()
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=9), st.integers(1, 3), st.booleans())
+def test_of_a_scan_in_lanes_two_vectors_leave_a_host_whose_ranks_follow_each_other(ranks, unit, inclusive):
+    """Whichever exscan runs between hosts, each host sends what one rank a host would; of transposition 2 (1 - 1/n)."""
+    host, hosts = np.repeat(np.arange(len(ranks)), ranks), len(ranks)
+    blocks = unit * hosts * sorted(ranks)[(hosts - 1) // 2]
+    schedule = scan_lanes(host, inclusive=inclusive, blocks=blocks)
+    away = host[schedule.source] != host[schedule.destination]
+    sent = np.bincount(host[schedule.source[away]], schedule.count[away], hosts)
+    assert (sent <= 2 * blocks * (1 - 1 / hosts) + 1e-9).all()
+
+
+def test_scans_in_lanes_run_any_exscan_between_hosts():
+    host = np.repeat([3, 1, 2, 1], [2, 3, 1, 4])
+    for across in (
+        lambda size, blocks: scan_doubling(size, inclusive=False, blocks=blocks or 1),
+        lambda size, blocks: scan_chain(size, inclusive=False, blocks=blocks or 4),
+    ):
+        for inclusive in (True, False):
+            check(scan_lanes(host, across, inclusive=inclusive), commutative=False)
+            check(scan_lanes(host, across, inclusive=inclusive, blocks=7), commutative=False)
+
+
+def test_one_rank_of_a_host_of_many_makes_its_rows_of_a_scan_without_the_others():
+    schedule = make("scan", "lanes_transposed", job("XGFT(2; 8,8; 1,4)", range(64), [16] * 64))
+    begin = perf_counter()
+    assert len(schedule.rows_of(500))
+    assert perf_counter() - begin < 1.0
+    assert "step" not in vars(schedule)

@@ -308,7 +308,7 @@ def test_what_refuses_a_job_or_is_out_of_trials_is_no_rival(monkeypatch, tmp_pat
         ("bcast", "native", "expecting a name that is not taken for bcast, got 'native'"),
         ("bcast", "my/star", "expecting a name without '/', ',' or blanks, got 'my/star'"),
         ("bcast", "", "expecting a name without '/', ',' or blanks, got ''"),
-        ("barrier", "star", "expecting a collective of bcast, "),
+        ("broadcast", "star", "expecting a collective of bcast, "),
     ],
 )
 def test_names_that_are_taken_or_no_words_are_refused(collective, name, message):

@@ -49,8 +49,8 @@ def test_every_registered_algorithm_is_proved_on_an_uneven_job(collective):
 
 def test_the_registry_holds_every_collective_and_refuses_what_it_does_not_hold():
     assert set(ALGORITHMS) == {*COLLECTIVES, "fft"}
-    with pytest.raises(ValueError, match=r"expecting a collective of bcast, .*, got 'barrier'"):
-        make("barrier", "ring", network())
+    with pytest.raises(ValueError, match=r"expecting a collective of bcast, .*, got 'broadcast'"):
+        make("broadcast", "ring", network())
     with pytest.raises(ValueError, match=r"expecting an algorithm for allgather of ring, .*, got 'tree'"):
         make("allgather", "tree", network())
     with pytest.raises(ValueError, match=r"expecting parameters of tacs1 \(limit, counts\), got 'radix'"):
@@ -142,7 +142,7 @@ def test_one_rank_alone_is_no_error():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["barrier"], "expecting a collective of bcast"),
+        (["broadcast"], "expecting a collective of bcast"),
         (["bcast", "-a", "ring"], "expecting an algorithm for bcast of binomial"),
         (["bcast", "--root", "16"], "expecting root in range(16), got 16"),
         (["bcast", "--hosts", "nowhere"], "nowhere"),

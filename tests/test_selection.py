@@ -148,18 +148,16 @@ def test_a_rule_that_is_passed_over_is_named_with_its_reason(monkeypatch, tmp_pa
 def test_a_rule_that_names_a_call_which_its_algorithm_cannot_run_is_refused_with_the_reason():
     for methods in ('"Alltoallv"', '["Alltoall", "Alltoallv"]'):
         with pytest.raises(RulesError, match=r"can run Alltoallv \(a rank of Alltoallv knows only its own blocks"):
-            Rules.parse(rules_text(f'{{"methods": {methods}, "algorithm": "node_aware"}}'))
-    assert Rules.parse(rules_text('{"collective": "alltoall", "algorithm": "node_aware"}')).rules
+            Rules.parse(rules_text(f'{{"methods": {methods}, "algorithm": "bruck"}}'))
+    assert Rules.parse(rules_text('{"collective": "alltoall", "algorithm": "bruck"}')).rules
 
 
 def test_what_all_ranks_know_of_a_rule_that_is_passed_over_is_said_where_nothing_can_be_predicted():
-    rules = Rules.parse(rules_text('{"collective": "alltoall", "algorithm": "node_aware"}'))
+    rules = Rules.parse(rules_text('{"collective": "alltoall", "algorithm": "bruck"}'))
     virtual = replace(JOB, interface=replace(JOB.interface, virtual=True))
-    choice = Policy(rules, forgetful=True).choice(
-        ("Alltoallv", 10, NO_NEEDS), virtual, lambda name: name != "node_aware"
-    )
+    choice = Policy(rules, forgetful=True).choice(("Alltoallv", 10, NO_NEEDS), virtual, lambda name: name != "bruck")
     assert (choice.algorithm, choice.local) == (NATIVE, True)
-    assert "rule 1 of rules passed over, node_aware cannot run: a rank of Alltoallv knows" in choice.reason
+    assert "rule 1 of rules passed over, bruck cannot run: a rank of Alltoallv knows" in choice.reason
 
 
 @pytest.mark.parametrize("method", ["Gatherv", "Scatterv"])

@@ -32,7 +32,7 @@ LIBRARIES: dict[str, Library] = {library.name.partition(" 5")[0].lower().replace
 METHODS = {
     **{
         name: name.capitalize()
-        for name in ("bcast", "gather", "scatter", "allgather", "reduce", "allreduce", "alltoall")
+        for name in ("bcast", "gather", "scatter", "allgather", "reduce", "allreduce", "alltoall", "scan", "exscan")
     },
     "reduce_scatter": "Reduce_scatter_block",
 }

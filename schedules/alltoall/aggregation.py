@@ -15,7 +15,7 @@ from ..phases import Phase, sequence, taken
 from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
 from ..transfers import Rows, transfers
 
-__all__ = ["alltoall_leaders", "alltoall_node_aware"]
+__all__ = ["Hosts", "alltoall_leaders", "alltoall_node_aware"]
 
 Integers = NDArray[np.int64]
 
@@ -38,7 +38,7 @@ def alltoall_node_aware(rank_host: ArrayLike, *, carriers: int | None = None, bl
     :raises ValueError: for fewer carriers than one.
     """
     host = np.asarray(rank_host)
-    return _aggregated(_Hosts(host, len(host) if carriers is None else carriers, direct=True), "node-aware", blocks)
+    return _aggregated(Hosts(host, len(host) if carriers is None else carriers, direct=True), "node-aware", blocks)
 
 
 def alltoall_leaders(rank_host: ArrayLike, *, blocks: int = 1) -> Schedule:
@@ -50,7 +50,7 @@ def alltoall_leaders(rank_host: ArrayLike, *, blocks: int = 1) -> Schedule:
 
     :param rank_host: host of each rank, shape (p,), any numbers; hosts may have differently many ranks.
     """
-    return _aggregated(_Hosts(np.asarray(rank_host), 1, direct=False), "leaders", blocks)
+    return _aggregated(Hosts(np.asarray(rank_host), 1, direct=False), "leaders", blocks)
 
 
 class _Dealt(NamedTuple):
@@ -69,9 +69,11 @@ class _Dealt(NamedTuple):
     own: Integers
 
 
-class _Hosts:
+class Hosts:
     """The ranks of each host, hosts being numbered by their lowest rank.
 
+    :param rank_host: host of each rank, shape (p,), any numbers.
+    :param carriers: ranks of a host that exchange at most.
     :param direct: whether blocks inside a host take no carriers, but the first message between their ranks.
     """
 
@@ -111,6 +113,16 @@ class _Hosts:
         """How what a host receives is divided: by the same distance, and its own number of carriers."""
         return self._dealt(host, host - np.arange(self.number))
 
+    def places(self, here: ArrayLike, there: ArrayLike) -> tuple[Integers, Integers]:
+        """Place in its host of the carrier that sends from one host to another, and of the one that receives there.
+
+        :param here: numbers of the sending hosts.
+        :param there: numbers of the receiving ones, none of them its sender.
+        """
+        one, other = np.asarray(here), np.asarray(there)
+        turn = (other - one) % self.number - 1
+        return turn % self.carriers[one], turn % self.carriers[other]
+
     def _dealt(self, host: int, distance: Integers) -> _Dealt:
         carrier = (distance % self.number - 1) % self.carriers[host]
         if self.direct:
@@ -144,7 +156,7 @@ class _AtHosts(Phase):
     :param make: the rows of some ranks of a host, given by their places in it: their local moves, or what they send.
     """
 
-    hosts: _Hosts = field(kw_only=True)
+    hosts: Hosts = field(kw_only=True)
     make: Callable[[int, Integers], Rows] = field(kw_only=True)
 
     def rows(self) -> Rows:
@@ -169,7 +181,7 @@ class _BetweenHosts(Phase):
     :param make: the messages from some hosts to others.
     """
 
-    hosts: _Hosts = field(kw_only=True)
+    hosts: Hosts = field(kw_only=True)
     make: Callable[[Integers, Integers], Rows] = field(kw_only=True)
 
     def rows(self) -> Rows:
@@ -186,7 +198,7 @@ class _BetweenHosts(Phase):
         return taken(self.make(*np.divmod(np.unique(key), hosts.number)), rank)
 
 
-def _aggregated(hosts: _Hosts, algorithm: str, blocks: int) -> Schedule:
+def _aggregated(hosts: Hosts, algorithm: str, blocks: int) -> Schedule:
     """Blocks (s, d) go from s over a carrier of its host and one of d's host to d, packed wherever a message leaves.
 
     What nothing but a change of order would be is left out where hosts have one rank each, where there is one host, and
@@ -246,7 +258,7 @@ class _Way(NamedTuple):
 # host in the place of g and h, and d as their carrier.
 
 
-def _pack(hosts: _Hosts, way: _Way) -> Phase:
+def _pack(hosts: Hosts, way: _Way) -> Phase:
     """Each rank sorts its blocks by carrier."""
 
     def make(host: int, places: Integers) -> Rows:
@@ -264,7 +276,7 @@ def _pack(hosts: _Hosts, way: _Way) -> Phase:
     return _AtHosts(1, hosts=hosts, make=make, local=True)
 
 
-def _collect(hosts: _Hosts, way: _Way) -> Phase:
+def _collect(hosts: Hosts, way: _Way) -> Phase:
     """Each rank sends each carrier of its host what that serves."""
 
     def make(host: int, places: Integers) -> Rows:
@@ -276,7 +288,7 @@ def _collect(hosts: _Hosts, way: _Way) -> Phase:
     return _AtHosts(int(hosts.ranks.max()), hosts=hosts, make=make)
 
 
-def _turn_out(hosts: _Hosts, way: _Way) -> Phase:
+def _turn_out(hosts: Hosts, way: _Way) -> Phase:
     """Each carrier sorts what leaves its host by destination."""
 
     def make(host: int, places: Integers) -> Rows:
@@ -291,7 +303,7 @@ def _turn_out(hosts: _Hosts, way: _Way) -> Phase:
     return _AtHosts(1, hosts=hosts, make=make, local=True)
 
 
-def _exchange(hosts: _Hosts, way: _Way) -> Phase:
+def _exchange(hosts: Hosts, way: _Way) -> Phase:
     """Each pair of hosts has a message, from the carrier that serves the one to that which serves the other."""
 
     def make(here: Integers, there: Integers) -> Rows:
@@ -328,7 +340,7 @@ def _dealt_to(side: Callable[[int], _Dealt], hosts: Integers, others: Integers) 
     return carrier, before
 
 
-def _turn_in(hosts: _Hosts, way: _Way) -> Phase:
+def _turn_in(hosts: Hosts, way: _Way) -> Phase:
     """Each carrier sorts what enters its host by destination."""
 
     def make(host: int, places: Integers) -> Rows:
@@ -359,7 +371,7 @@ def _turn_in(hosts: _Hosts, way: _Way) -> Phase:
     return _AtHosts(1, hosts=hosts, make=make, local=True)
 
 
-def _hand_out(hosts: _Hosts, way: _Way) -> Phase:
+def _hand_out(hosts: Hosts, way: _Way) -> Phase:
     """Each carrier sends each rank of its host what came for it."""
 
     def make(host: int, places: Integers) -> Rows:
@@ -374,7 +386,7 @@ def _hand_out(hosts: _Hosts, way: _Way) -> Phase:
     return _AtHosts(int(hosts.ranks.max()), hosts=hosts, make=make)
 
 
-def _unpack(hosts: _Hosts, way: _Way) -> Phase:
+def _unpack(hosts: Hosts, way: _Way) -> Phase:
     """Each rank sorts what it has by source."""
 
     def make(host: int, places: Integers) -> Rows:

@@ -163,6 +163,7 @@ def _necessary(
         "gather": (own * ~at_root, rest * at_root),
         "allgather": (own * (sides > 1), rest),
         "allreduce": (message, message),
+        "barrier": (0 * message, 0 * message),
     }
     out_in["scan"] = out_in["exscan"] = message * _precedes(side, sides), message * _precedes(side[::-1], sides)
     out_in["reduce"], out_in["scatter"] = out_in["bcast"][::-1], out_in["gather"][::-1]

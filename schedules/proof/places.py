@@ -122,4 +122,5 @@ def _buffers(schedule: Schedule) -> tuple[Integers, Integers]:
         "allreduce": (same, same),
         "scan": (same, same),
         "exscan": (same, same * (np.arange(schedule.size) > 0)),
+        "barrier": (0 * same, 0 * same),
     }[schedule.collective]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ..schedule import Schedule
 from .hazards import hazard
 from .history import History
+from .meeting import meet
 from .places import Places
 from .results import compare
 from .rows import malformed
@@ -36,7 +37,8 @@ def check(schedule: Schedule, commutative: bool = True) -> Proof:
     It checks: ranks, buffers and blocks exist; the input is not written; nothing is read before it is defined; within a
     step no place is written by two transfers, except reductions, or read by one and written by another; at the end
     every place of the output has the value that MPI defines, in reductions with each contribution exactly once, and in
-    rank order if the operation does not commute.
+    rank order if the operation does not commute; at the end of a barrier each rank has heard, directly or through
+    others, from all ranks.
 
     Freedom from deadlock follows. The two ends of a transfer are in one step, so all ranks run through their steps in a
     common order. Suppose ranks are stuck, and take the earliest step of a stuck rank. All its participants have
@@ -66,4 +68,6 @@ def check(schedule: Schedule, commutative: bool = True) -> Proof:
     if found:
         raise found.error(schedule)
     compare(history, commutative)
+    if schedule.collective == "barrier":
+        meet(schedule)
     return Proof(schedule.num_rows, schedule.num_steps, len(schedule.messages), len(history.row))

@@ -14,6 +14,7 @@ from ..dispatch.choosing import choose, execute, run_and_remember
 from ..dispatch.counters import counters
 from ..dispatch.parts import Parts
 from ..dispatch.reasons import why_ran
+from ..execution.eligibility import is_in_stages
 from ..execution.native import NativeIntracomm
 from ..execution.specs import CALLS, Form, Needs
 from ..selection.choice import Choice
@@ -22,7 +23,7 @@ from .handle import ALL, Handle
 
 __all__ = ["Collectives"]
 
-NO_REQUEST = "calls over the leaders of levels have no persistent form"
+NO_REQUEST = "calls over the leaders of levels, or by carriers, have no persistent form"
 
 
 class Collectives(Handle):
@@ -134,9 +135,9 @@ class Collectives(Handle):
         name, spec = f"{method}_init", CALLS[method]
         state.calls.made += 1
         choice, size = choose(state, spec, arguments, root, op, measurable=False)
-        if choice.algorithm in ("native", "levels"):
-            if choice.algorithm == "levels":
-                state.executor.unplanned[method, "levels"] = NO_REQUEST
+        if choice.algorithm == "native" or is_in_stages(method, choice.algorithm):
+            if choice.algorithm != "native":
+                state.executor.unplanned[method, choice.algorithm] = NO_REQUEST
             prepared: Any = getattr(NativeIntracomm, name)(state.comm, *arguments, info)
         else:
             from ..execution import running

@@ -18,7 +18,7 @@ from .contexts import Channel
 from .groups import Groups
 from .operands import Operands
 from .plan import ARRIVED, Plan
-from .program import Flight, Resumable, calls_of, resumable_calls
+from .program import Flight, Resumable, calls_of, message_of, resumable_calls
 
 __all__ = ["Binding", "Sent", "bind", "bind_persistent"]
 
@@ -37,9 +37,7 @@ class Sent:
     @classmethod
     def of(cls, plan: Plan, areas: Mapping[int, Area]) -> Sent:
         """The messages that a plan sends from the memory that it is bound to. Units without data send none."""
-        sends = [
-            (one.peer, areas[one.buffer].message(one.begin, one.length)) for step in plan.steps for one in step.sends
-        ]
+        sends = [(one.peer, message_of(one, areas)) for step in plan.steps for one in step.sends]
         rows = [(peer, message[1] * message[2].Get_size()) for peer, message in sends if message is not None]
         table = np.array(rows, dtype=np.int64).reshape(-1, 2)
         return cls(table[:, 0], table[:, 1])

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from ..schedules.registry import ALGORITHMS
 from ..schedules.segments import can_be_cut
-from .specs import CALLS, LEVELS, NATIVE, NO_NEEDS, Needs
+from .specs import CALLS, LEVELS, NATIVE, NO_NEEDS, Counts, Form, Needs
 
-__all__ = ["can_run", "form_of", "why_not"]
+__all__ = ["can_run", "form_of", "is_carried", "is_in_stages", "why_not"]
+
+# Calls whose ranks know only their own counts, for which carriers inside hosts add these up.
+CARRIED = frozenset(
+    name for name, spec in CALLS.items() if spec.form is Form.ALLTOALL and spec.counts is Counts.COUNTED
+)
 
 
 def can_run(method: str, algorithm: str, needs: Needs = NO_NEEDS) -> bool:
@@ -34,6 +39,27 @@ def form_of(method: str, algorithm: str) -> str:
     return "levels" if of_levels and spec.local and spec.leaders else algorithm
 
 
+def is_carried(method: str, algorithm: str) -> bool:
+    """Whether an algorithm runs a call by parcels of carriers, not by a plan: ranks know only their own counts.
+
+    :param method: the call, a key of ``specs.CALLS``.
+    :param algorithm: as ``why_not`` takes it.
+    """
+    if method not in CARRIED:  # before any look-up, because every call asks
+        return False
+    entry = ALGORITHMS.get(CALLS[method].collective, {}).get(algorithm)
+    return entry is not None and entry.host_counts
+
+
+def is_in_stages(method: str, algorithm: str) -> bool:
+    """Whether an algorithm runs a call in stages without a plan: over the leaders of levels, or by carriers.
+
+    :param method: the call, a key of ``specs.CALLS``.
+    :param algorithm: as ``why_not`` takes it.
+    """
+    return algorithm == LEVELS or is_carried(method, algorithm)
+
+
 def why_not(method: str, algorithm: str, needs: Needs = NO_NEEDS) -> str:
     """The reason why an algorithm cannot run a call, in words; empty if it can.
 
@@ -55,6 +81,6 @@ def why_not(method: str, algorithm: str, needs: Needs = NO_NEEDS) -> str:
         return ordered
     if spec.reduces and needs.whole and (slash or not entry.whole):
         return "the operation is the user's own, and this schedule applies it to pieces of a vector"
-    if spec.local and (slash or not entry.local_counts):
+    if spec.local and (slash or not (entry.local_counts or is_carried(method, name))):
         return f"a rank of {method} knows only its own blocks, and this schedule needs to know all"
     return "" if not slash or can_be_cut(spec.collective, algorithm) else "its messages cannot be cut"

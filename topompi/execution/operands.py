@@ -94,6 +94,10 @@ class Operands:
         return dense and (self.op is None or self.op.is_predefined)
 
 
+def _barrier(groups: Groups) -> Operands:
+    return Operands(1, None, None)  # no memory, but messages, if empty ones
+
+
 def _bcast(groups: Groups, message: Any, root: int) -> Operands | None:
     own = block(message, readonly=groups.rank == root)
     if own.size > LARGEST_COUNT:
@@ -339,6 +343,7 @@ def _check_types_and_counts(sent: Block, received: Block, count: int, what: str 
 _EQUAL, _COUNTED, _TYPED = Counts.EQUAL, Counts.COUNTED, Counts.TYPED
 # The reader by form, property in which blocks differ, and whether the call has a root.
 _READERS: dict[tuple[Form, Counts, bool], Callable[..., Operands | None]] = {
+    (Form.NOTHING, _EQUAL, False): _barrier,
     (Form.BROADCAST, _EQUAL, True): _bcast,
     (Form.GATHER, _EQUAL, True): _gather,
     (Form.GATHER, _COUNTED, True): _gatherv,

@@ -15,10 +15,12 @@ from ..schedules.proof.places import Places
 from ..schedules.proof.values import Values
 from ..schedules.schedule import ROOTED
 from ..schedules.segments import cut, divides, segments_of
+from .eligibility import is_in_stages
 from .executor import Executor
 from .operands import Operands
 from .plan import Part, Plan, compile_part
-from .specs import CALLS, LEVELS, NATIVE, CallSpec
+from .specs import CALLS, NATIVE, CallSpec
+from .staged import has_stages
 
 __all__ = ["UNPLANNED", "is_ready", "is_shared", "part_of", "plan_of", "share_costly"]
 
@@ -119,12 +121,9 @@ def is_ready(executor: Executor, method: str, algorithm: str) -> bool:
     """
     if algorithm == NATIVE:
         return True
-    spec = CALLS[method]
-    return (
-        executor.groups.has_levels(spec.kind)
-        if algorithm == LEVELS
-        else is_shared(executor, spec.collective, cut(algorithm)[0])
-    )
+    if is_in_stages(method, algorithm):
+        return has_stages(executor, method, algorithm)
+    return is_shared(executor, CALLS[method].collective, cut(algorithm)[0])
 
 
 def is_shared(executor: Executor, collective: str, algorithm: str) -> bool:

@@ -14,7 +14,7 @@ from .areas import TAG, Area, Call, Specification
 from .compiled import REVOKED, compiled
 from .plan import Message, Moves, Plan, Reduction, Step
 
-__all__ = ["Flight", "Resumable", "calls_of", "finish", "is_revoked", "resumable_calls", "run_all"]
+__all__ = ["Flight", "Resumable", "calls_of", "finish", "is_revoked", "message_of", "resumable_calls", "run_all"]
 
 OPEN_MPI = MPI.get_vendor()[0] == "Open MPI"
 CELL = 256  # bytes up to which Open MPI sends a message inline (btl_sm_max_inline_send)
@@ -216,11 +216,16 @@ def _posts(step: Step, areas: Mapping[int, Area], receive: Any, send: Any, tag: 
         (call, (message, one.peer, tag))
         for call, some in ((receive, step.receives), (send, step.sends))
         for one in some
-        if (message := _message(one, areas)) is not None
+        if (message := message_of(one, areas)) is not None
     ]
 
 
-def _message(one: Message, areas: Mapping[int, Area]) -> Specification | None:
+def message_of(one: Message, areas: Mapping[int, Area]) -> Specification | None:
+    """A message of a plan as mpi4py takes it; None for units without data.
+
+    :param one: the message; of no units it is an empty one.
+    :param areas: the memory of each buffer.
+    """
     if not one.length:
         return [b"", 0, MPI.BYTE]
     return areas[one.buffer].message(one.begin, one.length)

@@ -9,18 +9,18 @@ from mpi4py import MPI
 
 from ..schedules.segments import cut
 from .binding import Binding, bind, bind_persistent
-from .buffers import DeviceMemoryError, ShortMemoryError
-from .eligibility import why_not
+from .buffers import DeviceMemoryError, ShortMemoryError, is_in_place
+from .eligibility import is_in_stages, why_not
 from .executor import Executor
 from .keys import quick_key
-from .leaders import LEADERS, take_part_over_leaders
 from .native import NativeIntracomm
 from .operand_checks import checked
 from .operands import MismatchError, Operands
 from .persistent import PersistentPlan
 from .planning import UNPLANNED, plan_of, share_costly
 from .program import finish, is_revoked
-from .specs import CALLS, LEVELS, CallSpec, Form
+from .specs import CALLS, CallSpec, Form
+from .staged import stages_of, take_part
 from .taking_part import instead_of
 
 __all__ = ["prepare", "ready", "run"]
@@ -46,8 +46,8 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
     """
     if method in ROOTED:
         arguments = _with_whole_root(arguments)
-    if algorithm == LEVELS:
-        return _run_over_leaders(executor, method, arguments)
+    if is_in_stages(method, algorithm):
+        return _run_in_stages(executor, method, algorithm, arguments)
     key = quick_key(method, algorithm, arguments)
     binding: Binding | Exception | None = None if key is None else executor.bindings.get(key)
     if binding is None:
@@ -74,31 +74,27 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
     return algorithm
 
 
-def _run_over_leaders(executor: Executor, method: str, arguments: tuple[Any, ...]) -> str:
-    if method not in LEADERS:
-        raise ValueError(f"expecting a call of {', '.join(LEADERS)}, got {method!r}")
+def _run_in_stages(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
     spec = CALLS[method]
-    levels = executor.groups.levels(spec.kind)  # collective: before arguments are looked at
-    wrong, given = _unsuited(executor, method, arguments), arguments
+    call = stages_of(executor, method, algorithm)  # collective: before arguments are looked at
+    wrong, given = _unsuited(executor, method, algorithm, arguments), arguments
     if wrong is not None and spec.local:  # sizes go ahead of blocks, and tell the others
-        took_part = 0 <= arguments[-1] < executor.groups.size
-        if took_part:
-            take_part_over_leaders(levels, spec.form, arguments[-1])
+        took_part = take_part(executor, spec, algorithm, arguments)
         return _settled(executor, method, arguments, wrong, took_part=took_part)
     if wrong is not None:
-        instead = instead_of(executor, spec, LEVELS, arguments, wrong)
+        instead = instead_of(executor, spec, algorithm, arguments, wrong)
         if instead is None:
             return _settled(executor, method, arguments, wrong)
         given = instead
     try:
-        LEADERS[method](levels, *given)
+        call(*given)
     except DeviceMemoryError:  # raised before anything is sent
-        executor.unplanned[method, LEVELS] = UNPLANNED
+        executor.unplanned[method, algorithm] = UNPLANNED
         return _native(executor, method, arguments)
     except MPI.Exception as revoked:
         _pass_on(executor, revoked)
         raise
-    return LEVELS if wrong is None else _settled(executor, method, arguments, wrong, took_part=True)
+    return algorithm if wrong is None else _settled(executor, method, arguments, wrong, took_part=True)
 
 
 def _pass_on(executor: Executor, error: BaseException) -> None:
@@ -112,11 +108,13 @@ def _with_whole_root(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return arguments if type(arguments[-1]) is int else (*arguments[:-1], int(arguments[-1]))
 
 
-def _unsuited(executor: Executor, method: str, arguments: tuple[Any, ...]) -> Exception | None:
-    """The error of this rank in a call over leaders, or None. Cached calls are not checked again."""
-    spec, key = CALLS[method], quick_key(method, "levels", arguments)
+def _unsuited(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> Exception | None:
+    """The error of this rank in a call that runs in stages, or None. Cached calls are not checked again."""
+    spec, key = CALLS[method], quick_key(method, algorithm, arguments)
     if spec.form is Form.NOTHING or (key is not None and executor.bindings.get(key) is not None):
         return None
+    if spec.uneven and is_in_place(arguments[0]):  # no plan runs these calls, so nothing else reads their arguments
+        arguments = ([b"", 0, MPI.BYTE], *arguments[1:])
     operands, error = checked(executor.groups, spec, arguments)
     if error is None and key is not None and (operands is None or operands.by_address):
         executor.bindings.put(key, NOTHING_BOUND)
@@ -157,14 +155,14 @@ def _native(executor: Executor, method: str, arguments: tuple[Any, ...]) -> str:
 def ready(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> None:
     """Make the plan of a call in advance, so that its first run takes as long as later ones; collective.
 
-    For ``levels`` nothing is done: its communicators are made by the first run.
+    For algorithms that run in stages nothing is done: their communicators are made by the first run.
 
     :param executor: the communicator's executor.
     :param method: name of the call, a key of ``specs.CALLS``.
     :param algorithm: an algorithm that ``can_run`` allows, the same on all ranks.
     :param arguments: all arguments of mpi4py's method, in their order, defaults filled in.
     """
-    if algorithm not in ("native", "levels"):
+    if algorithm != "native" and not is_in_stages(method, algorithm):
         key = quick_key(method, algorithm, arguments)
         if key is None or executor.bindings.get(key) is None:
             _bound(executor, method, algorithm, arguments, key)
@@ -185,7 +183,8 @@ def prepare(
     if method in ROOTED:
         arguments = _with_whole_root(arguments)
     channel = executor.groups.new_channel()
-    operands = None if algorithm in ("native", "levels") else _read(executor, method, algorithm, arguments)[0]
+    unplanned = algorithm == "native" or is_in_stages(method, algorithm)
+    operands = None if unplanned else _read(executor, method, algorithm, arguments)[0]
     if operands is None:
         executor.unplanned[method, algorithm] = UNPLANNED
     plan = None if operands is None else plan_of(executor, CALLS[method], algorithm, operands)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..execution.specs import CALLS, LEVELS
+from ..execution.specs import CALLS, LEVELS, Form
 from ..schedules.alltoall.joint import all_joint, side_by_side
 from ..schedules.analysis.bounds import lower_bound
 from ..schedules.analysis.cost import cost
@@ -31,7 +31,7 @@ from .scope import unmodelled
 if TYPE_CHECKING:
     from ..views.siblings import Siblings
 
-__all__ = ["MOST_RANKS", "PAIRWISE", "Native", "Predictor"]
+__all__ = ["MOST_RANKS", "PAIRWISE", "Native", "Predictor", "is_sized"]
 
 # Bytes above which MPI libraries exchange pair by pair: MPICH (R. Thakur, R. Rabenseifner and W. Gropp, Optimization of
 # collective communication operations in MPICH, 2005) with one partner per step, and Open MPI, too.
@@ -154,7 +154,7 @@ class Predictor:
         """
         collective = CALLS[method].collective
         names = [name for name in (LEVELS, *ALGORITHMS.get(collective, {})) if runs(name)]
-        if not nbytes:
+        if not is_sized(method, nbytes):
             return [(name, float("nan")) for name in reversed(names)]
         # There is no model of levels without an equivalent schedule.
         costed = [name for name in names if _modelled(collective, name) in ALGORITHMS[collective]]
@@ -270,6 +270,15 @@ class Predictor:
         bound = lower_bound(self.network, "alltoall", block_bytes=nbytes).seconds
         start = model.t_s[-1] if model.t_o is None else model.t_o
         return bound * model.t_w[-1] * self.rate + messages * start
+
+
+def is_sized(method: str, nbytes: int) -> bool:
+    """Whether calls have a size that can be costed; a barrier's messages are all empty.
+
+    :param method: mpi4py's name of the call.
+    :param nbytes: as ``Selector.choose`` counts them; 0 where ranks do not know the same size.
+    """
+    return nbytes > 0 or CALLS[method].form is Form.NOTHING
 
 
 def _of_ours(model: Model) -> Model:

@@ -10,7 +10,7 @@ from ..schedules.algorithm import Algorithm
 from ..schedules.alltoall.dcss import dcss
 from ..schedules.registry import ALGORITHMS, find_algorithm
 from ..schedules.segments import cut, variants
-from .predictor import MOST_RANKS, PAIRWISE, Native, Predictor
+from .predictor import MOST_RANKS, PAIRWISE, Native, Predictor, is_sized
 
 __all__ = ["GAIN", "UNPROVEN", "UNSIZED", "Prediction", "candidates", "predict"]
 
@@ -62,7 +62,7 @@ def predict(
     :param always_native: True to predict the library's call even if no schedule may be chosen. That can take a second
         for thousands of ranks.
     """
-    if predictor.inapplicable or not nbytes:
+    if predictor.inapplicable or not is_sized(method, nbytes):
         return Prediction(NATIVE, f"native: {predictor.inapplicable or UNSIZED}")
     names = candidates(predictor, method, nbytes, runs)
     if not names and not always_native:

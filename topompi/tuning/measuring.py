@@ -14,7 +14,7 @@ from mpi4py import MPI
 from ..execution.eligibility import can_run
 from ..execution.executor import Executor
 from ..execution.running import run
-from ..execution.specs import CALLS, LEVELS, NATIVE, Form
+from ..execution.specs import CALLS, LEVELS, NATIVE, Counts, Form
 from ..execution.timing import interleave, slowest, time_in_turn
 from ..schedules.registry import ALGORITHMS
 from ..schedules.segments import variants
@@ -26,8 +26,10 @@ from .record import Measured, TuneRecord
 
 __all__ = ["METHODS", "candidates", "contenders", "measure", "record_of", "whole"]
 
-# Methods that can be tuned: their sizes are known to all ranks.
-METHODS = tuple(name for name, spec in CALLS.items() if spec.sized_by is not None)
+# Methods that can be tuned: all ranks know the size or agree on one. Uneven blocks are measured with equal counts.
+METHODS = tuple(
+    name for name, spec in CALLS.items() if spec.sized_by is not None or (spec.uneven and spec.counts is Counts.COUNTED)
+)
 ROUNDS = 4  # rounds between two reductions of times; after the first of these hopeless algorithms are dropped
 HOPELESS = 4.0  # an algorithm slower than native by this factor is dropped
 ITEM = 4  # bytes of a number in reductions

@@ -58,8 +58,9 @@ def tune(
     Run it as the job that the rules are for, for example: mpirun -n 64 python -m topompi tune alltoall -o rules.json.
     A program then takes them with TOPOMPI_RULES=rules.json.
 
-    A size is, for bcast, the message; for gather, scatter, allgather and alltoall, one block; for reduce, allreduce,
-    reduce_scatter and reduce_scatter_block, the whole vector of 4-byte numbers. The root is rank 0.
+    A size is, for bcast, the message; for gather, scatter, allgather, alltoall and alltoallv, one block, all of them
+    equal; for reduce, allreduce, reduce_scatter and reduce_scatter_block, the whole vector of 4-byte numbers. The root
+    is rank 0.
 
     Native always runs. A name such as ring stands for the algorithm with whole messages and with every cut of messages
     that may pay; ring/32K stands for that cut alone.

@@ -1,4 +1,4 @@
-"""Collectives over the leaders of a job's levels, by the MPI library's collectives on sub-communicators."""
+"""Collectives in stages without a plan: over the leaders of a job's levels, and by carriers inside hosts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from ..specs import CALLS
 from . import rooted, symmetric
+from .carriers import alltoallv, take_part_by_carriers
 from .rooted import take_part as take_part_over_leaders
 
-__all__ = ["LEADERS", "take_part_over_leaders"]
+__all__ = ["LEADERS", "alltoallv", "take_part_by_carriers", "take_part_over_leaders"]
 
 # By name of the call, the function that runs it, given the levels and the call's arguments.
 LEADERS: dict[str, Callable[..., None]] = {
