@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from osu_like_bench.emulate import Emulated, JobOptions
+from osu_like_bench.emulate import Emulated, LaunchOptions
 from osu_like_bench.emulate.peers import PEERS
 from tests.emulation import needs_root, private_state  # noqa: F401 - a fixture
 from tests.support import ROOT, run_mpi
@@ -157,7 +157,7 @@ def test_on_hosts_with_several_ranks_each_rank_sends_to_each_what_is_predicted(h
     (tmp_path / "calls.json").write_text(json.dumps(first + asked))
     with Emulated(str(max(hosts) + 1)) as network:
         names = [network.fabric.hosts[host] for host in hosts]
-        done = network.run([str(RECORD), str(tmp_path / "calls.json")], JobOptions(hosts=names, timeout=120))
+        done = network.run([str(RECORD), str(tmp_path / "calls.json")], LaunchOptions(hosts=names, timeout=120))
     assert done.returncode == 0, done.stderr
     wrong = compared(model, rank_host, asked, read(done.stdout, len(hosts))[len(first) :])
     assert not wrong, f"{len(wrong)} of {len(asked)}: {wrong[:5]}"
