@@ -84,17 +84,18 @@ figures:
 	@echo 'make figures is now: make studies SOURCE=subramoni' >&2; exit 2
 
 # What needs no MPI library runs once, with Open MPI's Python, on both processors; what starts MPI jobs runs with either
-# library, one job at a time. tests/conftest.py tells which is which.
-PURE := $(PY) -m pytest -q -n 2 --dist loadfile -m
-JOBS := $(PY) -m pytest -q -m
+# library, one job at a time.
+MPI_TESTS ?= tests/mpi
+PURE := $(PY) -m pytest -q -n 2 --dist loadfile --ignore tests/mpi -m
+JOBS := $(PY) -m pytest -q $(MPI_TESTS) -m
 
 test: venv
-	$(if $(filter mpich,$(MPI)),,$(PURE) "not needs_mpi and not long and not exhaustive" $(PYTEST_OPTIONS))
-	$(JOBS) "needs_mpi and not long and not exhaustive" $(PYTEST_OPTIONS)
+	$(if $(filter mpich,$(MPI)),,$(PURE) "not long and not exhaustive" $(PYTEST_OPTIONS))
+	$(JOBS) "not long and not exhaustive" $(PYTEST_OPTIONS)
 
 test-long: venv
-	$(if $(filter mpich,$(MPI)),,$(PURE) "not needs_mpi and long and not exhaustive" $(PYTEST_OPTIONS))
-	$(JOBS) "needs_mpi and long and not exhaustive" --durations 12 --durations-min 20 $(PYTEST_OPTIONS)
+	$(if $(filter mpich,$(MPI)),,$(PURE) "long and not exhaustive" $(PYTEST_OPTIONS))
+	$(JOBS) "long and not exhaustive" --durations 12 --durations-min 20 $(PYTEST_OPTIONS)
 
 test-exhaustive: venv
 	$(JOBS) exhaustive $(PYTEST_OPTIONS)
@@ -102,7 +103,7 @@ test-exhaustive: venv
 # The part of the library's lines that the tests without MPI run; CONTRIBUTING.md has the number.
 coverage: venv
 	$(PY) -m pip install --quiet --disable-pip-version-check 'pytest-cov>=5'
-	$(PURE) "not needs_mpi and not long and not exhaustive" --cov=topompi --cov-report=term:skip-covered $(PYTEST_OPTIONS)
+	$(PURE) "not long and not exhaustive" --cov=topompi --cov-report=term:skip-covered $(PYTEST_OPTIONS)
 
 # The tests that run C, with extensions that AddressSanitizer and UndefinedBehaviorSanitizer watch; a minute or two. They
 # are built from a copy in build/sanitize, so that none of their files is taken for an ordinary one. What Python itself
@@ -112,8 +113,8 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 WATCHED = LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	PYTHONPATH= TOPOMPI_SHARED_DATA=$(CURDIR)/../shared/data $(CURDIR)/$(PY)
-SANITIZE_TESTS ?= tests/test_extensions.py tests/test_netsim.py tests/test_packets.py tests/test_sessions.py tests/test_jobs.py \
-	tests/test_refine.py
+SANITIZE_TESTS ?= tests/project/test_extensions.py tests/netsim/test_netsim.py tests/netsim/test_packets.py \
+	tests/netsim/test_sessions.py tests/jobs/test_jobs.py tests/mapping/test_refine.py
 test-sanitize: venv
 	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED)
 	cp -a topompi schedules mapping osu_like_bench tests benchmarks pyproject.toml README.md LICENSE $(SANITIZED)
@@ -128,7 +129,7 @@ test-sanitize: venv
 
 # mpi4py's own tests in every mode at 1 to 5 ranks.
 test-mpi4py: venv
-	$(PY) -m pytest -q tests/test_mpi4py_suite.py $(PYTEST_OPTIONS)
+	$(PY) -m pytest -q tests/mpi/communicator/test_mpi4py_suite.py $(PYTEST_OPTIONS)
 
 # Other people's packages in every mode, in virtual environments of their own, which are made here. What cannot be had is said and
 # skipped: petsc4py, slepc4py, h5py, dolfinx and torch come from Debian's packages. --quick takes minutes, --help tells more.

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from osu_like_bench.compare import Series, _read, compare_records
-from osu_like_bench.emulate import state
+from osu_like_bench.emulate import records
 from osu_like_bench.simulate.cache import Cache
 from topompi.cli.terminal import console
 from topompi.cli.topology.tables import draw_summary, draw_tree
@@ -187,9 +187,9 @@ def simulated(path: Path) -> None:
 def emulated(path: Path) -> None:
     folder = Path(tempfile.mkdtemp(dir=path.parent))
     (folder / "net").mkdir()
-    shutil.move(path, folder / "net" / state.FILE)
+    shutil.move(path, folder / "net" / records.FILE)
     os.environ["TOPOMPI_EMULATE_STATE"] = str(folder)
-    for one in state.states():
+    for one in records.states():
         _ = one.namespaces, one.in_use
 
 

@@ -14,11 +14,11 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array, save_npz
 
 from osu_like_bench.emulate.records import NetworkRecord
+from tests.bench.test_compare import made
 from tests.fuzz.readers import FABRIC, job, network
 from tests.ibreports import Model, default_report, ibroute, opensm_dump, pair, port_report
 from tests.support import ROOT, SHARED
-from tests.test_compare import made
-from tests.test_tune import measured, record
+from tests.tuning.test_tune import measured, record
 from topompi.mapping.machine import Machine
 from topompi.mapping.mapping import Mapping
 from topompi.mapping.rankfiles import WRITERS, write_mapping

@@ -16,5 +16,5 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 @pytest.fixture
-def _only_marked_tests_use_mpi() -> None:
+def _no_mpi_outside_its_folder() -> None:
     """All tests here do."""

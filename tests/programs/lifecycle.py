@@ -199,7 +199,7 @@ def test_where_nothing_is_to_be_chosen_the_library_runs_every_call():
         for message in (buffer := np.full(8, 2.0 if RANK == 0 else 0.0), [buffer, 8, MPI.DOUBLE]):
             call(message)
             assert (buffer == 2).all()
-    assert comm._calls.all  # that it passes by our method is for tests/test_direct.py to show
+    assert comm._calls.all  # that it passes by our method is for tests/mpi/dispatch/test_direct.py to show
     grid.free()
     other = topompi.Intracomm(comm)
     other.free()

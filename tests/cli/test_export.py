@@ -1,0 +1,178 @@
+"""``topompi export``: its files, read back by our readers."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support import command_line
+from tests.tuning.test_tune import FAST, SLOW, measured, record
+from topompi.errors import FabricError
+from topompi.execution.specs import CALLS
+from topompi.mapping import place
+from topompi.topology import TopologyInterface, load
+from topompi.tuning.ompi_rules import NUMBERS, write_ompi_rules
+from topompi.tuning.record import RecordError
+from topompi.views.coordinates import write_coordinates
+
+EVEN = tuple(np.linspace(1.9, 2.1, 10))
+
+
+def topompi(*args):
+    return command_line("export", *args)
+
+
+def placed(source, ppn, policy):
+    routes = load(source).routes
+    names = list(routes.fabric.hosts)
+    return TopologyInterface.place(place(ppn * len(names), names, policy), routes, source=source)
+
+
+# --- MPICH coordinates ---------------------------------------------------------------------------------------------
+
+fabrics = st.sampled_from(["xgft:3,2;1,1", "xgft:2,2,2;1,2,2", "xgft:2,3,3;1,1,2", "dragonfly:2,2,1", "xgft:4;1"])
+
+
+@settings(max_examples=30, deadline=None)
+@given(fabrics, st.integers(1, 3), st.sampled_from(["block", "cyclic", "random:3"]))
+def test_who_shares_a_host_a_switch_and_a_group_survives_the_file(source, ppn, policy):
+    interface = placed(source, ppn, policy)
+    text = write_coordinates(interface)
+    seats = [[int(number) for number in line.split(":")[1].split()] for line in text.splitlines()[1:]]
+    assert len(seats) == interface.num_ranks
+    group, switch, port = np.array(seats).T
+    host, leaf = interface.rank_host, interface.host_routes.leaf[interface.rank_host]
+    same_switch = switch[:, None] == switch
+    assert ((leaf[:, None] == leaf) == same_switch).all()
+    assert ((host[:, None] == host) == (same_switch & (port[:, None] == port))).all()
+    assert (~same_switch | (group[:, None] == group)).all()  # a switch is in one group
+    if source.startswith("xgft"):  # in a dragonfly a neighbour in another group may be nearer than one in one's own
+        hops = interface.hop_matrix[np.ix_(host, host)]
+        apart = hops[group[:, None] != group]
+        assert apart.min(initial=99) >= hops[group[:, None] == group].max()
+
+
+def test_our_own_reader_finds_the_distances_again(tmp_path):
+    interface = placed("xgft:2,2,2;1,2,2", 2, "cyclic")
+    path = tmp_path / "coords"
+    path.write_text(write_coordinates(interface))
+    discovery = load(str(path))
+    again = TopologyInterface.place(discovery.rank_hosts, discovery.routes)
+    nearer = interface.hop_matrix[np.ix_(interface.rank_host, interface.rank_host)]
+    found = again.hop_matrix[np.ix_(again.rank_host, again.rank_host)]
+    pairs = set(zip(nearer.ravel().tolist(), found.ravel().tolist(), strict=True))
+    assert pairs == {(0, 0), (1, 1), (3, 3), (5, 4)}  # groups are joined pairwise there: one switch less
+
+
+def test_hosts_without_a_topology_have_no_coordinates():
+    with pytest.raises(FabricError, match="expecting a topology with switches"):
+        write_coordinates(TopologyInterface.place(["a", "b"]))
+
+
+def test_the_command_writes_coordinates(tmp_path):
+    path = tmp_path / "coords"
+    hosts = ("--hosts", "h[0000-0002]", "--ppn", "2", "--place", "cyclic")
+    done = topompi("mpich-coordinates", "xgft:2,2;1,1", *hosts, "-o", path)
+    assert done.returncode == 0, done.stderr
+    seats = ["0: 0 0 0", "1: 0 0 1", "2: 0 1 0"]
+    assert path.read_text().splitlines()[1:] == [*seats, "3: 0 0 0", "4: 0 0 1", "5: 0 1 0"]
+    wrong = topompi("mpich-coordinates", "xgft:2,2;1,1", "--place", "somehow", "-o", path)
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (1, 1)
+    assert "expecting block, cyclic or random:SEED" in wrong.stderr
+
+
+# --- Open MPI rules ------------------------------------------------------------------------------------------------
+
+
+def forced(algorithm, *results, ranks=4, method="alltoall"):
+    what = {} if algorithm == 0 else {method: str(algorithm)}
+    return record([row for rows in results for row in rows], forced=what, ranks=ranks, name=f"{algorithm}.json")
+
+
+def looked_up(text, collective, ranks, nbytes):
+    """The algorithm that Open MPI 5.0 finds in a file: of the last section and the last line that are not larger."""
+    lines = text.splitlines()
+    assert lines[0] == "rule-file-version-2"
+    numbers = iter([int(word) for line in lines[1:] for word in line.partition("#")[0].split()])
+    found = None
+    for _ in range(next(numbers)):
+        number = next(numbers)
+        for _ in range(next(numbers)):
+            section = next(numbers)
+            for place_ in range(next(numbers)):
+                size, algorithm, *rest = (next(numbers) for _ in range(5))
+                assert rest == [0, 0, 0]
+                assert place_ or size == 0
+                if number == collective and section <= ranks and size <= nbytes:
+                    found = algorithm
+    assert next(numbers, None) is None
+    return found
+
+
+RECORDS = (
+    forced(0, measured("Alltoall", 1024, native=EVEN), measured("Alltoall", 2048, native=EVEN)),
+    forced(2, measured("Alltoall", 1024, native=FAST), measured("Alltoall", 2048, native=SLOW)),
+    forced(4, measured("Alltoall", 1024, native=SLOW), measured("Alltoall", 2048, native=EVEN)),
+)
+
+
+def test_a_forced_algorithm_has_a_rule_where_it_was_clearly_faster():
+    text = write_ompi_rules(RECORDS)
+    for nbytes, algorithm in ((0, 0), (4095, 0), (4096, 2), (8191, 2), (8192, 0), (10**9, 0)):
+        assert looked_up(text, 3, 4, nbytes) == algorithm, nbytes
+    assert {looked_up(text, 3, ranks, 4096) for ranks in (1, 2, 3, 5, 100)} == {0}
+    assert looked_up(text, 7, 4, 4096) is None
+
+
+def test_each_number_of_ranks_has_its_own_rules():
+    more = [
+        forced(0, measured("Alltoall", 1024, native=EVEN), ranks=5),
+        forced(4, measured("Alltoall", 1024, native=FAST), ranks=5),
+    ]
+    text = write_ompi_rules([*RECORDS, *more])
+    found = [looked_up(text, 3, ranks, 1024 * ranks) for ranks in (3, 4, 5, 6)]
+    assert found == [0, 2, 4, 0]
+
+
+def test_a_gain_within_the_spread_makes_no_rule():
+    wide = tuple(np.linspace(1, 3, 10))
+    records = [
+        forced(0, measured("Bcast", 64, native=wide)),
+        forced(6, measured("Bcast", 64, native=tuple(0.8 * time for time in wide)), method="bcast"),
+    ]
+    assert looked_up(write_ompi_rules(records), 7, 4, 64) == 0
+
+
+@pytest.mark.parametrize(
+    ("records", "words"),
+    [
+        ([], "expecting records, got none"),
+        (RECORDS[:1], "expecting records in which some method has its algorithm forced"),
+        (RECORDS[1:], "expecting all sizes of Alltoall in a record in which nothing is forced"),
+        ([record([], library="MPICH 5.0.0")], "expecting a record of Open MPI, got one of MPICH"),
+        ([RECORDS[0], record([], ranks=4, nodes=("other",) * 8)], "expecting the same nodes"),
+        ([RECORDS[0], record([], ranks=4, library="Open MPI 4.1.0")], "expecting the same library"),
+        (
+            [RECORDS[0], forced("pairwise", measured("Alltoall", 8, native=FAST))],
+            "expecting a number as coll_tuned_",
+        ),
+    ],
+)
+def test_records_that_do_not_go_together_are_refused(records, words):
+    with pytest.raises(RecordError, match=words):
+        write_ompi_rules(records)
+
+
+def test_methods_of_the_rules_are_methods():
+    assert NUMBERS.keys() <= CALLS.keys()
+
+
+def test_the_command_writes_rules(tmp_path):
+    paths = [tmp_path / one.name for one in RECORDS]
+    for path, one in zip(paths, RECORDS, strict=True):
+        path.write_text(one.to_json())
+    done = topompi("ompi-rules", *paths, "-o", "-")
+    assert done.returncode == 0, done.stderr
+    assert looked_up(done.stdout, 3, 4, 4096) == 2
+    wrong = topompi("ompi-rules", paths[1], "-o", "-")
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (1, 1)

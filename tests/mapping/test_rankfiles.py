@@ -1,0 +1,258 @@
+"""Files for launchers: round trips, and errors in them."""
+
+import json
+import shlex
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.slurm import CORES, slurm_cluster  # noqa: F401 - a fixture
+from topompi.mapping.machine import Machine
+from topompi.mapping.mapping import Mapping
+from topompi.mapping.rankfiles import WRITERS, RankFileError, read_mapping, write_mapping
+from topompi.mapping.rankfiles.slurm import plane_size
+
+HOLDS_SLOTS = ("rankfile", "rankfile5", "json")
+
+
+@st.composite
+def mappings(draw, holes=True):
+    """A mapping on hosts with unequal slots, some of them left empty."""
+    slots = draw(st.lists(st.integers(0, 4), min_size=1, max_size=5).filter(sum))
+    machine = Machine.tree([f"n{at:02d}.site" for at in range(len(slots))], slots, [], [1, 0])
+    order = draw(st.permutations(range(sum(slots))))
+    ranks = draw(st.integers(1, sum(slots))) if holes else sum(slots)
+    return Mapping.of(order[:ranks], machine.hosts, machine.slots), machine
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("maps")
+
+
+def written(folder, text):
+    path = folder / "map"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def lines_of(text):
+    return [line for line in text.splitlines() if not line.startswith("#")]
+
+
+@settings(max_examples=150, deadline=None)
+@given(mappings(), st.sampled_from([form for form in WRITERS if form not in ("mpich", "plane")]), st.booleans())
+def test_a_mapping_comes_back_from_every_format(folder, case, form, machine_given):
+    mapping, machine = case
+    path = written(folder, write_mapping(mapping, form))
+    back = read_mapping(path, machine if machine_given else None)
+    assert back.host_of_rank.tolist() == mapping.host_of_rank.tolist()
+    assert back.hosts == mapping.hosts
+    assert back.slots.tolist() == mapping.slots.tolist()
+    if form in HOLDS_SLOTS:
+        assert back.slot_of_rank.tolist() == mapping.slot_of_rank.tolist()
+
+
+@settings(max_examples=80, deadline=None)
+@given(mappings(holes=False))
+def test_the_rank_order_is_the_inverse_vector(folder, case):
+    mapping, _ = case
+    text = write_mapping(mapping, "mpich")
+    ranks = [int(word) for line in lines_of(text) for word in line.split(",")]
+    assert ranks == mapping.rank_of_slot.tolist()
+    assert [ranks[slot] for slot in mapping.slot_of_rank] == list(range(mapping.size))
+    assert read_mapping(written(folder, text)).slot_of_rank.tolist() == mapping.slot_of_rank.tolist()
+
+
+def test_a_rank_order_is_refused_where_a_host_is_not_filled_before_the_next():
+    machine = Machine.hierarchy("2:3", "0:1")
+    with pytest.raises(RankFileError, match=r"h1 has empty slots before ranks that come later.*--slots 2,1,1\)"):
+        write_mapping(Mapping.of([0, 1, 3, 4], machine.hosts, machine.slots), "mpich")
+    write_mapping(Mapping.of([0, 1, 2], machine.hosts, machine.slots), "mpich")  # what is empty comes last
+
+
+def test_the_cyclic_order_on_unequal_hosts_is_spelled_as_each_launcher_wants_it():
+    mapping = Mapping.of([0, 3, 5, 1, 4, 2], ["a", "b", "c"], np.array([3, 2, 1]))
+    assert lines_of(write_mapping(mapping, "rankfile")) == [
+        "rank 0=a slot=0",
+        "rank 1=b slot=0",
+        "rank 2=c slot=0",
+        "rank 3=a slot=1",
+        "rank 4=b slot=1",
+        "rank 5=a slot=2",
+    ]
+    assert lines_of(write_mapping(mapping, "mpich")) == ["0,3,5", "1,4", "2"]
+    assert lines_of(write_mapping(mapping, "hydra")) == ["a:3", "b:2", "c:1"]
+    assert "# rankmap 0,1,2,0,1,0" in write_mapping(mapping, "hydra").splitlines()
+    assert lines_of(write_mapping(mapping, "slurm")) == ["a", "b", "c", "a", "b", "a"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 3), st.data())
+def test_every_plane_is_spelled_and_comes_back(folder, block, hosts, rounds, data):
+    ranks = data.draw(st.integers(1, block * hosts * rounds))
+    machine = Machine.hierarchy([block * rounds, hosts], [0, 1])
+    dealt = np.arange(ranks) // block % hosts
+    mapping = Mapping.on_hosts(dealt, machine)
+    size = plane_size(mapping)
+    assert (np.arange(ranks) // size % hosts == dealt).all()
+    path = written(folder, write_mapping(mapping, "plane"))
+    assert read_mapping(path).host_of_rank.tolist() == dealt.tolist()
+
+
+def test_what_is_no_plane_is_refused():
+    machine = Machine.hierarchy("2:2", "0:1")
+    for hosts in ([0, 1, 1, 0], [1, 1, 0, 0], [1, 0, 1, 0]):
+        mapping = Mapping.on_hosts(hosts, machine)
+        assert plane_size(mapping) is None
+        with pytest.raises(RankFileError, match="blocks of equal size"):
+            write_mapping(mapping, "plane")
+
+
+def test_every_file_says_hosts_slots_digest_and_how_it_is_used():
+    machine = Machine.hierarchy("2:2", "0:1")
+    mapping = Mapping.identity(machine, 4)
+    for form in WRITERS:
+        text = write_mapping(mapping, form)
+        assert machine.digest in text
+        if form == "json":
+            assert json.loads(text)["slots"] == [2, 2]
+            continue
+        assert text.splitlines()[0].startswith("# topompi mapping: 4 ranks on 2 hosts")
+        assert text.splitlines()[1].startswith("# launch: ")
+        assert text.splitlines()[2:4] == ["# host h0 slots 2", "# host h1 slots 2"]
+
+
+# Files of other programs.
+
+
+def test_a_foreign_rank_file_needs_the_allocation(tmp_path):
+    path = written(tmp_path, "rank 1=h1 slot=1\nrank  0 = h0 slots=0 # mine\n")
+    with pytest.raises(RankFileError, match="does not say for which hosts and slots it is; give them"):
+        read_mapping(path)
+    assert read_mapping(path, Machine.hierarchy("2:2", "0:1")).slot_of_rank.tolist() == [0, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "slots"),
+    [
+        ("0-1,3\n2\n", [0, 1, 3, 2]),
+        ("3 2 1 0", [3, 2, 1, 0]),
+        ("h1:2\nh0:2", [2, 3, 0, 1]),
+        ("h1:1\nh0\nh0\nh1", [2, 0, 1, 3]),
+        ("h1\nh0\nh1\nh0", [2, 0, 3, 1]),
+        ("--distribution=plane=1", [0, 2, 1, 3]),
+    ],
+)
+def test_files_written_by_hand_are_read(tmp_path, text, slots):
+    mapping = read_mapping(written(tmp_path, text), Machine.hierarchy("2:2", "0:1"))
+    assert mapping.slot_of_rank.tolist() == slots
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rank 0=h0 slot=0\nrank 0=h1 slot=0\n", ":2: expecting rank 0 once, it is on line 1, got 'rank 0=h1 slot=0'"),
+        ("rank 0=h0 slot=0\nrank 2=h1 slot=0\n", ":2: expecting ranks 0 to 1, one a line, got 'none for rank 1'"),
+        ("rank 0=h0 slot=0\nrank 1=h7 slot=0\n", ":2: expecting a host of the allocation (h0, h1, ...), got 'h7'"),
+        ("rank 0=h0 slot=2\n", ":1: expecting at most the 2 slots of h0, got 'slot 2'"),
+        ("rank 0=h0 slot=1\nrank 1=h0 slot=1\n", ":2: expecting a free slot, rank 0 has h0's, got 'slot 1'"),
+        ("rank 0=h0 slot=0-1\n", ":1: expecting a slot by its number, got '0-1'"),
+        ("rank 0=h0 slot=0\nrank one\n", ":2: expecting 'rank R=HOST slot=S', got 'rank one'"),
+        ("0,1,1,2", ":1: expecting rank 1 once, it is on line 1, got '1'"),
+        ("0,1\n3", ":2: expecting ranks 0 to 3, got 'no rank 2'"),
+        ("0,1\n2,4", ":2: expecting ranks below 4, the number of slots, and ranges of them, got '4'"),
+        ("0,1\n2,x", ":2: expecting ranks below 4, the number of slots, and ranges of them, got 'x'"),
+        ("h0:1\nh1:9", ":2: expecting 'HOST:COUNT', the counts at most 4 together, got 'h1:9'"),
+        ("# rankmap 0,2\nh0:1\nh1:1", ":1: expecting host lines by their number below 2, got '2'"),
+        ("h0:3", ":1: expecting at most the 2 slots of h0, got 'slot 2'"),
+        ("h0\nh1 h0", ":2: expecting a host, got 'h1 h0'"),
+        ("h0\nh0\nh0", ":3: expecting at most the 2 slots of h0, got 'slot 2'"),
+        ("--distribution=plane=0", ":1: expecting one line '--nodes=HOSTS --distribution=plane=SIZE"),
+        ("--distribution=plane=1 --ntasks=9", ":1: expecting at most 4 ranks, one a slot"),
+        ('{"format": "other"}', ": expecting format 'topompi mapping', version 1, got 'other', version None"),
+        ('{"format":\n1,}', ":2: expecting JSON: "),
+        ("", ": expecting a mapping, got an empty file"),
+        ("= what is this =", ": expecting a mapping: one of rankfile, "),
+    ],
+)
+def test_what_is_wrong_is_said_with_file_and_line(tmp_path, text, message):
+    path = written(tmp_path, text)
+    with pytest.raises(RankFileError) as caught:
+        read_mapping(path, Machine.hierarchy("2:2", "0:1"))
+    assert str(caught.value).startswith(str(path) + message), caught.value
+
+
+@pytest.mark.parametrize("form", [form for form in WRITERS if form != "mpich"])
+def test_a_file_for_another_allocation_and_one_that_was_changed_are_refused(tmp_path, form):
+    machine = Machine.hierarchy("2:2", "0:1")
+    text = write_mapping(Mapping.identity(machine, 3), form)
+    path = written(tmp_path, text)
+    with pytest.raises(RankFileError, match=f"is for allocation {machine.digest}, but the job's is "):
+        read_mapping(path, Machine.hierarchy("2:3", "0:1"))
+    changed = text.replace("host h1 slots 2", "host h1 slots 3").replace('"slots": [2, 2]', '"slots": [2, 3]')
+    with pytest.raises(RankFileError, match=f"expecting hosts and slots of digest {machine.digest}, got"):
+        read_mapping(written(tmp_path, changed))
+    if form in ("rankfile", "slurm"):
+        with pytest.raises(RankFileError, match="expecting 3 ranks, as its title says, got 2"):
+            read_mapping(written(tmp_path, "\n".join(text.splitlines()[:-1])))
+
+
+def test_host_names_that_a_launcher_would_misread_are_refused():
+    mapping = Mapping.of([0], ["a b"], np.array([1]))
+    with pytest.raises(RankFileError, match="expecting host names of letters"):
+        write_mapping(mapping, "rankfile")
+    with pytest.raises(RankFileError, match="expecting a format of rankfile, "):
+        write_mapping(mapping, "lsf")
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=60) | st.text("0123456789-:,=h rank slot{}\n", max_size=60))
+def test_no_file_makes_the_reader_fail_in_another_way(folder, text):
+    path = written(folder, text)
+    said = ""
+    try:
+        read_mapping(path, Machine.hierarchy("2:2", "0:1"))
+    except RankFileError as error:
+        said = str(error)
+    assert not said or said.startswith(str(path))
+
+
+# Slurm itself, on an emulated network.
+
+
+@pytest.mark.parametrize(("block", "ranks"), [(1, 4), (2, 8), (2, 7), (4, 13), (1, 16), (1, 1)])
+def test_slurms_plane_is_the_one_that_was_meant(slurm, block, ranks):
+    dealt = np.arange(ranks) // block % len(slurm.hosts)
+    machine = Machine.tree(slurm.hosts, [CORES] * len(slurm.hosts), [], [1, 0])
+    options = lines_of(write_mapping(Mapping.on_hosts(dealt, machine), "plane"))
+    assert slurm.landed(options[0].split(), {}) == [slurm.hosts[host] for host in dealt]
+
+
+def test_slurm_puts_every_rank_on_its_host(folder, slurm):
+    order = np.random.default_rng(3).permutation(CORES * len(slurm.hosts))[:-1]
+    mapping = Mapping.of(order, slurm.hosts, np.full(len(slurm.hosts), CORES))
+    path = written(folder, write_mapping(mapping, "slurm"))
+    options = [f"--ntasks={mapping.size}", "--distribution=arbitrary"]
+    assert slurm.landed(options, {"SLURM_HOSTFILE": str(path)}) == [slurm.hosts[at] for at in mapping.host_of_rank]
+
+
+def test_a_job_maps_itself_onto_the_hosts_that_slurm_gave_it(folder, slurm):
+    """Within an allocation: hosts and slots are Slurm's, and those who talk much end up on one host."""
+    pairs = [(0, 4), (1, 5), (2, 6), (3, 7)]
+    graph, path = folder / "halo.txt", folder / "job.map"
+    graph.write_text("".join(f"{a} {b} 900\n{b} {a} 900\n" for a, b in pairs))
+    map_it = [sys.executable, "-m", "topompi", "map", "--graph", str(graph), "--topology", "XGFT(2; 2,2; 1,2)"]
+    run_it = ["srun", "--ntasks=8", "--distribution=arbitrary", "sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME"]
+    job = f"""
+        {shlex.join(map_it)} --hosts "$SLURM_JOB_NODELIST" --format slurm -o {shlex.quote(str(path))} >&2 &&
+        SLURM_HOSTFILE={shlex.quote(str(path))} {shlex.join(run_it)}"""
+    allocate = ["salloc", "--quiet", "--immediate=20", "--nodes=4", "--ntasks-per-node=2", "--ntasks=8"]
+    done = slurm.run([*allocate, "sh", "-c", job])
+    assert done.returncode == 0, done.stderr
+    host = dict(line.split() for line in done.stdout.splitlines())
+    assert sorted(host.values()) == sorted(2 * slurm.hosts)
+    assert all(host[str(a)] == host[str(b)] for a, b in pairs)

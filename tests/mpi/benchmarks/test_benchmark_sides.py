@@ -1,0 +1,20 @@
+"""The programs of benchmarks/ start as modules."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+from tests.support import ROOT
+
+
+@pytest.mark.parametrize(
+    "name", sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if "ArgumentParser" in path.read_text())
+)
+def test_every_program_starts_as_a_module(name, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", [name, "--help"])
+    with pytest.raises(SystemExit) as ended:
+        import_module(f"benchmarks.{name}").main()
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: ")

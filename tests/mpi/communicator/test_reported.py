@@ -1,0 +1,284 @@
+"""Programs that work natively, as users' reports of MPI libraries describe them: each class works with topompi."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+
+import pytest
+from mpi4py import MPI
+
+from tests.hostile.modes import ENVIRONMENT, words, write_rules
+from tests.support import ROOT, mpi_job, mpirun, run_mpi, shared_data
+
+PROGRAMS = ROOT / "tests" / "programs"
+OPEN_MPI = MPI.get_vendor()[0] == "Open MPI"
+FORCED = ("schedules", "levels")
+
+
+@pytest.fixture(scope="module")
+def rules(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rules")
+    write_rules(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lines(rules):
+    """Runs a program on ranks in a mode, each but once; returns what all ranks printed, in order."""
+
+    @cache
+    def run(mode, ranks, *program, timeout=60, **env):
+        case = [shared_data(f"cases/mpi/{program[0]}"), *program[1:]] if "/" not in str(program[0]) else program
+        done = run_mpi(ranks, "-m", *words(mode, rules), *case, timeout=timeout, env={**ENVIRONMENT, **env})
+        assert done.returncode == 0, done.stderr[-4000:]
+        return sorted(done.stdout.splitlines())
+
+    return run
+
+
+@pytest.mark.parametrize("mode", ["default", *FORCED])
+def test_communicators_and_their_classes_answer_as_natively(lines, mode):
+    assert lines(mode, 2, PROGRAMS / "asking.py") == lines("native", 2, PROGRAMS / "asking.py")
+
+
+def test_a_communicator_that_a_program_wraps_answers_all_but_its_very_class_as_natively():
+    code = (
+        "import pickle, topompi; from mpi4py import MPI; comm = topompi.Intracomm(MPI.COMM_WORLD); kind = type(comm)\n"
+        "print(kind.__module__, kind.__qualname__, isinstance(comm, MPI.Intracomm), kind is MPI.Intracomm)\n"
+        "print(isinstance(MPI.COMM_WORLD, topompi.Intracomm), pickle.loads(pickle.dumps(kind)) is kind)"
+    )
+    assert run_mpi(1, "-c", code).stdout.splitlines() == ["mpi4py.MPI Intracomm True False", "False True"]
+
+
+def test_another_handle_is_made_without_a_word_to_other_ranks():
+    code = (
+        "from mpi4py import MPI; world = MPI.COMM_WORLD\n"
+        "if world.rank: print(type(world)(world).rank, MPI.Intracomm(MPI.Comm.f2py(world.py2f())).size, flush=True)"
+    )
+    done = run_mpi(2, "-m", "topompi", "--topology", "xgft:2,2,2;1,1,1", "--hosts", "h[0000,0005]", "-c", code)
+    assert done.stdout == "1 2\n", done.stderr
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "halving", "ring/32K", "doubling", "leaders", "levels"])
+def test_an_operation_of_the_user_s_own_sees_whole_vectors(tmp_path, algorithm):
+    path = tmp_path / "rules.json"
+    chosen = [{"methods": ["Allreduce"], "algorithm": algorithm}]
+    path.write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": chosen}))
+    place = ("--topology", "xgft:2,2,2;1,1,1", "--hosts", "h[0000,0001,0005]")
+    case = shared_data("cases/mpi/whole_vector_op.py")
+    done = run_mpi(3, "-m", "topompi", "--verbose", *place, "--rules", path, case)
+    assert done.stdout.startswith("wrong 0 "), done.stdout + done.stderr
+    pieces = f"{algorithm} cannot run: the operation is the user's own, and this schedule applies it to pieces"
+    assert (pieces in done.stderr) == (algorithm in ("ring", "halving", "ring/32K")), done.stderr
+
+
+def test_a_trial_cuts_no_vector_of_a_user_s_operation(lines, tmp_path):
+    found = lines("virtual", 3, "whole_vector_op.py", TOPOMPI_TUNE="measure", XDG_CACHE_HOME=str(tmp_path))
+    assert found[0].startswith("wrong 0 ")
+
+
+@pytest.mark.parametrize("mode", ["native", "default", *FORCED])
+def test_a_message_is_as_long_as_its_count_says_however_short_the_memory_that_gives_its_address(lines, mode):
+    assert lines(mode, 3, PROGRAMS / "addressed.py") == ["201 right"] * 3
+
+
+def test_a_forced_ring_reduces_what_is_given_by_address(tmp_path):
+    path = tmp_path / "rules.json"
+    chosen = [{"methods": ["Allreduce"], "algorithm": "ring"}]
+    path.write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": chosen}))
+    code = (
+        "import numpy as np; from mpi4py import MPI; world = MPI.COMM_WORLD\n"
+        "here, there = np.full(16, world.rank + 1.0), np.zeros(16)\n"
+        "messages = [[MPI.memory.fromaddress(one.ctypes.data, 0), 16, MPI.DOUBLE] for one in (here, there)]\n"
+        "world.Allreduce(*messages); print((there == 6).all(), flush=True)"
+    )
+    place = ("--topology", "xgft:2,2,2;1,1,1", "--hosts", "h[0000,0001,0005]")
+    done = run_mpi(3, "-m", "topompi", "--verbose", *place, "--rules", path, "-c", code, env=ENVIRONMENT)
+    assert done.stdout == "True\n" * 3, done.stderr
+    assert re.search("Allreduce .* ring ", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize("mode", ["default", "schedules"])
+def test_a_program_that_initialises_mpi_itself_runs(lines, mode):
+    assert lines(mode, 2, "own_init.py") == ["size 2 2", "size 2 2"]
+
+
+def test_settings_of_mpi4py_in_a_program_count():
+    code = (
+        "import mpi4py; mpi4py.rc(thread_level='single', finalize=False); from mpi4py import MPI\n"
+        "print(MPI.Query_thread() == MPI.THREAD_SINGLE, MPI.COMM_WORLD.allreduce(1)); MPI.Finalize()"
+    )
+    done = run_mpi(2, "-m", "topompi", "-c", code)
+    assert done.stdout == "True 2\n" * 2, done.stderr
+
+
+def test_data_beside_a_program_is_found_after_a_change_of_folder(lines):
+    (found,) = lines("default", 1, "file_after_chdir.py")
+    case = shared_data("cases/mpi/file_after_chdir.py")
+    assert found == f"{case} {case.parent} {case} True True None SourceFileLoader"
+
+
+def test_mpi4py_s_own_launcher_runs_under_ours_without_a_warning(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("from mpi4py import MPI\nprint(hasattr(MPI.COMM_WORLD, 'remap'))\n")
+    done = run_mpi(1, "-m", "topompi", "-m", "mpi4py.run", script)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+@pytest.mark.parametrize(
+    ("program", "ranks", "mode"),
+    [
+        ("tag_wrap.py", 2, "schedules"),
+        ("persistent_order.py", 3, "schedules"),
+        ("persist_freed.py", 2, "schedules"),
+        ("returns_none.py", 3, "schedules"),
+        ("returns_none.py", 3, "levels"),
+    ],
+)
+def test_what_a_report_led_to_comes_out_as_natively(lines, program, ranks, mode):
+    assert lines(mode, ranks, program) == lines("native", ranks, program)
+
+
+STARTALL = """
+import numpy as np
+from mpi4py import MPI
+plan, native = MPI.COMM_WORLD.Bcast_init(np.ones(4), 0), MPI.COMM_WORLD.Recv_init(np.ones(4), MPI.PROC_NULL)
+for together in (MPI.Prequest.Startall, MPI.Request.Waitall, MPI.Request.Testall, MPI.Request.Waitany):
+    try:
+        together([native, plan])
+    except TypeError as error:
+        print(error)
+for request in (native, plan):  # none of them was started
+    request.Start()
+for request in (plan, native):
+    request.Wait()
+    request.Free()
+"""
+
+
+def test_the_library_refuses_a_plan_among_requests_before_it_starts_any(rules):
+    done = run_mpi(2, "-m", *words("schedules", rules), "-c", STARTALL, env=ENVIRONMENT)
+    assert done.stdout == "Cannot convert PersistentPlan to mpi4py.MPI.Request\n" * 8, done.stderr
+
+
+@pytest.mark.parametrize("mode", [*FORCED, "measure"])
+def test_no_rank_waits_for_one_whose_argument_cannot_be_read(lines, tmp_path, mode):
+    tune = {"TOPOMPI_TUNE": "measure", "XDG_CACHE_HOME": str(tmp_path)} if mode == "measure" else {}
+    assert lines("virtual" if tune else mode, 3, PROGRAMS / "unreadable.py", **tune) == ["done"] * 3
+
+
+MIXED = """
+import numpy as np
+from mpi4py import MPI
+import topompi
+comm = topompi.Intracomm(MPI.COMM_WORLD, topology="xgft:2,2,2;1,1,1", hosts=["h0000", "h0004"])
+send, room = np.ones(3), np.zeros(6)
+for _ in range(3):
+    made = comm.Dup()
+    for _ in range(12):
+        made.Gather(send if comm.rank == 0 else [send, MPI.DOUBLE], room if comm.rank == 0 else None)
+    made.Free()
+print("done")
+"""
+
+
+@pytest.mark.parametrize("native_calls", ["", "0"])
+@pytest.mark.parametrize("named", [{"collective": "allreduce"}, {"collective": "gather", "bytes": [100000, None]}])
+def test_no_rank_waits_where_only_some_pass_arrays_to_a_call_that_rules_leave_to_the_library(
+    tmp_path, named, native_calls
+):
+    rules = tmp_path / "rules.json"
+    first = {**named, "algorithm": "binomial" if named["collective"] == "gather" else "doubling"}
+    rules.write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": [first]}))
+    env = {**ENVIRONMENT, "TOPOMPI_RULES": str(rules), "TOPOMPI_TUNE": "off", "TOPOMPI_NATIVE_CALLS": native_calls}
+    done = run_mpi(2, "-m", "mpi4py", "-c", MIXED, env=env, timeout=30)
+    assert done.stdout == "done\n" * 2, done.stderr[-2000:]
+
+
+def test_calls_that_the_library_refuses_leave_a_trial_whole(lines, tmp_path):
+    found = lines("virtual", 2, "tune_zero.py", TOPOMPI_TUNE="measure", XDG_CACHE_HOME=str(tmp_path))
+    assert sum(line.endswith("-> ok") for line in found) == 2 * 8 * 3, found
+
+
+@pytest.mark.parametrize("mode", FORCED)
+def test_callbacks_of_attributes_run_for_dup_alone(lines, mode):
+    found = lines(mode, 2, "attr_copy_in_call.py")
+    assert [line for line in found if "during" in line] == ["[0] during calls []", "[1] during calls []"]
+    assert [line for line in found if "Free" in line] == ["[0] at Free ['delete']", "[1] at Free ['delete']"]
+
+
+@pytest.mark.long
+@pytest.mark.skipif(OPEN_MPI, reason="Open MPI has millions of communicators")
+def test_mpich_holds_as_many_communicators_as_natively(lines):
+    number = next(line for line in lines("schedules", 2, "context_ids.py", timeout=200) if "NUMBER" in line)
+    assert int(number.split()[2]) >= 2000
+
+
+@pytest.mark.skipif(not OPEN_MPI, reason="this MPICH cannot revoke communicators")
+@pytest.mark.parametrize("mode", FORCED)
+def test_no_rank_waits_in_a_communicator_that_is_revoked(rules, mode):
+    case = shared_data("cases/mpi/ulfm_wait.py")
+    line = [*mpirun(), "--with-ft", "ulfm", "-n", "3", sys.executable, "-m", *words(mode, rules), case]
+    env = {**os.environ, **ENVIRONMENT, "PYTHONPATH": str(ROOT), "OMPI_MCA_btl": "self,sm"}
+    done = subprocess.run(list(map(str, line)), env=env, capture_output=True, text=True, timeout=60)
+    found = sorted(done.stdout.splitlines())
+    revoked = [f"[{rank}] waits in Allreduce -> Exception cls={MPI.ERR_REVOKED}" for rank in (0, 2)]
+    assert [one for one in found if "waits" in one] == revoked, done.stdout + done.stderr[-2000:]
+    assert sum("shrunk -> 3" in one for one in found) == 3
+
+
+SCANS = """\
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+
+def never(low, high):
+    raise KeyError(low)
+
+class Unsendable:
+    def __reduce__(self):
+        raise ArithmeticError
+
+for name, call in {
+    "all": lambda: comm.scan(comm.rank, never),
+    "exclusive": lambda: comm.exscan(comm.rank, never),
+    "unsendable": lambda: comm.scan(Unsendable() if comm.rank == 1 else comm.rank, lambda low, high: low),
+    "right": lambda: comm.scan(comm.rank, lambda low, high: low + high),
+}.items():
+    try:
+        print(comm.rank, name, call(), flush=True)
+    except Exception as error:
+        print(comm.rank, name, type(error).__name__, flush=True)
+"""
+
+
+@pytest.mark.parametrize("algorithm", ["chain", "doubling", "leaders"])
+def test_an_operation_on_objects_that_raises_keeps_no_rank_waiting(tmp_path, algorithm):
+    path, script = tmp_path / "rules.json", tmp_path / "scans.py"
+    chosen = [{"methods": ["Scan", "Exscan"], "algorithm": algorithm}]
+    path.write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": chosen}))
+    script.write_text(SCANS)
+    place = ("--topology", "xgft:2,2,2;1,1,1", "--hosts", "h[0000,0001,0005]")
+    done = run_mpi(4, "-m", "topompi", *place, "--rules", path, script)
+    found = {tuple(line.split()[:2]): line.split()[2] for line in done.stdout.splitlines()}
+    assert [found[str(rank), "right"] for rank in range(4)] == ["0", "1", "3", "6"], done.stderr
+    assert {found[str(rank), "all"] for rank in range(1, 4)} == {"KeyError"}
+    assert {found[str(rank), "exclusive"] for rank in range(2, 4)} == {"KeyError"}
+    assert len(found) == 16
+
+
+def test_checks_see_receive_buffers_in_a_device_s_memory(rules):
+    case = shared_data("cases/mpi/mixed_device.py")
+    done = mpi_job(2, "-m", *words("virtual", rules), case, timeout=60, env={**ENVIRONMENT, "TOPOMPI_CHECK": "1"})
+    assert "expecting one kind of memory on all ranks, got a device's on rank 0; the host's on rank 1" in done.stderr
+
+
+def test_alltoallw_of_messages_in_a_device_s_memory_is_the_library_s(rules):
+    case = shared_data("cases/mpi/alltoallw_device.py")
+    done = run_mpi(2, "-m", *words("schedules", rules), case, env={**ENVIRONMENT, "TOPOMPI_VERBOSE": "1"})
+    assert done.stdout == "ok [0. 0. 0. 1. 1. 1.]\n", done.stderr
+    row = next(line for line in done.stderr.splitlines() if line.startswith("Alltoallw"))
+    assert " native " in row
+    assert "cannot run here: no plan takes messages in a device's memory" in row

@@ -1,0 +1,145 @@
+"""The documentation: its commands exist, its pages make a site, and the site loads nothing from other servers."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from docs.commandline import commands
+from tests.documents import DOCUMENTS, OTHERS, faults, shown
+from tests.support import ROOT
+from topompi.cli.setup.env import OURS
+from topompi.mapping import MAPPERS
+from topompi.mapping.rankfiles import WRITERS
+
+
+@pytest.mark.parametrize("page", [*DOCUMENTS, *OTHERS], ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_of_a_page_is_one(page):
+    wrong = [f"{line}: {fault}" for line, whole in shown(page) for fault in faults(line, whole)]
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("topompi topology shew FILE", "expecting a command of topompi"),
+        ("topompi topology show FILE --hots n1", "topompi topology show: No such option: --hots"),
+        ("topompi topology show", "expecting source, got none"),
+        ("mpirun -n 2 python -m topompi tune bcast -m", "topompi tune: Option '-m' requires"),
+        ("topompi why alltoall 64K 2 --topology x", "expecting no further words, got ['2']"),
+        ("cd x && topompi doctor --now > out || exit 1", "No such option: --now"),
+        ("python -m osu_like_bench simulate bcast", "expecting --topology, got none"),
+        ("python -m benchmarks.absent", "expecting a module, got benchmarks.absent"),
+        ("python -m benchmarks.untuned --no-such", "expecting its options, got ['--no-such']"),
+        ("make coffee", "expecting targets of the Makefile, got ['coffee']"),
+    ],
+)
+def test_what_the_command_line_refuses_is_found(line, fault):
+    [found] = faults(line, whole=True)
+    assert fault in found
+
+
+def test_prose_may_leave_out_what_a_command_needs_but_names_its_options():
+    assert not list(faults("topompi topology show --hosts LIST", whole=False))
+    assert "--hots" in " ".join(faults("topompi topology show --hots LIST", whole=False))
+    assert "expecting a command" in " ".join(faults("topompi topology shew", whole=False))
+
+
+def test_most_commands_are_shown_somewhere():
+    lines = [line.split() for page in DOCUMENTS for line, _ in shown(page)]
+    words = {tuple(line[at : at + 3]) for line in lines for at in range(len(line))}
+    named = {
+        entry.words for entry in commands("topompi") if any(one[: len(entry.words)] == entry.words for one in words)
+    }
+    assert named == {entry.words for entry in commands("topompi")} - {("topompi", "profile", "record")}  # the default
+
+
+def test_pages_of_reference_name_all_there_is():
+    settings = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert [name for name in OURS if f"`{name}`" not in settings] == ["TOPOMPI_EMULATE_STATE", "TOPOMPI_SHARED_DATA"]
+    mapping = (ROOT / "docs" / "mapping.md").read_text(encoding="utf-8")
+    assert [name for name in (*MAPPERS, *WRITERS) if f"`{name}`" not in mapping] == []
+
+
+class Links(HTMLParser):
+    """What a page leads to, what it loads, and its anchors."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.leads: list[str] = []
+        self.loads: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value for name, value in attrs if value is not None}
+        self.anchors.update(found[name] for name in ("id", "name") if name in found)
+        where = self.leads if tag == "a" else self.loads
+        where += [found[name] for name in ("href", "src") if name in found]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder of the site, built where nothing can be fetched."""
+    if find_spec("mkdocs") is None or find_spec("mkdocstrings") is None:
+        pytest.skip("the extra docs is not installed: no site was built")
+    folder = tmp_path_factory.mktemp("site")
+    nowhere = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    environment = os.environ | nowhere | {"NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=180, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    return {page: Links(page.read_text(encoding="utf-8")) for page in site.rglob("*.html")}
+
+
+@pytest.mark.long
+def test_the_site_builds_without_warnings_and_every_link_of_it_leads_somewhere(site, pages):
+    lost = []
+    for page, links in pages.items():
+        for link in (*links.leads, *links.loads):
+            if not re.match(r"\w+:|//", link):
+                target, _, anchor = unquote(link).partition("#")
+                there = _target(site, page, target)
+                known = pages[there].anchors | {"", "__top"} if there in pages else {""}
+                lost += [f"{page.name}: {link}"] if not there.exists() or anchor not in known else []
+    assert not lost
+    assert len(pages) > 40
+
+
+def _target(site: Path, page: Path, target: str) -> Path:
+    there = site / target.lstrip("/") if target.startswith("/") else page.parent / target if target else page
+    return there.resolve() / "index.html" if there.is_dir() else there.resolve()
+
+
+@pytest.mark.long
+def test_the_site_loads_nothing_from_elsewhere(pages):
+    """Neither pages nor their styles: fonts, scripts, pictures."""
+    away = {link for links in pages.values() for link in links.loads if re.match(r"https?:|//", link)}
+    assert not away
+
+
+@pytest.mark.long
+def test_the_reference_has_every_command_with_its_options_and_every_public_name(site, pages):
+    text = {page.stem: page.read_text(encoding="utf-8") for page in (site / "reference").glob("*.html")}
+    for program in ("topompi", "osu_like_bench"):
+        for entry in commands(program):
+            assert "-".join(entry.words).lower() in pages[site / "reference" / f"{program}.html"].anchors
+            shown_ones = [one for one in entry.command.params if not getattr(one, "hidden", False)]
+            options = [name for one in shown_ones for name in one.opts if name.startswith("--")]
+            assert not [name for name in options if name not in text[program]]
+    anchors = pages[site / "reference" / "python" / "topompi.schedules.html"].anchors
+    assert {"topompi.schedules.make", "topompi.schedules.Schedule", "topompi.schedules.check"} <= anchors

@@ -1,0 +1,286 @@
+"""Inspections of a fabric, compared with walks of single pairs, sets by hand, and a real fabric's figures."""
+
+import csv
+import io
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ibreports import opensm_dump, pair
+from tests.support import shared_data
+from tests.topology.test_computed import fabrics
+from tests.topology.test_ibtables import read_tables
+from topompi.cli.app import main
+from topompi.errors import FabricError, SourceError
+from topompi.inputs.slurm.running import RunningJob, read_running
+from topompi.jobs import check
+from topompi.jobs.now import held_nodes
+from topompi.topology import HostRoutes, Routes, compute_routes, load
+from topompi.topology.inspection import compare, leaf_rows, link_rows, link_use, study_jobs, without
+from topompi.views.cluster import cluster_of
+
+DERIVED = "fabrics/derived-ibsim-opensm"
+SPECS = ("XGFT(2; 4,4; 1,2)", "XGFT(2; 5,4; 1,2; 1,2)", "dragonfly:3,2,1", "torus:3x4@hosts_per_switch=2")
+
+
+def tables(routes: Routes) -> Routes:
+    """The same routes as a table, as forwarding tables are."""
+    return Routes(routes.fabric, "tables", routes.next_link)
+
+
+def pair_by_pair(routes: Routes, hosts: list[int]) -> tuple[Counter, int]:
+    """Routes on each link and lost ones, one ordered pair at a time."""
+    count, lost = Counter(), 0
+    for a in hosts:
+        for b in hosts:
+            if a != b:
+                pair = HostRoutes(routes, np.array([a, b], dtype=np.int32))
+                if pair.hops[0, 1] < 0:
+                    lost += 1
+                else:
+                    path = pair.paths()[0, 1]
+                    count.update(path[path >= 0].tolist())
+    return count, lost
+
+
+@settings(max_examples=40, deadline=None)
+@given(fabrics(), st.data())
+def test_routes_on_links_are_those_of_single_pairs(fabric, data) -> None:
+    routes = compute_routes(fabric)
+    if not fabric.num_hosts:
+        return
+    hosts = data.draw(st.lists(st.integers(0, fabric.num_hosts - 1), unique=True))
+    use = link_use(routes, np.array(hosts, dtype=np.int32))
+    count, lost = pair_by_pair(routes, hosts)
+    assert {link: int(times) for link, times in enumerate(use.routes.tolist()) if times} == dict(count)
+    assert (use.lost, use.pairs) == (lost, len(hosts) * (len(hosts) - 1))
+
+
+def test_routes_lost_on_a_further_path_are_counted_for_hosts_with_two_adapters() -> None:
+    model = pair(rails=2, lmc=1)
+    routes = read_tables(model, [opensm_dump(model)])
+    broken = routes.next_link.copy()
+    broken[1, :, 0] = -1
+    routes = Routes(routes.fabric, "tables", broken)
+    source, destination = (axis.ravel() for axis in np.indices((routes.fabric.num_hosts,) * 2))
+    for path in (0, 1):
+        without_links = (routes.tables.paths(source, destination, path) < 0).all(axis=1) & (source != destination)
+        assert link_use(routes, path=path).lost == without_links.sum()
+    assert link_use(routes, path=1).lost > 0
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_rows_of_links_and_leaves_add_up(spec: str) -> None:
+    routes = load(spec).routes
+    use = link_use(routes)
+    fabric = routes.fabric
+    hops = HostRoutes(routes, np.arange(fabric.num_hosts, dtype=np.int32)).hops
+    assert sum(row["routes"] for row in link_rows(use)) == int(np.maximum(hops - 1, 0).sum())
+    assert [row["routes"] for row in link_rows(use)] == sorted((row["routes"] for row in link_rows(use)), reverse=True)
+    leaves = leaf_rows(use)
+    assert sum(row["hosts"] for row in leaves) == fabric.num_hosts
+    if spec.startswith("XGFT"):
+        apart = int((fabric.adapter_leaf[:, None] != fabric.adapter_leaf[None, :]).sum())
+        assert sum(row["out"] for row in leaves) == sum(row["in"] for row in leaves) == apart
+    if spec == SPECS[0]:
+        assert {(row["hosts"], row["uplinks"], row["oversubscription"]) for row in leaves} == {(4, 2, 2.0)}
+
+
+def test_a_spine_down_loses_the_routes_of_tables_and_moves_computed_ones() -> None:
+    routes = load("XGFT(2; 4,4; 1,2)").routes
+    spine = routes.fabric.switch_names.index("L2/0.1")
+    through = {link for link in range(routes.fabric.num_links) if routes.fabric.link_target[link] == 16 + spine}
+    use = link_use(routes)
+    crossing = sum(int(use.routes[link]) for link in through)
+    lost = compare(tables(routes), without(tables(routes), ["L2/0.1"]))
+    assert lost.switches == {"gone": ["L2/0.1"], "new": []}
+    assert len(lost.cables["gone"]) == 4
+    assert lost.pairs == {"pairs": 240, "changed": 0, "hops": 0, "lost": crossing, "found": 0}
+    assert lost.examples[0]["after"] is None
+    moved = compare(routes, without(routes, ["L2/0.1"]))
+    assert moved.pairs == {"pairs": 240, "changed": crossing, "hops": 0, "lost": 0, "found": 0}
+    assert [levels[0]["oversubscription"] for levels in moved.levels] == [2.0, 4.0]
+
+
+def test_a_cable_down_is_named_by_switch_and_port_and_leaves_the_other_one() -> None:
+    routes = load("XGFT(2; 4,2; 1,1; 1,2)").routes
+    rest = without(routes, ["L2/0.0:1"])
+    assert rest.fabric.num_links == routes.fabric.num_links - 2
+    assert link_use(rest).lost == 0
+    found = compare(routes, rest)
+    assert len(found.cables["gone"]) == 1
+    assert "L2/0.0:1" in found.cables["gone"][0]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("L9", "expecting one switch 'L9' (such as "),
+        ("L2/0.0:99", "expecting a port of "),
+        ("L2/0.0:x", "expecting one switch 'L2/0.0:x'"),
+    ],
+)
+def test_what_is_no_switch_is_refused(name: str, message: str) -> None:
+    with pytest.raises(FabricError) as caught:
+        without(load("XGFT(2; 4,2; 1,1; 1,2)").routes, [name])
+    assert message in str(caught.value)
+
+
+def test_a_fabric_does_not_differ_from_itself_and_ids_decide_what_is_the_same() -> None:
+    routes = load("XGFT(2; 4,4; 1,2)").routes
+    assert not compare(routes, tables(routes))
+    other = compare(routes, load("XGFT(2; 4,4; 1,3)").routes, ["h0000", "h0004"])
+    assert other
+    assert (other.switches["gone"], len(other.switches["new"])) == ([], 1)
+    assert other.pairs["pairs"] == 2
+
+
+def test_a_job_in_one_leaf_shares_nothing_and_scattered_ones_do() -> None:
+    routes = load("XGFT(2; 4,4; 1,2)").routes
+    hosts = routes.fabric.hosts
+    jobs = [RunningJob("leaf", hosts[:3]), RunningJob("a", hosts[4::4]), RunningJob("b", hosts[5::4])]
+    leaf, a, b = study_jobs(routes, jobs).rows
+    assert (leaf.leaves, leaf.levels, leaf.links, leaf.shares_with, leaf.oversubscription) == (1, 1, 0, (), None)
+    assert (a.leaves, a.levels, a.hosts) == (3, 2, 3)
+    used = [set(link_use(routes, np.flatnonzero(np.isin(hosts, job.hosts))).switch_links.tolist()) for job in jobs]
+    assert a.shared_links == b.shared_links == len(used[1] & used[2])
+    assert a.oversubscription == 1 / min(1, 2)  # one host, one up-link towards the two others
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    picks=st.lists(st.sets(st.integers(0, 15), min_size=1), min_size=1, max_size=4),
+    paths=st.integers(1, 2),
+)
+def test_jobs_share_the_links_that_the_isolation_of_jobs_finds(picks: list[set[int]], paths: int) -> None:
+    """Two ways to the same links: walks between leaves here, tables of steps there; also with two paths to a host."""
+    routes = load("XGFT(2; 4,4; 1,2)").routes
+    if paths == 2:  # the second one takes the other link up
+        fabric, first = routes.fabric, routes.next_link[0]
+        up = [
+            link
+            for link in fabric.switch_links
+            if fabric.switch_level[fabric.link_source[link] - fabric.num_adapters] == 0
+        ]
+        other = np.arange(fabric.num_links)
+        for leaf in np.unique(fabric.link_source[up]):
+            pair = np.array(up)[fabric.link_source[up] == leaf]
+            other[pair] = pair[::-1]
+        routes = Routes(
+            fabric, "two paths", np.stack([first, np.where(first < 0, first, other[first])]).astype(np.int32)
+        )
+    taken: set[int] = set()
+    hosts = []
+    for pick in picks:
+        hosts.append(tuple(routes.fabric.hosts[host] for host in sorted(pick - taken)))
+        taken |= pick
+    jobs = [RunningJob(str(number), some) for number, some in enumerate(hosts) if some]
+    study = study_jobs(routes, jobs)
+    found = check(dict(enumerate(held_nodes(jobs, cluster_of(routes)).values())), cluster_of(routes).links)
+    assert study.pairs == {(jobs[a].name, jobs[b].name): len(links) for (a, b), links in found.pairs.items()}
+    assert study.links == found.num_links
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("job,hosts\na\n", ":2: expecting job,hosts, got 'a'"),
+        ("a,n1\na,n2\n", ":2: expecting each job once, got 'a' again, first at "),
+        ("a,n[1-\n", ":1: "),
+        ("job,hosts\n# none\n", ": expecting lines 'job,hosts', got none"),
+    ],
+)
+def test_a_bad_list_of_jobs_is_refused_with_its_line(content: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_text(content)
+    with pytest.raises(SourceError) as caught:
+        read_running(tmp_path / "jobs.csv")
+    assert message in str(caught.value)
+
+
+def test_commas_of_a_host_list_need_no_quotes(tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_text('job,hosts\na,n[1-2,5],m1\nb,"n3,n4"\n')
+    assert [(job.name, job.hosts) for job in read_running(tmp_path / "jobs.csv")] == [
+        ("a", ("n1", "n2", "n5", "m1")),
+        ("b", ("n3", "n4")),
+    ]
+
+
+@pytest.fixture
+def topompi(monkeypatch, capsys):
+    """Runs ``topompi topology`` in this process."""
+    monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
+
+    def run(*args):
+        monkeypatch.setattr(sys, "argv", ["topompi", "topology", *map(str, args)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return SimpleNamespace(code=ended.value.code or 0, out=said.out, err=said.err)
+
+    return run
+
+
+def test_the_commands_print_tables_json_and_csv(topompi, tmp_path: Path) -> None:
+    spec = "XGFT(2; 4,4; 1,2)"
+    rows = json.loads(topompi("links", spec, "--top", 3, "--json").out)["rows"]
+    assert [row["routes"] for row in rows] == [24, 24, 24]
+    table = list(csv.DictReader(io.StringIO(topompi("leaves", spec, "--csv", "--hosts", "h[0000-0005]").out)))
+    assert [(row["leaf"], row["hosts"]) for row in table] == [("L1/0.0", "4"), ("L1/1.0", "2")]
+    assert "240 routes, 96 of them lost" not in topompi("links", spec, "--without", "L2/0.1").out
+    (tmp_path / "jobs.csv").write_text("a,h[0000-0004]\nb,h[0005-0008]\n")
+    assert json.loads(topompi("jobs", spec, tmp_path / "jobs.csv", "--json").out)["rows"][0]["job"] == "a"
+    assert topompi("links", spec, "--json", "--csv").code == 1
+    assert topompi("show", spec, "--without", "L2/0.1", "--json").out.count('"oversubscription": 4.0') == 1
+
+
+def test_diff_exits_with_1_where_asked_and_something_differs(topompi, tmp_path: Path) -> None:
+    spec = "XGFT(2; 4,4; 1,2)"
+    (tmp_path / "jobs.csv").write_text("a,h[0000-0004]\nb,h[0000-0001]\n")
+    done = topompi("diff", spec, "--without", "L2/0.1", "--jobs", tmp_path / "jobs.csv", "--exit-code")
+    assert done.code == 1
+    assert "switches gone: 1: L2/0.1" in done.out
+    assert "job a: 5 hosts" in done.out
+    assert "job b" not in done.out  # it stays below one leaf
+    assert topompi("diff", spec, "--without", "L2/0.1").code == 0
+    assert topompi("diff", spec, spec, "--exit-code").out == "nothing differs\n"
+    assert topompi("diff", spec).code == 1
+
+
+@pytest.mark.long
+def test_a_real_spine_down_changes_a_fifth_of_the_paths_and_loses_none() -> None:
+    """Janus routed by OpenSM's minhop, before and after a spine chip was unlinked."""
+    before = load(
+        shared_data("fabrics/janus-2014.ibnetdiscover.xz"), shared_data(f"{DERIVED}/janus.minhop.opensm-lfts.dump.xz")
+    ).routes
+    after = load(
+        shared_data(f"{DERIVED}/janus.spine-down.ibnetdiscover.xz"),
+        shared_data(f"{DERIVED}/janus.minhop-spine-down.opensm-lfts.dump.xz"),
+    ).routes
+    job = before.fabric.hosts[::17]
+    found = compare(before, after, job)
+    assert (len(found.switches["gone"]), len(found.cables["gone"]), found.pairs["lost"]) == (1, 27, 0)
+    assert found.routes["lost"] == 0
+    given = compare(before, without(before, ["0x0002c9020041b868"]), job)
+    assert given.switches == found.switches
+    assert sorted(given.cables["gone"]) == sorted(found.cables["gone"])
+    crossing = HostRoutes(before, np.arange(0, before.fabric.num_hosts, 17, dtype=np.int32)).paths()
+    spine = before.fabric.switch_index["0x0002c9020041b868"] + before.fabric.num_adapters
+    ends = np.where(crossing >= 0, before.fabric.link_target[crossing], -1)
+    assert given.pairs["lost"] == int((ends == spine).any(axis=2).sum())
+    assert given.pairs["changed"] == 0
+
+
+def test_plafrim_has_an_irregular_leaf_table() -> None:
+    routes = load(shared_data("fabrics/netloc-plafrim.txz")).routes
+    use = link_use(routes)
+    count, lost = pair_by_pair(routes, list(range(0, routes.fabric.num_hosts, 9)))
+    some = link_use(routes, np.arange(0, routes.fabric.num_hosts, 9, dtype=np.int32))
+    assert (Counter({link: int(n) for link, n in enumerate(some.routes.tolist()) if n}), some.lost) == (count, lost)
+    assert sum(row["hosts"] for row in leaf_rows(use)) == routes.fabric.num_hosts
