@@ -48,7 +48,11 @@ class Distances(Protocol):
 
 
 def _axes(steps: list[Integers], coordinate: list[Integers]) -> Axes:
-    """Make axes from distances between coordinates, each (c, c), and coordinates of hosts, each (n,), both per axis."""
+    """Make `Axes` from the distances between coordinates and the coordinates of hosts, two lists with an entry per axis.
+
+    :param steps: distance between any two of the c coordinates of each axis, shape (c, c).
+    :param coordinate: coordinate of each host on each axis, shape (n,).
+    """
     far = np.concatenate([step[at] for step, at in zip(steps, coordinate, strict=True)], axis=1)
     first = np.cumsum([0, *(len(step) for step in steps[:-1])])
     return Axes(far, np.stack(coordinate, axis=1) + first)
@@ -96,7 +100,7 @@ class Tree:
         return far
 
     def axes(self, hosts: Integers) -> Axes:
-        """An axis of the hosts, and one per level; a level has as many coordinates as the given hosts have clusters."""
+        """The distances as sums over an axis of the hosts and an axis per level, whose coordinates are its clusters."""
         of_host = [*self.clusters[:, hosts], np.arange(len(hosts))]
         coordinate = [np.unique(level, return_inverse=True)[1].reshape(-1) for level in of_host]
         farther = -np.diff(self.distance)
@@ -144,7 +148,7 @@ class Torus:
         return np.asarray(np.where(np.asarray(a) == b, self.inside, steps.sum(axis=-1)), dtype=np.int64)
 
     def axes(self, hosts: Integers) -> Axes:
-        """An axis per dimension; a single axis of the hosts if the distance within a host is not 0."""
+        """The distances as sums over the dimensions, or on a single axis of the hosts if ``inside`` is not 0."""
         if self.inside:
             return DistanceTable(self.between(hosts[:, None], hosts[None, :])).axes(np.arange(len(hosts)))
         steps = []
@@ -180,5 +184,5 @@ class DistanceTable:
         return np.asarray(self.distance[a, b])
 
     def axes(self, hosts: Integers) -> Axes:
-        """A single axis with a coordinate per host."""
+        """The distances on a single axis, with a coordinate per host."""
         return Axes(self.distance[np.ix_(hosts, hosts)], np.arange(len(hosts))[:, None])

@@ -51,7 +51,7 @@ class RankFile:
 
     :param name: name of the file in messages.
     :param text: content of the file.
-    :param machine: requested allocation, None if there is none.
+    :param machine: allocation that the caller requests; None if the one in the file is to be used.
     """
 
     name: str
@@ -130,7 +130,7 @@ class RankFile:
             raise RankFileError(f"{where}: is for allocation {true}, but the job's is {self.machine.digest}")
 
     def check_count(self, ranks: int) -> None:
-        """Refuse a number of ranks other than that in the title.
+        """Refuse a number of ranks other than that in the file's title, its first comment line, if it has one.
 
         :raises RankFileError: if the numbers differ.
         """

@@ -18,7 +18,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Directed edges; the volumes of repeated pairs are summed later.
+    """The directed edges in a file; a pair may be repeated, because making the graph sums its volumes.
 
     :param name: name of the file, for messages.
     :param size: number of ranks in the file.
