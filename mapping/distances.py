@@ -48,7 +48,7 @@ class Distances(Protocol):
 
 
 def _axes(steps: list[Integers], coordinate: list[Integers]) -> Axes:
-    """Make `Axes` from the distances between coordinates and the coordinates of hosts, two lists with an entry per axis.
+    """Make `Axes` from distances between coordinates and from coordinates of hosts, two lists with an entry per axis.
 
     :param steps: distance between any two of the c coordinates of each axis, shape (c, c).
     :param coordinate: coordinate of each host on each axis, shape (n,).

@@ -76,13 +76,16 @@ def clustered(tree: Tree, clusters: Sequence[ArrayLike]) -> tuple[Integers, Inte
 
 
 def working(layout: Integers) -> Integers:
-    """The buffer in which each rank keeps shares in a layout's order: output if it is rank order, else scratch."""
+    """The buffer in which all ranks store shares in a layout's order, shape (p,): output for rank order, else scratch.
+
+    :param layout: ranks in the order in which their shares lie, shape (p,).
+    """
     ordered = (layout == np.arange(len(layout))).all()
     return np.full(len(layout), OUTPUT if ordered else SCRATCH)
 
 
 def starts(counts: Integers) -> Integers:
-    """The first block of each of several adjacent ranges, and the end of the last one."""
+    """The first block of each of several adjacent ranges of ``counts`` blocks, and the end of the last range."""
     return np.append(0, np.cumsum(counts))
 
 
@@ -247,7 +250,12 @@ def _dimensions(heads: Integers) -> int:
 
 
 def _over_cube(heads: Integers, steps: int, make: Callable[[Integers, Integers], Rows]) -> Grid:
-    """A phase with a cell per corner whose rows connect corners that differ in at most one dimension."""
+    """A phase over a cube in which rows connect a corner to itself or to corners that differ in one dimension.
+
+    :param heads: rank at each corner of the cube, shape (n,).
+    :param steps: number of steps.
+    :param make: function that takes a step and a corner for each cell, and returns the rows of these cells.
+    """
 
     def near(rank: int) -> Integers:
         own = np.flatnonzero(heads == rank)

@@ -175,7 +175,7 @@ class Hierarchy:
         )
 
     def _common(self, root: int) -> IntArray:
-        """The number of levels at which each rank is in the root's cluster, shape (p,)."""
+        """The number of levels at which each rank is in the same cluster as the root, shape (p,)."""
         shared: IntArray = (self._rows == self._rows[:, root][:, None]).sum(axis=0) - 1
         return shared
 

@@ -54,7 +54,7 @@ COUNTS = ("bytes", "messages")
 
 @dataclass(frozen=True)
 class View:
-    """The requested view of a profile: unit (of ``GRANULARITIES``) and quantity (of ``COUNTS``), each empty if not given."""
+    """The requested view of a profile: a unit (of ``GRANULARITIES``) and a quantity (of ``COUNTS``); empty for none."""
 
     granularity: str = ""
     count: str = ""
