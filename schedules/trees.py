@@ -132,7 +132,7 @@ class Tree:
 
     @cached_property
     def service(self) -> Integers:
-        """Keys that sort siblings in the order in which they are served: by turn, then the largest sub-tree first."""
+        """The keys, shape (p,), that sort siblings in the order of service: by turn, then larger sub-trees first."""
         order = np.empty(self.size, dtype=np.int64)
         order[np.lexsort((np.arange(self.size), -self.sizes, self.turn))] = np.arange(self.size)
         return order
