@@ -63,11 +63,13 @@ class Settings:
     :param grain: unit of bytes in which buffer space is allocated, a power of two.
     :param burst: bytes of the token bucket of each link, as Linux shapes: packets for which it has tokens pass at once,
         with tail and head together. 0 for links without bucket.
-    :param lateness: time in seconds; the bucket also has the bytes that its link carries in this time.
-    :param processors: number of processors that all ranks together share, as in an emulated network; 0 for one per
-        rank. A rank keeps its processor until it has no more work, and then the rank that has waited longest gets it.
+    :param lateness: time in seconds; a bucket holds, in addition to ``burst``, the bytes that its link carries in this
+        time.
+    :param processors: number of processors that all ranks together share, as in an emulated network; 0 if each rank has
+        its own. A rank keeps its processor until it has no more work, and then the rank that has waited longest gets
+        it.
     :param send_buffer: bytes of a socket's send buffer: a send that is not eager is complete when no more than these
-        bytes have still to leave. 0 if it is complete when the receiver's control packet arrives.
+        bytes have still to leave. If it is 0, the send is complete when the receiver's control packet arrives.
     :param poll: time in seconds for which a rank without work polls before it releases its processor.
     """
 
