@@ -41,7 +41,7 @@ class Distances(Protocol):
         """Number of hosts, n."""
 
     def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
-        """The distances from hosts a to hosts b, broadcast; for equal hosts the distance within the host."""
+        """The distances from hosts a to hosts b, which broadcast as in numpy; within the host if both are equal."""
 
     def axes(self, hosts: Integers) -> Axes:
         """The distances among the given hosts as sums over axes."""
@@ -91,7 +91,7 @@ class Tree:
         return int(self.clusters.shape[1])
 
     def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
-        """The distances from hosts a to hosts b, broadcast. Cost: O(levels) per pair."""
+        """The distances from hosts a to hosts b, which broadcast as in numpy. Cost: O(levels) per pair."""
         far = np.full(np.broadcast(a, b).shape, self.distance[-1], dtype=np.int64)
         far += (self.distance[-2] - self.distance[-1]) * (np.asarray(a) != b)
         for level in reversed(range(len(self.clusters))):
@@ -142,7 +142,7 @@ class Torus:
         return len(self.coordinates)
 
     def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
-        """The distances from hosts a to hosts b, broadcast. Cost: O(dimensions) per pair."""
+        """The distances from hosts a to hosts b, which broadcast as in numpy. Cost: O(dimensions) per pair."""
         steps = np.abs(self.coordinates[a] - self.coordinates[b])
         steps = np.where(self.wrap, np.minimum(steps, np.array(self.dims) - steps), steps)
         return np.asarray(np.where(np.asarray(a) == b, self.inside, steps.sum(axis=-1)), dtype=np.int64)
@@ -180,7 +180,7 @@ class DistanceTable:
         return len(self.distance)
 
     def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
-        """The distances from hosts a to hosts b, broadcast."""
+        """The distances from hosts a to hosts b, which broadcast as in numpy."""
         return np.asarray(self.distance[a, b])
 
     def axes(self, hosts: Integers) -> Axes:

@@ -113,7 +113,7 @@ class Cube:
 
     @classmethod
     def over(cls, order: Integers, *, reverse: bool = False, head: int = -1) -> Cube:
-        """Assign the ranks of an order to corners; of the first 2 (p - n) ranks each neighbouring pair shares a corner.
+        """Assign the p ranks of an order to n corners; of the first 2 (p - n) ranks each two neighbours share a corner.
 
         :param order: the ranks, shape (p,).
         :param reverse: whether to number the corners with their bits reversed, so that dimension 0 joins ranks far
@@ -189,7 +189,9 @@ def with_second_heads(order: Integers) -> Integers:
 
 
 def doubling(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
-    """Recursive doubling: each corner begins with its own range and ends with all ranges; dimension 0 first.
+    """An allgather by recursive doubling: each corner begins with its own range of blocks and ends with all ranges.
+
+    In step k corners exchange that differ in dimension k of the cube.
 
     :param heads: rank at each corner of the cube, shape (n,).
     :param bounds: first block of each corner's range, and the end, shape (n + 1,).
@@ -206,9 +208,9 @@ def doubling(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
 
 
 def halving(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
-    """Recursive halving: each corner ends with the sum of all corners' data in its own range.
+    """A reduce-scatter by recursive halving: each corner ends with the sum of all corners' data in its own range.
 
-    It is ``doubling`` in reverse: the last dimension comes first.
+    It is ``doubling`` in reverse: corners that differ in the last dimension of the cube exchange first.
 
     :param heads: rank at each corner of the cube, shape (n,).
     :param bounds: first block of each corner's range, and the end, shape (n + 1,).
@@ -226,7 +228,7 @@ def halving(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
 
 
 def combine(heads: Integers, buffer: Integers, count: int) -> Grid:
-    """Recursive doubling of whole vectors: each corner ends with the sum of all; dimension 0 first.
+    """An allreduce by recursive doubling: corners exchange and add whole vectors, dimension 0 of the cube first.
 
     A received vector waits in the scratch buffer until the own vector is sent, so each dimension takes a second step.
 

@@ -141,7 +141,7 @@ class Hierarchy:
         return int(self._rows[level - 1, rank]) if self._rows[level, rank] == rank else -1
 
     def members(self, level: int, rank: int) -> IntArray:
-        """The ranks, ascending, of the level's sub-communicator in the cluster around a rank."""
+        """The ranks, ascending, of the level's sub-communicator inside the rank's cluster of the next outer level."""
         inside = self._rows[level - 1] == self._rows[level - 1, rank]
         return np.flatnonzero(inside & (self._rows[level] == np.arange(self.size)))
 

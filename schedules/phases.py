@@ -84,7 +84,7 @@ class Grid(Phase):
     near: Callable[[int], Integers] = field(kw_only=True)
 
     def rows(self) -> Rows:
-        """The rows of all cells, by step."""
+        """The rows of all cells, sorted by step."""
         return self.at(np.arange(self.steps))
 
     def of_rank(self, rank: int) -> Rows:

@@ -174,7 +174,11 @@ class Tree:
 
 
 def rotation(size: int, root: int) -> Integers:
-    """The ranks in cyclic order from the root on: node i of a tree with root 0 moves to rank (i + root) mod p."""
+    """The ranks in cyclic order from the root on: a permutation that moves node i of a tree to rank (i + root) mod p.
+
+    :param size: number of ranks, p.
+    :param root: rank to which node 0 moves.
+    """
     if not 0 <= root < size:
         raise ValueError(f"expecting root in range({size}), got {root}")
     return np.roll(np.arange(size), -root)

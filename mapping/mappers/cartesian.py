@@ -55,7 +55,7 @@ def block_shapes(
 
     :param graph: communication graph, with a vertex per rank.
     :param machine: hosts with their slots and distances.
-    :param grid: extents, and coordinates of each rank, shape (n, d), if they are known.
+    :param grid: extents of the grid, and coordinates of each rank, shape (ranks, dimensions); by default searched for.
     """
     grid = grid or coordinates_of(graph)
     tree = _regular_tree(machine) if graph.size == machine.num_slots else None

@@ -34,7 +34,7 @@ MOST_PLACES = 4096  # most places whose distances may be stored as a table
 MOST_COLUMNS, MOST_CHANGED = 128, 64
 NEAREST = (6, 12)  # least and most places from which one is proposed; between these, all that are equally near
 ROWS = 64  # rows of distances in memory at once
-PILOT = 0.3  # fraction of the proposals that determines at which temperatures the cost falls
+PILOT = 0.3  # fraction of the proposals made in the pilot run, which shows at which temperatures the cost falls
 # Fractions of the pilot run's fall of the cost. The other proposals cool between the temperatures at which the cost had
 # fallen by these, because ranks are in disorder at higher ones, and hardly a swap is accepted at lower ones.
 FALLEN = (0.8, 0.993)
@@ -60,7 +60,7 @@ class Cooling:
 
 
 HOT = Cooling(0.2, 0.012, pilot=True)
-WARM = Cooling(0.05, 0.004)  # on a tree, most of METIS's cuts survive
+WARM = Cooling(0.05, 0.004)  # for trees, because most of METIS's cuts survive it
 WARM_DENSE = Cooling(0.1, 0.0003)  # the same for dense graphs
 COLD = Cooling(0.01, 0.0003)
 
@@ -154,7 +154,7 @@ def _by_edges(axes: Axes) -> bool:
 
 
 def _one_axis(axes: Axes) -> Axes:
-    """The same distances with a single axis, of all places."""
+    """The same distances on a single axis, with a coordinate per place."""
     far = np.stack([row[axes.column].sum(axis=1) for row in axes.far])
     return Axes(far, np.arange(len(far))[:, None])
 
@@ -190,7 +190,7 @@ class _Search:
 
     @classmethod
     def of(cls, graph: Undirected, axes: Axes) -> _Search:
-        """Make the search on a graph and distances between places."""
+        """Make the input from a graph and distances between places."""
         by_edges = _by_edges(axes)
         axes = _one_axis(axes) if by_edges else axes
         return cls(

@@ -236,7 +236,7 @@ def _exchanged(graph: CommunicationGraph, machine: Machine, seed: int, pool: Poo
 
 
 def _laid(graph: CommunicationGraph, machine: Machine) -> Mapping | None:
-    """The mapping to an equal graph of hosts, if the graph is one."""
+    """The mapping of the graph to an equal graph of nearest hosts; None if there is none."""
     try:
         return isometric(graph, machine)
     except MappingError:

@@ -68,7 +68,7 @@ class RankFile:
 
     @cached_property
     def rows(self) -> list[tuple[int, str]]:
-        """Line number (from 1) and line, without comments, surrounding blanks and empty lines."""
+        """The line number (from 1) and text of each line, without comments, surrounding blanks and empty lines."""
         stripped = ((number, line.partition("#")[0].strip()) for number, line in self.numbered)
         return [(number, line) for number, line in stripped if line]
 
@@ -79,7 +79,7 @@ class RankFile:
 
     @property
     def numbered(self) -> list[tuple[int, str]]:
-        """Line number (from 1) and line, including comments."""
+        """The line number (from 1) and text of each line, including comments."""
         return list(enumerate(self.text.splitlines(), 1))
 
     def fail(self, line: int, wanted: str, given: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Alltoall with one message for each pair of hosts: ranks hand their blocks to carriers, which exchange."""
+"""Alltoall with one message for each pair of hosts, sent by carriers, ranks that collect the blocks of their host."""
 
 from __future__ import annotations
 

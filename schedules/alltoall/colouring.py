@@ -78,6 +78,6 @@ def schedule_transfers(network: Network, source: Integers, destination: Integers
 
 
 def _resources(network: Network, source: Integers, destination: Integers) -> Integers:
-    """The resources that each transfer needs for a step; a link with room for k transfers counts as k resources."""
+    """The resources that each transfer occupies in its step; a link with room for k transfers counts as k resources."""
     places = np.concatenate((np.ones(2 * network.num_hosts, dtype=np.int64), room(network)))
     return divided(occupied(network, source, destination), places)

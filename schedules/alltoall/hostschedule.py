@@ -97,12 +97,12 @@ class HostSchedule:
 
     @property
     def num_host_steps(self) -> int:
-        """Number of host steps."""
+        """Number of host steps, the steps of the table of exchanges between hosts."""
         return len(self.rounds)
 
     @property
     def num_steps(self) -> int:
-        """Number of rank steps."""
+        """Number of rank steps, the steps of the schedule of all ranks."""
         return self.num_host_steps * self._most if self.rotated else int(self.rounds.sum())
 
     @property

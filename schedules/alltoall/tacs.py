@@ -20,12 +20,13 @@ Pair = tuple[int, int]
 def tacs1(network: Network, *, limit: int = 1, blocks: int = 1, counts: Integers | None = None) -> HostSchedule:
     """An alltoall by pairwise exchange of hosts that are matched along free links; a host without a partner idles.
 
-    Subramoni, "Topology-Aware MPI Communication and Scheduling for High Performance Computing Systems", 2013,
-    chapter 6. Step 0 is the exchange inside hosts. The next n - 1 matchings of the n hosts correspond to the source's P
-    regular steps if all hosts have the same number of ranks. The extra steps that ``limit`` makes necessary come last.
+    Subramoni, "Topology-Aware MPI Communication and Scheduling for High Performance Computing Systems", 2013, chapter
+    6. Step 0 is the exchange inside hosts. The next n - 1 matchings of the n hosts correspond to the source's P regular
+    steps if all hosts have the same number of ranks. Further steps, which are needed because links carry at most
+    ``limit`` transfers, come last.
 
     :param network: network of the job's p ranks.
-    :param limit: number of transfers that a link between switches may carry in a step; 1 shares no link.
+    :param limit: number of transfers that a link between switches may carry in a step; if it is 1, no link is shared.
     :param blocks: number of blocks that each rank sends to each rank.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
     :raises ValueError: if the limit is below 1, or two hosts have no route.

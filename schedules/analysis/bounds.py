@@ -30,7 +30,7 @@ class Bound:
     :param leaf_in: bytes that must enter the busiest leaf switch, over the rate of the links by which routes enter it.
     :param link: bytes on the busiest link over its capacity for alltoall; 0 for other collectives, which prescribe no
         routes.
-    :param latency: alpha * ceil(log2 p).
+    :param latency: start-up time of a message times ceil(log2 p) for p ranks, because data must reach all of them.
     """
 
     host_out: float
@@ -62,7 +62,7 @@ def lower_bound(
     before they cross. For an allreduce with ranks in G hosts (or leaf switches), each element crosses borders 2 (G - 1)
     times, the number of one-way messages of a gossip (Harary and Schwenk 1974).
 
-    :param network: the job's network.
+    :param network: the job's network, of p ranks on n hosts.
     :param collective: one of ``COLLECTIVES``.
     :param share: blocks of each rank, shape (p,), or for alltoall of each ordered pair, shape (p, p); or one number.
     :param root: the root of a rooted collective.
@@ -91,10 +91,10 @@ def lower_bound(
 def min_steps(network: Network, conflicts: int = 1) -> int:
     """The least number of steps of an alltoall in which a rank sends one message per step and no link is over-used.
 
-    It is the largest of p - 1 and, for each link, the messages that cross it over the messages that it may carry in a
-    step. The latter number is ``conflicts`` * width (``link_width``) * s, if s is the largest number of ranks on a host
-    that sends over the link; ``analyse`` counts conflicts in the same way. To count steps of hosts, give a network with
-    one rank per host.
+    With p ranks, it is the largest of p - 1 and, for each link, the messages that cross it over the messages that it
+    may carry in a step. The latter number is ``conflicts`` * width (``link_width``) * s, if s is the largest number of
+    ranks on a host that sends over the link; ``analyse`` counts conflicts in the same way. To count steps of hosts,
+    give a network with one rank per host.
 
     :param network: the job's network.
     :param conflicts: number of simultaneous transfers allowed on a link as fast as a host's; 1 if none may share it.

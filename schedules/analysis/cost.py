@@ -1,4 +1,4 @@
-"""The predicted time of a schedule: clocks of ranks and links advance through its steps."""
+"""The prediction of a schedule's time by clocks of ranks and links, which advance through its steps."""
 
 from __future__ import annotations
 

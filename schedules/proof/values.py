@@ -1,4 +1,4 @@
-"""The value that every write leaves: that of an input, or the result of a reduction."""
+"""The value that every write of a schedule leaves in its place: an input block's, or the result of a reduction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Round-optimal broadcast of n blocks on a circulant graph: the block that each rank receives in each round."""
+"""The block that each rank receives in each round of a broadcast on a circulant graph, which has the fewest rounds."""
 
 from __future__ import annotations
 

@@ -89,7 +89,9 @@ def reduce_leaders(
     ordered: bool = False,
     blocks: int = 1,
 ) -> Schedule:
-    """A reduction of each cluster at its leader, innermost first (Subramoni 2013, section 3, for a reduction).
+    """A reduction of each cluster at its leader, innermost clusters first; the outermost leader is the root.
+
+    Subramoni 2013, section 3, describes it for a gather.
 
     Messages: p - 1 of the whole vector; one leaves each cluster, the least possible. It is fast for short and medium
     vectors if links between clusters are slower than links inside.

@@ -120,7 +120,7 @@ class Ranks:
             heapq.heappush(self.events, (time, TIMER, rank))
 
     def _append(self, new: dict[str, NDArray[Any]], had: dict[str, int]) -> None:
-        """Append columns to the existing ones, with shifted numbers."""
+        """Append columns to the existing ones, and shift the numbers of ranks, steps and messages that they contain."""
         new["paths"] = np.where(new["paths"] < self.num_links, new["paths"], new["paths"] + had["ranks"])
         if self.columns:
             longest = max(one["paths"].shape[1] for one in (self.columns, new))

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 # Reasons why an engine stopped: the time is over; nothing more can happen; no memory; a repeated program takes no time.
 OVER, ENDLESS, _NO_MEMORY, NO_TIME = range(4)
-END = -1  # in place of a named step, for the end of a run
+END = -1  # number in the records of an engine that stands for the end of a run, in place of a named step
 
 
 @dataclass(frozen=True, eq=False)

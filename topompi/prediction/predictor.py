@@ -106,7 +106,10 @@ class Predictor:
 
     @cached_property
     def together(self) -> Together | None:
-        """The alltoalls of this communicator and its siblings; None if there are no siblings, or too many ranks."""
+        """The alltoalls of this communicator and its siblings, the communicators that exchange at the same time.
+
+        None if there are no siblings, or too many ranks.
+        """
         if self._siblings is None or sum(len(ranks) ** 2 for ranks in self._siblings.groups) > MOST_RANKS**2:
             return None
         return Together(_with_rates(self._siblings.network), self._siblings.groups)
@@ -150,7 +153,7 @@ class Predictor:
         last.
 
         :param method: mpi4py's name of the call.
-        :param nbytes: size of the call in bytes, as ``Selector.choose`` counts it.
+        :param nbytes: size of the call in bytes: a broadcast's message, a reduction's vector, else one block.
         :param root: the root of a rooted collective.
         :param runs: function that tells whether an algorithm can run the call.
         """
@@ -177,7 +180,7 @@ class Predictor:
 
         :param method: mpi4py's name of the call.
         :param name: name of the algorithm, with or without a segment size (``ring/32K``).
-        :param nbytes: size of the call in bytes, as ``Selector.choose`` counts it.
+        :param nbytes: size of the call in bytes: a broadcast's message, a reduction's vector, else one block.
         :param root: the root of a rooted collective.
         """
         return CALL + self._by_messages(method, name, nbytes, root)
@@ -189,7 +192,7 @@ class Predictor:
         known = find_algorithm(collective, pieces.name)
         if known.shares_links and ranks > MOST_RANKS:
             return self._at_its_bound(nbytes)
-        if known.cut == "segments":  # in lanes
+        if known.cut == "segments":  # only algorithms in lanes are cut into segments
             (_, across), _ = known.view(self.network, root)
             return self._lanes.seconds(collective, across, _of_ours(self.model), nbytes, root, pieces.blocks)
         return self._cost(collective, pieces.name, nbytes, root, pieces.blocks, pieces.lanes)
@@ -198,7 +201,7 @@ class Predictor:
         """The MPI library's algorithm and its predicted seconds; without a model, the fastest of all libraries.
 
         :param method: mpi4py's name of the call.
-        :param nbytes: size of the call in bytes, as ``Selector.choose`` counts it.
+        :param nbytes: size of the call in bytes: a broadcast's message, a reduction's vector, else one block.
         :param root: the root of a rooted collective.
         :param commutative: True if a reduction's operation commutes.
         """

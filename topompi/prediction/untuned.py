@@ -60,7 +60,7 @@ def predict(
 
     :param predictor: the job's predictor.
     :param method: mpi4py's name of the call.
-    :param nbytes: size of the call in bytes, as ``Selector.choose`` counts it.
+    :param nbytes: size of the call in bytes: a broadcast's message, a reduction's vector, else one block.
     :param root: the root of a rooted collective.
     :param runs: function that tells whether an algorithm can run the call.
     :param commutative: True if a reduction's operation commutes.
@@ -105,7 +105,7 @@ def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> li
 
     :param predictor: the job's predictor.
     :param method: mpi4py's name of the call.
-    :param nbytes: size of the call in bytes, as ``Selector.choose`` counts it.
+    :param nbytes: size of the call in bytes: a broadcast's message, a reduction's vector, else one block.
     :param runs: function that tells whether an algorithm can run the call.
     """
     collective, ranks = CALLS[method].collective, predictor.interface.num_ranks

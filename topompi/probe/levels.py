@@ -103,7 +103,7 @@ def joining_times(round_trips: FloatArray) -> FloatArray:
 
 
 def joining_pairs(round_trips: FloatArray) -> IntArray:
-    """The pairs of hosts whose round trips are ``joining_times``, shape (H - 1, 2), sorted by host."""
+    """The pairs of H hosts at whose round trips single linkage joins two groups, shape (H - 1, 2), sorted by host."""
     pairs: IntArray = np.argwhere(minimum_spanning_tree(round_trips).toarray())
     return np.sort(pairs, axis=1)
 

@@ -42,7 +42,7 @@ class MPIInstrument:
         self._together()
 
     def free(self) -> None:
-        """Free the MPI requests that it owns. Not collective."""
+        """Free the instrument's MPI requests. Not collective."""
         self._meeting.free()
 
     def slept(self) -> float:

@@ -21,7 +21,9 @@ UNITS = ("packets", "64 bytes")
 
 @dataclass(frozen=True)
 class Arbitration:
-    """The choice of a port among lanes: weighted round robin in two tables (InfiniBand, volume 1, 7.6.9).
+    """The rule by which a port chooses the lane of its next packet (InfiniBand, volume 1, 7.6.9).
+
+    It is weighted round robin in two tables of turns, one of high and one of low priority.
 
     A turn ends when the lane has sent its weight or has no packet that may be sent; its next turn has the full weight.
     The low table is served if the high table has nothing to send, or has sent ``limit`` since the low table's last

@@ -27,7 +27,7 @@ Integers = NDArray[np.int64]
 
 # Bytes: size of a segment (coll_han_bcast_segsize, coll_han_reduce_segsize, coll_han_allreduce_segsize).
 SEGMENT = 64 << 10
-_LEAST = 1 << 10  # least number of blocks in a whole segment, whose size is 64 bytes then
+_LEAST = 1 << 10  # least number of blocks in a whole segment; a block then has 64 bytes
 _MOST_SEGMENTS = 64  # most segments of a schedule, because more would hardly change the predicted cost
 _FRAGMENT = 8 << 10  # bytes: size of the parts that coll/libnbc's chains send, for messages of up to half a megabyte
 
