@@ -19,7 +19,7 @@ from .mapping import Mapping, MappingError
 __all__ = ["SUFFIXES", "check_plot", "draw_plot", "traffic"]
 
 SUFFIXES = (".svg", ".png")
-# Colours of Subramoni 2013, section 7: within a host, then 1, 3, 5 and 7 hops. Those of longer distances are ours.
+# Colours of Subramoni 2013, section 7: within a host, then 1, 3, 5 and 7 hops. Further colours are ours.
 HOST = "#d62728"
 BY_HOPS = {"1": "#2ca02c", "3": "#1f6fd6", "5": "#e377c2", "7": "#17becf"}
 FURTHER = ("#ff7f0e", "#9467bd", "#8c564b", "#bcbd22", "#7f7f7f")
@@ -107,7 +107,7 @@ def traffic(
 
 
 def _colours(classes: Table[str, dict[str, int]], hops: bool) -> dict[str, str]:
-    """The colour of each distance: Subramoni's for 1, 3, 5 or 7 hops; other distances take these colours in order."""
+    """The colour of each distance: Subramoni's if all are 1, 3, 5 or 7 hops, else his and ours in order of distance."""
     found = sorted({int(key) for side in classes.values() for key in side if key != "host"})
     keys = [str(one) for one in found]
     if hops and set(keys) <= set(BY_HOPS):

@@ -18,7 +18,7 @@ __all__ = ["CROWDED", "DEFAULT", "SPARSITY", "Choice", "dcss", "hosts_sharing_li
 
 DEFAULT = "default"
 SPARSITY = 0.05
-# Ratio of the steps that the busiest link needs to those that hosts need. From this ratio on, the default is left,
+# Least ratio of the steps that the busiest link needs to the steps that hosts need for which the default is left,
 # because no order of transfers hides the link's further steps.
 CROWDED = 1.5
 
