@@ -47,7 +47,7 @@ class Edges:
 
         :param name: name of the file, for messages.
         :param rows: rows of 3 numbers, or 4 with ``messages``; iterated once.
-        :param size: number of ranks that the file states; None if it states none, so that it is the highest rank plus 1.
+        :param size: number of ranks that the file states; if it is None, the highest rank plus 1 is taken.
         :param messages: whether the rows have a number of messages.
         Cost: 24 or 32 bytes per edge.
         """
