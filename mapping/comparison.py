@@ -42,7 +42,7 @@ def compare(
 
 
 def figures(found: Evaluation, machine: Machine) -> dict[str, Any]:
-    """The numbers of an evaluation; ``hop_bytes`` is half of the exact ``doubled``.
+    """Make a dictionary of an evaluation's numbers, ready for JSON; ``hop_bytes`` is half of the exact ``doubled``.
 
     The seconds of the busiest link are None if all rates are 1, because then no rate is known.
     """
@@ -61,7 +61,7 @@ def figures(found: Evaluation, machine: Machine) -> dict[str, Any]:
 
 
 def ratio(after: float | None, before: float | None) -> float | None:
-    """``after`` over ``before``, so that below 1 is better; None if it is undefined."""
+    """The quotient of two costs: below 1 if ``after`` is less; None if a cost is unknown, or only ``before`` is 0."""
     if after is None or before is None:
         return None
     return 1.0 if after == before else after / before if before else None
@@ -73,7 +73,7 @@ def hops_known(machine: Machine, from_topology: bool) -> bool:
 
 
 def class_name(distance: str, hops: bool) -> str:
-    """The displayed name of a class of bytes: within hosts, a number of hops, or a distance."""
+    """The displayed name of a distance, for example ``within hosts`` (for ``"host"``), ``3 hops`` or ``distance 3``."""
     if distance == "host":
         return "within hosts"
     return f"{distance} hop{'s' * (distance != '1')}" if hops else f"distance {distance}"

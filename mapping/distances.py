@@ -41,14 +41,18 @@ class Distances(Protocol):
         """Number of hosts, n."""
 
     def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
-        """The distances from hosts a to hosts b, broadcast; for equal hosts the distance within the host."""
+        """The distances from hosts a to hosts b, which broadcast as in numpy; within the host if both are equal."""
 
     def axes(self, hosts: Integers) -> Axes:
         """The distances among the given hosts as sums over axes."""
 
 
 def _axes(steps: list[Integers], coordinate: list[Integers]) -> Axes:
-    """Make axes from distances between coordinates, each (c, c), and coordinates of hosts, each (n,), both per axis."""
+    """Make `Axes` from distances between coordinates and from coordinates of hosts, two lists with an entry per axis.
+
+    :param steps: distance between any two of the c coordinates of each axis, shape (c, c).
+    :param coordinate: coordinate of each host on each axis, shape (n,).
+    """
     far = np.concatenate([step[at] for step, at in zip(steps, coordinate, strict=True)], axis=1)
     first = np.cumsum([0, *(len(step) for step in steps[:-1])])
     return Axes(far, np.stack(coordinate, axis=1) + first)
@@ -87,7 +91,7 @@ class Tree:
         return int(self.clusters.shape[1])
 
     def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
-        """The distances from hosts a to hosts b, broadcast. Cost: O(levels) per pair."""
+        """The distances from hosts a to hosts b, which broadcast as in numpy. Cost: O(levels) per pair."""
         far = np.full(np.broadcast(a, b).shape, self.distance[-1], dtype=np.int64)
         far += (self.distance[-2] - self.distance[-1]) * (np.asarray(a) != b)
         for level in reversed(range(len(self.clusters))):
@@ -96,7 +100,7 @@ class Tree:
         return far
 
     def axes(self, hosts: Integers) -> Axes:
-        """An axis of the hosts, and one per level; a level has as many coordinates as the given hosts have clusters."""
+        """The distances as sums over an axis of the hosts and an axis per level, whose coordinates are its clusters."""
         of_host = [*self.clusters[:, hosts], np.arange(len(hosts))]
         coordinate = [np.unique(level, return_inverse=True)[1].reshape(-1) for level in of_host]
         farther = -np.diff(self.distance)
@@ -138,13 +142,13 @@ class Torus:
         return len(self.coordinates)
 
     def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
-        """The distances from hosts a to hosts b, broadcast. Cost: O(dimensions) per pair."""
+        """The distances from hosts a to hosts b, which broadcast as in numpy. Cost: O(dimensions) per pair."""
         steps = np.abs(self.coordinates[a] - self.coordinates[b])
         steps = np.where(self.wrap, np.minimum(steps, np.array(self.dims) - steps), steps)
         return np.asarray(np.where(np.asarray(a) == b, self.inside, steps.sum(axis=-1)), dtype=np.int64)
 
     def axes(self, hosts: Integers) -> Axes:
-        """An axis per dimension; a single axis of the hosts if the distance within a host is not 0."""
+        """The distances as sums over the dimensions, or on a single axis of the hosts if ``inside`` is not 0."""
         if self.inside:
             return DistanceTable(self.between(hosts[:, None], hosts[None, :])).axes(np.arange(len(hosts)))
         steps = []
@@ -176,9 +180,9 @@ class DistanceTable:
         return len(self.distance)
 
     def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
-        """The distances from hosts a to hosts b, broadcast."""
+        """The distances from hosts a to hosts b, which broadcast as in numpy."""
         return np.asarray(self.distance[a, b])
 
     def axes(self, hosts: Integers) -> Axes:
-        """A single axis with a coordinate per host."""
+        """The distances on a single axis, with a coordinate per host."""
         return Axes(self.distance[np.ix_(hosts, hosts)], np.arange(len(hosts))[:, None])

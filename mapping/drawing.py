@@ -19,13 +19,13 @@ from .mapping import Mapping, MappingError
 __all__ = ["SUFFIXES", "check_plot", "draw_plot", "traffic"]
 
 SUFFIXES = (".svg", ".png")
-# Colours of Subramoni 2013, section 7: within a host, then 1, 3, 5 and 7 hops; the further ones are ours.
+# Colours of Subramoni 2013, section 7: within a host, then 1, 3, 5 and 7 hops. Further colours are ours.
 HOST = "#d62728"
 BY_HOPS = {"1": "#2ca02c", "3": "#1f6fd6", "5": "#e377c2", "7": "#17becf"}
 FURTHER = ("#ff7f0e", "#9467bd", "#8c564b", "#bcbd22", "#7f7f7f")
 FAINTEST = 0.15  # intensity of the smallest non-zero traffic
-MOST_NAMES = 16  # host names along a side
-MOST_CELLS = 128  # cells along a side of a heat map; more hosts share cells
+MOST_NAMES = 16  # most host names along a side of a heat map, because more would overlap
+MOST_CELLS = 128  # most cells along a side of a heat map; if there are more hosts, several share a cell
 
 
 def check_plot(path: Path) -> None:
@@ -107,7 +107,7 @@ def traffic(
 
 
 def _colours(classes: Table[str, dict[str, int]], hops: bool) -> dict[str, str]:
-    """The colour of each class: the source's if distances are 1, 3, 5 or 7 hops, else in the same order by distance."""
+    """The colour of each distance: Subramoni's if all are 1, 3, 5 or 7 hops, else his and ours in order of distance."""
     found = sorted({int(key) for side in classes.values() for key in side if key != "host"})
     keys = [str(one) for one in found]
     if hops and set(keys) <= set(BY_HOPS):

@@ -24,11 +24,11 @@ Integers = NDArray[np.int64]
 class Evaluation:
     """The cost of a mapping; numbers of bytes are exact, and messages of a rank to itself do not count.
 
-    :param doubled: sum of bytes times distance over all directed pairs, J.
+    :param doubled: sum of bytes times distance over all ordered pairs of ranks, which is twice the hop-bytes.
     :param bytes_by_distance: bytes sent over each distance, nearest first; key ``"host"`` for bytes within hosts.
     :param total: bytes sent.
     :param intra_host: bytes that stay within a host.
-    :param host_traffic: bytes that enter and leave the busiest host.
+    :param host_traffic: sum of the bytes that enter and that leave the busiest host.
     :param link_load: bytes on the link with the largest ratio of bytes to capacity; None without routes.
     :param link_seconds: bytes of that link over its capacity, in seconds; None without routes.
     """
@@ -90,7 +90,7 @@ def evaluate(mapping: Mapping, graph: CommunicationGraph, machine: Machine) -> E
 
 
 def doubled_hop_bytes(mapping: Mapping, graph: CommunicationGraph, machine: Machine) -> int:
-    """The exact sum of bytes times distance over all directed pairs, J, without the other costs.
+    """The exact sum of bytes times distance over all ordered pairs of ranks, which is twice the hop-bytes.
 
     :param mapping: host of each rank.
     :param graph: bytes between ranks.
@@ -129,7 +129,7 @@ def _busiest_link(
     used = machine.paths(here, there)
     edge, _ = np.nonzero(used >= 0)
     loads = exact_sums(used[used >= 0], volume[edge], len(machine.capacity))
-    # Seconds of two links can be equal in 53 bits; then the link with more bytes counts.
+    # Rounded to 53 bits, the seconds of two links can be equal; then the link with more bytes counts.
     busy = [(load / rate, load) for load, rate in zip(loads, machine.capacity.tolist(), strict=True)]
     seconds, load = max(busy, default=(0.0, 0))
     return load, seconds

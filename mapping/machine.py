@@ -188,7 +188,7 @@ class Machine:
         return allocation_digest(self.hosts, self.slots)
 
     def distance(self, host_a: ArrayLike, host_b: ArrayLike) -> Integers:
-        """The distances from hosts a to hosts b, broadcast; for equal hosts the distance within the host."""
+        """The distances from hosts a to hosts b, which broadcast as in numpy; within the host if both are equal."""
         return np.asarray(self.distances.between(np.asarray(host_a), np.asarray(host_b)), dtype=np.int64)
 
 

@@ -120,7 +120,7 @@ def solve(
 
 
 def routed(machine: Machine, objective: str) -> Machine:
-    """The machine with routes if the objective needs them; unknown routes follow the tree of clusters.
+    """The machine, with routes if the objective needs them; unknown routes are made from the tree of clusters.
 
     :raises MappingError: if routes are unknown and there is no tree.
     """

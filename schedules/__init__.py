@@ -3,7 +3,7 @@
 The packages ``rooted``, ``symmetric`` and ``alltoall`` hold the generators. ``registry`` lists each as an ``algorithm``
 with its properties, and ``given`` loads algorithms that a user supplies. ``proof`` proves a schedule correct,
 ``analysis`` computes its cost on a network, ``exports`` writes it for other programs and ``drawing`` draws it.
-``hierarchy`` holds the plans that ``topompi.Intracomm`` runs.
+``hierarchy`` plans the native collectives among leaders that ``topompi.Intracomm`` runs under the name ``levels``.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Algorithm:
         ranks of a host tell each other theirs, and messages carry sizes to other hosts.
     :param keeps_order: whether a reduction combines its operands in rank order, if the root is rank 0 and ranks are
         placed in the order of the network. For other placements ``check`` tests it.
-    :param whole: whether a reduction always applies its operation to whole vectors, never to pieces.
+    :param whole: whether a reduction always applies its operation to whole vectors, never to parts of them.
     :param alone: name of the algorithm that makes the same schedule if each host has one rank, for algorithms that are
         made for several ranks per host (in lanes, the algorithm that runs across hosts); empty for all others.
     :param joint: whether the schedule is made together with the simultaneous exchanges in ``Network.siblings``.
@@ -65,8 +65,9 @@ class Algorithm:
     :param stand_in: message lengths for which MPI libraries that do not know the topology run this algorithm: ``any``,
         ``short`` or ``long``; empty if they do not run it.
     :param power_of_two: whether it takes more steps than necessary if the number of ranks is no power of two.
-    :param as_levels: whether it makes the schedule that ``levels`` runs, so that it gives the cost of ``levels``.
-    :param trial: whether trials run it.
+    :param as_levels: whether it makes the messages that ``levels`` (native collectives on sub-communicators of leaders)
+        makes, so that its cost is also that of ``levels``.
+    :param trial: whether trials run it, the timed first calls from which the fastest algorithm is chosen.
     :param default: least bytes of a call for which it may be chosen without measurements. Calls of this size or more
         did not get slower by it on emulated networks with 16 ranks (docs/lab/untuned.md). Among algorithms with equal
         predictions the one with the largest value is chosen. Infinite if it may never be chosen.
@@ -131,8 +132,8 @@ class Algorithm:
         :param network: the job's network.
         :param root: the root's rank; 0 for collectives without a root.
         :param blocks: number of blocks of one message; None for the algorithm's own number.
-        :param counts: blocks of each rank, shape (p,), or of each pair of ranks, shape (p, p), for the v-forms; None if
-            all are equal.
+        :param counts: blocks of each of p ranks, shape (p,), or of each pair of ranks, shape (p, p), for the v-forms;
+            None if all are equal.
         :param ordered: whether to ask for a reduction in rank order; ignored by generators without this option.
         :param parameters: further keyword arguments of the generator.
         :raises ValueError: if the generator takes no root, blocks or counts but one is given, or if it refuses a value.

@@ -76,13 +76,16 @@ def clustered(tree: Tree, clusters: Sequence[ArrayLike]) -> tuple[Integers, Inte
 
 
 def working(layout: Integers) -> Integers:
-    """The buffer in which each rank keeps shares in a layout's order: output if it is rank order, else scratch."""
+    """The buffer in which all ranks store shares in a layout's order, shape (p,): output for rank order, else scratch.
+
+    :param layout: ranks in the order in which their shares lie, shape (p,).
+    """
     ordered = (layout == np.arange(len(layout))).all()
     return np.full(len(layout), OUTPUT if ordered else SCRATCH)
 
 
 def starts(counts: Integers) -> Integers:
-    """The first block of each of several adjacent ranges, and the end of the last one."""
+    """The first block of each of several adjacent ranges of ``counts`` blocks, and the end of the last range."""
     return np.append(0, np.cumsum(counts))
 
 
@@ -110,7 +113,7 @@ class Cube:
 
     @classmethod
     def over(cls, order: Integers, *, reverse: bool = False, head: int = -1) -> Cube:
-        """Assign the ranks of an order to corners; of the first 2 (p - n) ranks each neighbouring pair shares a corner.
+        """Assign the p ranks of an order to n corners; of the first 2 (p - n) ranks each two neighbours share a corner.
 
         :param order: the ranks, shape (p,).
         :param reverse: whether to number the corners with their bits reversed, so that dimension 0 joins ranks far
@@ -186,7 +189,9 @@ def with_second_heads(order: Integers) -> Integers:
 
 
 def doubling(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
-    """Recursive doubling: each corner begins with its own range and ends with all ranges; dimension 0 first.
+    """An allgather by recursive doubling: each corner begins with its own range of blocks and ends with all ranges.
+
+    In step k corners exchange that differ in dimension k of the cube.
 
     :param heads: rank at each corner of the cube, shape (n,).
     :param bounds: first block of each corner's range, and the end, shape (n + 1,).
@@ -203,9 +208,9 @@ def doubling(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
 
 
 def halving(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
-    """Recursive halving: each corner ends with the sum of all corners' data in its own range.
+    """A reduce-scatter by recursive halving: each corner ends with the sum of all corners' data in its own range.
 
-    It is ``doubling`` in reverse: the last dimension comes first.
+    It is ``doubling`` in reverse: corners that differ in the last dimension of the cube exchange first.
 
     :param heads: rank at each corner of the cube, shape (n,).
     :param bounds: first block of each corner's range, and the end, shape (n + 1,).
@@ -223,7 +228,7 @@ def halving(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
 
 
 def combine(heads: Integers, buffer: Integers, count: int) -> Grid:
-    """Recursive doubling of whole vectors: each corner ends with the sum of all; dimension 0 first.
+    """An allreduce by recursive doubling: corners exchange and add whole vectors, dimension 0 of the cube first.
 
     A received vector waits in the scratch buffer until the own vector is sent, so each dimension takes a second step.
 
@@ -247,7 +252,12 @@ def _dimensions(heads: Integers) -> int:
 
 
 def _over_cube(heads: Integers, steps: int, make: Callable[[Integers, Integers], Rows]) -> Grid:
-    """A phase with a cell per corner whose rows connect corners that differ in at most one dimension."""
+    """A phase over a cube in which rows connect a corner to itself or to corners that differ in one dimension.
+
+    :param heads: rank at each corner of the cube, shape (n,).
+    :param steps: number of steps.
+    :param make: function that takes a step and a corner for each cell, and returns the rows of these cells.
+    """
 
     def near(rank: int) -> Integers:
         own = np.flatnonzero(heads == rank)

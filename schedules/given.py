@@ -22,7 +22,7 @@ from .schedule import COLLECTIVES, ROOTED, Schedule
 __all__ = ["given"]
 
 _Made = Schedule | HostSchedule
-_MOST = 1 << 26  # steps, or blocks moved, because a proof takes about 100 bytes for each
+_MOST = 1 << 26  # most steps, and most blocks moved, of a user's schedule, because a proof takes about 100 bytes each
 
 
 def given(collective: str, name: str) -> Algorithm:

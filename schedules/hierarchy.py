@@ -141,7 +141,7 @@ class Hierarchy:
         return int(self._rows[level - 1, rank]) if self._rows[level, rank] == rank else -1
 
     def members(self, level: int, rank: int) -> IntArray:
-        """The ranks, ascending, of the level's sub-communicator in the cluster around a rank."""
+        """The ranks, ascending, of the level's sub-communicator inside the rank's cluster of the next outer level."""
         inside = self._rows[level - 1] == self._rows[level - 1, rank]
         return np.flatnonzero(inside & (self._rows[level] == np.arange(self.size)))
 
@@ -175,7 +175,7 @@ class Hierarchy:
         )
 
     def _common(self, root: int) -> IntArray:
-        """The number of levels at which each rank is in the root's cluster, shape (p,)."""
+        """The number of levels at which each rank is in the same cluster as the root, shape (p,)."""
         shared: IntArray = (self._rows == self._rows[:, root][:, None]).sum(axis=0) - 1
         return shared
 

@@ -16,13 +16,13 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """Consecutive steps of a schedule.
+    """Consecutive steps of a schedule, with the rows (one per transfer) of these steps.
 
     Rows have the form of ``Schedule.from_rows``, with steps counted from the first of the phase.
 
     :param steps: number of steps.
     :param local: whether all rows are local moves.
-    :param uniform: whether the cost of all steps follows from that of a few, see ``schedules.cost``.
+    :param uniform: whether steps are so alike that the cost model (`schedules.analysis.cost`) may evaluate only a few.
     """
 
     steps: int
@@ -57,7 +57,7 @@ class Given(Phase):
 
     @classmethod
     def of(cls, table: Rows) -> Given:
-        """A phase of the given rows, with as many steps as the rows have."""
+        """Make a phase of the given rows; its number of steps is the highest step of the rows plus 1."""
         return cls(int(table[:, 0].max(initial=-1)) + 1, table=table)
 
     def rows(self) -> Rows:
@@ -69,7 +69,8 @@ class Given(Phase):
 class Grid(Phase):
     """A phase with rows of the same form for every step and every member.
 
-    Members are ranks or places in an order. A cell is one step of one member.
+    A member is a rank, or another thing that has rows in every step, such as a place in an order. A cell is one step of
+    one member.
 
     :param members: number of members.
     :param make: function that takes a step and a member for each cell, two arrays of shape (cells,), and returns the
@@ -83,7 +84,7 @@ class Grid(Phase):
     near: Callable[[int], Integers] = field(kw_only=True)
 
     def rows(self) -> Rows:
-        """The rows of all cells, by step."""
+        """The rows of all cells, sorted by step."""
         return self.at(np.arange(self.steps))
 
     def of_rank(self, rank: int) -> Rows:

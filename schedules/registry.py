@@ -38,7 +38,7 @@ __all__ = [
     "rows_of",
 ]
 
-MOST_PARTS = 256  # largest number of parts into which a message is cut
+MOST_PARTS = 256  # most parts into which a message is cut
 _RESERVED = ("all", "native", "levels")  # words with another meaning in lists of algorithms
 
 
@@ -201,7 +201,7 @@ def _hosts_in_order(network: Network, root: int) -> tuple[tuple[Any, ...], dict[
 def _pencil_rows(
     network: Network, *, rows: int | None = None, window: int = 16, blocks: int = 1, seed: int = 1
 ) -> Schedule:
-    """The simultaneous alltoalls in all rows of a process grid, see `schedules.alltoall.fft.pencils`.
+    """The alltoall of all rows of a process grid at once, see `schedules.alltoall.fft.pencils`.
 
     :param network: the job's network.
     :param rows: number of rows of the grid; by default the number that makes the grid most nearly square.
@@ -218,7 +218,7 @@ def _pencil_rows(
 def _pencil_columns(
     network: Network, *, rows: int | None = None, window: int = 16, blocks: int = 1, seed: int = 1
 ) -> Schedule:
-    """The simultaneous alltoalls in all columns of a process grid; the parameters are those of ``_pencil_rows``."""
+    """The alltoall of all columns of a process grid at once; the parameters are those of ``_pencil_rows``."""
     rows = squarest(network.num_ranks) if rows is None else rows
     columns = network.num_ranks // max(rows, 1)
     made = pencils(network, rows, columns, window=window, blocks=blocks, seed=seed)
@@ -236,6 +236,7 @@ _MANY = "for the smallest blocks with many ranks on a host"
 _AT_ONCE = "for long messages where rows or columns of a process grid exchange at once"
 
 
+# Values of `Algorithm.segments`: sizes in bytes to which cutting messages pays, and numbers of parts for which it does.
 # Over TCP, MPI libraries send a long message only after the receiver has agreed, and the agreement waits in the queues
 # of loaded links. Messages of 32 KiB are below that size, and shorter ones fill a chain of some dozen ranks sooner.
 # Generators that divide messages make 8 parts by default; fewer parts save start-ups for short messages.
@@ -244,11 +245,13 @@ _OF_A_CHAIN = {8 << 10: range(9, MOST_PARTS + 1), 16 << 10: range(9, MOST_PARTS 
 _OF_A_CIRCULANT = {4 << 10: range(3, 8), 16 << 10: range(9, MOST_PARTS + 1)}
 
 
-# For lanes: segments or blocks that follow one another, each between hosts while others move inside hosts.
+# The same for algorithms in lanes, whose segments or blocks follow one another: while one is between hosts, others move
+# inside hosts.
 _OF_LANE_SEGMENTS = {64 << 10: range(2, 17), 256 << 10: range(2, 17)}
 _OF_LANE_BLOCKS = {16 << 10: range(9, 33), 64 << 10: range(9, 65)}
 
-# Least bytes for which the predicted winner did not lose, from tests/records/emulated.json.
+# Least bytes of a call (`Algorithm.default`) for which the algorithm that the model predicts as fastest was measured to
+# be no slower than the library's, from tests/records/emulated.json.
 _MEDIUM = 16 << 10
 _SHORT = 4 << 10
 _LONG = 32 << 10
@@ -268,7 +271,10 @@ def _direct(
     segments: Mapping[int, range] | None = None,
     **traits: Any,
 ) -> Algorithm:
-    """An algorithm that sends one message per pair of ranks, and so runs with local counts and on lanes."""
+    """The algorithm of a generator with one message per pair of ranks, whose messages can be cut into parts.
+
+    It also needs only a rank's own counts (`Algorithm.local_counts`).
+    """
     traits |= {"cut": "lanes", "segments": segments or {}, "local_counts": True}
     return Algorithm(generator, view, when, fixed or {}, **traits)
 

@@ -85,7 +85,7 @@ def pieces_of(collective: str, algorithm: str, nbytes: int, share: int | None = 
     :param collective: a key of ``ALGORITHMS``.
     :param algorithm: name that ``find_algorithm`` takes, with or without a size.
     :param nbytes: bytes of the message that the algorithm divides into blocks.
-    :param share: bytes of one rank's share of the message, which algorithms like ``ring`` send at once; by
+    :param share: bytes of one rank's share of the message, which algorithms such as ``ring`` send as one transfer; by
         default ``nbytes``.
     :raises ValueError: if ``find_algorithm`` refuses the name, or if the algorithm's messages cannot be cut.
     """
@@ -151,11 +151,11 @@ def make_cut(
 
 
 def variants(collective: str, names: Iterable[str], nbytes: int, ranks: int) -> list[str]:
-    """The algorithms for which cutting messages pays, once with each size for which it pays.
+    """The names of algorithms with a size, as ``ring/32K``, for each size to which cutting their messages pays.
 
     :param collective: a key of ``ALGORITHMS``.
     :param names: names of algorithms; unknown names are ignored.
-    :param nbytes: bytes of the call, as ``Selector.choose`` counts them.
+    :param nbytes: bytes of the call: of the message of a broadcast, the vector of a reduction, else of one block.
     :param ranks: number of ranks, among which reductions divide a vector.
     """
     share = nbytes // ranks if collective in ("allreduce", "reduce_scatter") else nbytes

@@ -132,7 +132,7 @@ class Tree:
 
     @cached_property
     def service(self) -> Integers:
-        """Keys that sort siblings in the order in which they are served: by turn, then the largest sub-tree first."""
+        """The keys, shape (p,), that sort siblings in the order of service: by turn, then larger sub-trees first."""
         order = np.empty(self.size, dtype=np.int64)
         order[np.lexsort((np.arange(self.size), -self.sizes, self.turn))] = np.arange(self.size)
         return order
@@ -174,7 +174,11 @@ class Tree:
 
 
 def rotation(size: int, root: int) -> Integers:
-    """The ranks in cyclic order from the root on: node i of a tree with root 0 moves to rank (i + root) mod p."""
+    """The ranks in cyclic order from the root on: a permutation that moves node i of a tree to rank (i + root) mod p.
+
+    :param size: number of ranks, p.
+    :param root: rank to which node 0 moves.
+    """
     if not 0 <= root < size:
         raise ValueError(f"expecting root in range({size}), got {root}")
     return np.roll(np.arange(size), -root)

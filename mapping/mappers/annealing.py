@@ -21,7 +21,7 @@ class Schedule:
     """The number of swaps that annealing proposes, and its cooling.
 
     :param proposals: number of swaps proposed.
-    :param accepted: fraction of the losing proposals that the first temperature accepts.
+    :param accepted: fraction of the proposals that raise the cost that the first temperature accepts.
     :param cooling: ratio of the last temperature to the first.
     :param swaps: largest number of accepted swaps. The temperature falls with the fraction of proposals or of accepted
         swaps that is used up, whichever is larger.
@@ -71,7 +71,7 @@ def anneal(state: SwapState, schedule: Schedule, rng: np.random.Generator) -> fl
 
 
 def first_temperature(state: SwapState, accepted: float, rng: np.random.Generator) -> float:
-    """The temperature that accepts a given fraction of the losing proposals; 0 if no proposal loses.
+    """The temperature at which a given fraction of the swaps that raise the cost is accepted; 0 if there are none.
 
     :param state: the ranks' places.
     :param accepted: fraction from 0 to 1.
@@ -83,9 +83,9 @@ def first_temperature(state: SwapState, accepted: float, rng: np.random.Generato
 def _propose(
     state: SwapState, nearest: Integers, batch: int, rng: np.random.Generator
 ) -> tuple[Integers, Integers, Floats, Floats]:
-    """Propose swaps of a rank with one at or near a neighbour's place: both ranks, their edge's weight, and the gain.
+    """Propose swaps of a rank with a rank on or near the place of one of its neighbours in the graph.
 
-    The gain of a swap within a place is minus infinity.
+    Return, per swap, both ranks, the weight of the edge between them, and the saving, minus infinity within a place.
     """
     edge = rng.integers(0, len(state.graph.targets), batch)
     r = state.sources[edge]
@@ -114,7 +114,7 @@ def _apply(state: SwapState, r: int, s: int, tie: float, least: float) -> float:
 
 
 def _temperature(gain: Floats, accepted: float) -> float:
-    """The temperature that accepts a given fraction of the losses among some gains, by bisection; 0 without losses."""
+    """Find by bisection the temperature that accepts a given fraction of the negative gains; 0 if none is negative."""
     loss = -gain[np.isfinite(gain) & (gain < 0)]
     if not len(loss):
         return 0.0

@@ -15,18 +15,21 @@ from .cooling import HOT, Cooling, cool, cost_at_random
 __all__ = ["on_blocks"]
 
 Integers = NDArray[np.int64]
-HOT_SWING, COLD_SWING = 0.76, 0.41  # at the first temperature ranks leave their blocks, but parts stay together
-COARSE = 0.05  # fraction of the time for the order of the blocks
+# First and last temperature in the unit of `_parts_stay`. At the first, ranks leave their blocks, but parts of the
+# graph stay together.
+HOT_SWING, COLD_SWING = 0.76, 0.41
+COARSE = 0.05  # fraction of the time in which the order of the blocks is annealed
 
 
 def on_blocks(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, seconds: float = 0.5) -> Mapping:
-    """Map METIS' parts to blocks of two hosts along each axis, then anneal single ranks from there.
+    """Cut the graph by METIS into parts, map each to a block of two hosts along each axis, then anneal single ranks.
 
     :param graph: communication graph, with as many ranks as hosts.
-    :param machine: complete torus with one slot per host and two hosts, or any even number, along each axis.
+    :param machine: complete torus with one slot per host and an even number of hosts along each axis, more than two
+        along at least one.
     :param seed: seed of the random numbers; equal seeds give equal mappings.
-    :param seconds: amount of work, as for `cool`.
-    :raises MappingError: if the machine is not of this kind, or ranks are fewer than hosts.
+    :param seconds: amount of work, as seconds on a usual processor; the time is not measured.
+    :raises MappingError: if the machine is not of this kind, or there are not as many ranks as hosts.
     """
     torus = machine.distances
     if not isinstance(torus, Torus) or graph.size != machine.num_hosts or (machine.slots != 1).any():
@@ -51,10 +54,10 @@ def on_blocks(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, sec
 def _parts_stay(graph: Undirected, torus: Torus) -> Cooling:
     """The temperatures at which parts of the graph stay together while their ranks move.
 
-    Their unit is the root of the sum of squares of a rank's weights over the root of the number of axes. A rank's cost
-    changes by the former if each of its neighbours moves one link nearer or farther at random, and more axes offer more
-    near places. The total cost of a rank would be no unit, because it grows with the extents, which do not affect
-    melting.
+    They are proportional to the root of the sum of squares of a rank's weights, divided by the root of the number of
+    axes. The dividend is the change of a rank's cost if each of its neighbours moves one link nearer or farther at
+    random; the divisor takes account of the near places, which are more on more axes. The total cost of a rank would
+    not do as a unit, because it grows with the extents, and the temperature at which parts break up does not.
     """
     if not len(graph.targets):
         return HOT  # nothing moves without edges
@@ -74,7 +77,7 @@ def _blocks(graph: CommunicationGraph, coarse: Machine, seed: int, seconds: floa
 
 
 def _within(block: Integers, wanted: Integers, machine: Machine) -> Mapping:
-    """Put each rank on a host of its block, in order."""
+    """Put each rank on a host of its block; within a block, ranks and hosts ascend together."""
     host = np.empty(len(block), dtype=np.int64)
     host[np.argsort(wanted, kind="stable")] = np.argsort(block, kind="stable")
     return Mapping.on_hosts(host, machine)

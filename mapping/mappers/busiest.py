@@ -109,7 +109,7 @@ def relieve(
 
 
 def _pair(traffic: _Traffic, rng: np.random.Generator) -> tuple[int, int]:
-    """A rank that uses the busiest link, and a rank on the host of its partner, or any other rank."""
+    """Choose two ranks to swap: one end of an edge over the busiest link, and a rank on the other end's host or any."""
     edges = np.flatnonzero((traffic.used == int(np.argmax(traffic.load))).any(axis=1))
     edge = int(rng.choice(edges))
     r, other = (traffic.source, traffic.target) if rng.random() < 0.5 else (traffic.target, traffic.source)

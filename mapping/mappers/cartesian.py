@@ -51,11 +51,11 @@ def cartesian(graph: CommunicationGraph, machine: Machine, seed: int = 0) -> Map
 def block_shapes(
     graph: CommunicationGraph, machine: Machine, grid: tuple[Shape, Integers] | None = None
 ) -> list[Shape] | None:
-    """The block shapes of a host, of a cluster, ...; None if the graph is no grid, or no shapes divide it.
+    """The shapes of the blocks of ranks for a host, a cluster, ...; None if there is no grid, or no shapes divide it.
 
     :param graph: communication graph, with a vertex per rank.
     :param machine: hosts with their slots and distances.
-    :param grid: extents, and coordinates of each rank, shape (n, d), if they are known.
+    :param grid: extents of the grid, and coordinates of each rank, shape (ranks, dimensions); by default searched for.
     """
     grid = grid or coordinates_of(graph)
     tree = _regular_tree(machine) if graph.size == machine.num_slots else None

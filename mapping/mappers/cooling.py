@@ -29,12 +29,15 @@ Floats = NDArray[np.float64]
 
 STEP, GROUP = 512, 4  # proposals per temperature, and columns evaluated together, as in _annealing.c
 MOST_PLACES = 4096  # most places whose distances may be stored as a table
-# With more coordinates than these, or more whose distance a move changes, swaps are evaluated edge by edge.
+# Most coordinates of all axes, and most whose distance one move changes. With more, swaps are evaluated edge by edge,
+# because updating the costs at all coordinates takes longer.
 MOST_COLUMNS, MOST_CHANGED = 128, 64
 NEAREST = (6, 12)  # least and most places from which one is proposed; between these, all that are equally near
 ROWS = 64  # rows of distances in memory at once
-PILOT = 0.3  # fraction of the proposals that determines at which temperatures the cost falls
-FALLEN = (0.8, 0.993)  # fractions of the fall between which the other proposals cool: hotter melts, colder is frozen
+PILOT = 0.3  # fraction of the proposals made in the pilot run, which shows at which temperatures the cost falls
+# Fractions of the pilot run's fall of the cost. The other proposals cool between the temperatures at which the cost had
+# fallen by these, because ranks are in disorder at higher ones, and hardly a swap is accepted at lower ones.
+FALLEN = (0.8, 0.993)
 BINS = 60
 # Seconds per proposal on a usual processor, plus per axis; and if evaluated by edges, plus per edge of a rank.
 PROPOSAL, AN_AXIS = 10e-9, 0.6e-9
@@ -57,7 +60,7 @@ class Cooling:
 
 
 HOT = Cooling(0.2, 0.012, pilot=True)
-WARM = Cooling(0.05, 0.004)  # on a tree, most of METIS's cuts survive
+WARM = Cooling(0.05, 0.004)  # for trees, because most of METIS's cuts survive it
 WARM_DENSE = Cooling(0.1, 0.0003)  # the same for dense graphs
 COLD = Cooling(0.01, 0.0003)
 
@@ -73,8 +76,8 @@ def cool(
 ) -> Mapping:
     """Anneal a mapping by swaps of ranks; the result is never worse than the start in exact hop-bytes.
 
-    Metropolis et al. 1953. If there is a pilot run, a second run continues from its result, between the temperatures at
-    which most of the remaining improvement occurred.
+    Swaps are accepted by the rule of Metropolis et al. 1953. If there is a pilot run (see `Cooling`), a second run
+    continues from its result, between the temperatures at which the last part of its improvement occurred.
 
     :param graph: communication graph, with a vertex per rank.
     :param machine: hosts with their slots and distances; if more than 4,096 have slots, the start is returned.
@@ -145,13 +148,13 @@ def cooled_between(
 
 
 def _by_edges(axes: Axes) -> bool:
-    """Whether costs at all coordinates would be too many to keep up to date."""
+    """Whether to evaluate swaps edge by edge, because the costs at all coordinates are too many to keep up to date."""
     changed = (axes.far != np.roll(axes.far, len(axes.far) // 2, axis=0)).sum(axis=1).mean()
     return bool(axes.far.shape[1] > MOST_COLUMNS or changed > MOST_CHANGED)
 
 
 def _one_axis(axes: Axes) -> Axes:
-    """The same distances with a single axis, of all places."""
+    """The same distances on a single axis, with a coordinate per place."""
     far = np.stack([row[axes.column].sum(axis=1) for row in axes.far])
     return Axes(far, np.arange(len(far))[:, None])
 
@@ -187,7 +190,7 @@ class _Search:
 
     @classmethod
     def of(cls, graph: Undirected, axes: Axes) -> _Search:
-        """Make the search on a graph and distances between places."""
+        """Make the input from a graph and distances between places."""
         by_edges = _by_edges(axes)
         axes = _one_axis(axes) if by_edges else axes
         return cls(

@@ -18,7 +18,8 @@ from .swaps import SwapState, make_state
 
 __all__ = ["exchange_hosts"]
 
-# Hotter than for single ranks, because hosts are fewer, and a good order of the start survives.
+# Fraction of the cost-raising proposals that the first temperature accepts, and last temperature over the first: hotter
+# than for single ranks, because there are fewer hosts. A good order at the start survives these temperatures.
 ACCEPTED, COOLING = 0.03, 0.25
 PROPOSALS_A_HOST, SWAPS_A_HOST = 16000, 150
 MOST_PROPOSALS = 2**22

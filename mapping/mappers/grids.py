@@ -34,7 +34,10 @@ def coordinates_of(graph: CommunicationGraph) -> tuple[tuple[int, ...], Integers
 
 
 def _from_corners(graph: Undirected, corners: Integers, dimensions: int) -> tuple[tuple[int, ...], Integers] | None:
-    """Try each choice of d corners as those on the axes of the first corner."""
+    """The extents and coordinates, as in `coordinates_of`, if ``corners`` are the corners of a grid, else None.
+
+    Each choice of d other corners is tried as the ends of the grid's edges from the first corner.
+    """
     size = len(graph.offsets) - 1
     away = {int(corner): _distances(graph, int(corner)) for corner in corners}
     first, *others = map(int, corners)

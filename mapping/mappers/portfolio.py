@@ -35,7 +35,7 @@ AS_SCHEME1 = (None, 4)
 ROUNDS: tuple[tuple[int | None, int], ...] = ((1, 16), (16, 1), AS_SCHEME1, (24, 1))
 DEFAULT_ROUNDS = 3
 QUICK = (1, 1)  # for dense graphs, because one cut is little worse than the best of many, and quickly found
-FEW_PARTS = 2500  # most ranks for which many partitions are tried
+FEW_PARTS = 2500  # most ranks for which many partitions are tried, because each takes long with more
 EDGES_A_RANK = 24
 SEED_STRIDE = 64
 TIE_HOSTS = 256
@@ -43,10 +43,10 @@ TIE_HOSTS = 256
 # ``WARM_TIMES`` as long.
 ANNEALING_A_RANK, ANNEALING_AN_EDGE, WARM_TIMES = 5e-5, 5e-7, 4
 HOT_ANNEALING_A_RANK = 0.0025
-ON_BLOCKS = 0.9  # fraction of the time if blocks divide the torus
-LONGEST = 10.0  # largest effort for which one longer run finds more; beyond, there are several runs
+ON_BLOCKS = 0.9  # fraction of the hot annealing's time that begins with parts on blocks, if blocks divide the torus
+LONGEST = 10.0  # largest effort of one annealing run; more is divided into runs, because longer ones find no more
 FEW_RANKS, MANY_RANKS = 256, 10000
-STARTS = 2  # mappings to anneal for dense graphs; for sparse ones a second one saves at most 0.2 %
+STARTS = 2  # mappings annealed for dense graphs; one for sparse graphs, because a second saves at most 0.2 %
 
 Step = tuple[str, Callable[[Pool], Iterator[Mapping]]]
 
@@ -236,7 +236,7 @@ def _exchanged(graph: CommunicationGraph, machine: Machine, seed: int, pool: Poo
 
 
 def _laid(graph: CommunicationGraph, machine: Machine) -> Mapping | None:
-    """The mapping to an equal graph of hosts, if the graph is one."""
+    """The mapping of the graph to an equal graph of nearest hosts; None if there is none."""
     try:
         return isometric(graph, machine)
     except MappingError:

@@ -48,7 +48,7 @@ def sharedmap(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, mod
 
 
 def _regular(machine: Machine) -> tuple[list[int], list[int]]:
-    """Hosts per cluster, clusters per cluster of the next level, ...; and each level's distance less that in a host."""
+    """The hosts per cluster, clusters per cluster of the next level, ...; and each level's distance less a host's."""
     tree = machine.distances
     if not isinstance(tree, Tree) or machine.num_hosts < 2:
         raise MappingError("sharedmap: expecting a tree of at least 2 hosts")

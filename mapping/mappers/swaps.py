@@ -113,7 +113,7 @@ class SwapState:
         The estimate is an upper bound: the best rank of each place for the other, as if the two had no common edge.
 
         :param least: saving that a swap must exceed, in units of weight times distance.
-        :param touched: places of which each pair must have one; None for all pairs.
+        :param touched: places; a pair without one of them is left out. By default no pair is left out.
         Cost: O(ranks x places); with ``touched`` O(ranks x touched places).
         """
         places = np.arange(len(self.distance)) if touched is None else touched

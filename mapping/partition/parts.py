@@ -1,4 +1,4 @@
-"""The interface of partitioners, and the repair that makes their parts exact."""
+"""The interface of partitioners, and the repair that gives their parts exact sizes."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class RankFile:
 
     :param name: name of the file in messages.
     :param text: content of the file.
-    :param machine: requested allocation, None if there is none.
+    :param machine: allocation that the caller requests; None if the one in the file is to be used.
     """
 
     name: str
@@ -68,7 +68,7 @@ class RankFile:
 
     @cached_property
     def rows(self) -> list[tuple[int, str]]:
-        """Line number (from 1) and line, without comments, surrounding blanks and empty lines."""
+        """The line number (from 1) and text of each line, without comments, surrounding blanks and empty lines."""
         stripped = ((number, line.partition("#")[0].strip()) for number, line in self.numbered)
         return [(number, line) for number, line in stripped if line]
 
@@ -79,7 +79,7 @@ class RankFile:
 
     @property
     def numbered(self) -> list[tuple[int, str]]:
-        """Line number (from 1) and line, including comments."""
+        """The line number (from 1) and text of each line, including comments."""
         return list(enumerate(self.text.splitlines(), 1))
 
     def fail(self, line: int, wanted: str, given: str) -> NoReturn:
@@ -130,7 +130,7 @@ class RankFile:
             raise RankFileError(f"{where}: is for allocation {true}, but the job's is {self.machine.digest}")
 
     def check_count(self, ranks: int) -> None:
-        """Refuse a number of ranks other than that in the title.
+        """Refuse a number of ranks other than that in the file's title, its first comment line, if it has one.
 
         :raises RankFileError: if the numbers differ.
         """

@@ -89,7 +89,7 @@ def _recognise_hydra(file: RankFile) -> bool:
 
 
 def _read_hydra(file: RankFile) -> Mapping:
-    """Read lines ``HOST`` or ``HOST:COUNT``; ranks follow their order, or the rank map in a comment.
+    """Read lines ``HOST`` or ``HOST:COUNT``; ranks fill them in order, or as the rank map in a comment tells.
 
     :raises RankFileError: if a line has another form; the message names file and line.
     """

@@ -18,7 +18,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Directed edges; the volumes of repeated pairs are summed later.
+    """The directed edges in a file; a pair may be repeated, because making the graph sums its volumes.
 
     :param name: name of the file, for messages.
     :param size: number of ranks in the file.
@@ -47,7 +47,7 @@ class Edges:
 
         :param name: name of the file, for messages.
         :param rows: rows of 3 numbers, or 4 with ``messages``; iterated once.
-        :param size: number of ranks that the file states; None if it states none, so that the highest rank decides.
+        :param size: number of ranks that the file states; if it is None, the highest rank plus 1 is taken.
         :param messages: whether the rows have a number of messages.
         Cost: 24 or 32 bytes per edge.
         """

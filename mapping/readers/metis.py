@@ -72,7 +72,7 @@ def _fits(lines: Iterator[tuple[int, str]], header: _Header, words: int) -> tupl
 
 
 def read(file: GraphFile) -> Edges:
-    """Read the edges; half of an undirected edge's weight goes in each direction, because the weight is that of both.
+    """Read the edges. Half of an undirected edge's weight goes in each direction, because the weight counts both.
 
     Vertex sizes and weights are ignored, because every vertex is one rank. Edges without weights count 1.
 

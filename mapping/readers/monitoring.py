@@ -21,7 +21,7 @@ _FILE = re.compile(r"(.*)\.([0-9]{1,9})\.prof(\.xz|\.gz)?")
 _HEADING = "# POINT TO POINT"
 _LINE = re.compile(r"([EISRC])\s+(\S+)\s+(\S+)\s+(\S+) bytes\s+(\S+) msgs sent(?:\s.*)?")
 _WANTED = "'KIND RANK PEER BYTES bytes COUNT msgs sent', KIND one of E, I, S, R, C"
-# Sums over a communicator's collectives, which belong to no pair of ranks.
+# Lines with sums over a communicator's collectives, which are skipped because they belong to no pair of ranks.
 _SUMS = re.compile(r"(?:D|O2A|A2O|A2A)\s.*")
 
 

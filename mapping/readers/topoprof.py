@@ -44,7 +44,9 @@ KINDS = {
 }
 
 
-MOVES = "EISR"  # kinds that count as moved by default; bytes that collectives were asked to move count as kind I
+# Kinds whose bytes count as moved by default. The kind of bytes that collectives were asked to move is not among them,
+# because kind I counts the same data in the library's messages.
+MOVES = "EISR"
 GRANULARITIES = ("process", "host", "switch")
 RECORDED = GRANULARITIES[:2]
 COUNTS = ("bytes", "messages")
@@ -52,7 +54,7 @@ COUNTS = ("bytes", "messages")
 
 @dataclass(frozen=True)
 class View:
-    """The requested view of a profile: a unit of ``GRANULARITIES`` and a quantity of ``COUNTS``; empty if not given."""
+    """The requested view of a profile: a unit (of ``GRANULARITIES``) and a quantity (of ``COUNTS``); empty for none."""
 
     granularity: str = ""
     count: str = ""
@@ -86,7 +88,7 @@ class Head(NamedTuple):
 
 
 class Call(NamedTuple):
-    """Identical collective calls: mpi4py's name, the communicator's ranks, bytes as rules count them, and calls."""
+    """Identical collective calls: mpi4py's method, number of ranks, bytes as in rules files, and number of calls."""
 
     name: str
     ranks: int

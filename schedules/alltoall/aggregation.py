@@ -1,4 +1,4 @@
-"""Alltoall with one message for each pair of hosts: ranks hand their blocks to carriers, which exchange."""
+"""Alltoall with one message for each pair of hosts, sent by carriers, ranks that collect the blocks of their host."""
 
 from __future__ import annotations
 
@@ -21,46 +21,52 @@ Integers = NDArray[np.int64]
 
 
 def alltoall_node_aware(rank_host: ArrayLike, *, carriers: int | None = None, blocks: int = 1) -> Schedule:
-    """Each host sends one message to each other host; its ranks share the carrying.
+    """An alltoall with one message from each host to each other host; some ranks of a host, the carriers, send them.
 
-    The three-step exchange of Bienz, Gropp and Olson 2019 for sparse messages, here for alltoall: ranks hand a carrier
-    what goes to its hosts, carriers exchange, and hand out what arrived. Hosts at distance k, modulo n, are served by
-    carrier k - 1 modulo the carriers of a host, so a rank sends as much as it receives. Blocks for ranks of the same
-    host go directly, with the first messages.
+    The three-step exchange of Bienz, Gropp and Olson 2019 for sparse messages, here for alltoall. Ranks first send
+    their blocks to the carriers of their own host, carriers of different hosts then exchange, and finally each carrier
+    sends the arrived blocks to the ranks of its host. With n hosts numbered in the order of their first ranks, a host
+    with c carriers sends to the host k places after it, and receives from the host k places before it (both modulo n),
+    through its carrier (k - 1) modulo c. A carrier thus sends as much as it receives if hosts are equally large. Blocks
+    between ranks of the same host go directly, together with the blocks for the carriers.
 
     Messages: n (n - 1) between hosts; inside a host of m ranks with c carriers m (m - 1), then c (m - 1). Bytes: each
-    block between hosts once, and up to twice more inside one. It wins for small and medium blocks, where the
-    m^2 start-ups of a pair of hosts cost more than memory does.
+    block crosses from host to host once, and is sent inside a host up to twice. It is fast for small and medium blocks,
+    for which m^2 messages between two hosts would cost more start-ups than the copies inside hosts cost time.
 
-    :param rank_host: host of each rank, shape (p,), any numbers; hosts may have differently many ranks.
-    :param carriers: ranks of a host that exchange at most, by default all.
-    :param blocks: blocks of one message.
-    :raises ValueError: for fewer carriers than one.
+    :param rank_host: host of each rank, shape (p,), any numbers; hosts may have different numbers of ranks.
+    :param carriers: largest number of carriers of a host; by default all ranks are carriers.
+    :param blocks: number of blocks that each rank sends to each rank.
+    :raises ValueError: if ``carriers`` is below 1.
     """
     host = np.asarray(rank_host)
     return _aggregated(Hosts(host, len(host) if carriers is None else carriers, direct=True), "node-aware", blocks)
 
 
 def alltoall_leaders(rank_host: ArrayLike, *, blocks: int = 1) -> Schedule:
-    """Everything of a host is gathered at its lowest rank; these leaders exchange, and scatter what arrived.
+    """An alltoall in which the lowest rank of each host gathers all blocks of its host, exchanges them, and scatters.
 
-    Hierarchical aggregation as in Träff and Rougier 2014. Messages: 2 (m - 1) in each host of m ranks, blocks inside
-    the host included, and n (n - 1) between hosts: the least start-ups for ranks that are no leaders. Bytes: each block
-    three times at most, twice through a leader, which sends m times its own share. It wins for the smallest blocks.
+    Hierarchical aggregation as in Träff and Rougier 2014. Messages: 2 (m - 1) in each host of m ranks, which also carry
+    the blocks between ranks of the host, and n (n - 1) between n hosts. Ranks that are no leaders have the fewest
+    start-ups possible. Bytes: each block is sent at most three times, and a leader sends m times its own share. It is
+    fast for the smallest blocks.
 
-    :param rank_host: host of each rank, shape (p,), any numbers; hosts may have differently many ranks.
+    :param rank_host: host of each rank, shape (p,), any numbers; hosts may have different numbers of ranks.
+    :param blocks: number of blocks that each rank sends to each rank.
     """
     return _aggregated(Hosts(np.asarray(rank_host), 1, direct=False), "leaders", blocks)
 
 
 class _Dealt(NamedTuple):
-    """How a host's traffic with all hosts is divided among its carriers; places are in blocks of one rank of its own.
+    """The division of the traffic between one host of m ranks and all n hosts among the first host's carriers.
 
-    :param carrier: place of the carrier that serves each host, shape (n,); -1 for the host itself where its own blocks
-        go directly.
-    :param before: ranks of the hosts with lower numbers that the same carrier serves, shape (n,).
-    :param ranks: ranks of all hosts that each rank of this one serves, shape (k,).
-    :param own: those of them whose hosts have lower numbers than this one, shape (k,).
+    A carrier that serves a host sends to it, or receives from it, for all ranks of the carrier's own host.
+
+    :param carrier: index, among the m ranks, of the carrier that serves each host, shape (n,); -1 for the host itself
+        if blocks between its own ranks go directly.
+    :param before: number of ranks on those hosts with lower numbers that the same carrier serves, shape (n,).
+    :param ranks: number of ranks on all hosts that each of the m ranks serves, shape (m,); 0 for no carrier.
+    :param own: number of these ranks that are on hosts with lower numbers than this host, shape (m,).
     """
 
     carrier: Integers
@@ -70,11 +76,12 @@ class _Dealt(NamedTuple):
 
 
 class Hosts:
-    """The ranks of each host, hosts being numbered by their lowest rank.
+    """The ranks and carriers of each host; hosts are numbered in the order of their lowest ranks.
 
     :param rank_host: host of each rank, shape (p,), any numbers.
-    :param carriers: ranks of a host that exchange at most.
-    :param direct: whether blocks inside a host take no carriers, but the first message between their ranks.
+    :param carriers: largest number of carriers of a host.
+    :param direct: whether blocks between ranks of one host go directly, in the first message between these ranks, and
+        not through a carrier.
     """
 
     def __init__(self, rank_host: NDArray[np.integer], carriers: int, *, direct: bool) -> None:
@@ -102,15 +109,15 @@ class Hosts:
 
     @property
     def in_blocks(self) -> bool:
-        """Whether the ranks of each host follow one another."""
+        """Whether the ranks of each host are consecutive, host after host."""
         return bool((np.diff(self.of_rank) >= 0).all())
 
     def out(self, host: int) -> _Dealt:
-        """How what a host sends is divided. Hosts at distance k, modulo n, take carrier k - 1 modulo the carriers."""
+        """The division of a host's outgoing blocks: carrier (k - 1) mod c of c serves the host k places after it."""
         return self._dealt(host, np.arange(self.number) - host)
 
     def into(self, host: int) -> _Dealt:
-        """How what a host receives is divided: by the same distance, and its own number of carriers."""
+        """The division of a host's incoming blocks: carrier (k - 1) mod c of c serves the host k places before it."""
         return self._dealt(host, host - np.arange(self.number))
 
     def places(self, here: ArrayLike, there: ArrayLike) -> tuple[Integers, Integers]:
@@ -140,7 +147,7 @@ class Hosts:
 
     @cached_property
     def most(self) -> int:
-        """The most blocks that any rank has at a time."""
+        """The largest number of messages between two ranks that any rank stores at a time."""
         held = [
             self.ranks[host] * (int(side.ranks.max()) + self.direct)
             for host in range(self.number)
@@ -151,23 +158,25 @@ class Hosts:
 
 @dataclass(frozen=True, eq=False)
 class _AtHosts(Phase):
-    """What happens inside each host.
+    """A phase of messages or local moves inside hosts.
 
-    :param make: the rows of some ranks of a host, given by their places in it: their local moves, or what they send.
+    :param hosts: the ranks of each host.
+    :param make: function that takes a host, and indices of ranks within it, and returns the rows of the messages that
+        these ranks send, or of their local moves.
     """
 
     hosts: Hosts = field(kw_only=True)
     make: Callable[[int, Integers], Rows] = field(kw_only=True)
 
     def rows(self) -> Rows:
-        """Host by host."""
+        """The rows of all ranks, grouped by host."""
         hosts = self.hosts
         return np.concatenate([self.make(host, np.arange(hosts.ranks[host])) for host in range(hosts.number)])
 
     def of_rank(self, rank: int) -> Rows:
-        """The rows of a rank, as ``rows`` orders them.
+        """The rows that a rank takes part in, in the order of ``rows``.
 
-        Cost: that of the rank's host, or of the rank alone where all moves are local.
+        Cost: the rows of the rank's host are made, or those of the rank alone if all are local moves.
         """
         host = int(self.hosts.of_rank[rank])
         places = self.hosts.local[[rank]] if self.local else np.arange(self.hosts.ranks[host])
@@ -176,21 +185,22 @@ class _AtHosts(Phase):
 
 @dataclass(frozen=True, eq=False)
 class _BetweenHosts(Phase):
-    """One message for each pair of hosts.
+    """A phase with one message for each ordered pair of hosts.
 
-    :param make: the messages from some hosts to others.
+    :param hosts: the ranks of each host.
+    :param make: function that takes the sending and the receiving host of each message, and returns the rows.
     """
 
     hosts: Hosts = field(kw_only=True)
     make: Callable[[Integers, Integers], Rows] = field(kw_only=True)
 
     def rows(self) -> Rows:
-        """The rows by sending host, then by receiving host."""
+        """The rows of all messages, sorted by sending host, then by receiving host."""
         here, there = np.indices((self.hosts.number, self.hosts.number))
         return self.make(here.ravel(), there.ravel())
 
     def of_rank(self, rank: int) -> Rows:
-        """As ``rows``; cost: that of the hosts that the rank serves."""
+        """The rows that a rank takes part in. Cost: the rows of the hosts that the rank serves are made."""
         hosts, host = self.hosts, int(self.hosts.of_rank[rank])
         sides = hosts.into(host), hosts.out(host)
         here, there = (np.flatnonzero(side.carrier == hosts.local[rank]) for side in sides)
@@ -199,10 +209,10 @@ class _BetweenHosts(Phase):
 
 
 def _aggregated(hosts: Hosts, algorithm: str, blocks: int) -> Schedule:
-    """Blocks (s, d) go from s over a carrier of its host and one of d's host to d, packed wherever a message leaves.
+    """An alltoall in which the blocks from rank s to rank d pass a carrier of s's host and one of d's host.
 
-    What nothing but a change of order would be is left out where hosts have one rank each, where there is one host, and
-    where everything is in the order of ranks all the way.
+    Before each message, its blocks are moved side by side. Phases that would have no effect are left out if each host
+    has one rank, if there is one host, or if blocks keep the order of ranks in all buffers.
     """
     if (hosts.ranks == 1).all():
         kinds = [_exchange]
@@ -220,7 +230,7 @@ def _aggregated(hosts: Hosts, algorithm: str, blocks: int) -> Schedule:
 
 
 class _Way(NamedTuple):
-    """From which buffer and block to which a phase moves what it moves."""
+    """The buffer and first block that a phase reads (``here``) and writes (``there``), and the blocks of a message."""
 
     here: tuple[int, int]
     there: tuple[int, int]
@@ -229,14 +239,21 @@ class _Way(NamedTuple):
     def rows(
         self, step: ArrayLike, ranks: tuple[Integers, Integers], here: Integers, there: Integers, count: Integers
     ) -> Rows:
-        """Rows from source to destination ranks; places and counts are in messages of ``blocks`` blocks."""
+        """The rows of transfers between pairs of ranks.
+
+        :param step: step of each transfer.
+        :param ranks: sending ranks and receiving ranks.
+        :param here: first place that each transfer reads, counted in messages of ``blocks`` blocks.
+        :param there: first place that each transfer writes, in the same unit.
+        :param count: length of each transfer, in the same unit.
+        """
         source, destination = (self.here[0], self.here[1] + here), (self.there[0], self.there[1] + there)
         rows = transfers(step, *ranks, source, destination, count)
         rows[:, [4, 6, 7]] *= self.blocks
         return rows
 
     def runs(self, rank: Integers, here: Integers, there: Integers, count: Integers) -> Rows:
-        """Local moves, those that are next to each other here and there as one; ordered by rank, then by place here."""
+        """The rows of local moves, sorted by rank, then by place read; moves that are adjacent at both ends are one."""
         follows = (rank[1:] == rank[:-1]) & (np.diff(here) == count[:-1]) & (np.diff(there) == count[:-1])
         first = np.flatnonzero(np.append(True, ~follows))
         ranks = rank[first], rank[first]
@@ -259,7 +276,7 @@ class _Way(NamedTuple):
 
 
 def _pack(hosts: Hosts, way: _Way) -> Phase:
-    """Each rank sorts its blocks by carrier."""
+    """The phase in which each rank sorts its blocks by the carrier that serves their destination."""
 
     def make(host: int, places: Integers) -> Rows:
         side, there = hosts.out(host), hosts.of_rank
@@ -277,7 +294,7 @@ def _pack(hosts: Hosts, way: _Way) -> Phase:
 
 
 def _collect(hosts: Hosts, way: _Way) -> Phase:
-    """Each rank sends each carrier of its host what that serves."""
+    """The phase in which each rank sends each carrier of its host the blocks for the hosts that the carrier serves."""
 
     def make(host: int, places: Integers) -> Rows:
         count = hosts.out(host).ranks + hosts.direct
@@ -289,7 +306,7 @@ def _collect(hosts: Hosts, way: _Way) -> Phase:
 
 
 def _turn_out(hosts: Hosts, way: _Way) -> Phase:
-    """Each carrier sorts what leaves its host by destination."""
+    """The phase in which each carrier sorts the blocks that leave its host by destination."""
 
     def make(host: int, places: Integers) -> Rows:
         here, tables = hosts.ranks[host], []
@@ -304,7 +321,7 @@ def _turn_out(hosts: Hosts, way: _Way) -> Phase:
 
 
 def _exchange(hosts: Hosts, way: _Way) -> Phase:
-    """Each pair of hosts has a message, from the carrier that serves the one to that which serves the other."""
+    """The phase with a message for each pair of hosts, between the carriers that serve each other's hosts."""
 
     def make(here: Integers, there: Integers) -> Rows:
         tables = []
@@ -330,7 +347,12 @@ def _exchange(hosts: Hosts, way: _Way) -> Phase:
 
 
 def _dealt_to(side: Callable[[int], _Dealt], hosts: Integers, others: Integers) -> tuple[Integers, Integers]:
-    """Carrier of each host for each other one, and the ranks that this serves before."""
+    """For pairs of hosts, the index of the first host's carrier for the second, and its ``_Dealt.before``.
+
+    :param side: `Hosts.out` or `Hosts.into`.
+    :param hosts: first host of each pair, shape (pairs,).
+    :param others: second host of each pair, shape (pairs,).
+    """
     carrier, before = np.empty_like(hosts), np.empty_like(hosts)
     order = np.argsort(hosts, kind="stable")
     values, first = np.unique(hosts[order], return_index=True)
@@ -341,7 +363,7 @@ def _dealt_to(side: Callable[[int], _Dealt], hosts: Integers, others: Integers) 
 
 
 def _turn_in(hosts: Hosts, way: _Way) -> Phase:
-    """Each carrier sorts what enters its host by destination."""
+    """The phase in which each carrier sorts the blocks that enter its host by destination."""
 
     def make(host: int, places: Integers) -> Rows:
         side, here, tables = hosts.into(host), hosts.ranks[host], []
@@ -372,7 +394,7 @@ def _turn_in(hosts: Hosts, way: _Way) -> Phase:
 
 
 def _hand_out(hosts: Hosts, way: _Way) -> Phase:
-    """Each carrier sends each rank of its host what came for it."""
+    """The phase in which each carrier sends each rank of its host the blocks that arrived for this rank."""
 
     def make(host: int, places: Integers) -> Rows:
         side, many = hosts.into(host), hosts.ranks[host]
@@ -387,7 +409,7 @@ def _hand_out(hosts: Hosts, way: _Way) -> Phase:
 
 
 def _unpack(hosts: Hosts, way: _Way) -> Phase:
-    """Each rank sorts what it has by source."""
+    """The phase in which each rank sorts the blocks that it received by source."""
 
     def make(host: int, places: Integers) -> Rows:
         side, many, tables = hosts.into(host), hosts.ranks[host], []

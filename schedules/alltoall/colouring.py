@@ -25,14 +25,14 @@ def colouring(network: Network, *, blocks: int = 1, counts: Integers | None = No
     the transfers are coloured like edges (``edgecolouring.colour``), which reaches the bound or comes close to it.
     In a step a host sends to one host and receives from one, which may be another. Step 0 is the exchange inside hosts.
 
-    :param network: the job's network.
-    :param blocks: number of blocks of one message.
+    :param network: network of the job's p ranks.
+    :param blocks: number of blocks that each rank sends to each rank.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
     :param seed: seed of the random choices among equals.
     :raises ValueError: if two hosts have no route.
     Cost: each rank sends p - 1 messages. Generation takes about 3 microseconds per pair of hosts, more if the bound is
-    hard to reach. It is faster than TACS1 by the steps in which TACS1 leaves links idle, and if the routes of the two
-    directions differ.
+    hard to reach. It is faster than TACS1 (`tacs.tacs1`) by the steps in which that leaves links idle, and if the
+    routes of the two directions differ.
     """
     source, destination = np.nonzero(~np.eye(network.num_hosts, dtype=bool))
     step = schedule_transfers(network, source, destination, seed=seed)
@@ -41,7 +41,7 @@ def colouring(network: Network, *, blocks: int = 1, counts: Integers | None = No
 
 
 def fewest_steps(network: Network, source: Integers, destination: Integers) -> int:
-    """The load of the busiest link or host, in transfers; no schedule of these transfers has fewer steps.
+    """The number of transfers on the busiest link or host, below which no schedule's number of steps can be.
 
     :param network: the job's network.
     :param source: sending host of each transfer, shape (transfers,).
@@ -68,8 +68,9 @@ def schedule_transfers(network: Network, source: Integers, destination: Integers
     load = loads(uses)
     fewest = int(load.max(initial=0))
     shift = (destination - source) % network.num_hosts
-    # In the order of shifts, first fit finds the shifts of a full permutation, the best result if hosts limit the
-    # number of steps. If links limit it, transfers over the busiest links must be placed early.
+    # If transfers are taken in the order of (destination - source) modulo the hosts, first fit makes steps that are
+    # full permutations, the best result if hosts limit the number of steps. If links limit it, transfers over the
+    # busiest links must be placed early.
     urgent = np.where(uses >= 0, load[uses], 0).max(axis=1, initial=0)
     hosts_bind = fewest == load[: 2 * network.num_hosts].max(initial=0)
     order = np.lexsort((source, shift) if hosts_bind else (source, shift, -urgent))
@@ -77,6 +78,6 @@ def schedule_transfers(network: Network, source: Integers, destination: Integers
 
 
 def _resources(network: Network, source: Integers, destination: Integers) -> Integers:
-    """The resources that each transfer needs for a step; a link with room for k transfers counts as k resources."""
+    """The resources that each transfer occupies in its step; a link with room for k transfers counts as k resources."""
     places = np.concatenate((np.ones(2 * network.num_hosts, dtype=np.int64), room(network)))
     return divided(occupied(network, source, destination), places)

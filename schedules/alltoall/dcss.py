@@ -18,7 +18,8 @@ __all__ = ["CROWDED", "DEFAULT", "SPARSITY", "Choice", "dcss", "hosts_sharing_li
 
 DEFAULT = "default"
 SPARSITY = 0.05
-# Ratio of the busiest link's steps to the hosts' steps from which no order of transfers hides the link's steps.
+# Least ratio of the steps that the busiest link needs to the steps that hosts need for which the default is left,
+# because no order of transfers hides the link's further steps.
 CROWDED = 1.5
 
 
@@ -26,7 +27,7 @@ CROWDED = 1.5
 class Choice:
     """The algorithm to run, and the reason.
 
-    :param algorithm: name of the schedule's algorithm, or ``DEFAULT`` for the usual choice by message size.
+    :param algorithm: name of the schedule's algorithm, or ``DEFAULT`` for an algorithm chosen by message size alone.
     :param reason: explanation in words, with the numbers that decided.
     :param schedule: the schedule to run, None for the default.
     """

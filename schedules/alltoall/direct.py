@@ -33,7 +33,7 @@ def alltoall_pairwise(size: int, *, blocks: int = 1, counts: ArrayLike | None = 
     fast for long messages on networks of full bisection if p is a power of two.
 
     :param size: number of ranks, p.
-    :param blocks: number of blocks of one message.
+    :param blocks: number of blocks that each rank sends to each rank.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv; pairs with 0 blocks have no message.
     :param window: largest number of steps that a rank has in flight; 0 for no limit.
     """
@@ -55,7 +55,7 @@ def alltoall_shift(size: int, *, blocks: int = 1, counts: ArrayLike | None = Non
     blocks, all ranks of a host send to one or two other hosts at once.
 
     :param size: number of ranks, p.
-    :param blocks: number of blocks of one message.
+    :param blocks: number of blocks that each rank sends to each rank.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv; pairs with 0 blocks have no message.
     :param window: largest number of steps that a rank has in flight; 0 for no limit.
     """
@@ -72,7 +72,7 @@ def alltoall_scatter_destination(
     overlap.
 
     :param size: number of ranks, p.
-    :param blocks: number of blocks of one message.
+    :param blocks: number of blocks that each rank sends to each rank.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv; pairs with 0 blocks have no message.
     :param window: largest number of messages that a rank has in flight in each direction; 0 for no limit.
     """
@@ -94,7 +94,7 @@ def alltoall_at_once(size: int, *, blocks: int = 1, counts: ArrayLike | None = N
     uneven routes on networks that share fairly, as flow simulators do.
 
     :param size: number of ranks, p.
-    :param blocks: number of blocks of one message.
+    :param blocks: number of blocks that each rank sends to each rank.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv; pairs with 0 blocks have no message.
     """
     return of_pairs("at once", _shifts(Shares.of(size, blocks, counts)), 0)
@@ -103,17 +103,17 @@ def alltoall_at_once(size: int, *, blocks: int = 1, counts: ArrayLike | None = N
 def alltoall_interleaved(
     rank_host: ArrayLike, *, blocks: int = 1, counts: ArrayLike | None = None, window: int = 1
 ) -> Schedule:
-    """A shift that mixes short and long routes: in every step the ranks of one host send to different hosts.
+    """A shift that mixes short and long routes, because in every step the ranks of one host send to different hosts.
 
-    Ours: the rank at position v of the ranks sorted by host sends to position a v + k modulo p in step k. If a is prime
-    to p, every step is a permutation and every pair of ranks occurs once; ``spread`` chooses a so that the targets of a
-    host's ranks lie a host apart. With at most m ranks per host and p >= m (m + 2), no two ranks of a host send to one
-    host in a step, their own included; for smaller p the factor comes as close to that as possible. Messages: p (p - 1)
-    in p steps, for any sizes of hosts. Bytes: each block once. It is fast for long messages if the shift would load few
-    routes at a time.
+    Our own algorithm: the rank at position v of the p ranks sorted by host sends to position a v + k modulo p in step
+    k. If a is prime to p, every step is a permutation and every pair of ranks occurs once; ``spread`` chooses a so that
+    the targets of a host's ranks lie a host apart. With at most m ranks per host and p >= m (m + 2), no two ranks of a
+    host send to one host in a step, their own included; for smaller p the factor comes as close to that as possible.
+    Messages: p (p - 1) in p steps, for any sizes of hosts. Bytes: each block once. It is fast for long messages if the
+    shift would load few routes at a time.
 
     :param rank_host: host of each rank, shape (p,), any numbers.
-    :param blocks: number of blocks of one message.
+    :param blocks: number of blocks that each rank sends to each rank.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv; pairs with 0 blocks have no message.
     :param window: largest number of steps that a rank has in flight; 0 for no limit.
     """
@@ -147,9 +147,10 @@ def _shifts(share: Shares) -> Permutations:
 
 
 def spread(size: int, ranks: int) -> int:
-    """The least number prime to ``size`` whose multiples 1 to ``ranks`` - 1 stay farthest from 0 modulo ``size``.
+    """The number prime to ``size`` whose multiples by 1 to ``ranks`` - 1 are farthest from 0 modulo ``size``.
 
-    Distances above ``ranks`` count as ``ranks``, because they suffice. Cost: O(size ranks) time.
+    Among equals it is the least. Distances above ``ranks`` count as ``ranks``, because they suffice. Cost: O(size
+    ranks) time.
     """
     factor = np.arange(1, size + 1)
     nearest = np.full(size, ranks)
@@ -172,7 +173,7 @@ def alltoall_bruck(size: int, *, radix: int = 2, blocks: int = 1) -> Schedule:
 
     :param size: number of ranks, p.
     :param radix: base k of the digits, at least 2; if it is p, each pair has one message, all in one step.
-    :param blocks: number of blocks of one message.
+    :param blocks: number of blocks that each rank sends to each rank.
     :raises ValueError: if the radix is below 2.
     """
     if radix < 2:

@@ -18,21 +18,22 @@ LEAST_PATIENCE = 5_000
 def colour(
     uses: Sequence[Sequence[int]], num_resources: int, colours: int, *, seed: int = 1, patience: int | None = None
 ) -> Integers:
-    """Colour transfers so that two with a common resource differ, with as few colours as the search finds.
+    """The colour of each transfer, shape (transfers,): transfers with a common resource get different colours.
 
-    In their order, the transfers take the lowest colour that is free on all their resources. A transfer without a free
-    colour takes the colour for which it displaces the fewest others, which then look for a new colour. If each transfer
+    The search uses few colours: in their order, transfers take the lowest colour that is free on all their resources. A
+    transfer without a free colour takes the one for which it displaces the fewest others, which then look for a new
+    colour. If each transfer
     has two resources, this is the exchange of two colours along a path that colours bipartite graphs (König, "Über
     Graphen und ihre Anwendung auf Determinantentheorie und Mengenlehre", 1916). With more resources there is no single
-    path, so the choice among equals is random. A colour is added if ``patience`` moves bring no progress.
+    path, so the choice among equals is random. A colour is added if ``patience`` displacements bring no progress.
 
     :param uses: resources of each transfer, without repetition; transfers are placed in this order.
     :param num_resources: number of resources; they are numbered from 0.
     :param colours: number of colours at the start, at least the largest number of transfers of one resource.
     :param seed: seed of the random choices among equals.
-    :param patience: number of moves without progress before a colour is added; the default suits schedules in which
-        each colour costs a step.
-    Cost: 1 to 2 microseconds per transfer and per further move.
+    :param patience: number of displacements without progress before a colour is added; the default suits schedules in
+        which each colour costs a step.
+    Cost: 1 to 2 microseconds per transfer and per displacement.
     """
     return _Colouring(uses, num_resources, colours, seed).run(patience)
 

@@ -15,9 +15,13 @@ __all__ = ["even", "even_steps"]
 
 Integers = NDArray[np.int64]
 SHARED = 2  # transfers per step on the busiest link
-WINDOW, IN_FLIGHT = 8, 16  # most steps of a rank in flight, and most steps in flight summed over the fullest host
-CLOSE = 1.1  # up to this ratio of step counts, permutations of all hosts are preferred, because their loads are equal
-PATIENCE = 1_000  # less than the default, because one step more costs little if steps overlap
+WINDOW, IN_FLIGHT = 8, 16  # most steps in flight of one rank, and of all ranks of the fullest host together
+# Largest ratio of the number of steps that are permutations of all hosts to the least number of steps. Up to it
+# permutations are taken, because all hosts then have equal loads in every step.
+CLOSE = 1.1
+# Displacements without progress before a step is added: fewer than by default, because a further step costs little if
+# steps overlap.
+PATIENCE = 1_000
 
 
 def even(
@@ -29,13 +33,14 @@ def even(
     counts: Integers | None = None,
     seed: int = 1,
 ) -> HostSchedule:
-    """An alltoall in steps that each are a small copy of the whole exchange, with a few steps in flight.
+    """An alltoall in which each step loads all links in the proportions of the whole exchange; a few steps overlap.
 
-    Ours. With L transfers on the busiest link there are L / 2 steps. In each, every link carries its load divided by L
-    / 2, rounded up or down: the busiest links two transfers, others one or two, and a host sends and receives once or
-    twice. Links share fairly, so a step takes the time of its busiest link, and this link is busy in every step: the
-    sum is the time of L transfers. This is the argument that all messages at once take no longer than the busiest link
-    (``direct.alltoall_at_once``), applied to one part at a time, with few messages in flight.
+    Our own algorithm. With L transfers on the busiest link there are L / 2 steps. In each, every link carries its load
+    divided by L / 2, rounded up or down: the busiest links two transfers, others one or two, and a host sends and
+    receives once or twice. Links share fairly, so a step takes the time of its busiest link. Because this link is busy
+    in every step, all steps take the time of L transfers. The same argument shows that all messages at once take no
+    longer than the busiest link (``direct.alltoall_at_once``); here it is applied to one part of them at a time, with
+    few messages in flight.
 
     ``colouring`` and TACS require that all ranks are in the same step, and nothing enforces it: a host without a
     transfer in a step proceeds to its next one, hosts drift apart, and steps are no longer free of conflicts. Here
@@ -51,11 +56,11 @@ def even(
     Messages: p - 1 per rank. It is faster than shifts if routes are uneven: on part of a machine, with uneven leaves,
     with routes from tables. Cost: about 5 microseconds per pair of hosts to generate.
 
-    :param network: the job's network.
+    :param network: network of the job's p ranks.
     :param window: largest number of steps that a rank has in flight, 0 for no limit. Default: min(8, 16 // ranks on the
         fullest host), at least 1.
     :param rotated: whether each rank of a host begins with a different step.
-    :param blocks: number of blocks of one message.
+    :param blocks: number of blocks that each rank sends to each rank.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
     :param seed: seed of the random choices among equals.
     :raises ValueError: if two hosts have no route.
@@ -79,7 +84,7 @@ def even_steps(
     shared: int = SHARED,
     seed: int = 1,
 ) -> Integers:
-    """Assign a step to each transfer between hosts so that each step is a small copy of the whole exchange.
+    """Assign a step to each transfer between hosts so that each step loads links in the proportions of all transfers.
 
     A step puts on each link, sending host and receiving host at most its total load divided by the number of steps,
     rounded up.
@@ -97,7 +102,8 @@ def even_steps(
     least = -(-fewest_steps(network, source, destination) // shared)
     if not least:
         return np.zeros(0, dtype=np.int64)
-    # In the order of shifts, first fit fills steps with permutations, and ``divided`` deals transfers in that order.
+    # If transfers are taken in the order of (destination - source) modulo the hosts, first fit makes steps that are
+    # permutations, and ``divided`` deals transfers to parts of resources in this order.
     order = np.lexsort((source, (destination - source) % network.num_hosts))
     uses = occupied(network, source[order], destination[order])
     if ranks is not None:

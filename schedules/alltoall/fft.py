@@ -19,7 +19,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Pencils:
-    """Schedules of a process grid in which rank r * columns + c is at row r and column c.
+    """The alltoalls of a process grid, in which rank r * columns + c is at row r and column c.
 
     :param rows: alltoall of each row of ranks; in a row's schedule the rank of column c is rank c.
     :param columns: alltoall of each column of ranks; in a column's schedule the rank of row r is rank r.
@@ -84,14 +84,14 @@ def _busiest(network: Network, grid: Integers) -> float:
 def pencils(network: Network, rows: int, columns: int, *, window: int = 16, blocks: int = 1, seed: int = 1) -> Pencils:
     """Alltoalls within all rows and within all columns of a process grid; each set is made to run at the same time.
 
-    See ``joint``: a step of all rows together loads every link in proportion to its total, and so does one of all
-    columns.
+    A step of all rows together loads every link in proportion to the link's total load, and so does a step of all
+    columns together (see `joint.joint`).
 
     :param network: the job's network.
     :param rows: number of rows of the process grid.
     :param columns: number of columns of the process grid; ``rows * columns`` is the number of ranks.
     :param window: largest number of steps that a rank has in flight; 0 for no limit.
-    :param blocks: number of blocks of one message.
+    :param blocks: number of blocks that each rank sends to each rank of its row or column.
     :param seed: seed of the random choices among equals.
     :raises ValueError: if the grid's size is not the number of ranks, or if two hosts have no route.
     Cost: each rank sends columns - 1 messages in rows and rows - 1 messages in columns.

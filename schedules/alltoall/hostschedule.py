@@ -19,7 +19,9 @@ Rows = NDArray[np.integer]
 
 @dataclass(frozen=True, eq=False)
 class HostSchedule:
-    """An alltoall as exchanges between hosts; a row with equal source and destination is the exchange inside a host.
+    """An alltoall as a table of exchanges between hosts: each row has a step, a sending host and a receiving host.
+
+    A row with equal hosts is the exchange inside this host.
 
     A row from host i with k_i ranks to host j with k_j ranks stands for k_i * k_j messages in max(k_i, k_j) rounds: in
     round t the a-th rank of host i sends to the b-th rank of host j if b - a = t modulo max(k_i, k_j). In a round a
@@ -36,7 +38,7 @@ class HostSchedule:
     :param source: sending host of each row, shape (rows,).
     :param destination: receiving host of each row, shape (rows,).
     :param rounds: number of rank steps of each host step, shape (host steps,).
-    :param blocks: number of blocks of one message.
+    :param blocks: number of blocks that each rank sends to each rank.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv; None if all are equal.
     :param window: largest number of rank steps that a rank has in flight; 0 for no limit.
     :param rotated: whether each rank of a host begins with a different host step.
@@ -76,12 +78,12 @@ class HostSchedule:
         window: int = 1,
         rotated: bool = False,
     ) -> HostSchedule:
-        """Make a schedule from host-level rows; each step gets the rounds that its widest row needs.
+        """Make a schedule from rows; each step gets as many rounds as the largest host in one of its rows has ranks.
 
         :param algorithm: name of the algorithm.
         :param rank_host: host of each rank, shape (p,).
         :param rows: step, source host and destination host of each row, shape (rows, 3), in any order.
-        :param blocks: number of blocks of one message.
+        :param blocks: number of blocks that each rank sends to each rank.
         :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
         :param window: largest number of rank steps that a rank has in flight; 0 for no limit.
         :param rotated: whether each rank of a host begins with a different host step.
@@ -95,12 +97,12 @@ class HostSchedule:
 
     @property
     def num_host_steps(self) -> int:
-        """Number of host steps."""
+        """Number of host steps, the steps of the table of exchanges between hosts."""
         return len(self.rounds)
 
     @property
     def num_steps(self) -> int:
-        """Number of rank steps."""
+        """Number of rank steps, the steps of the schedule of all ranks."""
         return self.num_host_steps * self._most if self.rotated else int(self.rounds.sum())
 
     @property
@@ -109,7 +111,7 @@ class HostSchedule:
         return len(self.rank_host)
 
     def expand(self) -> Schedule:
-        """The schedule of all ranks; its p * p rows are computed when they are first read."""
+        """The schedule of all p ranks; its p * p rows are computed when they are first read."""
         return of_pairs(self.algorithm, _BetweenHosts(self.num_steps, share=self._share, hosts=self), self.window)
 
     def rows_of(self, rank: int) -> Integers:
@@ -157,7 +159,7 @@ class HostSchedule:
         return np.cumsum(self.rounds) - self.rounds
 
     def messages(self, row: Integers, sender: Integers, receiver: Integers) -> Messages:
-        """Step, source and destination of messages, from their host-level rows and the ranks' places in their hosts.
+        """The step, sending rank and receiving rank of messages, from their rows and the ranks' places in their hosts.
 
         :param row: host-level row of each message, shape (messages,).
         :param sender: place of the sending rank among the ranks of its host, shape (messages,).

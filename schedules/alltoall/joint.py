@@ -28,17 +28,19 @@ def joint(
 ) -> Schedule:
     """The alltoall of one group of ranks, in steps made together with those of all groups in ``network.siblings``.
 
-    Ours: the method of ``even``, applied to all groups that share links, so that a step of all groups together is a
-    small copy of the whole exchange. Each group runs its own rows, which are correct even if another group runs another
-    schedule or starts late. Without siblings it is ``even`` rank by rank.
+    Our own algorithm: the method of ``even`` is applied to all groups that share links, so that a step of all groups
+    together loads links in the proportions of the whole exchange. Each group runs its own rows, which are correct even
+    if another group runs another schedule or starts late. Without siblings it is ``even`` with a step of its own for
+    each message between ranks.
 
-    Messages: p - 1 per rank. It is fast if rows or columns of a process grid exchange at once and routes are uneven.
-    Cost: about 10 microseconds per message of the groups that differ, see ``joint_steps``. Memory: p * p steps.
+    Messages: p - 1 per rank of a group of p ranks. It is fast if rows or columns of a process grid exchange at once and
+    routes are uneven. Cost: about 10 microseconds per message of the groups that differ, see ``joint_steps``. Memory: p
+    * p steps.
 
     :param network: network of the group's ranks, with all groups in ``siblings`` if there are several.
     :param window: largest number of steps that a rank has in flight, 0 for no limit. The default is larger than that of
         ``even``, because ranks of a host that belong to different groups drift further apart.
-    :param blocks: number of blocks of one message.
+    :param blocks: number of blocks that each rank sends to each rank of its group.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
     :param seed: seed of the random choices among equals.
     :raises ValueError: if two hosts have no route.
@@ -59,20 +61,22 @@ def all_joint(
     :param network: network of all ranks.
     :param groups: ranks of each group; groups are disjoint.
     :param window: largest number of steps that a rank has in flight; 0 for no limit.
-    :param blocks: number of blocks of one message.
+    :param blocks: number of blocks that each rank sends to each rank of its group.
     :param seed: seed of the random choices among equals.
     """
     return tuple(_schedule(step, blocks, None, window) for step in joint_steps(network, groups, seed=seed))
 
 
 def joint_steps(network: Network, groups: Sequence[Integers], *, seed: int = 1) -> list[Integers]:
-    """The step of each message of each group, one array of shape (ranks, ranks) per group; 0 inside hosts.
+    """The step of each message between two ranks of a group, one array of shape (ranks, ranks) per group.
+
+    Messages inside a host have step 0.
 
     A step of all groups together puts on each link, host and rank at most its total load divided by the number of
     steps, rounded up.
 
-    Groups on the same hosts share their steps as far as the proportions of all kinds of groups permit: for 64 hosts
-    with 16 ranks each, in 16 groups across all hosts, steps are computed for one group only.
+    Groups on the same hosts get the same steps, as long as each set of hosts keeps its proportion of the groups for
+    which steps are computed. If 16 groups each have one rank on each of 64 hosts, steps are computed for one of them.
 
     :param network: network of all ranks.
     :param groups: ranks of each group; groups are disjoint.
@@ -97,7 +101,7 @@ def side_by_side(groups: Sequence[Integers], parts: Sequence[Schedule], name: st
     :param groups: ranks of each group; together they are 0 to p - 1.
     :param parts: alltoall of each group, all with the same window.
     :param name: name of the algorithm.
-    :param blocks: number of blocks of one message.
+    :param blocks: number of blocks that each rank sends to each rank.
     """
     size = sum(len(ranks) for ranks in groups)
     counts = np.zeros((size, size), dtype=np.int64)
@@ -163,10 +167,10 @@ def _shared(network: Network, source: Integers, destination: Integers, sender: I
 
 
 def _models(hosts: Sequence[bytes]) -> list[int]:
-    """The index of the group whose steps each group takes; both are on the same hosts.
+    """The index of the group whose steps each group takes; the two groups are on the same hosts.
 
-    Each set of hosts keeps a number of groups in proportion to its original number, so that loads keep their
-    proportions.
+    The numbers of groups for which steps are computed have the proportions of the numbers of groups on each set of
+    hosts, so that loads of links keep their proportions.
     """
     kinds: dict[bytes, list[int]] = {}
     for number, kind in enumerate(hosts):

@@ -20,9 +20,9 @@ Integers = NDArray[np.int64]
 class LeafRoutes:
     """Routes from leaf switches to hosts; a set of hosts is a Python integer with bit h set for host h.
 
-    Nearly all routes to a host share their last links, on the way down. If such a link is full, no host beyond some
-    distance can send to the hosts behind it, and they are removed from all candidates at once. Links on the way up, and
-    exceptions from irregular tables, are looked up in ``route`` for one candidate at a time.
+    Nearly all routes to a host share their last links, on the way down. If one of these links is full, no host beyond
+    some distance can send to the hosts behind it, and these are removed from the candidate partners all at once. Links
+    on the way up, and exceptions from irregular tables, are looked up in ``route`` for one candidate at a time.
 
     :param leaf: leaf of each host.
     :param hosts: set of the hosts of each leaf.

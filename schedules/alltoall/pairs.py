@@ -24,7 +24,7 @@ class Shares:
     """The number of blocks of each pair of ranks, and their places in the buffers.
 
     :param size: number of ranks, p.
-    :param blocks: number of blocks of one message.
+    :param blocks: number of blocks of each pair, used if ``counts`` is None.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv; None if all have ``blocks``.
     """
 
@@ -73,7 +73,7 @@ class Pairs(Phase):
     """A phase with one message per ordered pair of ranks, including a local move of each rank.
 
     :param share: number of blocks of each pair.
-    :param uniform: whether the cost of all steps follows from that of a few, see ``schedules.cost``.
+    :param uniform: whether steps are so alike that the cost model (`schedules.analysis.cost`) may evaluate only a few.
     """
 
     share: Shares = field(kw_only=True)

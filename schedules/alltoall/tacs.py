@@ -20,13 +20,14 @@ Pair = tuple[int, int]
 def tacs1(network: Network, *, limit: int = 1, blocks: int = 1, counts: Integers | None = None) -> HostSchedule:
     """An alltoall by pairwise exchange of hosts that are matched along free links; a host without a partner idles.
 
-    Subramoni, "Topology-Aware MPI Communication and Scheduling for High Performance Computing Systems", 2013,
-    chapter 6. Step 0 is the exchange inside hosts. The next n - 1 matchings complete the source's P regular steps if
-    all hosts have the same number of ranks. The extra steps that ``limit`` makes necessary come last.
+    Subramoni, "Topology-Aware MPI Communication and Scheduling for High Performance Computing Systems", 2013, chapter
+    6. Step 0 is the exchange inside hosts. The next n - 1 matchings of the n hosts correspond to the source's P regular
+    steps if all hosts have the same number of ranks. Further steps, which are needed because links carry at most
+    ``limit`` transfers, come last.
 
-    :param network: the job's network.
-    :param limit: number of transfers that a link between switches may carry in a step; 1 shares no link.
-    :param blocks: number of blocks of one message.
+    :param network: network of the job's p ranks.
+    :param limit: number of transfers that a link between switches may carry in a step; if it is 1, no link is shared.
+    :param blocks: number of blocks that each rank sends to each rank.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
     :raises ValueError: if the limit is below 1, or two hosts have no route.
     Cost: each rank sends p - 1 messages. It is faster than XOR pairwise for large messages if hosts share links.
@@ -38,15 +39,16 @@ def tacs1(network: Network, *, limit: int = 1, blocks: int = 1, counts: Integers
 def tacs2(network: Network, *, limit: int = 1, blocks: int = 1, counts: Integers | None = None) -> HostSchedule:
     """TACS1 without its extra steps: an idle process makes its next transfer of an extra step early, without blocking.
 
-    Our reading: a host idles in as many of the n - 1 matchings as it has exchanges behind them, so it issues these in
-    their order, one in each idle step. The sender chooses the step of each message, so a host may receive from several
-    hosts in one step; ``window`` is 2 so that this step overlaps the next one. Links may be shared.
+    Our reading of the source: a host idles in as many of the first n - 1 matchings (with n hosts) as it has exchanges
+    after them, so it makes these in their order, one in each idle step. The sender chooses the step of each message, so
+    a host may receive from several hosts in one step; ``window`` is 2 so that this step overlaps the next one. Links
+    may be shared.
 
     Cost: as ``tacs1``. It is fast for exchanges that load the network little (FFT rows and columns).
 
-    :param network: the job's network.
+    :param network: network of the job's p ranks.
     :param limit: number of transfers that a link between switches may carry in a step of the matchings.
-    :param blocks: number of blocks of one message.
+    :param blocks: number of blocks that each rank sends to each rank.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
     :raises ValueError: if the limit is below 1, or two hosts have no route.
     """
@@ -58,7 +60,7 @@ def tacs2(network: Network, *, limit: int = 1, blocks: int = 1, counts: Integers
 
 
 def matchings(network: Network, *, limit: int = 1) -> Integers:
-    """The pairs of hosts that exchange, as rows (step, host, host), each pair once, shape (n (n - 1) / 2, 3).
+    """The pairs of the n hosts that exchange, as rows (step, host, host), each pair once, shape (n (n - 1) / 2, 3).
 
     Each step is a matching found greedily: each host takes the farthest remaining partner for which no link is shared
     in either direction. If the limit is above 1, the unmatched hosts then try again with up to ``limit`` transfers per
@@ -100,7 +102,12 @@ class _Step:
         self.load = [0] * len(routes.room)
 
     def match(self, hosts: list[int], left: list[int], limit: int) -> Iterator[Pair]:
-        """Yield pairs of free hosts, and remove them from ``left``; links carry up to ``limit`` times their room."""
+        """Yield pairs of free hosts that exchange in this step; links carry up to ``limit`` times their room.
+
+        :param hosts: hosts in the order in which they choose a partner.
+        :param left: partners that each host still has to meet, as a set of bits; pairs that are yielded are removed.
+        :param limit: factor on the number of transfers that each link carries at full rate.
+        """
         routes, load, room = self.routes, self.load, self.routes.room
         leaf, route = routes.leaf, routes.route
         full: set[int] = set()
@@ -116,7 +123,7 @@ class _Step:
             yield host, partner
             for link in (*route[leaf[host]][partner], *route[leaf[partner]][host]):
                 load[link] += 1
-                if load[link] == limit * room[link]:  # before, the link excludes no partner
+                if load[link] == limit * room[link]:  # with less load, the link excludes no partner
                     full.add(link)
                     for level, members in routes.cuts_off[link]:
                         cut_off[level] |= members
@@ -156,7 +163,7 @@ def _both_ways(pairs: Integers) -> Integers:
 
 
 def _into_idle_steps(rows: Integers, num_hosts: int, regular: int) -> Integers:
-    """Move rows behind the regular steps into the steps in which their senders idle, in order."""
+    """Move the rows of steps from ``regular`` on into earlier steps in which their senders idle, in order."""
     late = np.flatnonzero(rows[:, 0] >= regular)
     late = late[np.lexsort((rows[late, 0], rows[late, 1]))]
     idle = np.ones((num_hosts, regular), dtype=bool)

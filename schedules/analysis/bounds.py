@@ -30,7 +30,7 @@ class Bound:
     :param leaf_in: bytes that must enter the busiest leaf switch, over the rate of the links by which routes enter it.
     :param link: bytes on the busiest link over its capacity for alltoall; 0 for other collectives, which prescribe no
         routes.
-    :param latency: alpha * ceil(log2 p).
+    :param latency: start-up time of a message times ceil(log2 p) for p ranks, because data must reach all of them.
     """
 
     host_out: float
@@ -55,14 +55,14 @@ def lower_bound(
     block_bytes: int = 1,
     alpha: float = 0.0,
 ) -> Bound:
-    """The time that a collective needs at least on a network, with any schedule.
+    """Lower bounds on the time of a collective on a network with any schedule.
 
     The bytes that cross the border of a host or leaf switch follow from the collective's definition: data that only
     ranks inside have must leave once, data that only ranks outside have must enter once, and reductions may be combined
     before they cross. For an allreduce with ranks in G hosts (or leaf switches), each element crosses borders 2 (G - 1)
     times, the number of one-way messages of a gossip (Harary and Schwenk 1974).
 
-    :param network: the job's network.
+    :param network: the job's network, of p ranks on n hosts.
     :param collective: one of ``COLLECTIVES``.
     :param share: blocks of each rank, shape (p,), or for alltoall of each ordered pair, shape (p, p); or one number.
     :param root: the root of a rooted collective.
@@ -91,10 +91,10 @@ def lower_bound(
 def min_steps(network: Network, conflicts: int = 1) -> int:
     """The least number of steps of an alltoall in which a rank sends one message per step and no link is over-used.
 
-    It is the largest of p - 1 and, for each link, the messages that cross it over the messages that it may carry in a
-    step. The latter number is ``conflicts`` * width (``link_width``) * s, if s is the largest number of ranks on a host
-    that sends over the link; ``analyse`` counts conflicts in the same way. To count steps of hosts, give a network with
-    one rank per host.
+    With p ranks, it is the largest of p - 1 and, for each link, the messages that cross it over the messages that it
+    may carry in a step. The latter number is ``conflicts`` * width (``link_width``) * s, if s is the largest number of
+    ranks on a host that sends over the link; ``analyse`` counts conflicts in the same way. To count steps of hosts,
+    give a network with one rank per host.
 
     :param network: the job's network.
     :param conflicts: number of simultaneous transfers allowed on a link as fast as a host's; 1 if none may share it.
@@ -148,7 +148,16 @@ def _check(network: Network, collective: str, root: int | None) -> None:
 def _necessary(
     collective: str, share: int | Integers, side: Integers, sides: int, root: int | None
 ) -> tuple[Floats, Floats]:
-    """The number of blocks that must leave each side, and that must enter it, each of shape (sides,)."""
+    """The number of blocks that must leave each side, and that must enter it, each of shape (sides,).
+
+    A side is a set of ranks with a border around it: those of a host, or those of a leaf switch.
+
+    :param collective: one of ``COLLECTIVES``.
+    :param share: blocks of each rank, or for alltoall of each ordered pair; or one number.
+    :param side: side of each rank, shape (p,).
+    :param sides: number of sides.
+    :param root: the root of a rooted collective.
+    """
     if collective == "alltoall":
         traffic = between(share, side, sides)
         np.fill_diagonal(traffic, 0)
@@ -172,7 +181,7 @@ def _necessary(
 
 
 def _precedes(side: Integers, sides: int) -> NDArray[np.bool_]:
-    """Whether each side has a rank that precedes a rank of another side, shape (sides,)."""
+    """Whether each side (host or leaf switch) has a rank that precedes a rank of another side, shape (sides,)."""
     first = np.full(sides, len(side))
     np.minimum.at(first, side, np.arange(len(side)))
     last_elsewhere = np.full(sides, len(side) - 1)
@@ -182,7 +191,12 @@ def _precedes(side: Integers, sides: int) -> NDArray[np.bool_]:
 
 
 def between(share: int | Integers, side: Integers, sides: int) -> Floats:
-    """The number of blocks from side to side in an alltoall, shape (sides, sides)."""
+    """The number of blocks from each set of ranks to each in an alltoall, shape (sides, sides).
+
+    :param share: blocks of each ordered pair of ranks, shape (p, p), or one number.
+    :param side: number of each rank's set, for example its host, shape (p,).
+    :param sides: number of sets.
+    """
     ranks = np.bincount(side, minlength=sides).astype(np.float64)
     if np.ndim(share) == 0:
         return np.asarray(share * np.outer(ranks, ranks))
@@ -203,11 +217,11 @@ def _slowest(collective: str, needed: Floats, rate: Floats) -> float:
 
 
 def _border_rates(network: Network, inside: Integers, depth: int) -> tuple[Floats, Floats]:
-    """The rate of the links by which routes leave each side, and by which they enter it.
+    """The rate of the links by which routes leave each side (host or leaf switch), and by which they enter it.
 
     :param network: the job's network.
     :param inside: side of each host, shape (n,).
-    :param depth: index, from a route's end, of the link that crosses the border: 0 the host's, 1 the leaf switch's.
+    :param depth: index of the link that crosses the border, from a route's end: 0 for hosts, 1 for leaf switches.
     """
     crossing = (inside[:, None] != inside[None, :]) & (network.hops > 0)
     source, destination = np.nonzero(crossing)

@@ -1,4 +1,4 @@
-"""The predicted time of a schedule: clocks of ranks and links advance through its steps."""
+"""The prediction of a schedule's time by clocks of ranks and links, which advance through its steps."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ __all__ = ["Cost", "cost"]
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-MOST = 1 << 17  # most messages evaluated of a series of steps, in about 0.1 s
-MOST_CUT = 1 << 15  # most messages whose parts are evaluated one by one, because each part is a step of its own
+# Most messages of a long series of steps that are evaluated, in about 0.1 s; beyond, some steps stand for the others.
+MOST = 1 << 17
+# Most parts of messages that are evaluated one by one, because each part of a step is evaluated as a further step.
+MOST_CUT = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +31,8 @@ class Cost:
     """The predicted time of a schedule.
 
     :param seconds: time until the last rank is complete, at least ``link_seconds``.
-    :param link_seconds: time that the busiest link needs for all bytes of the whole schedule, less its burst.
+    :param link_seconds: time that the busiest link needs for the bytes of the whole schedule, without those that pass
+        at once as a burst.
     :param rank_seconds: time until each rank is complete, shape (p,), in seconds.
     :param finish: time until all ranks have completed each step and all steps before it, shape (steps,), in seconds.
     """
@@ -75,10 +78,11 @@ def cost(
 
     Local moves cost nothing. The result is at least the time that the busiest link needs for all its bytes.
 
-    Rings, and alltoalls with one message per pair, are long series of steps. Beyond ``most`` messages only a sample of
-    the steps is evaluated, and each of them represents the steps around it. In a ring with equal shares all steps are
-    equal, so ``seconds`` is exact unless ranks enter the ring at different times. In an alltoall ``link_seconds`` is
-    exact, from the bytes of each pair of hosts, and ``seconds`` is an estimate. ``finish`` is interpolated.
+    Rings, and alltoalls with one message per pair, are long series of steps. If they have more than ``most`` messages,
+    only a sample of the steps is evaluated, and each of these represents the steps around it. In a ring with equal
+    shares all steps are equal, so ``seconds`` is exact unless ranks enter the ring at different times. In an alltoall
+    ``link_seconds`` is exact, from the bytes of each pair of hosts, and ``seconds`` is an estimate. ``finish`` is
+    interpolated.
 
     :param schedule: the schedule.
     :param network: network on which it runs.
@@ -111,7 +115,7 @@ def cost(
 
 @dataclass(frozen=True, eq=False)
 class _Loads:
-    """The evaluated messages.
+    """The messages whose time is evaluated, one by one or as representatives of others.
 
     :param messages: the messages.
     :param hops: switches that each message crosses, shape (messages,).
@@ -199,7 +203,14 @@ class _Clocks:
         self.last[ranks] = np.maximum(self.last[ranks], complete[ranks])
 
     def _word(self, source: Integers, destination: Integers, seconds: Floats) -> Floats:
-        """The seconds that each receiver's clearance waits behind its own messages, if all steps send as much."""
+        """The seconds that each message waits for its receiver's clearance to send, behind the receiver's own messages.
+
+        All steps that the receiver has in flight are assumed to send as much as this step.
+
+        :param source: sending rank of each message, shape (messages,).
+        :param destination: receiving rank of each message, shape (messages,).
+        :param seconds: time of each message on the network's fastest link, shape (messages,).
+        """
         size, rendezvous = len(self.last), self.model.rendezvous
         out = np.bincount(source, weights=seconds, minlength=size)[destination]
         key, back = source * size + destination, destination * size + source
@@ -255,7 +266,7 @@ def _fastest_host_link(network: Network) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Series:
-    """The evaluated steps, and the steps that each of them represents.
+    """The choice of the steps that are evaluated, and of the steps that each of them represents.
 
     :param weight: number of steps that each step represents, shape (steps,); 0 if another step represents it.
     :param last: last of the steps that share each step's representative, shape (steps,).

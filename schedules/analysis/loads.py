@@ -84,7 +84,8 @@ class Analysis:
     :param link: number of the link, shape (entries,).
     :param transfers: number of messages on the link in the step, shape (entries,).
     :param bytes: bytes on the link in the step, shape (entries,).
-    :param senders: largest number of ranks of one host that send over the link in the step, shape (entries,).
+    :param senders: number of ranks that send over the link in the step, on the host with most of them, shape
+        (entries,).
 
     The others describe the whole schedule:
 
@@ -258,7 +259,7 @@ def crossings(messages: Messages, span: slice, network: Network) -> tuple[NDArra
 def _link_loads(messages: Messages, span: slice, network: Network) -> Integers:
     """The step, link, transfers, blocks and senders of each loaded link of each step in a span, shape (5, entries)."""
     message, link = crossings(messages, span, network)
-    # Ranks are numbered host by host, so that one sort groups a link's senders by host and rank.
+    # Ranks are renumbered host by host, so that one sort groups a link's senders by host and rank.
     by_host = np.argsort(network.rank_host, kind="stable")
     place = np.empty_like(by_host)
     place[by_host] = np.arange(len(by_host))

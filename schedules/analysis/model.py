@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-MOST_HOPS = 255  # no route has more
+MOST_HOPS = 255  # most switches crossed by a route
 
 # Subramoni 2013, table 1.1: latency in seconds by switches crossed, and the link's rate in bytes/s.
 _TABLE = {
@@ -38,7 +38,9 @@ MEMORY = 5e9  # fitted rate in bytes/s between ranks of one host
 HEADERS = 1.04  # bytes on the wire per byte of TCP payload, with frames of 1,500 bytes
 # Fitted to 16 ranks on 2 processors: start-up times, and the wait for the receiver's clearance in Open MPI.
 _SOCKETS: dict[str, Any] = {"hops": (0, 1, 3, 5), "t_s": (20e-6, 200e-6, 210e-6, 220e-6), "t_o": 20e-6}
-_WORD_BY_SOCKETS = (65_000, 0.8, 0.4)  # the request carries the first 64 KiB of a message with its header
+# The parameters of `Rendezvous`. Messages of up to 65,000 bytes do not wait, because the request to send carries the
+# first 64 KiB of a message and its header.
+_WORD_BY_SOCKETS = (65_000, 0.8, 0.4)
 
 
 class ModelError(TopompiError, ValueError):
@@ -53,13 +55,14 @@ def _read_measured(path: str) -> Any:
 class Rendezvous:
     """The wait of a long message for its receiver's clearance to send.
 
-    The clearance queues behind messages that the receiver is sending. How long depends on library and network: an
-    adapter that answers by itself sends it at once.
+    The clearance queues behind messages that the receiver is sending. How long it waits depends on library and network;
+    an adapter that answers by itself sends it at once.
 
     :param above: size in bytes; a message that is longer waits until its receiver is ready.
-    :param same: fraction of the time of the receiver's own messages in the step to the waiting rank that passes before
-        the clearance arrives; they share a connection with it.
-    :param others: fraction of the time of the receiver's messages to other ranks that passes before it arrives.
+    :param same: fraction, of the time that the receiver's messages to the waiting rank take in this step, that passes
+        before the clearance arrives, because these messages share a connection with it.
+    :param others: fraction, of the time that the receiver's messages to other ranks take in this step, that passes
+        before the clearance arrives.
     """
 
     above: int = 0
@@ -80,7 +83,7 @@ class Model:
     :param t_s: start-up time of a message at each level, in seconds.
     :param t_w: time per byte at each level, in seconds, between hosts with the network's fastest links and no sharing.
     :param t_o: part of ``t_s``, in seconds, that keeps a processor busy, after which a rank can start its next message.
-        None for all of it, as in the source.
+        None if all of ``t_s`` does, as in the source.
     :param rendezvous: wait of long messages for their receivers; in the source every message waits for both ranks.
     :param burst: bytes that an idle link passes at once, as with a token bucket; 0 for a plain wire.
     :raises ValueError: if there are no levels, hops are not ascending, lengths differ, or a cost is negative.
@@ -207,7 +210,7 @@ class Model:
 def binomial_gather_bound(
     t_s: float, t_w: float, exchanges: float, nbytes: float, *, delta: float = 1.0, contention: float = 1.0
 ) -> float:
-    """The least time in seconds of a binomial gather that ignores the switches (Subramoni 2013, section 3).
+    """The lower bound in seconds on a binomial gather that ignores the switches (Subramoni 2013, section 3).
 
     ``T >= alpha (t_s C3 + N t_w C3 delta)``, with the costs of messages between switches.
 
@@ -217,13 +220,13 @@ def binomial_gather_bound(
         switches.
     :param nbytes: N, bytes of one process.
     :param delta: number of processes whose data one exchange carries; the source leaves it open.
-    :param contention: alpha, at least 1.
+    :param contention: alpha, factor by which shared links slow messages down, at least 1.
     """
     return contention * (t_s * exchanges + nbytes * t_w * exchanges * delta)
 
 
 def topology_aware_gather_bound(t_s: float, t_w: float, racks: int, nbytes: float, *, contention: float = 1.0) -> float:
-    """The least time in seconds of a gather over the leaders of leaf switches (Subramoni 2013, section 3).
+    """The lower bound in seconds on a gather over the leaders of leaf switches (Subramoni 2013, section 3).
 
     ``T >= alpha (t_s log2 R + M t_w (1 - 1/R))``, with the costs of messages between switches.
 
@@ -231,7 +234,7 @@ def topology_aware_gather_bound(t_s: float, t_w: float, racks: int, nbytes: floa
     :param t_w: time per byte between switches, in seconds.
     :param racks: R, number of leaf switches.
     :param nbytes: M, total bytes that the last leader gathers.
-    :param contention: alpha, at least 1.
+    :param contention: alpha, factor by which shared links slow messages down, at least 1.
     """
     return contention * (t_s * log2(racks) + nbytes * t_w * (1 - 1 / racks))
 

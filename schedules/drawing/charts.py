@@ -27,7 +27,7 @@ LOADS = (
 )
 LEFT, TOP, CELL = 150, 66, 12  # pixels: left margin, top margin, height of a link's row
 WIDEST = 960  # pixels: width of all steps
-MOST_LINKS = 96  # rows of a chart that fit a page
+MOST_LINKS = 96  # most links in a chart, a row each, because more do not fit a page
 IDLE = 60  # pixels: height of the bars of idle ranks
 
 

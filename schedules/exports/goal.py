@@ -19,14 +19,14 @@ def write_goal(schedule: Schedule, path: str | Path, block_bytes: int = 1) -> No
     """Write a schedule as GOAL text.
 
     The messages that a rank starts in one step may run at once. They require that the rank's previous step is complete
-    or, if the schedule declares its steps independent, the step ``window`` of its own steps earlier. A step with
-    several messages ends with a ``calc 0`` that requires them all, so that the text grows with the number of messages,
-    not of pairs of messages. The tag is the step. Local moves and reductions take no time.
+    or, if the schedule declares its steps independent, the step that is ``window`` of the rank's steps earlier. A step
+    with several messages ends with a ``calc 0`` that requires them all, so that the text grows with the number of
+    messages, not of pairs of messages. The tag is the step. Local moves and reductions take no time.
 
     :param schedule: schedule to write.
     :param path: path of the file.
     :param block_bytes: bytes per block.
-    Cost: about two lines per end of a message; one rank is in memory at a time.
+    Cost: about two lines for each send and each receive; the text of one rank is in memory at a time.
     """
     timeline = Timeline(schedule, block_bytes)
     with open_output(path) as file:

@@ -15,15 +15,15 @@ from .timeline import Line, Timeline
 __all__ = ["BYTE", "write_traces"]
 
 BYTE = 6  # SimGrid's number of MPI_BYTE in a trace (1 is MPI_INT, of 4 bytes)
-MOST_BYTES = 2**31 - 1  # the replay posts a message with its count as a C int
+MOST_BYTES = 2**31 - 1  # most bytes of a message, because the replay passes the count as a C int
 
 
 def write_traces(schedule: Schedule, folder: str | Path, block_bytes: int = 1, *, name: str = "trace") -> Path:
     """Write one trace per rank (``rank-0.txt``, ...) and a file that lists them for ``smpirun -replay``.
 
     A rank posts all receives and sends of a step, and waits for them before it posts the next step. If the schedule
-    declares its steps independent, it waits only for the step ``window`` of its own steps earlier. The tag is the step.
-    Local moves and reductions take no time in the replay.
+    declares its steps independent, it waits only for the step that is ``window`` of its steps earlier. The tag is the
+    step. Local moves and reductions take no time in the replay.
 
     :param schedule: schedule to write.
     :param folder: folder of the files, made if it is missing. The list contains absolute paths.

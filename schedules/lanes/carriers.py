@@ -1,4 +1,4 @@
-"""Which rank of each host carries which lane."""
+"""The assignment of lanes, parts of the data that travel between hosts, to the ranks of each host."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Lanes:
-    """Which rank of each host carries which lane: a part of the data for which it alone speaks with other hosts.
+    """The assignment of lanes to ranks. A lane is a part of the data that one rank per host exchanges with other hosts.
 
-    There are as many lanes as the median host has ranks. On a host with fewer ranks a rank carries several lanes; on
-    one with more, the ranks without a lane only take part inside.
+    There are as many lanes as the median host has ranks. On a host with fewer ranks some ranks carry several lanes; on
+    a host with more ranks some carry no lane, and only take part in the stages inside the host.
 
     :param network: the job's network.
     """
@@ -36,25 +36,25 @@ class Lanes:
 
     @cached_property
     def carrier(self) -> Integers:
-        """The rank of each lane on each host, shape (lanes, hosts)."""
+        """The rank that carries each lane on each host, shape (lanes, hosts)."""
         lane = np.arange(self.number)
         columns = [ranks[lane * len(ranks) // self.number] for ranks in self.network.ranks_of_host]
         return np.stack(columns, axis=1).astype(np.int64)
 
     @cached_property
     def across(self) -> Network:
-        """The network whose ranks are the hosts."""
+        """The network with one rank per host, the one that carries lane 0; hosts are its ranks."""
         return self.network.part(self.carrier[0])
 
     def where(self, rank: int) -> tuple[int, int]:
-        """The host of a rank, and the rank's place among those of its host."""
+        """The host of a rank, and the rank's index among the ranks of its host."""
         host = int(self.network.rank_host[rank])
         return host, int(np.searchsorted(self.network.ranks_of_host[host], rank))
 
     def alike(self) -> Iterator[tuple[Integers, Integers, Integers]]:
-        """Hosts with equally many ranks: the hosts, their ranks, and ``first_of``.
+        """Yield the hosts with the same number of ranks, for each number in turn.
 
-        Their shapes are (hosts,), (hosts, ranks) and (ranks + 1,).
+        Each item has the hosts, shape (hosts,), their ranks, shape (hosts, ranks), and ``first_of(ranks)``.
         """
         sizes = np.bincount(self.network.rank_host)
         for size in np.unique(sizes):

@@ -16,20 +16,23 @@ __all__ = ["lanes_allreduce", "lanes_bcast", "lanes_reduce"]
 
 
 def lanes_allreduce(network: Network, across: Across, *, blocks: int | None = None) -> Schedule:
-    """Ranks add up parts inside their host, the hosts exchange them in all lanes, and a host's ranks share the sums.
+    """An allreduce in three stages: sums inside each host, allreduces in lanes across hosts, an exchange inside hosts.
 
-    Träff and Hunold, arXiv:1910.13373: the decomposition of a collective into as many lanes as there are local ranks.
-    We depart from it in two ways: segments follow one another at the distance of one step, so that all three stages
-    work at once; and hosts may have different numbers of ranks, in any order.
+    In the first stage each rank of a host sums up one part of the vector (a lane) for its host. In the second it adds
+    up this part with the ranks of other hosts that have the same lane. In the third the ranks of a host exchange sums.
+    Träff and Hunold, arXiv:1910.13373, divide collectives in this way. We depart from them in two points: each segment
+    begins one step after the segment before it, so that all three stages work at once; and hosts may have different
+    numbers of ranks, in any order.
 
-    Messages: those of the exchange across hosts, and inside a host of r ranks 2 (r - 1) of each rank for each group of
-    blocks that is due in one step.
-    Bytes: twice (1 - 1/r) of the vector into each rank inside, and of a host's link what one rank a host would send.
-    It wins for medium and long vectors with several ranks a host. For commutative operations.
+    Messages: those across hosts, and inside a host of r ranks 2 (r - 1) from each rank for each group of blocks that
+    the schedule across hosts handles in one step. Bytes: inside a host, 2 (1 - 1/r) of the vector into each rank; over
+    a host's link, as many as with one rank per host. It is fast for medium and long vectors with several ranks per
+    host. The operation must commute.
 
     :param network: the job's network.
-    :param across: what hosts run.
-    :param blocks: number of segments, by default 1; if ``across`` is a pipeline, of its blocks, by default its own.
+    :param across: schedule that the hosts run in each lane.
+    :param blocks: number of segments into which the vector is divided, by default 1. If ``across`` is a pipeline, the
+        number of its blocks, by default its own.
     """
     vector = Vector.of(network, across, 0, blocks)
     phases = sequence(
@@ -44,15 +47,17 @@ def lanes_allreduce(network: Network, across: Across, *, blocks: int | None = No
 
 
 def lanes_reduce(network: Network, across: Across, *, root: int = 0, blocks: int | None = None) -> Schedule:
-    """As `lanes_allreduce`, but hosts reduce in each lane to the root's host, whose ranks hand their parts to the root.
+    """A reduction in three stages: sums inside each host, reductions in lanes to the root's host, and a gather there.
 
-    Messages: those of the reductions across hosts, and for each group of blocks that is due in one step r - 1 of each
-    rank inside its host and r - 1 to the root.
+    The first stage is that of `lanes_allreduce`: each rank of a host sums up one part of the vector (a lane).
+    Messages: those of the reductions across hosts, and for each group of blocks that they handle in one step, in hosts
+    of r ranks, r - 1 from each rank inside its host and r - 1 to the root. The operation must commute.
 
     :param network: the job's network.
-    :param across: what hosts run.
+    :param across: schedule that the hosts run in each lane.
     :param root: the root's rank.
-    :param blocks: number of segments, by default 1; if ``across`` is a pipeline, of its blocks, by default its own.
+    :param blocks: number of segments into which the vector is divided, by default 1. If ``across`` is a pipeline, the
+        number of its blocks, by default its own.
     """
     vector = Vector.of(network, across, root, blocks)
     host, place = vector.lanes.where(root)
@@ -68,15 +73,18 @@ def lanes_reduce(network: Network, across: Across, *, root: int = 0, blocks: int
 
 
 def lanes_bcast(network: Network, across: Across, *, root: int = 0, blocks: int | None = None) -> Schedule:
-    """The root scatters parts inside its host, the host broadcasts them in all lanes, and each host's ranks share them.
+    """A broadcast in three stages: a scatter in the root's host, broadcasts in lanes, and an allgather in each host.
 
-    As `lanes_allreduce`. Messages: those of the broadcasts across hosts, and for each group of blocks that is due in
-    one step r - 1 from the root and r - 1 of each rank inside its host.
+    In the second stage each rank of the root's host sends its part (a lane) to the ranks of other hosts with the same
+    lane. Segments are pipelined as in `lanes_allreduce`. Messages: those of the broadcasts across hosts, and for each
+    group of blocks that they handle in one step, in hosts of r ranks, r - 1 from the root and r - 1 from each rank
+    inside its host.
 
     :param network: the job's network.
-    :param across: what hosts run.
+    :param across: schedule that the hosts run in each lane.
     :param root: the root's rank.
-    :param blocks: number of segments, by default 1; if ``across`` is a pipeline, of its blocks, by default its own.
+    :param blocks: number of segments into which the vector is divided, by default 1. If ``across`` is a pipeline, the
+        number of its blocks, by default its own.
     """
     vector = Vector.of(network, across, root, blocks)
     host, place = vector.lanes.where(root)

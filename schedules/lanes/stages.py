@@ -24,11 +24,12 @@ Pairs = Callable[[int, Integers], tuple[Integers, Integers, Integers]]
 
 @dataclass(frozen=True)
 class Across:
-    """The schedule that hosts run in each lane, each host being one rank.
+    """The algorithm that hosts run in each lane (a part of the data that one rank per host carries).
 
-    :param generate: the schedule on a network whose ranks are hosts, from a root and a number of blocks.
-    :param pipeline: whether it sends its own blocks one after another. If not, the vector is divided into segments,
-        which follow one another.
+    :param generate: function that takes a network whose ranks are the hosts, a root host and a number of blocks (None
+        for the algorithm's own), and returns the schedule.
+    :param pipeline: whether the algorithm sends its own blocks one after another. Otherwise the vector is divided into
+        segments, each of which runs the whole algorithm one step after the segment before it.
     """
 
     generate: Callable[[Network, int, int | None], Schedule]
@@ -37,13 +38,13 @@ class Across:
 
 @dataclass(frozen=True, eq=False)
 class Vector:
-    """A vector of segments; a segment has one part per lane, and a part the blocks of the schedule across hosts.
+    """A call's vector and its division: into segments, these into a part per lane, and these into blocks.
 
     A segment's exchange across hosts begins one step after that of the segment before. Work inside a host on a block
     is done one step before the exchange first touches the block on this host, or one step after it last wrote it.
 
     :param lanes: the lanes of the job.
-    :param across: what the hosts run for each lane of each segment.
+    :param across: schedule that the hosts run for each lane of each segment; it determines the blocks of a part.
     :param segments: number of segments.
     """
 
@@ -53,12 +54,13 @@ class Vector:
 
     @classmethod
     def of(cls, network: Network, across: Across, root: int, blocks: int | None) -> Vector:
-        """The vector of a call.
+        """Divide the vector of a call.
 
         :param network: the job's network.
-        :param across: what hosts run.
+        :param across: algorithm that the hosts run in each lane.
         :param root: the root's rank; 0 if there is none.
-        :param blocks: number of segments, or of the pipeline's blocks; None for the default.
+        :param blocks: number of segments, by default 1; if ``across`` is a pipeline, the number of its blocks, by
+            default its own.
         """
         lanes = Lanes(network)
         root = checked_root(network.num_ranks, root)
@@ -67,16 +69,16 @@ class Vector:
 
     @property
     def span(self) -> int:
-        """Blocks of a segment."""
+        """Number of blocks of a segment."""
         return self.lanes.number * self.across.blocks
 
     @property
     def blocks(self) -> int:
-        """Blocks of the vector."""
+        """Number of blocks of the vector."""
         return self.segments * self.span
 
     def between(self, buffer: int) -> Phases:
-        """The exchanges across hosts of all lanes of all segments, which are in a buffer."""
+        """The phases of the exchanges across hosts of all lanes and segments, on a vector that is in ``buffer``."""
         lane, blocks = np.arange(self.lanes.number)[:, None], self.across.blocks
         parts = []
         for segment in range(self.segments):
@@ -87,7 +89,7 @@ class Vector:
         return tuple(parts)
 
     def own_parts(self, target: int) -> Rows:
-        """Each rank moves its own lanes' parts of its input into a buffer."""
+        """The rows by which each rank copies the parts of its own lanes from its input to the buffer ``target``."""
         tables = [np.empty((0, 9), dtype=np.int64)]
         for _, groups, first in self.lanes.alike():
             begin = np.arange(self.segments)[:, None, None] * self.span + first[:-1] * self.across.blocks
@@ -96,7 +98,10 @@ class Vector:
         return np.concatenate(tables)
 
     def touched(self, host: int) -> tuple[Integers, Integers]:
-        """The step in which a host's exchange first touches each block, else 0, and last writes it, else -1."""
+        """The steps in which a host's exchange first reads or writes, and last writes, each block of a part.
+
+        Each has shape (blocks of a part,). Blocks that are never touched have 0, blocks that are never written -1.
+        """
         rows, blocks = self.across.rows_of(host), self.across.blocks
         void = (rows[:, 1] == rows[:, 2]) & (rows[:, 4] % blocks == rows[:, 6] % blocks) & (rows[:, 8] == COPY)
         rows = rows[~void]
@@ -110,10 +115,10 @@ class Vector:
         return np.where(first == self.across.num_steps, 0, first), last
 
     def schedule(self, collective: str, phases: Phases, root: int | None = None) -> Schedule:
-        """The schedule of some phases.
+        """The schedule with the given phases.
 
         :param collective: bcast, reduce or allreduce.
-        :param phases: what the ranks do.
+        :param phases: phases of all stages, each with the step in which it begins.
         :param root: the root's rank; None if there is none.
         """
         size, name = self.lanes.network.num_ranks, f"lanes, {self.across.algorithm}"
@@ -121,21 +126,24 @@ class Vector:
 
 
 def _within(counts: Integers) -> Integers:
-    """0, 1, 2, ... within each of several ranges."""
+    """The numbers 0, 1, 2, ... of each of several ranges, concatenated.
+
+    :param counts: length of each range.
+    """
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 @dataclass(frozen=True, eq=False)
 class Inside(Phase):
-    """The transfers inside hosts, block by block.
+    """A stage of transfers inside hosts, each block one step before or after the exchange across hosts handles it.
 
     :param vector: the vector of the call.
-    :param make: from the number of a host's ranks and ``Lanes.first_of``, the senders and receivers of its transfers,
-        as indices within the host, and their lanes.
-    :param buffers: from which ranks send, and into which they receive.
+    :param make: function that takes the number of a host's ranks and ``Lanes.first_of`` of it, and returns sender and
+        receiver, as indices within the host, and lane of each transfer.
+    :param buffers: buffer from which ranks send, and buffer into which they receive.
     :param operation: ``COPY`` or ``REDUCE``.
     :param hosts: numbers of the hosts that take part.
-    :param before: whether it happens before the exchange across hosts; else after it.
+    :param before: whether the stage precedes the exchange across hosts; else it follows it.
     """
 
     vector: Vector = field(kw_only=True)
@@ -156,14 +164,14 @@ class Inside(Phase):
         hosts: ArrayLike | None = None,
         before: bool = False,
     ) -> Inside:
-        """The stage of a call.
+        """Make a stage with as many steps as its blocks need.
 
         :param vector: the vector of the call.
-        :param make: senders, receivers and lanes, as the class has it.
-        :param buffers: from which ranks send, and into which they receive.
+        :param make: function that returns senders, receivers and lanes, as for the class.
+        :param buffers: buffer from which ranks send, and buffer into which they receive.
         :param operation: ``COPY`` or ``REDUCE``.
-        :param before: whether the transfers happen before the exchange across hosts.
-        :param hosts: numbers of the hosts that take part, by default all.
+        :param hosts: numbers of the hosts that take part; by default all.
+        :param before: whether the stage precedes the exchange across hosts; else it follows it.
         """
         steps = vector.segments + vector.across.num_steps + 1
         chosen = np.asarray(np.arange(vector.lanes.network.num_hosts) if hosts is None else hosts, dtype=np.int64)
@@ -175,7 +183,7 @@ class Inside(Phase):
         return np.concatenate([np.empty((0, 9), dtype=np.int64), *tables])
 
     def of_rank(self, rank: int) -> Rows:
-        """As ``rows``; cost: that of its host."""
+        """The rows that a rank takes part in. Cost: the rows of its host are made."""
         host = int(self.vector.lanes.network.rank_host[rank])
         return taken(self._of_host(host), rank) if host in self.hosts else np.empty((0, 9), dtype=np.int64)
 
@@ -194,9 +202,9 @@ class Inside(Phase):
 
 
 def to_owners(size: int, first: Integers) -> tuple[Integers, Integers, Integers]:
-    """Each rank sends to every other rank the lanes that the receiver carries.
+    """The transfers by which each rank of a host sends to every other rank the lanes that the receiver carries.
 
-    Returns the senders and the receivers, as indices within the host, and the lanes, one each per transfer.
+    The result has sender and receiver, as indices within the host, and lane of each transfer, three arrays.
 
     :param size: number of the host's ranks.
     :param first: first lane of each rank and the number of lanes, as ``Lanes.first_of``.
@@ -209,11 +217,11 @@ def to_owners(size: int, first: Integers) -> tuple[Integers, Integers, Integers]
 
 
 def from_owners(size: int, first: Integers, but: int = -1) -> tuple[Integers, Integers, Integers]:
-    """Each rank sends its own lanes to every other rank, except one that needs none.
+    """The transfers by which each rank of a host sends its own lanes to every other rank, in the form of `to_owners`.
 
     :param size: number of the host's ranks.
     :param first: first lane of each rank and the number of lanes, as ``Lanes.first_of``.
-    :param but: index of the rank that needs none, -1 if there is none.
+    :param but: index of a rank that receives nothing, -1 if all receive.
     """
     receiver, owner, lane = to_owners(size, first)
     needs = receiver != but
@@ -221,7 +229,7 @@ def from_owners(size: int, first: Integers, but: int = -1) -> tuple[Integers, In
 
 
 def to_one(size: int, first: Integers, root: int) -> tuple[Integers, Integers, Integers]:
-    """Each rank sends its lanes to the root, which moves its own.
+    """The transfers by which each rank of a host sends its lanes to the root, or moves them if it is the root itself.
 
     :param size: number of the host's ranks.
     :param first: first lane of each rank and the number of lanes, as ``Lanes.first_of``.
@@ -233,7 +241,7 @@ def to_one(size: int, first: Integers, root: int) -> tuple[Integers, Integers, I
 
 
 def from_one(size: int, first: Integers, root: int) -> tuple[Integers, Integers, Integers]:
-    """The root sends to every other rank the lanes that the receiver carries.
+    """The transfers by which the root sends to every other rank of its host the lanes that the receiver carries.
 
     :param size: number of the host's ranks.
     :param first: first lane of each rank and the number of lanes, as ``Lanes.first_of``.

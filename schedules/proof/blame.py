@@ -1,4 +1,7 @@
-"""The search for the reduction that made a value wrong: exact sets of the contributions to the value."""
+"""The search for the first reduction that made a value wrong, by the exact set of contributions to each sum before it.
+
+`contributions` finds wrong values by sums of random weights, which do not tell which contribution is wrong.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ __all__ = ["Ancestry"]
 
 
 class Ancestry:
-    """The reductions that led to one value, and the set of contributions to each, as bit sets.
+    """The reductions that led to one value, and the set of input blocks that each has combined, as integers of bits.
 
-    Only inputs that contribute have bits; they are numbered by ascending place.
+    Only input blocks that contribute have bits; they are numbered by ascending place (rank, then block).
 
     :param history: moves and writes of the schedule.
     :param reductions: all reductions of the schedule.
@@ -48,7 +51,7 @@ class Ancestry:
         return sets
 
     def first_fault(self, commutative: bool) -> Violation | None:
-        """The first reduction that takes a contribution twice, mixes blocks or breaks rank order; None if none does."""
+        """The first reduction that adds a contribution twice, mixes blocks or breaks rank order; None if none does."""
         for number in self._numbers:
             first, *terms = self._reductions.operands(number)
             whole = self._sets[first]

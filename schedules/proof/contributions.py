@@ -1,4 +1,8 @@
-"""The contributions that every reduction has combined, as sums that distinguish multisets, or as ranges of ranks."""
+"""The contributions that every reduction has combined, as sums of random weights, or as ranges of ranks.
+
+The sums tell different multisets of contributions apart, almost surely. The ranges serve operations that do not
+commute.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ def sums_of(reductions: Reductions, size: int, blocks: int) -> tuple[NDArray[np.
     for group, terms in reductions.batches():
         at = reductions.begin[group] - terms.start
         results[group] = sums[reductions.start[group]] + np.add.reduceat(sums[reductions.terms[terms]], at)
-        # A surplus unit never disappears, so the count may be capped, which prevents overflow.
+        # A contribution too many never disappears, so the count may be capped, which prevents overflow.
         np.minimum(units[group], size + 1, out=units[group])
     return sums, wanted
 
@@ -43,8 +47,8 @@ def sums_of(reductions: Reductions, size: int, blocks: int) -> tuple[NDArray[np.
 def ranges_of(reductions: Reductions, size: int, blocks: int) -> Integers:
     """The first rank, the last rank + 1 and the block of each value, shape (values, 3); all -1 if order is broken.
 
-    Only adjacent ranges of one block combine in order, whichever of the two arrives; a broken range combines with none.
-    Each reduction has one term.
+    Two ranges combine in order if they are adjacent and of one block, whichever of the two arrives; a broken range
+    combines with none. Each reduction has one term, because the operation does not commute.
 
     :param reductions: all reductions and their terms.
     :param size: number of ranks, p.

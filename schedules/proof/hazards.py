@@ -67,7 +67,7 @@ def _no_start(history: History) -> Violation | None:
 
 
 def _touched(history: History) -> Violation | None:
-    """The first read of a place that another transfer writes in the same step, apart from undefined reads."""
+    """The first read of a place that another transfer writes in the same step, except reads of undefined places."""
     begin = history.source_write + 1
     inside = np.flatnonzero((begin > 0) & (begin < len(history.keys)))
     hit = inside[history.keys[begin[inside]] == history.read_keys(history.later_reads[inside])]

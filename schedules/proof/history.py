@@ -67,11 +67,11 @@ class History:
 
     @cached_property
     def later_reads(self) -> Indices:
-        """The moves that do not read the input, ascending."""
+        """The moves that read the output or the scratch buffer, not the input, ascending."""
         return np.flatnonzero(self.read >= self.places.num_inputs)
 
     def read_keys(self, moves: Indices) -> Integers:
-        """The key that a write to the place that each move reads would have in the move's step."""
+        """The key, as in ``keys``, of a write in each move's step to the place that the move reads."""
         return self.read[moves] * self.steps + self.schedule.step[self.row[moves]]
 
     @cached_property

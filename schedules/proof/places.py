@@ -88,7 +88,7 @@ class Places:
 
     @cached_property
     def combined(self) -> Integers:
-        """The number of ranks, from rank 0 on, that each place of a reduction's output combines, shape (outputs,)."""
+        """The number of ranks (0, 1, ...) whose data each place of a reduction's output combines, shape (outputs,)."""
         size, blocks = self.schedule.size, self.schedule.blocks
         if self.schedule.collective == "scan":
             return np.repeat(np.arange(1, size + 1), blocks)

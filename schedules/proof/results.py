@@ -54,7 +54,7 @@ def _ranks(places: Places, output: int) -> str:
 def _error(
     history: History, output: int, write: int, value: int, reductions: Reductions | None, commutative: bool
 ) -> ScheduleError:
-    """The error for a wrong place of the output, from the last write to it."""
+    """The error for a place of the output whose last write left a wrong value."""
     places, schedule = history.places, history.schedule
     place, expected = places.outputs[output], int(places.wanted[output])
     rank = places.locate(place)[1]

@@ -1,4 +1,4 @@
-"""The value that every write leaves: that of an input, or the result of a reduction."""
+"""The value that every write of a schedule leaves in its place: an input block's, or the result of a reduction."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ class Reductions:
 
 
 class Values:
-    """The value that every write of a history leaves; a copy has the value of its origin."""
+    """The value that every write of a history leaves; a copy leaves the value that it read.
+
+    :param history: moves and writes of the schedule.
+    """
 
     def __init__(self, history: History) -> None:
         self._history = history

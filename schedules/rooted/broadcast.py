@@ -1,6 +1,6 @@
 """Broadcasts: trees, trees reordered by delay or by level, pipelines, circulant graphs, and two trees at once.
 
-Below, m is the number of bytes of the message, p of ranks, b of blocks.
+In all of them p is the number of ranks, and b the number of equal blocks of the message.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def along(tree: Tree, algorithm: str, *, blocks: int = 1, pipelined: bool = Fals
     :param algorithm: name of the algorithm.
     :param blocks: number of blocks of the message.
     :param pipelined: whether each block is a message of its own; otherwise one message per edge carries all blocks.
-    Cost: p - 1 messages of m bytes in ``max(tree.down) + 1`` steps; pipelined, (p - 1) b messages of m / b bytes, and
-    each further block takes as many more steps as a parent has turns.
+    Cost: with p ranks, p - 1 messages of all blocks in ``max(tree.down) + 1`` steps. If pipelined, p - 1 messages per
+    block, and each further block takes as many more steps as a parent has turns.
     """
     pieces = blocks if pipelined else 1
     piece = np.arange(pieces)[:, None]
@@ -83,8 +83,8 @@ def of_rows(size: int, algorithm: str, rows: Rows, root: int, blocks: int, behin
 def knomial(size: int, *, root: int = 0, blocks: int = 1, radix: int = 2) -> Schedule:
     """A broadcast along the k-nomial tree in rank order from the root on; each rank serves k - 1 others at once.
 
-    It is the default of MPI libraries (binomial, k = 2). Cost: p - 1 messages of m bytes in ceil(log_k p) steps. It is
-    fast for small messages, on one switch or if ranks are placed along the network; k above 2 pays if starting a
+    It is the default of MPI libraries (binomial, k = 2). Cost: p - 1 messages of all blocks in ceil(log_k p) steps. It
+    is fast for small messages, on one switch or if ranks are placed along the network; k above 2 pays if starting a
     message takes far less time than its latency.
 
     :param size: number of ranks, p.
@@ -115,9 +115,9 @@ def reordered(
     :param blocks: number of blocks of the message.
     :param radix: k; a rank serves up to k - 1 others at once.
     :param delay: delay from host i to host j, shape (n, n), any unit: by default hops; or `rate_delay` of the adapters.
-    :param choose: order of the hosts: ``best``, ``dft``, ``bft`` or ``plain``.
-    Cost: p - 1 messages of m bytes in ceil(log_k n) + ceil(log_k(p / n)) steps. It is fast for medium messages on
-    allocations that are scattered or have adapters of different speeds.
+    :param choose: order of the hosts: ``dft`` (depth first), ``bft`` (breadth first), ``plain``, or ``best`` of these.
+    Cost: with p ranks on n hosts, p - 1 messages of all blocks in ceil(log_k n) + ceil(log_k(p / n)) steps. It is fast
+    for medium messages on allocations that are scattered or have adapters of different speeds.
     """
     tree = reordered_tree(network, root=root, radix=radix, delay=delay, choose=choose)
     return along(tree, f"re-ordered {radix}-nomial ({choose})", blocks=blocks)
@@ -131,7 +131,7 @@ def wave(
     latency: Sequence[float] | None = None,
     overhead: float | Sequence[float] = 0.2,
 ) -> Schedule:
-    """A broadcast along the tree in which each next edge is the one that completes earliest, given the latencies.
+    """A broadcast along a tree made edge by edge: each next edge is the one over which a message arrives earliest.
 
     It is MPICH's topology-aware wave tree, see `schedules.rooted.embedding.wave_tree`, with any number of levels and
     extended into hosts.
@@ -143,8 +143,8 @@ def wave(
         host; shape (levels + 2,) for the network's levels. By default Subramoni 2013, table 1.1, in microseconds.
     :param overhead: time for which a message keeps its sender busy, one number or one per latency, in the unit of
         ``latency``; the default is MPICH's.
-    Cost: p - 1 messages of m bytes. It is fast for small messages if latency is far above the overhead of a message,
-    because the root then serves many ranks, the far ones early enough.
+    Cost: p - 1 messages of all blocks, for p ranks. It is fast for small messages if latency is far above the overhead
+    of a message, because the root then serves many ranks, the far ones early enough.
     """
     levels = rank_clusters(network)
     if latency is None:
@@ -155,9 +155,10 @@ def wave(
 def leaders(network: Network, *, root: int = 0, blocks: int = 1, radix: int = 2) -> Schedule:
     """A broadcast along a k-nomial tree among the leaders of each level's clusters, outermost first, hosts last.
 
-    Subramoni 2013, sections 2.3.1 and 4, see `schedules.trees.leaders`. Cost: p - 1 messages of m bytes; at each level
-    clusters - 1 of them cross borders, the least possible. It is fast if links between clusters are scarce or shared
-    with other jobs; it takes a few steps more than a single k-nomial tree over all ranks.
+    Subramoni 2013, sections 2.3.1 and 4, see `schedules.trees.leaders`. Cost: p - 1 messages of all blocks, for p
+    ranks; at each level the number of clusters less 1 of them cross borders, the least possible. It is fast if links
+    between clusters are scarce or shared with other jobs; it takes a few steps more than a single k-nomial tree over
+    all ranks.
 
     :param network: the job's network.
     :param root: the root's rank.
@@ -171,9 +172,9 @@ def leaders(network: Network, *, root: int = 0, blocks: int = 1, radix: int = 2)
 def chain(network: Network, *, root: int = 0, blocks: int = 8) -> Schedule:
     """A broadcast that pipelines blocks through all ranks in depth-first order of the cluster tree.
 
-    Cost: (p - 1) b messages of m / b bytes in p - 2 + b steps. The message enters each cluster once, and goes on from
-    it once, the least possible; in a tree network a link carries it at most once in each direction. It is fast for
-    large messages on few ranks (b far above p).
+    Cost: with p ranks and b blocks, (p - 1) b messages of one block in p - 2 + b steps. The message enters each cluster
+    once, and leaves it once, the least possible; in a tree network a link carries it at most once in each direction. It
+    is fast for large messages on few ranks (b far above p).
 
     :param network: the job's network.
     :param root: the root's rank.
@@ -187,7 +188,7 @@ def circulant(size: int, *, root: int = 0, order: ArrayLike | None = None, block
     """A broadcast on a circulant graph, in which every rank receives a new block in nearly every step.
 
     Träff, arXiv:2407.18004, see `schedules.rooted.circulant.receive_blocks`; for any p and b. Cost: (p - 1) b messages
-    of m / b bytes in b - 1 + ceil(log2 p) steps, the least possible if a rank sends and receives one block per step. It
+    of one block in b - 1 + ceil(log2 p) steps, the least possible if a rank sends and receives one block per step. It
     is fast for medium and large messages on fabrics that are not oversubscribed. In half of the steps, messages go over
     less than sqrt(p) places of the order; if it is depth-first, these messages stay near.
 
@@ -201,10 +202,10 @@ def circulant(size: int, *, root: int = 0, order: ArrayLike | None = None, block
 
 
 def double_tree(size: int, *, root: int = 0, order: ArrayLike | None = None, blocks: int = 1) -> Schedule:
-    """A broadcast of even blocks along one binary tree and of odd blocks along another; no rank is inner in both.
+    """A broadcast of even blocks along one binary tree and of odd blocks along another; no rank has children in both.
 
-    Sanders, Speck and Träff, see `schedules.rooted.doubletree.parents`; for any p and b. Cost: (p - 1) b messages of m
-    / b bytes in at most b + 2 log2 p steps. Each rank has the same two senders and at most two receivers in all steps,
+    Sanders, Speck and Träff, see `schedules.rooted.doubletree.parents`; for any p and b. Cost: (p - 1) b messages of
+    one block in at most b + 2 log2 p steps. Each rank has the same two senders and at most two receivers in all steps,
     and half of these are its neighbours in the order. It is fast for large messages if links between clusters are
     scarce.
 

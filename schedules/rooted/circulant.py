@@ -1,4 +1,4 @@
-"""Round-optimal broadcast of n blocks on a circulant graph: the block that each rank receives in each round."""
+"""The block that each rank receives in each round of a broadcast on a circulant graph, which has the fewest rounds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Integers = NDArray[np.int64]
 
 
 def skips(size: int) -> list[int]:
-    """The q + 1 skips of the circulant graph, q = ceil(log2 p): p halved q times, rounded up; ascending to p."""
+    """The q + 1 skips of the circulant graph of p ranks, q = ceil(log2 p): p halved q times, rounded up; ascending."""
     halves = [size]
     while halves[-1] > 1:
         halves.append(-(-halves[-1] // 2))
@@ -19,11 +19,11 @@ def skips(size: int) -> list[int]:
 
 
 def receive_blocks(size: int) -> Integers:
-    """The block that each rank receives in each of the q rounds of a phase, shape (p, q), for root 0.
+    """The block that each rank receives in each of the q = ceil(log2 p) rounds of a phase, shape (p, q), for root 0.
 
-    In round k of phase j rank r receives block ``q * j + entry`` from rank r - skip[k]. Each rank receives one block of
-    the phase, its base block, and q - 1 different blocks of earlier phases. It has received each block before it sends
-    it.
+    In round k of phase j rank r receives block ``q * j + entry`` from rank r - skip[k] (see `skips`). Each rank
+    receives one block of the phase, its base block, and q - 1 different blocks of earlier phases, whose entries are
+    negative. It has received each block before it sends it.
 
     J. L. Träff, Optimal Broadcast Schedules in Logarithmic Time with Applications to Broadcast, All-Broadcast,
     Reduction and All-Reduction, arXiv:2407.18004: the search for the receive side. The paper's separate search for the
@@ -36,7 +36,7 @@ def receive_blocks(size: int) -> Integers:
 
 
 def _base_block(rank: int, skip: list[int]) -> int:
-    """The index of the last skip on the greedy path of skips from the root to a rank; q for the root itself."""
+    """The index of the last skip on the greedy path from the root to a rank; ``len(skip) - 1`` for the root itself."""
     for index in range(len(skip) - 2, -1, -1):
         if rank == skip[index]:
             return index

@@ -19,7 +19,7 @@ WALKS = ("dft", "bft")
 
 
 def critical_path(tree: Tree, delay: ArrayLike) -> float:
-    """The time at which the last rank has the message, if each send in turn occupies the parent for its delay.
+    """The time at which the last rank has the message, if each send occupies the parent for the delay to the child.
 
     Children of one turn also count one after another, the largest sub-tree first, because they share the parent's
     adapter.
@@ -115,12 +115,12 @@ def _at(ranks: NDArray[np.intp], tree: Tree, size: int) -> tuple[Integers, Integ
 def wave_tree(
     clusters: Integers, *, root: int = 0, latency: Sequence[float], overhead: float | Sequence[float] = 0.2
 ) -> Tree:
-    """A tree by list scheduling: the pair of a sender and a receiver that completes earliest is joined, until all are.
+    """A tree by list scheduling: again and again the sender and the receiver that complete earliest are joined.
 
     This is the idea of MPICH's topology-aware wave tree (with an overhead, and latencies between groups, between
     switches, and on one switch), published earlier as earliest completing edge first (Bhat, Raghavendra, Prasanna
-    2003). MPICH runs the wave through one switch after another; here one wave runs over any number of levels. A sender
-    is busy for ``overhead`` and then free for the next message; the receiver has the message after ``latency``.
+    2003). MPICH builds such a tree for one switch after another; here one tree covers any number of levels. A sender is
+    busy for ``overhead`` and then free for the next message; the receiver has the message after ``latency``.
 
     :param clusters: cluster of each rank at each level, coarsest first, nested, shape (levels, p).
     :param root: the root's rank.
@@ -141,7 +141,7 @@ def wave_tree(
 
 
 def _wave(waiting: _Waiting, latency: Floats, overhead: Floats) -> tuple[Integers, Integers]:
-    """The parents and turns of the wave that starts at rank 0."""
+    """The parent and the turn of each rank in the wave tree with root 0."""
     size = waiting.size
     parent, turn = np.full(size, -1), np.zeros(size, dtype=np.int64)
     ready = np.zeros(size)

@@ -1,7 +1,7 @@
 """Gather and scatter with their v-forms: linear, k-nomial, and over leaders. A scatter is a gather in reverse.
 
-Below, m is the sum of all ranks' bytes, p the number of ranks. ``counts`` gives the blocks of each rank, shape (p,),
-for Gatherv and Scatterv; by default each rank has ``blocks``.
+The v-forms, Gatherv and Scatterv, take the number of blocks of each rank as ``counts``; in the others each rank has
+``blocks`` blocks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OTHER_END = np.array([OUTPUT, INPUT, SCRATCH])  # the buffer that replaces each
 
 
 def mirrored(schedule: Schedule) -> Schedule:
-    """The scatter that runs a gather in reverse, with exchanged steps, ends and buffers."""
+    """The scatter that runs a gather in reverse: steps backwards, senders as receivers, and input as output."""
     last = schedule.num_steps - 1
     rows = np.stack(
         (
@@ -66,8 +66,8 @@ def gather_linear(
 ) -> Schedule:
     """A gather in which every rank sends to the root, the rank after the root first, ``window`` messages in flight.
 
-    MPI libraries run it for Gatherv without a window. Cost: p - 1 messages; each block moves once, m bytes into the
-    root. It is fast for large blocks; the window prevents a burst on the root's links.
+    MPI libraries run it for Gatherv without a window. Cost: p - 1 messages; each block moves once. It is fast for large
+    blocks; the window prevents a burst on the root's links.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
@@ -110,7 +110,8 @@ def gather_along(tree: Tree, algorithm: str, *, blocks: int = 1, counts: ArrayLi
     :param algorithm: name of the algorithm.
     :param blocks: number of blocks of each rank, used if ``counts`` is None.
     :param counts: blocks of each rank, shape (p,), for the v-form.
-    Cost: p - 1 messages (fewer if sub-trees have no blocks); each block moves once over each edge above it.
+    Cost: p - 1 messages for p ranks (fewer if sub-trees have no blocks); each block moves once over each edge between
+    its rank and the root.
     """
     share = shares(tree.size, blocks, counts)
     order = tree.preorder((np.arange(tree.size) - tree.root) % tree.size)
@@ -168,8 +169,8 @@ def gather_knomial(
     """A gather along the k-nomial tree in rank order from the root on (binomial for k = 2).
 
     It is the default of MPI libraries for small blocks. Cost: p - 1 messages in ceil(log_k p) steps (one more if the
-    ranks of a sub-tree wrap around from the last to the first); about m log_k p / 2 bytes in all. It is fast for small
-    blocks.
+    ranks of a sub-tree wrap around from the last to the first). For k = 2 each block moves log2 p / 2 times on average.
+    It is fast for small blocks.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
@@ -187,7 +188,8 @@ def gather_leaders(
     """A gather of each cluster at its leader by k-nomial trees, innermost first; the last leader is the root.
 
     Subramoni 2013, section 3, for any number of levels; `schedules.Hierarchy` does the same with native collectives.
-    There all blocks move once more to a root that leads no cluster; here the root leads all its clusters.
+    With native collectives all blocks move once more to a root that leads no cluster; here the root leads all its
+    clusters.
 
     :param network: the job's network.
     :param root: the root's rank.
@@ -195,9 +197,9 @@ def gather_leaders(
     :param counts: blocks of each rank, shape (p,), for the v-form.
     :param radix: k of the trees among leaders; if it is the number of a cluster's parts, each sends to the leader
         directly.
-    Cost: p - 1 messages. One message leaves each cluster at each level, the least possible, and each block crosses the
-    borders around the root once; on its way there log_k of the leaders of its level store it. It is fast for small and
-    medium blocks if links between clusters are scarce or shared.
+    Cost: p - 1 messages for p ranks. One message leaves each cluster at each level, the least possible, and each block
+    crosses each border on its way once. At each level up to log_k of the number of leaders there store and forward it.
+    It is fast for small and medium blocks if links between clusters are scarce or shared.
     """
     tree = trees.leaders(rank_clusters(network), network.num_ranks, root=root, radix=radix)
     return gather_along(tree, f"leaders ({radix}-nomial)", blocks=blocks, counts=counts)
@@ -210,8 +212,8 @@ def gather_nodes(rank_host: ArrayLike, *, root: int = 0, blocks: int = 1, counts
     :param root: the root's rank.
     :param blocks: number of blocks of each rank, used if ``counts`` is None.
     :param counts: blocks of each rank, shape (p,), for the v-form.
-    Cost: p - 1 messages, one from each host; each block crosses the network once and is never stored on its way. It is
-    fast for small and medium blocks with several ranks per host, especially beside other jobs.
+    Cost: p - 1 messages, of which one leaves each host; each block crosses the network once and is stored by no other
+    host on its way. It is fast for small and medium blocks with several ranks per host, especially beside other jobs.
     """
     size = len(np.asarray(rank_host))
     tree = trees.leaders([rank_host], size, root=root, radix=max(size, 2))

@@ -52,7 +52,7 @@ def _ranges(cluster: NDArray[np.integer], size: int) -> Integers:
 
 
 def _layer(outer: Integers, inner: Integers, radix: int) -> tuple[Integers, Integers]:
-    """The trees among the leaders of the inner clusters of each outer one: parents (-1 elsewhere) and turns."""
+    """The trees among the leaders of the inner clusters of each outer cluster, as parents (-1 elsewhere) and turns."""
     members = np.flatnonzero(inner == np.arange(len(inner)))
     begin = np.flatnonzero(np.diff(outer[members], prepend=-1))
     end, top = np.append(begin[1:], len(members)), np.searchsorted(members, outer[members[begin]])

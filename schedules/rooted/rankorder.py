@@ -1,7 +1,6 @@
-"""Broadcasts and reductions of MPI libraries in rank order that have no equal among topompi's own.
+"""Broadcasts and reductions in rank order that MPI libraries run and that are not among topompi's own algorithms.
 
-Below, m is the number of bytes of the message, p of ranks, b of blocks. Further algorithms of libraries are in
-`broadcast` and `reduction`.
+Further algorithms of libraries are in `broadcast` and `reduction`.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ __all__ = [
 def bcast_shaped(size: int, *, root: int = 0, blocks: int = 1, shape: str = "binary") -> Schedule:
     """A broadcast along a tree of ``ranktrees.SHAPES``, in which a rank sends to all its children at once.
 
-    Messages: p - 1 of m bytes, in as many steps as the tree is deep.
+    Messages: p - 1 of all blocks, in as many steps as the tree is deep.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
@@ -68,7 +67,7 @@ def bcast_split_binary(size: int, *, root: int = 0, blocks: int = 2) -> Schedule
     """A broadcast of one half of the message to each side of a binary tree; then the sides exchange halves.
 
     Pjesivac-Grbovic and others 2007, "Performance analysis of MPI collective operations", split binary. Messages:
-    2 (p - 1) of m / 2 bytes (with 2 ranks 3 are whole: they are a chain), in about log2 p + 1 steps.
+    2 (p - 1) of half of the message, in about log2 p + 1 steps.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
@@ -96,8 +95,8 @@ def bcast_scatter_doubling(size: int, *, root: int = 0, blocks: int | None = Non
     """A broadcast by a binomial scatter, then an allgather by recursive doubling, neighbours first.
 
     Van de Geijn's broadcast with the allgather of Thakur, Rabenseifner, Gropp 2005, section 4.2. If p is no power of
-    two, nodes without a partner receive the missing blocks from nodes of their own sub-tree. Bytes: about 2 m from each
-    rank.
+    two, nodes without a partner receive the missing blocks from nodes of their own sub-tree. Bytes: each rank sends
+    about twice the message.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
@@ -137,7 +136,7 @@ def handed_on(size: int, mask: int) -> list[tuple[Integers, Integers, int]]:
     """
     top = (size - 1) // (2 * mask) * 2 * mask
     begin = top + mask
-    some = size - begin  # nodes of the smaller sub-tree; as many nodes of the complete one had a partner
+    some = size - begin  # nodes of the incomplete sub-tree; as many nodes of the complete one had a partner
     if not 0 < some < mask:
         return []
     steps = []

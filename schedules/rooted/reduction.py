@@ -89,7 +89,9 @@ def reduce_leaders(
     ordered: bool = False,
     blocks: int = 1,
 ) -> Schedule:
-    """A reduction of each cluster at its leader, innermost first (Subramoni 2013, section 3, for a reduction).
+    """A reduction of each cluster at its leader, innermost clusters first; the outermost leader is the root.
+
+    Subramoni 2013, section 3, describes it for a gather.
 
     Messages: p - 1 of the whole vector; one leaves each cluster, the least possible. It is fast for short and medium
     vectors if links between clusters are slower than links inside.
@@ -125,7 +127,7 @@ def reduce_chain(size: int, *, root: int = 0, order: ArrayLike | None = None, bl
     child, above = ranks[place][:, None], ranks[place - 1][:, None]
     block = np.arange(blocks)
     step = np.arange(size - 1)[:, None] + block
-    # The far end has nothing to add, so it sends its input.
+    # The first rank of the chain has nothing to add, so it sends its input.
     here = np.where(place[:, None] == size - 1, INPUT, buffer[child])
     chain = transfers(step, child, above, (here, block), (buffer[above], block), 1, REDUCE)
     inner = ranks[: max(size - 1, 1)]
@@ -137,9 +139,9 @@ def reduce_circulant(size: int, *, root: int = 0, order: ArrayLike | None = None
     """A reduction on a circulant graph, the reverse of the broadcast: ranks add a block in nearly every step.
 
     Träff, arXiv:2407.18004, see `schedules.rooted.circulant.arrivals`; for any p and b, and commutative operations.
-    Messages: (p - 1) b of m / b bytes for a vector of m bytes, in b - 1 + ceil(log2 p) steps, the least possible if a
-    rank sends and receives one block per step. It is fast for medium vectors on fabrics that are not oversubscribed;
-    for the order see `schedules.rooted.broadcast.circulant`.
+    Messages: (p - 1) b of one block, in b - 1 + ceil(log2 p) steps, the least possible if a rank sends and receives one
+    block per step. It is fast for medium vectors on fabrics that are not oversubscribed; for the order see
+    `schedules.rooted.broadcast.circulant`.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
@@ -153,8 +155,7 @@ def reduce_circulant(size: int, *, root: int = 0, order: ArrayLike | None = None
 def reduce_double_tree(size: int, *, root: int = 0, order: ArrayLike | None = None, blocks: int = 1) -> Schedule:
     """A reduction along two binary trees, the reverse of `schedules.rooted.broadcast.double_tree`.
 
-    For any p and b, and commutative operations. Messages: (p - 1) b of m / b bytes for a vector of m bytes, in at most
-    b + 2 log2 p steps.
+    For any p and b, and commutative operations. Messages: (p - 1) b of one block, in at most b + 2 log2 p steps.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
@@ -200,8 +201,9 @@ def reduce_halving(
     """A reduction by a reduce-scatter with recursive halving, then a binomial gather at the root (Rabenseifner 2004).
 
     Neighbours in ``order`` exchange first, when messages are largest. If p is no power of two, surplus ranks first send
-    their vectors to a neighbour. Messages: n log2 n + n - 1 for the n ranks of the cube. Bytes: twice (1 - 1/n) of the
-    vector from each; in a tree, a parent receives up to log2 n vectors. It is fast for long vectors.
+    their vectors to a neighbour. Messages: n log2 n + n - 1 for the other n ranks, the corners of a hypercube. Bytes:
+    twice (1 - 1/n) of the vector from each; in a tree, a parent receives up to log2 n vectors. It is fast for long
+    vectors.
 
     It keeps rank order if ``order`` ascends.
 

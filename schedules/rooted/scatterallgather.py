@@ -30,11 +30,11 @@ def scatter_allgather(network: Network, *, root: int = 0, blocks: int | None = N
 
     :param network: the job's network.
     :param root: the root's rank.
-    :param blocks: number of blocks of the message, by default p; rank i of the order owns blocks i b / p to (i + 1) b /
-        p.
+    :param blocks: number of blocks of the message, b, by default p; the share of rank i of the order is the range of
+        blocks from i b / p to (i + 1) b / p.
     :param radix: k of the scatter's tree.
-    Cost: at most p - 1 messages of up to m / k bytes, then p - 1 per rank of m / p bytes, in ceil(log_k p) + p - 1
-    steps; about 2 m bytes into and out of each rank. It is fast for large messages.
+    Cost: at most p - 1 messages of up to 1/k of the message, then p - 1 per rank of 1/p of it, in ceil(log_k p) + p - 1
+    steps, for p ranks; about twice the message leaves and enters each rank. It is fast for large messages.
     """
     order = depth_first(rank_clusters(network), network.num_ranks, root=root)
     return _along_ring(network.num_ranks, "scatter-allgather", order, blocks, radix)
@@ -51,9 +51,9 @@ def scatter_allgather_hosts(network: Network, *, root: int = 0, blocks: int | No
     :param root: the root's rank.
     :param blocks: number of blocks of the message, by default the number of hosts, n.
     :param radix: k of the scatter's tree.
-    Cost: at most n - 1 messages of up to m / k bytes, then n per rank of m / n bytes, in ceil(log_k n) + n + r - 2
-    steps with r ranks per host. It is faster than one level for large messages on many ranks, because it takes fewer
-    steps.
+    Cost: at most n - 1 messages of up to 1/k of the message, then n per rank of 1/n of it, in ceil(log_k n) + n + r - 2
+    steps with r ranks per host. It is faster than `scatter_allgather` for large messages on many ranks, because it
+    takes fewer steps.
     """
     order = depth_first(rank_clusters(network), network.num_ranks, root=root)
     first = np.sort(np.unique(network.rank_host[order], return_index=True)[1])
@@ -104,8 +104,8 @@ def _ring(tree: Tree, cut: Integers, order: Integers) -> Grid:
 
     buffer = np.where(np.arange(order.max() + 1) == order[0], INPUT, OUTPUT)  # the root receives nothing
     whole = ring(order, cut[:-1], np.diff(cut), buffer, wanted=wanted)
-    # A share last reaches the nearest node before its own that is not one of the own node's ancestors; two nodes have
-    # none.
+    # A share reaches last the nearest node before its own node that is not an ancestor of this node; with two nodes
+    # there is no such node.
     share = np.flatnonzero(np.diff(cut))
     before = (share - 2) % tree.size
     for _ in range(tree.size):

@@ -22,8 +22,8 @@ def scatter_doubling(size: int, *, root: int = 0, blocks: int | None = None) -> 
 
     Thakur, Rabenseifner, Gropp 2005, section 4.4, as run by MPICH, and by Open MPI if p is a power of two: a rank also
     receives blocks that it forwarded in the scatter. If p is no power of two, surplus ranks send their share to a
-    neighbour and receive the whole message from it. Messages: p - 1 in the scatter, and p log2 p. Bytes: about 2 m from
-    each rank. It is fast for medium messages.
+    neighbour and receive the whole message from it. Messages: p - 1 in the scatter, and p log2 p in the allgather.
+    Bytes: each rank sends about twice the message. It is fast for medium messages.
 
     :param size: number of ranks, p.
     :param root: the root's rank; shares belong to ranks in cyclic order from the root on.
@@ -45,7 +45,8 @@ def scatter_ring(size: int, *, root: int = 0, blocks: int | None = None) -> Sche
 
     Thakur, Rabenseifner, Gropp 2005, section 4.4, as run by MPICH and Open MPI: in rank order, and each rank receives
     all shares except its own, including those that it forwarded in the scatter. Messages: p - 1 in the scatter, and p
-    (p - 1). Bytes: about 2 m from each rank. It is fast for long messages if ranks are placed along the network.
+    (p - 1) in the allgather. Bytes: each rank sends about twice the message. It is fast for long messages if ranks are
+    placed along the network.
 
     :param size: number of ranks, p.
     :param root: the root's rank; shares belong to ranks in cyclic order from the root on.

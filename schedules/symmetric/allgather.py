@@ -61,9 +61,9 @@ def allgather_doubling(
     stay between neighbours in ``order``; shares then arrive in bit-reversed order and are moved to their places at the
     end. And if p is no power of two, surplus ranks send their share to a neighbour and receive the whole from it.
 
-    Messages: p log2 p, in log2 p steps; up to two steps more if p is no power of two. Bytes: as for the ring, and the
-    whole once more per surplus rank; but as many messages cross a border at once as there are pairs across it. It is
-    fast for short vectors.
+    Messages: p log2 p, in log2 p steps; up to two steps more if p is no power of two. Bytes: each share p - 1 times, as
+    on a ring, and all shares once more per surplus rank; but as many messages cross a border of a cluster at once as
+    there are pairs across it. It is fast for short vectors.
 
     :param size: number of ranks, p.
     :param order: ranks in an order that keeps near ranks together, shape (p,), by default ascending;
@@ -102,8 +102,8 @@ def allgather_leaders(
     same share over a border many times; long vectors wait for the leaders.
 
     :param size: number of ranks, p.
-    :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all ranks
-        exchange.
+    :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all ranks take
+        part in the exchange.
     :param exchange: algorithm among the outermost leaders, ``ring`` or ``doubling``.
     :param radix: k of the trees inside clusters.
     :param blocks: number of blocks of each rank, used if ``counts`` is None.
@@ -131,7 +131,12 @@ def allgather_leaders(
 
 
 def _double(cube: Cube, weight: Integers, buffer: Integers) -> Phases:
-    """Phases of an allgather among the heads, in the cube's layout; each rank begins with ``weight`` blocks."""
+    """The phases of an allgather by recursive doubling among the heads of a cube, in the order of the cube's layout.
+
+    :param cube: hypercube over the ranks.
+    :param weight: number of blocks of each rank's share, shape (p,).
+    :param buffer: working buffer of each rank, shape (p,).
+    """
     bounds = cube.bounds(weight)
     into = cube.inward(buffer, bounds[:-1] + weight[cube.heads], weight[cube.surplus])
     return sequence(into, doubling(cube.heads, bounds, buffer))

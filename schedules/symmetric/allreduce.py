@@ -55,10 +55,11 @@ def allreduce_doubling(size: int, *, order: ArrayLike | None = None, blocks: int
 def allreduce_halving(size: int, *, order: ArrayLike | None = None, blocks: int | None = None) -> Schedule:
     """An allreduce by recursive halving, then an allgather by recursive doubling (Rabenseifner 2004).
 
-    The paper halves over far distances first or over near ones; here neighbours in ``order`` exchange the halves, and
-    the far ends the smallest parts. If p is no power of two, surplus ranks send their vector to a neighbour and receive
-    the sum from it. Messages: 2 n log2 n for the n ranks of the cube. Bytes: 2 (1 - 1/n) of the vector from each. It is
-    fast for medium vectors, because start-ups are few and, for a power of two, bytes are the least possible.
+    The paper begins the halving between far ranks or between near ones; here neighbours in ``order`` exchange halves,
+    and the farthest ranks the smallest parts. If p is no power of two, surplus ranks send their vector to a neighbour
+    and receive the sum from it. Messages: 2 n log2 n for the other n ranks, the corners of a hypercube. Bytes: 2 (1 -
+    1/n) of the vector from each. It is fast for medium vectors, because start-ups are few and, for a power of two,
+    bytes are the least possible.
 
     It keeps rank order if ``order`` ascends.
 
@@ -87,8 +88,8 @@ def allreduce_leaders(
     out of a cluster; inside, a leader moves a logarithmic number of whole vectors, which is slow for long vectors.
 
     :param size: number of ranks, p.
-    :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all ranks
-        exchange.
+    :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all ranks take
+        part in the exchange.
     :param exchange: algorithm among the outermost leaders: ``ring``, ``doubling`` or ``halving``.
     :param radix: k of the trees inside clusters.
     :param ordered: whether to keep rank order, for operations that do not commute; each cluster must then be a range of
@@ -110,7 +111,7 @@ def allreduce_leaders(
 
 
 def _everywhere(size: int, algorithm: str, blocks: int, exchange: Phases) -> Schedule:
-    """An allreduce in which every rank copies its input to its output before an exchange among all outputs."""
+    """An allreduce in which every rank copies its input to its output before a given exchange of outputs."""
     phases = sequence(local_moves(0, np.arange(size), (INPUT, 0), (OUTPUT, 0), blocks), exchange)
     return Schedule.from_phases("allreduce", size, algorithm, phases, blocks=blocks)
 

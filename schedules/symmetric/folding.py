@@ -1,7 +1,7 @@
 """Reductions of MPI libraries by halving and doubling in rank order, with their own treatment of surplus ranks.
 
-If p is no power of two, n is the largest power of two below it, and the first 2 (p - n) ranks form pairs. Bytes below
-are those of the whole vector, m.
+If the number of ranks, p, is no power of two, and n is the largest power of two below it, the first 2 (p - n) ranks
+form pairs, of which one rank takes part in the halving or doubling.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ Integers = NDArray[np.int64]
 
 
 def allreduce_doubling_even(size: int, *, blocks: int = 1) -> Schedule:
-    """The allreduce `allreduce.allreduce_doubling`, but with the even rank of each surplus pair standing aside.
+    """An allreduce in which pairs exchange and add whole vectors, neighbours first, for any number of ranks.
 
-    It keeps rank order.
+    It is `allreduce.allreduce_doubling` with another treatment of surplus ranks: if n is the largest power of two up to
+    p, the first 2 (p - n) ranks form pairs, and the even rank of each pair takes no part in the exchange. It keeps rank
+    order.
 
     :param size: number of ranks, p.
     :param blocks: number of blocks of the vector.
@@ -47,10 +49,11 @@ def allreduce_doubling_even(size: int, *, blocks: int = 1) -> Schedule:
 
 
 def allreduce_halves(size: int, *, blocks: int | None = None) -> Schedule:
-    """Rabenseifner's allreduce in which the two ranks of a pair first add one half of the vector each.
+    """Rabenseifner's allreduce in which the two ranks of a surplus pair first add one half of the vector each.
 
-    Rabenseifner 2004, as `allreduce.allreduce_halving`; then the odd rank of the pair stands aside. Messages: 2 n log2
-    n, and 4 per pair.
+    Rabenseifner 2004, as `allreduce.allreduce_halving`. If n is the largest power of two up to p, the first 2 (p - n)
+    ranks form pairs, and the odd rank of a pair takes no part after the first addition. Messages: 2 n log2 n, and 4 per
+    pair.
 
     :param size: number of ranks, p.
     :param blocks: number of blocks of the vector, by default n.
@@ -68,10 +71,11 @@ def allreduce_halves(size: int, *, blocks: int | None = None) -> Schedule:
 
 
 def reduce_halves(size: int, *, root: int = 0, blocks: int | None = None) -> Schedule:
-    """Rabenseifner's reduction in which the two ranks of a pair first add one half of the vector each.
+    """Rabenseifner's reduction in which the two ranks of a surplus pair first add one half of the vector each.
 
-    As `reduction.reduce_halving`; then the odd rank of the pair stands aside. If it is the root, it takes the place of
-    rank 0 before the gather. Messages: n log2 n + n - 1, and 3 per pair.
+    As `reduction.reduce_halving`. If n is the largest power of two up to p, the first 2 (p - n) ranks form pairs, and
+    the odd rank of a pair takes no part after the first addition, except that an odd root takes the place of rank 0 in
+    the gather. Messages: n log2 n + n - 1, and 3 per pair.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
@@ -108,10 +112,11 @@ def _by_halves(cube: Cube, buffer: Integers, total: int) -> Phases:
 
 
 def reduce_scatter_far(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
-    """A reduce-scatter by recursive halving, far ranks first, in which the even rank of each pair stands aside.
+    """A reduce-scatter by recursive halving in which far ranks exchange first.
 
-    Thakur, Rabenseifner, Gropp 2005, section 4.4. Messages: n log2 n, and 2 per pair. It requires a commutative
-    operation.
+    Thakur, Rabenseifner, Gropp 2005, section 4.4. If n is the largest power of two up to p, the first 2 (p - n) ranks
+    form pairs, and the even rank of each pair takes no part in the exchange. Messages: n log2 n, and 2 per pair. It
+    requires a commutative operation.
 
     :param size: number of ranks, p.
     :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
@@ -131,8 +136,9 @@ def reduce_scatter_butterfly(size: int, *, blocks: int = 1, counts: ArrayLike | 
     """A reduce-scatter by recursive halving in which neighbours exchange first, and parts then go to their owners.
 
     Träff 2005, "An improved algorithm for (non-commutative) reduce-scatter with an application", without the move into
-    bit-reversed order that would make the last exchange unnecessary. The even rank of each pair stands aside. It keeps
-    rank order. Messages: n log2 n, up to n at the end, and 2 per pair.
+    bit-reversed order that would make the last exchange unnecessary. If n is the largest power of two up to p, the
+    first 2 (p - n) ranks form pairs, and the even rank of each pair takes no part in the halving. It keeps rank order.
+    Messages: n log2 n, up to n at the end, and 2 per pair.
 
     :param size: number of ranks, p.
     :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
@@ -152,10 +158,10 @@ def reduce_scatter_butterfly(size: int, *, blocks: int = 1, counts: ArrayLike | 
 
 
 def reduce_scatter_outside(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
-    """A reduce-scatter by recursive doubling: sub-trees exchange the sums of all parts except their own.
+    """A reduce-scatter by recursive doubling in which groups of ranks exchange the sums of all parts except their own.
 
     Thakur, Rabenseifner, Gropp 2005, section 4.4, for operations that do not commute: it keeps rank order. If p is no
-    power of two, ranks without a partner receive the missing sums from ranks of their own sub-tree. Messages: about p
+    power of two, ranks without a partner receive the missing sums from ranks of their own group. Messages: about p
     log2 p. Bytes: about log2 p - 1 vectors from each rank. Outgoing parts are packed to one message.
 
     :param size: number of ranks, p.

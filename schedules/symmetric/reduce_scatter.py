@@ -57,7 +57,8 @@ def reduce_scatter_halving(
     The (mirrored) order of Iannello 1997 and Träff 2005: each vector is first brought into bit-reversed order, so that
     the data that neighbours exchange are one message. If p is no power of two, surplus ranks send their vector to a
     neighbour and receive their part from it. Messages: p log2 p, in log2 p steps; up to two steps more if p is no power
-    of two. Bytes: as for the ring, and a whole vector per surplus rank. It is fast for short and medium vectors.
+    of two. Bytes: (1 - 1/p) of the vector from each rank, as on a ring, and a whole vector from each surplus rank. It
+    is fast for short and medium vectors.
 
     It keeps rank order if ``order`` ascends and neighbours exchange first.
 
@@ -103,8 +104,8 @@ def reduce_scatter_leaders(
     commutative operation.
 
     :param size: number of ranks, p.
-    :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all ranks
-        exchange.
+    :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all ranks take
+        part in the ring.
     :param radix: k of the trees inside clusters.
     :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
     :param counts: blocks of each rank's part, shape (p,).
@@ -116,7 +117,7 @@ def reduce_scatter_leaders(
     at[layout] = starts(share[layout])[:-1]
     weight, below = np.diff(np.append(at[top], total)), tree.below(share)[edges]
     phases = sequence(
-        # While vectors in rank order move up, they lie behind the vector in the order of the layout.
+        # While vectors in rank order move up the trees, they lie behind the space of the vector in the layout's order.
         climb(tree, edges, buffer, total, total),
         _to_layout(top, SCRATCH, layout, share, total),
         ring(top, at[top], weight, buffer, REDUCE),

@@ -26,9 +26,8 @@ Place = tuple[ArrayLike, ArrayLike]  # buffer and first block
 def scan_chain(size: int, *, inclusive: bool = True, blocks: int = 1) -> Schedule:
     """A scan or exscan in which each rank adds its vector to the received one and sends the result on, by blocks.
 
-    This is the linear scan of MPI libraries, pipelined. Messages: (p - 1) b of m / b bytes for a vector of m bytes, in
-    p - 2 + b steps (twice as many for an exscan). It is fast for long vectors on few ranks, because no rank sends its
-    vector twice.
+    This is the linear scan of MPI libraries, pipelined. Messages: (p - 1) b of one block, in p - 2 + b steps (twice as
+    many for an exscan). It is fast for long vectors on few ranks, because no rank sends its vector twice.
 
     :param size: number of ranks, p.
     :param inclusive: whether it is a scan; else an exscan.
@@ -66,11 +65,11 @@ def scan_doubling(size: int, *, inclusive: bool = True, blocks: int = 1) -> Sche
 def scan_leaders(size: int, clusters: Sequence[ArrayLike] = (), *, inclusive: bool = True, blocks: int = 1) -> Schedule:
     """A scan or exscan by doubling inside runs of near ranks, then between runs, whose prefixes are then added.
 
-    Ours, after the leaders of Subramoni 2013, section 3. A run is a range of consecutive ranks in one cluster, because
-    a prefix cannot be summed over a cluster with scattered ranks, but over each of its runs. After its scan, the last
-    rank of a run has the run's sum and is its leader. Messages: those of a doubling inside each run and between the
-    leaders of each level, and one to each rank with ranks before its run. Only leaders send across a border. It is fast
-    if hosts have several ranks in order and links between hosts are slower.
+    Our own algorithm, after the leaders of Subramoni 2013, section 3. A run is a range of consecutive ranks in one
+    cluster, because a prefix cannot be summed over a cluster with scattered ranks, but over each of its runs. After its
+    scan, the last rank of a run has the run's sum and is its leader. Messages: those of a doubling inside each run and
+    between the leaders of each level, and one to each rank with ranks before its run. Only leaders send across a
+    border. It is fast if hosts have several ranks in order and links between hosts are slower.
 
     :param size: number of ranks, p.
     :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all are one run.

@@ -15,10 +15,11 @@ Integers = NDArray[np.int64]
 
 
 def scan_exchange(size: int, *, inclusive: bool = True, blocks: int = 1) -> Schedule:
-    """A scan or exscan in which ranks r and r XOR 2^k exchange sums in step k, which the upper adds to its prefix.
+    """A scan or exscan in which ranks r and r XOR 2^k exchange sums in step k; the higher rank adds them to its prefix.
 
-    The sums are those of the 2^k ranks around each. Messages: p log2 p of the whole vector, in ceil(log2 p) steps;
-    ranks without a partner wait. ``scan_doubling`` has the same number of steps and half the messages.
+    Each sum is that of the aligned group of 2^k ranks that contains the sender. Messages: p log2 p of the whole vector,
+    in ceil(log2 p) steps; ranks without a partner wait. ``scan_doubling`` has the same number of steps and half the
+    messages.
 
     :param size: number of ranks, p.
     :param inclusive: whether it is a scan; else an exscan.

@@ -1,6 +1,6 @@
 """Collectives that run through rank 0: a rooted collective to it, then one from it.
 
-MPI libraries run them as a fallback. Below, m is the number of bytes of the whole vector or of all shares, p of ranks.
+MPI libraries run them as a fallback.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def allgather_through_one(
 ) -> Schedule:
     """An allgather in which all ranks send their shares to rank 0, which broadcasts the whole.
 
-    Messages: p - 1 of one share, and p - 1 of all shares, m bytes.
+    Messages: p - 1 of one share, and p - 1 of all shares.
 
     :param size: number of ranks, p.
     :param down: shape of the broadcast's tree, a key of ``ranktrees.SHAPES``.

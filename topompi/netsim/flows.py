@@ -29,12 +29,12 @@ __all__ = ["FlowSession", "Hosts", "Result", "run"]
 
 Floats = NDArray[np.float64]
 
-ROUNDING = 1e-9  # relative error of sums of rates, and of bytes over rates
+ROUNDING = 1e-9  # largest relative rounding error of sums of rates, and of bytes over rates
 
 
 @dataclass(frozen=True)
 class Hosts:
-    """The costs of hosts in addition to the network; by default none.
+    """The costs of hosts, which add to the times of the network; by default there are none.
 
     :param send_overhead: time of the sender's processor per message, in seconds.
     :param receive_overhead: time of the receiver's processor per message, in seconds.
@@ -65,7 +65,7 @@ class Result:
     """The times of programs, each for its first run.
 
     :param job_seconds: time from each job's start until its last rank ends, in seconds, shape (jobs,); NaN for a
-        background job that had not ended when all others had.
+        background job, for which the simulation does not wait, if it had not ended when all others had.
     :param rank_seconds: time from the start of its job until each rank ends, in seconds, shape (ranks,).
     :param link_bytes: bytes that had crossed each link when all jobs outside the background had run once, shape
         (links,).
@@ -129,7 +129,10 @@ class FlowSession(Programs):
         return self._waits_for_ever(np.isnan(self._read()[0]))
 
     def _read(self) -> tuple[Floats, Floats]:
-        """The time at which each rank ended its first run, and how often each message arrived, fractions included."""
+        """The time at which each rank ended the first run of its program, and the number of arrivals of each message.
+
+        The fraction of a message that has flowed counts as a fraction of an arrival.
+        """
         ends, arrivals = np.full(self._first_rank[-1], np.nan), np.zeros(self._first_message[-1])
         self._engine.read(ends, arrivals)
         return ends, arrivals
@@ -181,7 +184,7 @@ def run(
     tolerance: float = 0.0,
     compiled: bool = True,
 ) -> Result:
-    """Simulate jobs that share a network until every job outside the background has run once.
+    """Simulate jobs that share a network until every job has run once, except those that run in the background.
 
     :param wiring: network; ``Tables`` if the routes between all pairs of hosts would take too much memory.
     :param programs: one program per job.

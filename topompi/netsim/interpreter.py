@@ -15,11 +15,11 @@ __all__ = ["Interpreter"]
 
 Floats = NDArray[np.float64]
 
-TIE, CLOCK = 1e-12, 1e-15  # relative errors, of a duration and of a time
+TIE, CLOCK = 1e-12, 1e-15  # largest relative rounding errors of a duration and of a time
 
 
 class Interpreter(Ranks):
-    """Ranks at work, and the flows between them; it implements ``Engine``.
+    """The ranks of all programs, and the flows (messages under way) between them; it implements ``Engine``.
 
     :param capacity: capacity of each link of the network in bytes/s, shape (links,).
     :param copy_rate: rate in bytes/s at which a rank receives from its own host.
@@ -73,7 +73,12 @@ class Interpreter(Ranks):
         return NO_TIME if self.idle else max(found, OVER)
 
     def read(self, ends: Floats, arrivals: Floats, /) -> None:
-        """Fill in the time at which each rank ended its first run, and how often each message arrived."""
+        """Fill ``ends`` with the time at which each rank ended the first run of its program, and count arrivals.
+
+        :param ends: array for the times in seconds, shape (ranks,); NaN for a rank still in its first run.
+        :param arrivals: array for the number of times that each message arrived, shape (messages,), with the fraction
+            of the current transfer that has flowed.
+        """
         ends[:], arrivals[:] = self.end, self.arrivals
         arrivals[self.flowing] += self._parts()
 
@@ -83,7 +88,7 @@ class Interpreter(Ranks):
         return list(zip(self.flowing[here].tolist(), self.rate[here].tolist(), strict=True))
 
     def _proceed(self, limit: float) -> int:
-        """Process the next event, return -1; ``OVER`` if none is due up to the limit, ``ENDLESS`` if there is none."""
+        """Process the next event and return -1; ``OVER`` if it is due after the limit, ``ENDLESS`` if there is none."""
         ends = self.finish[~self.held].min(initial=np.inf)
         event = self.events[0][0] if self.events else np.inf
         following = min(ends, event, self.due)
@@ -107,7 +112,7 @@ class Interpreter(Ranks):
         return parts
 
     def _hold(self) -> None:
-        """Hold back the flows that finish now until they are due."""
+        """Stop the flows that finish now, and keep their messages until they are due for delivery."""
         finished = ~self.held & (self.finish <= self.now)
         self.held |= finished
         finish = self.finish[finished]
@@ -115,7 +120,7 @@ class Interpreter(Ranks):
         self.due = min(self.due, float(due.min()))
 
     def _release(self) -> None:
-        """Deliver all messages held back."""
+        """Deliver all messages that ``_hold`` kept."""
         arrived = np.sort(self.flowing[self.held])
         self._keep(~self.held)
         for message in arrived.tolist():

@@ -56,10 +56,10 @@ class Program:
     :param window: largest number of steps that a rank has in flight; 0 for no limit.
     :param start: time at which the job begins, in seconds.
     :param lane: virtual lane of its messages; only the packet model has lanes.
-    :param repeat: ``ONCE``; or ``UNTIL_ALL_RAN`` to repeat the program until every job outside the background has run
-        once; or ``BACKGROUND`` to repeat it until then without any run that the others wait for.
-    :param name: name of the job in messages.
-    :param named: step number of each name, for steps whose times sessions record.
+    :param repeat: ``ONCE`` to run the program once; ``UNTIL_ALL_RAN`` to repeat it until every job that is not
+        ``BACKGROUND`` has run once; ``BACKGROUND`` to repeat it until then, although nobody waits for its end.
+    :param name: name of the job in error messages.
+    :param named: numbers of steps by the names under which sessions record the times of these steps.
     """
 
     hosts: Integers

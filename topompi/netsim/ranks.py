@@ -15,11 +15,11 @@ __all__ = ["COMPUTED", "DEPART", "IN_BACKGROUND", "RECEIVED", "TIMER", "Ranks"]
 
 Floats = NDArray[np.float64]
 
-# Kinds of events, sorted so that at one instant ranks continue after everything that ends then.
+# Kinds of events, in the order in which those of one instant are processed: ranks continue after all that ends then.
 COMPUTED, RECEIVED, DEPART, START, TIMER = range(5)
 RUNS_ONCE, UNTIL_OTHERS_RAN, IN_BACKGROUND = map(REPEATS.index, (ONCE, UNTIL_ALL_RAN, BACKGROUND))
-# Columns in the order of ``Tape.arrays``, each with the group whose items it describes, and the group whose items its
-# values number, if any. Columns of group "ends" have one item more, for the end of all.
+# Columns in the order of ``Tape.arrays``. Each has the group of things that it describes (one item per thing) and, if
+# its values are numbers of things, their group. Columns of group "ends" have one item more, for the total.
 COLUMNS = {
     "window": ("ranks", None),
     "job_of_rank": ("ranks", "jobs"),
@@ -120,7 +120,7 @@ class Ranks:
             heapq.heappush(self.events, (time, TIMER, rank))
 
     def _append(self, new: dict[str, NDArray[Any]], had: dict[str, int]) -> None:
-        """Append columns to the existing ones, with shifted numbers."""
+        """Append columns to the existing ones, and shift the numbers of ranks, steps and messages that they contain."""
         new["paths"] = np.where(new["paths"] < self.num_links, new["paths"], new["paths"] + had["ranks"])
         if self.columns:
             longest = max(one["paths"].shape[1] for one in (self.columns, new))
@@ -143,7 +143,7 @@ class Ranks:
         return int(self.job_of_rank[number])
 
     def records(self) -> list[tuple[float, int, int]]:
-        """The new records (seconds, job, named step, or -1 for the end of a run), by time."""
+        """The records (seconds, job, named step, or -1 for the end of a run) since the last call, sorted by time."""
         noted, self.noted = self.noted, []
         return noted
 
@@ -214,7 +214,11 @@ class Ranks:
         heapq.heappush(self.events, (float(self.processor[rank]), kind, number))
 
     def _start(self, message: int, ready: bool) -> None:
-        """Start a message, after its latencies, if everything is ready that it waits for."""
+        """Start a message after its latencies if it is ready (see ``ready``), else leave it until it is.
+
+        :param message: number of the message.
+        :param ready: whether sender and receiver have done all that the message waits for.
+        """
         if ready:
             heapq.heappush(self.events, (self.now + float(self.latency[message]), START, message))
 

@@ -17,8 +17,9 @@ __all__ = ["END", "ENDLESS", "NO_TIME", "OVER", "Engine", "Programs", "Rates", "
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-OVER, ENDLESS, _NO_MEMORY, NO_TIME = range(4)  # reasons why an engine stopped
-END = -1  # in place of a named step, for the end of a run
+# Reasons why an engine stopped: the time is over; nothing more can happen; no memory; a repeated program takes no time.
+OVER, ENDLESS, _NO_MEMORY, NO_TIME = range(4)
+END = -1  # number in the records of an engine that stands for the end of a run, in place of a named step
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +28,8 @@ class Runs:
 
     :param begin: time at which the first run begins, in seconds.
     :param ends: time at which each run ended, in seconds, shape (runs,).
-    :param steps: times in seconds at which the last rank completed each named step, by the names of ``Program.named``,
-        one per run, including the current run if it has completed the step.
+    :param steps: for each name in ``Program.named``, the time in seconds at which the last rank completed the step in
+        each run, including the current run if it has completed the step.
     """
 
     begin: float
@@ -73,9 +74,9 @@ class Session(Protocol):
     def add(self, program: Program, at: float | None = None) -> int:
         """Add a program, and return its handle.
 
-        :param program: job. In the background it repeats until it is removed; with ``UNTIL_ALL_RAN`` until every
-            present program outside the background has run once.
-        :param at: time at which it begins, in seconds, not in the past; by default its own start, or now if that is
+        :param program: program to add. With ``BACKGROUND`` it repeats until it is removed, with ``UNTIL_ALL_RAN`` until
+            every present program without ``BACKGROUND`` has run once.
+        :param at: time at which it begins, in seconds, not in the past; by default ``Program.start``, or now if that is
             past.
         :raises NetsimError: if the time is past, or the program does not fit the network.
         """
@@ -113,7 +114,10 @@ class Session(Protocol):
 
 
 class Engine(Protocol):
-    """An interface for the events of a model: a session without names and checks, with jobs numbered as they arrive."""
+    """An interface for the part of a session that a model implements: the events.
+
+    Jobs are numbered in the order in which they are added. Names and checks are left to `Programs`.
+    """
 
     @property
     def now(self) -> float:
@@ -146,7 +150,7 @@ class _Entry:
 
 
 class Programs:
-    """The part of a session that both models share: programs by their handles, and the times of their runs.
+    """The part of a session that the models of flows and of packets share: programs by handle, and their runs' times.
 
     :param model: name of the model, for errors.
     :param engine: events of the model.
@@ -184,7 +188,7 @@ class Programs:
         return len(self._entries) - 1
 
     def _enter(self, programs: Sequence[Program], begins: Floats) -> None:
-        """Add several programs at once."""
+        """Add several programs at once; a model extends this by adding them to its engine."""
         for program, begin in zip(programs, begins.tolist(), strict=True):
             self._entries.append(_Entry(program, begin, self._marks))
             self._marks += len(program.marks)
@@ -192,7 +196,11 @@ class Programs:
         self._first_message = _counted_on(self._first_message, [len(one.messages.nbytes) for one in programs])
 
     def _rates(self, message: Integers, rate: Floats) -> Rates:
-        """The rates of messages that are numbered through all programs."""
+        """The rates by program and message.
+
+        :param message: number of each message, counted through all programs.
+        :param rate: rate of each message in bytes/s.
+        """
         handle = np.searchsorted(self._first_message, message, "right") - 1
         return Rates(handle, message - self._first_message[handle], rate)
 

@@ -21,7 +21,7 @@ Links = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tables(network.Tables):
-    """``topompi.network.Tables`` with known rates and latencies, checked for simulation.
+    """The links and next-link tables of a network (`topompi.network.Tables`), with known rates and latencies, checked.
 
     The parameters are those of ``topompi.network.Tables``.
     """
@@ -61,7 +61,7 @@ class Tables(network.Tables):
 
         :param source: sending host of each pair, shape (pairs,).
         :param destination: receiving host of each pair, shape (pairs,).
-        :param path: number of the destinations' path, from 0.
+        :param path: number of the route, from 0, if destinations have several alternative routes.
         :raises NetsimError: if two hosts have no route.
         """
         found = super().paths(source, destination, path)

@@ -1,4 +1,4 @@
-"""The programs of all jobs as one table: ranks, steps and messages numbered through, and the links of each message."""
+"""The programs of all jobs as one set of columns, in which ranks, steps and messages are numbered through all jobs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST = 2**31 - 1  # largest number of items numbered in 32 bits
 
 @dataclass(frozen=True, eq=False)
 class Traffic:
-    """The messages of all jobs on their links.
+    """The messages of all jobs, with their bytes and links.
 
     :param paths: links of each message, shape (messages, longest), padded with -1; a message inside a host has one
         link, the receiver's copy link, numbered after the links of the network.
@@ -49,7 +49,7 @@ class Traffic:
 
 @dataclass(frozen=True, eq=False)
 class Tape:
-    """The columns of all jobs.
+    """The programs of all jobs as columns; ranks, operations (rows), steps and messages are numbered through all jobs.
 
     :param first_rank: first rank of each job, and the number of ranks, shape (jobs + 1,).
     :param first_message: first message of each job, and the number of messages, shape (jobs + 1,).
@@ -193,7 +193,7 @@ class Tape:
 def marks_of(
     programs: Sequence[Program], base: NDArray[np.int64], rank_of_step: NDArray[np.int64], step: NDArray[np.int64]
 ) -> tuple[Integers, Integers, Integers]:
-    """The first name of each job, the number of ranks of each name, and the name of each step, -1 for none.
+    """The named steps of all jobs: first name of each job, number of ranks per name, and name of each step (or -1).
 
     :param programs: the jobs.
     :param base: first rank of each job, and the number of ranks, shape (jobs + 1,).

@@ -22,8 +22,8 @@ def link_bytes_at(
 ) -> Floats:
     """The bytes that have crossed each link at the given times, shape (times, links); differences are the load.
 
-    :param run: model as a function of programs only, for example ``lambda jobs: run(tables, jobs)``.
-    :param programs: one program per job; a job that ends before a time begins again, unless it is the last.
+    :param run: function that simulates programs, for example ``lambda jobs: run(tables, jobs)``.
+    :param programs: one program per job; a job that ends before a time begins again, unless it is the last to end.
     :param times: times in seconds, ascending, above 0.
     :raises NetsimError: if the times do not ascend from above 0, or the model raises it.
     Cost: one run of the model for each time, up to that time.

@@ -1,4 +1,7 @@
-"""The cost of collectives in lanes, computed from the stages between and inside hosts, not from all ranks' rows."""
+"""The cost of collectives in lanes, computed from the stages between and inside hosts, not from all ranks' transfers.
+
+In lanes each rank of a host exchanges one part of the data with other hosts (`schedules.lanes`).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from ..schedules.network import Network
 
 __all__ = ["LaneCosts"]
 
-STAGES = {"bcast": 1, "reduce": 1, "allreduce": 2}  # number of stages inside hosts in which all ranks work
+# Number of stages inside hosts that take place on all hosts; a further stage may take place on the root's host only.
+STAGES = {"bcast": 1, "reduce": 1, "allreduce": 2}
 
 
 class LaneCosts:
@@ -31,16 +35,17 @@ class LaneCosts:
     def seconds(
         self, collective: str, across: Across, model: Model, nbytes: int, root: int, blocks: int | None
     ) -> float:
-        """Seconds of a call.
+        """The predicted seconds of a call.
 
         :param collective: name of the collective: bcast, reduce or allreduce.
-        :param across: the algorithm between hosts.
-        :param model: the model of messages.
+        :param across: algorithm that the hosts run in each lane.
+        :param model: start-up and per-byte costs of messages.
         :param nbytes: bytes of the vector.
         :param root: the root of a rooted collective, else 0.
-        :param blocks: number of blocks, with the meaning that it has for ``lanes_allreduce``.
+        :param blocks: number of segments into which the vector is divided, by default 1; if ``across`` is a pipeline,
+            the number of its blocks, by default its own.
 
-        Cost: two evaluations of ``schedules.cost`` with one rank per host.
+        Cost: two evaluations of ``schedules.analysis.cost`` with one rank per host.
         """
         segments = 1 if across.pipeline or blocks is None else blocks
         host = int(self._network.rank_host[root])
@@ -54,7 +59,11 @@ class LaneCosts:
         return 2 * inside + max(between, parts * STAGES[collective] * inside)
 
     def _inside(self, model: Model, nbytes: float) -> float:
-        """Seconds in which the ranks of a host gather or reduce ``nbytes`` bytes: one message for each other rank."""
+        """The seconds of one stage inside the fullest host, in which each rank sends a message to every other rank.
+
+        :param model: start-up and per-byte costs of messages.
+        :param nbytes: bytes of all ranks' parts together.
+        """
         others = self._most - 1
         start = model.t_s[0] if model.t_o is None else min(model.t_o, model.t_s[0])
         return (model.t_s[0] + (others - 1) * start + nbytes * others / self._most * model.t_w[0]) if others else 0.0

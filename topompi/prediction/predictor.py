@@ -33,13 +33,16 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_RANKS", "PAIRWISE", "Native", "Predictor", "is_sized"]
 
-# Bytes above which MPI libraries exchange pair by pair: MPICH (R. Thakur, R. Rabenseifner and W. Gropp, Optimization of
-# collective communication operations in MPICH, 2005) with one partner per step, and Open MPI, too.
+# Size of a call in bytes above which MPI libraries run algorithms for long messages: in alltoalls one partner per step,
+# in MPICH (R. Thakur, R. Rabenseifner and W. Gropp, Optimization of collective communication operations in MPICH, 2005)
+# and in Open MPI.
 PAIRWISE = 32768
 CALL = 1e-6  # seconds that a call of topompi takes longer than the library's, because Python looks up its function
 # Seconds by which topompi's messages start later than messages inside the library: with the loop in C, or without it.
 MESSAGE = 0.1e-6 if find_spec("topompi.execution._compiled") else 2e-6
-MOST_RANKS = 256  # limit for making costly schedules, or joint ones of siblings, while a job waits
+# Most ranks for which costly schedules, and joint ones of communicators that exchange at the same time, are made,
+# because the job waits meanwhile.
+MOST_RANKS = 256
 
 
 @dataclass(frozen=True)
@@ -79,11 +82,10 @@ class Predictor:
     """The predicted times of algorithms on a job's network.
 
     :param interface: the placement of the ranks.
-    :param library: the model of the MPI library; None if it is unknown: then the fastest modelled library takes its
-        place.
+    :param library: model of the MPI library; if it is None, the fastest of the modelled libraries takes its place.
     :param siblings: the communicators that exchange at the same time, so that alltoalls are predicted for all together;
         None if there are none.
-    :param model: start-up times and seconds per byte; None for those of networks with equally fast host links.
+    :param model: start-up times and seconds per byte; by default those of networks with equally fast host links.
     """
 
     def __init__(
@@ -99,12 +101,15 @@ class Predictor:
 
     @cached_property
     def network(self) -> Network:
-        """The job's network. If all link rates are unknown, all are as fast as Stampede's."""
+        """The job's network. If all link rates are unknown, they are those of the machine Stampede (Subramoni 2013)."""
         return _with_rates(network_of(self.interface))
 
     @cached_property
     def together(self) -> Together | None:
-        """The alltoalls of this communicator and its siblings; None if there are no siblings, or too many ranks."""
+        """The alltoalls of this communicator and its siblings, the communicators that exchange at the same time.
+
+        None if there are no siblings, or too many ranks.
+        """
         if self._siblings is None or sum(len(ranks) ** 2 for ranks in self._siblings.groups) > MOST_RANKS**2:
             return None
         return Together(_with_rates(self._siblings.network), self._siblings.groups)
@@ -141,14 +146,14 @@ class Predictor:
         return ""
 
     def rank(self, method: str, nbytes: int, root: int, runs: Callable[[str], bool]) -> list[tuple[str, float]]:
-        """The algorithms except native that can run a call, ``levels`` included, with predicted seconds, fastest first.
+        """The algorithms except native (the library's own) that can run a call, with predicted seconds, fastest first.
 
-        The seconds are NaN for calls of unknown size: then the order is the registry's, reversed, because simple
-        algorithms come first there. They are NaN, too, for costly schedules above ``MOST_RANKS`` ranks, which come
+        For calls of unknown size all seconds are NaN, and the order is the registry's, reversed, because simple
+        algorithms come first there. For costly schedules above ``MOST_RANKS`` ranks the seconds are NaN, and they come
         last.
 
         :param method: mpi4py's name of the call.
-        :param nbytes: size of the call in bytes, as ``Selector.choose`` counts it.
+        :param nbytes: size of the call in bytes: a broadcast's message, a reduction's vector, else one block.
         :param root: the root of a rooted collective.
         :param runs: function that tells whether an algorithm can run the call.
         """
@@ -156,7 +161,7 @@ class Predictor:
         names = [name for name in (LEVELS, *ALGORITHMS.get(collective, {})) if runs(name)]
         if not is_sized(method, nbytes):
             return [(name, float("nan")) for name in reversed(names)]
-        # There is no model of levels without an equivalent schedule.
+        # ``levels`` (native collectives among leaders) can only be predicted by an equivalent schedule.
         costed = [name for name in names if _modelled(collective, name) in ALGORITHMS[collective]]
         many = self.interface.num_ranks > MOST_RANKS
         costly = [name for name in costed if many and ALGORITHMS[collective][_modelled(collective, name)].costly]
@@ -175,7 +180,7 @@ class Predictor:
 
         :param method: mpi4py's name of the call.
         :param name: name of the algorithm, with or without a segment size (``ring/32K``).
-        :param nbytes: size of the call in bytes, as ``Selector.choose`` counts it.
+        :param nbytes: size of the call in bytes: a broadcast's message, a reduction's vector, else one block.
         :param root: the root of a rooted collective.
         """
         return CALL + self._by_messages(method, name, nbytes, root)
@@ -187,7 +192,7 @@ class Predictor:
         known = find_algorithm(collective, pieces.name)
         if known.shares_links and ranks > MOST_RANKS:
             return self._at_its_bound(nbytes)
-        if known.cut == "segments":  # in lanes
+        if known.cut == "segments":  # only algorithms in lanes are cut into segments
             (_, across), _ = known.view(self.network, root)
             return self._lanes.seconds(collective, across, _of_ours(self.model), nbytes, root, pieces.blocks)
         return self._cost(collective, pieces.name, nbytes, root, pieces.blocks, pieces.lanes)
@@ -196,7 +201,7 @@ class Predictor:
         """The MPI library's algorithm and its predicted seconds; without a model, the fastest of all libraries.
 
         :param method: mpi4py's name of the call.
-        :param nbytes: size of the call in bytes, as ``Selector.choose`` counts it.
+        :param nbytes: size of the call in bytes: a broadcast's message, a reduction's vector, else one block.
         :param root: the root of a rooted collective.
         :param commutative: True if a reduction's operation commutes.
         """
@@ -220,7 +225,10 @@ class Predictor:
         return self._on_network(schedule, decision.collective, nbytes, self.model)
 
     def _blind(self, method: str, nbytes: int, root: int) -> list[Native]:
-        """The algorithms that ignore switches, which all libraries have, with their predicted seconds."""
+        """The algorithms that MPI libraries choose without regard to switches, with their predicted seconds.
+
+        They take the place of a library's algorithm that is not modelled.
+        """
         length, uneven = "long" if nbytes > PAIRWISE else "short", self.interface.num_ranks.bit_count() > 1
         collective = CALLS[method].collective
         return [
@@ -265,7 +273,7 @@ class Predictor:
         return self._made[key]
 
     def _at_its_bound(self, nbytes: int) -> float:
-        """Seconds of an alltoall that fills the busiest link: for the link's bytes, and a start-up per message."""
+        """The seconds of an alltoall that keeps the busiest link busy: for its bytes, and a start-up per message."""
         model, messages = _of_ours(self.model), self.interface.num_ranks - 1
         bound = lower_bound(self.network, "alltoall", block_bytes=nbytes).seconds
         start = model.t_s[-1] if model.t_o is None else model.t_o

@@ -1,4 +1,4 @@
-"""The check for jobs to which no model applies, without computing anything."""
+"""The quick check for jobs whose calls no model can predict."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["unmodelled"]
 
 
 def unmodelled(interface: TopologyInterface) -> str:
-    """The reason why no time can be predicted on a job's network, as far as a quick look tells; else ""."""
+    """The reason why no time can be predicted on a job's network, as far as a quick check finds it; "" if none."""
     if interface.virtual:
         return "a virtual placement, whose links are not those that the ranks run on"
     return "nothing is known above the hosts" if interface.routes is None else ""

@@ -1,4 +1,7 @@
-"""The choice without measurements: an algorithm of the default set that the model finds faster, or native."""
+"""The choice without measurements: an algorithm that the model predicts to be faster, or the MPI library's (native).
+
+Only the default set may be chosen: algorithms that were not slower in measurements, each from a size of calls on.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,9 @@ RANKS = 16  # number of ranks with which the default set was measured
 DIVIDED = ("bcast", "reduce", "allreduce", "reduce_scatter")  # collectives whose schedules divide a message among ranks
 UNPROVEN = "no schedule has proved itself for calls of this kind and size"
 UNSIZED = "a call without a size that all ranks know cannot be costed"
-GAIN = 1.1  # predicted gain for which native is left; docs/lab/untuned.md compares predictions with measurements
+# Least predicted ratio of native's time to an algorithm's for which the algorithm runs, because predictions err;
+# docs/lab/untuned.md compares them with measurements.
+GAIN = 1.1
 
 Runs = Callable[[str], bool]
 
@@ -51,11 +56,11 @@ def predict(
     *,
     always_native: bool = False,
 ) -> Prediction:
-    """The choice for a class of calls by the model alone: an algorithm of the default set, or native.
+    """The choice for calls of one method and size by the model alone: an algorithm of the default set, or native.
 
     :param predictor: the job's predictor.
     :param method: mpi4py's name of the call.
-    :param nbytes: size of the call in bytes, as ``Selector.choose`` counts it.
+    :param nbytes: size of the call in bytes: a broadcast's message, a reduction's vector, else one block.
     :param root: the root of a rooted collective.
     :param runs: function that tells whether an algorithm can run the call.
     :param commutative: True if a reduction's operation commutes.
@@ -84,11 +89,11 @@ def predict(
 
 
 def _trust(collective: str, name: str) -> tuple[float, bool]:
-    """The preference among algorithms whose predictions differ by less than ``GAIN``: the greatest one runs.
+    """The sort key of an algorithm among those whose predictions differ by less than ``GAIN``; the greatest is chosen.
 
-    It prefers algorithms that proved faster only in long calls, then messages that are cut on lanes: while one part
-    waits for its receiver another one travels, an effect that the model lacks (up to 2.1 times as fast in packet
-    simulations).
+    It prefers algorithms that proved faster only in long calls, then those whose transfers are cut into parts that
+    travel separately. While one part waits for its receiver another travels, an effect that the model lacks (up to 2.1
+    times as fast in packet simulations).
     """
     whole, segment = cut(name)
     known = find_algorithm(collective, whole)
@@ -96,11 +101,11 @@ def _trust(collective: str, name: str) -> tuple[float, bool]:
 
 
 def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> list[str]:
-    """The algorithms of the default set that can run calls of a size, and their useful variants with cut messages.
+    """The algorithms of the default set that can run calls of a size, and those of them with cut messages if this pays.
 
     :param predictor: the job's predictor.
     :param method: mpi4py's name of the call.
-    :param nbytes: size of the call in bytes, as ``Selector.choose`` counts it.
+    :param nbytes: size of the call in bytes: a broadcast's message, a reduction's vector, else one block.
     :param runs: function that tells whether an algorithm can run the call.
     """
     collective, ranks = CALLS[method].collective, predictor.interface.num_ranks
@@ -108,9 +113,9 @@ def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> li
 
     def measured(one: Algorithm) -> float:
         if collective in DIVIDED and not one.logarithmic:
-            # With more ranks the parts of a message are shorter: they must be as long as in the measured cases.
+            # With more ranks the parts of a message are shorter, but must be as long as in the measured calls.
             return nbytes * min(1.0, RANKS / (hosts if one.cut == "segments" else ranks))
-        # With several ranks on a host, a ring crosses the host's link in that many more steps.
+        # With several ranks per host, a ring crosses the host's link in as many times more steps.
         return nbytes * hosts / ranks if collective == "allgather" else nbytes
 
     names = [name for name, one in known.items() if one.default <= measured(one) and runs(name)]

@@ -1,4 +1,4 @@
-"""The levels of hosts from round trips: gaps between the times that join hosts.
+"""The levels of hosts (on one leaf switch, below one upper switch, ...), found by gaps between their round trips.
 
 A disturbance makes a measurement longer, never shorter. Therefore hosts are joined by the shortest round trip between
 two groups (single linkage): one undisturbed pair is enough. The confidence tells how far all pairs of a group agree, as
@@ -6,7 +6,8 @@ complete linkage would require.
 
 Some pairs take longer than others of their level in all measurements (by up to 15 % on emulated networks), and the
 hosts of a leaf of two are joined by a single pair. Therefore a gap is compared with the typical time of the level below
-it, not with the largest one.
+it, not with the largest one. Below, H is the number of hosts, and joining times are the H - 1 round trips at which
+single linkage joins two groups of hosts.
 """
 
 from __future__ import annotations
@@ -25,23 +26,29 @@ __all__ = ["RESOLUTION", "STEP", "Level", "disagreeing", "find_levels", "joining
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-RESOLUTION = 0.1  # of a round trip; smaller differences exist between hosts of one level
-STEP = 0.04  # least gap, relative to the time below it
-FURTHER = 0.12  # least excess of the first time above a gap over the typical time of the level below it
-LATE = 0.75  # fraction of a gap; a pair below it belongs to the lower level, because none is shortened this much
-TYPICAL = 1.05  # greatest typical time, in medians of the times that join hosts, because pairs may be disturbed
+RESOLUTION = 0.1  # fraction of a round trip by which hosts of one level may differ
+STEP = 0.04  # least gap between two levels, as a fraction of the joining time at its lower end
+# Least excess of the joining time at a gap's upper end over the typical time of the level below, as a fraction of the
+# latter.
+FURTHER = 0.12
+# Fraction of the gap above a level at which the level's limit lies: nearer the upper end, because disturbances lengthen
+# round trips of the lower level, and shorten none of the upper level.
+LATE = 0.75
+# Greatest typical time of a level, in medians of its joining times, because the median of all pairs may be disturbed.
+TYPICAL = 1.05
 NOISES = 3.0  # least gap, in multiples of the time by which repeated measuring has lowered its upper end
 
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """Hosts in clusters, for example those of leaf switches.
+    """A partition of the hosts into clusters, for example those of leaf switches.
 
-    :param cluster: number of each host's cluster, shape (H,), in the order of the clusters' first hosts.
-    :param round_trip: median round trip of the pairs that this level joins, in seconds.
-    :param limit: seconds; a pair within a cluster disagrees with the level if its round trip is longer.
-    :param confidence: share of the joined pairs that agree, times the share of the gap above that exceeds
-            noise; from 0 to 1.
+    :param cluster: number of each host's cluster, shape (hosts,); clusters are numbered in the order of their first
+        hosts.
+    :param round_trip: median round trip, in seconds, of the pairs that share a cluster of this level, but none below.
+    :param limit: longest round trip in seconds with which one of these pairs agrees with the level.
+    :param confidence: fraction of these pairs that agree, times the fraction of the gap to the next level that exceeds
+        the noise of the measurement; from 0 to 1.
     """
 
     cluster: IntArray
@@ -56,7 +63,7 @@ class Level:
 
 
 def find_levels(round_trips: FloatArray, noise: FloatArray | float = 0.0) -> tuple[Level, ...]:
-    """The levels, from the leaves to the one with all hosts in one cluster.
+    """The levels of H hosts, from the leaf switches to the level with all hosts in one cluster.
 
     :param round_trips: round trips in seconds, shape (H, H), symmetric, inf if not measured.
     :param noise: seconds by which repeated measuring has lately shortened each of ``joining_times``, shape (H - 1,), or
@@ -87,7 +94,7 @@ def find_levels(round_trips: FloatArray, noise: FloatArray | float = 0.0) -> tup
 
 
 def joining_times(round_trips: FloatArray) -> FloatArray:
-    """The round trips that join hosts, in seconds, ascending, shape (H - 1,).
+    """The round trips, in seconds, at which single linkage joins two groups of H hosts, ascending, shape (H - 1,).
 
     :raises ProbeError: if the measured pairs do not connect all hosts.
     """
@@ -96,13 +103,13 @@ def joining_times(round_trips: FloatArray) -> FloatArray:
 
 
 def joining_pairs(round_trips: FloatArray) -> IntArray:
-    """The pairs whose round trips join hosts, shape (H - 1, 2)."""
+    """The pairs of H hosts at whose round trips single linkage joins two groups, shape (H - 1, 2), sorted by host."""
     pairs: IntArray = np.argwhere(minimum_spanning_tree(round_trips).toarray())
     return np.sort(pairs, axis=1)
 
 
 def disagreeing(round_trips: FloatArray, levels: tuple[Level, ...]) -> IntArray:
-    """The pairs whose round trip exceeds their level's limit, shape (P, 2), those of the lowest level first."""
+    """The pairs whose round trip exceeds their level's limit, shape (pairs, 2), those of the lowest level first."""
     found = []
     for number, level in enumerate(levels):
         joined = _joined(level.cluster, levels[:number])
@@ -129,7 +136,7 @@ def _level(round_trips: FloatArray, cluster: IntArray, limit: float, below: list
 
 
 def _joined(cluster: IntArray, below: list[Level] | tuple[Level, ...]) -> NDArray[np.bool_]:
-    """Per pair True if its hosts share a cluster here and not on the level below, shape (H, H)."""
+    """Whether each pair of hosts shares a cluster of this level and none of the level below, shape (hosts, hosts)."""
     joined: NDArray[np.bool_] = cluster[:, np.newaxis] == cluster
     if below:
         joined &= below[-1].cluster[:, np.newaxis] != below[-1].cluster

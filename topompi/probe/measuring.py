@@ -22,8 +22,8 @@ from .tournament import Round
 
 __all__ = ["MPIInstrument", "own_processor"]
 
-SMALLEST, LARGEST = 1 << 14, 1 << 22  # bounds of a stream's message size in bytes
-LONG = 1e-3  # seconds; the message after a shorter one is twice as large
+SMALLEST, LARGEST = 1 << 14, 1 << 22  # bytes: first and largest size of a stream's messages
+LONG = 1e-3  # seconds; after a message that took less, the next one is twice as large
 
 
 class MPIInstrument:
@@ -42,11 +42,11 @@ class MPIInstrument:
         self._together()
 
     def free(self) -> None:
-        """Free the MPI requests that it owns. Not collective."""
+        """Free the instrument's MPI requests. Not collective."""
         self._meeting.free()
 
     def slept(self) -> float:
-        """Number of sleeps per round trip, of the rank that slept most often. Collective."""
+        """The number of sleeps per round trip, of the rank that slept most often. Collective."""
         most: float = self._comm.allreduce(self._slept / max(self._made, 1), MPI.MAX)
         return most
 
@@ -89,7 +89,7 @@ class MPIInstrument:
         return found
 
     def _mine(self, pairs: Round) -> tuple[int, int, bool]:
-        """The number of this rank's pair and its peer (both -1 if it is in none), and whether it leads the pair."""
+        """The number of this rank's pair, its peer (both -1 if it is in no pair), and whether it leads the pair."""
         rank = self._comm.rank
         for number, (first, second) in enumerate(pairs):
             if rank in (first, second):

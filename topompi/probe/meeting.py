@@ -41,7 +41,7 @@ class Meeting:
                 self._answer.append(comm.Recv_init(self._now, other, 1))
 
     def meet(self) -> float:
-        """Wait for all ranks; return seconds since the object was made, by rank 0's clock, the same on all ranks."""
+        """Wait for all ranks, and return the seconds since the barrier was made, by rank 0's clock on all ranks."""
         for requests in (self._arrive, self._answer):
             if self._leads:
                 self._now[0] = time.perf_counter() - self._begin

@@ -13,20 +13,20 @@ from .tournament import Pair, Round, cut, tournament
 
 __all__ = ["Rates", "measure_rates"]
 
-SHARED = 0.8  # fraction of the host links' rates; if streams reach less together, they share a slower link
-ROUNDS = 2  # number of peers with which a host is measured
-LONGEST, SHORTEST = 0.2, 0.02  # bounds of a stream's seconds
+SHARED = 0.8  # fraction of the sum of the host links' rates below which simultaneous streams must share a slower link
+ROUNDS = 2  # most peers on its leaf with which a host is measured
+LONGEST, SHORTEST = 0.2, 0.02  # seconds: bounds of a stream's duration
 
 
 @dataclass(frozen=True, eq=False)
 class Rates:
     """The measured rates, in bytes/s in each direction.
 
-    :param host: rate of each host's link, shape (H,); NaN if there was no time to measure it.
-    :param uplink: per level below the top, rates of the links above its clusters, shape (clusters,); NaN if there was
-        no time to measure one.
-    :param shared: per level below the top and cluster, True if that link limited the streams; if False, its rate is a
-        lower bound.
+    :param host: rate of each host's link, shape (hosts,); NaN if there was no time to measure it.
+    :param uplink: for each level below the top, the rate of the link above each cluster, shape (clusters,); NaN if
+        there was no time to measure it.
+    :param shared: for each level below the top, whether the link above each cluster limited the streams; if not, the
+        rate is a lower bound.
     """
 
     host: FloatArray
@@ -81,7 +81,12 @@ def _within(levels: Sequence[Level]) -> list[Round]:
 
 
 def _across(levels: Sequence[Level], above: int, number: int) -> Round:
-    """Disjoint pairs of a cluster's hosts with other hosts below the same upper switch, both spread over the leaves."""
+    """Disjoint pairs of a cluster's hosts with other hosts below the same upper switch, both spread over the leaves.
+
+    :param levels: the levels, from the leaves up.
+    :param above: index of the cluster's level.
+    :param number: number of the cluster.
+    """
     inside = levels[above].cluster == number
     below_same = levels[above + 1].cluster == levels[above + 1].cluster[inside][0]
     return list(zip(_spread(levels, inside), _spread(levels, below_same & ~inside), strict=False))

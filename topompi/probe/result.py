@@ -16,7 +16,9 @@ from .search import Found
 
 __all__ = ["Probed"]
 
-SLOWEST = 80e-6  # seconds of the shortest round trip; in longer ones the time of a switch is too small a part
+# Seconds: greatest length of the shortest round trip for which the tree is sure, because in longer round trips the time
+# that a switch adds is too small a part.
+SLOWEST = 80e-6
 REMEDY = "let ranks poll (Open MPI: --mca mpi_yield_when_idle 0, MPICH: MPIR_CVAR_ENABLE_HEAVY_YIELD=0)"
 
 
@@ -25,8 +27,8 @@ class Probed:
     """A measured tree of hosts.
 
     :param hosts: names of the hosts.
-    :param found: the tree, by round trips.
-    :param rates: rates of the links, by streams; None if they were not measured.
+    :param found: levels of the tree and their round trips.
+    :param rates: rates of the links; None if they were not measured.
     :param seconds: duration of the probe in seconds.
     :param yielded: True if ranks slept while they waited for messages.
     """

@@ -19,9 +19,10 @@ from .search import search
 
 __all__ = ["probe"]
 
-GRACE = 20.0  # seconds after the end of its time after which a probe counts as hanging, and is aborted
-OFTEN = 0.5  # sleeps per round trip of a rank; with fewer, the shortest round trip has none
-TREE_SHARE = 0.6  # fraction of the time for the tree, if rates are measured in the rest
+GRACE = 20.0  # seconds that a probe may take beyond its time; after them it counts as hanging, and is aborted
+# Sleeps of a rank per round trip from which ranks count as sleeping; with fewer, the shortest round trip contains none.
+OFTEN = 0.5
+TREE_SHARE = 0.6  # fraction of the time that is spent on the tree, if the rest is for rates
 
 Progress = Callable[[str], None]
 

@@ -24,14 +24,18 @@ from .tournament import Pair, Round, cut, disjoint, tournament
 __all__ = ["Found", "Instrument", "search"]
 
 TRIPS = 60  # round trips of a pair in a round
-SLOWER = 2.0  # a round of many pairs may take this many times a round of one: else they disturb each other
-ALONE, TURNS = 3, 4  # in that comparison, number of pairs measured alone, and number of repetitions
-LONGER = 4  # factor on TRIPS in that comparison, because a short round consists mostly of the hosts' meeting
-CALM = 6  # consecutive sweeps that must change neither the tree nor, noticeably, any time
-SPREAD = 2.0  # greatest spread, in resolutions, of the times that join hosts in one level; a larger one hides a level
-STILL = 0.1  # greatest change of joining round trips in a calm sweep, relative to the resolution
+# Largest ratio of the times of a round of many pairs and a round of one pair; above it, the pairs disturb each other.
+SLOWER = 2.0
+ALONE, TURNS = 3, 4  # in this comparison, number of pairs measured alone, and number of repetitions
+LONGER = 4  # factor on TRIPS in this comparison, because a short round consists mostly of the barrier before it
+# Consecutive sweeps (measurements of the doubtful pairs) in which neither the tree nor, noticeably, any time may change
+# before the search ends.
+CALM = 6
+# Largest spread of the joining round trips of one level, in units of RESOLUTION; a larger spread hides a further level.
+SPREAD = 2.0
+STILL = 0.1  # largest mean change of the joining round trips in a sweep that counts for CALM, relative to RESOLUTION
 MOST_SWEEPS = 100
-SURE = 0.9  # least confidence of every level with which the search may end
+SURE = 0.9  # least confidence that every level must have before the search may end
 AGAIN = 8  # maximum number of pairs per host that a sweep measures again because they disagree
 NEAREST = 2  # number of nearest pairs per host that every sweep measures again
 
@@ -54,7 +58,7 @@ class Found:
     """The result of the search by round trips.
 
     :param levels: the levels, from the leaves up.
-    :param round_trips: shortest round trip of each pair in seconds, shape (H, H); inf if it was not measured.
+    :param round_trips: shortest round trip of each pair in seconds, shape (hosts, hosts); inf if it was not measured.
     :param width: maximum number of pairs that were measured at the same time.
     :param rounds: number of measured rounds.
     :param probes: number of measured pairs in all rounds.
@@ -103,7 +107,10 @@ def search(
 
 
 class _Sheet:
-    """The shortest round trips so far (``best``), those since the tree last changed (``lately``), and the counts."""
+    """The measurements so far: the shortest round trips of pairs, and numbers of rounds and of measured pairs.
+
+    ``best`` has the shortest of all round trips, ``lately`` the shortest since the tree last changed.
+    """
 
     def __init__(self, hosts: int, instrument: Instrument) -> None:
         self.best, self.lately = np.full((2, hosts, hosts), np.inf)
@@ -147,7 +154,11 @@ def _again(best: FloatArray, levels: tuple[Level, ...], generator: np.random.Gen
 
 
 def _doubtful(best: FloatArray, levels: tuple[Level, ...], generator: np.random.Generator) -> list[Pair]:
-    """Pairs that disagree with their level, each host's nearest, some between any two leaves, all of lone hosts."""
+    """The pairs to measure again, each once.
+
+    They are pairs that disagree with their level, each host with its nearest hosts, two pairs between any two leaves,
+    and all pairs of hosts that are alone on their leaf.
+    """
     leaf = levels[0].cluster
     again = disagreeing(best, levels)[: AGAIN * len(best)].tolist()
     again += _borders(best, leaf, generator)
@@ -174,7 +185,7 @@ def _borders(best: FloatArray, leaf: IntArray, generator: np.random.Generator) -
 
 
 def _settled(best: FloatArray, levels: tuple[Level, ...], calm: int) -> bool:
-    """Whether the tree is sure, and the hosts of each level join at similar times: a missed level would spread them."""
+    """Whether the tree is sure, and each level's joining round trips are similar, as they are if no level is missed."""
     if calm < CALM or any(level.confidence < SURE for level in levels):
         return False
     times = joining_times(best)
@@ -185,10 +196,10 @@ def _settled(best: FloatArray, levels: tuple[Level, ...], calm: int) -> bool:
 
 
 def _confirmed(sheet: _Sheet, levels: tuple[Level, ...]) -> bool:
-    """Whether the pairs that join hosts show the gaps between levels in times since the tree last changed, too.
+    """Whether the gaps between levels also appear in round trips measured since the tree last changed.
 
     They do not if the machine was faster for a second in which only some pairs of a level were measured. In that case
-    the round trips measured then are forgotten.
+    the earlier round trips of these pairs are replaced by the later ones.
     """
     first, second = joining_pairs(sheet.best).T
     level = np.sum([one.cluster[first] != one.cluster[second] for one in levels], axis=0)

@@ -11,7 +11,7 @@ Round = Sequence[Pair]
 
 
 def tournament(players: int) -> list[Round]:
-    """Every pair once, in the least number of rounds of disjoint pairs, by the circle method.
+    """All pairs of players, each once, in the least number of rounds of disjoint pairs, by the circle method.
 
     One player stays in place, the others move on by one place per round; if their number is odd, one of them rests.
 

@@ -18,9 +18,9 @@ from .settings import NO_LIMIT, Settings
 
 __all__ = ["PICO", "ProgramArrays", "bucket_shift", "link_arrays", "numbers"]
 
-PICO = 1e12  # picoseconds per second, because the engine counts picoseconds
-LONGEST = 1e6  # largest burst or start in seconds; the engine's clock ends at 4.6e6
-MOST = 1 << 28  # largest number of ranks, messages, steps or links, because events name them with 28 bits
+PICO = 1e12  # picoseconds per second; the engine counts time in picoseconds
+LONGEST = 1e6  # seconds: longest compute burst and latest start of a job, because the engine's clock ends at 4.6e6 s
+MOST = 1 << 28  # most ranks, messages, steps or links, because events name them with 28 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class ProgramArrays:
 def _messages(
     programs: Sequence[Program], base: Integers, step_of_row: NDArray[np.int32]
 ) -> tuple[tuple[Integers, Integers, Floats, Integers], dict[str, NDArray[Any]]]:
-    """The source, destination, bytes and job of all messages, and the engine's columns of messages."""
+    """The sending rank, receiving rank, bytes and job of all messages, and the engine's columns of messages."""
     found = [one.messages for one in programs]
     rows = np.cumsum([0, *(len(one.rank) for one in programs)])
     send, receive = (
@@ -144,7 +144,7 @@ def link_arrays(tables: Tables, settings: Settings) -> dict[str, NDArray[Any]]:
 
 
 def _vertices(tables: Tables) -> dict[str, NDArray[Any]]:
-    """The ends of links and the next links, with the engine's numbers: hosts, then switches, then unused adapters.
+    """The ends of links and the next-hop tables, with vertices numbered hosts first, then switches and unused adapters.
 
     An unused adapter counts as a switch to which no route leads.
     """
@@ -173,7 +173,10 @@ def _fill_times(tables: Tables, settings: Settings) -> NDArray[np.int64]:
 
 
 def bucket_shift(tables: Tables, settings: Settings, used: int) -> int:
-    """The width of the engine's buckets of events, as an exponent of 2: a packet's time over the number of senders.
+    """The exponent of 2 of the time, in picoseconds, that each bucket of the engine's event queue covers.
+
+    This time is about that of a packet on a link divided by the number of hosts with ranks, so that few events share a
+    bucket.
 
     :param tables: the network.
     :param settings: settings of switches and adapters.
@@ -184,7 +187,7 @@ def bucket_shift(tables: Tables, settings: Settings, used: int) -> int:
 
 
 def numbers(settings: Settings, hosts: Hosts) -> dict[str, float]:
-    """The scalar parameters of the engine, in bytes and picoseconds, and switches as 0 or 1.
+    """The scalar parameters of the engine by name, in bytes and picoseconds, with True as 1 and False as 0.
 
     :param settings: settings of switches and adapters.
     :param hosts: costs of the hosts.

@@ -36,7 +36,7 @@ def dependency_cycle(tables: Tables, source: Integers, destination: Integers) ->
 
 
 def waiting_cycle(waiting: Iterable[tuple[int, int, int]], links: int, lanes: int) -> list[int]:
-    """The links of a cycle of packets, each in the buffer of one link and in need of the next; empty if there is none.
+    """The links of a cycle in which the packets from each link wait for room behind the next; empty if there is none.
 
     :param waiting: the link on which each packet arrived, the link that it needs, and its lane.
     :param links: number of links.

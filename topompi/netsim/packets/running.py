@@ -29,7 +29,7 @@ except ImportError:  # installed without a compiler
 
 __all__ = ["PacketResult", "PacketSession", "run"]
 
-ROUNDING = 1e-9  # relative error
+ROUNDING = 1e-9  # largest relative rounding error of a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,8 @@ class PacketResult(Result):
     The other fields are those of ``Result``.
 
     :param lane_bytes: bytes of messages that crossed each link on each lane, shape (links, lanes).
-    :param lane_waits: time in seconds for which a lane had a packet but the next buffer no room, shape (links, lanes).
+    :param lane_waits: time in seconds for which a packet on a lane waited for room in the next buffer, shape (links,
+        lanes).
     :param counts: numbers by name: ``hops`` of packets over links, ``events``, packets ``sent``, ``delivered`` and
         ``in_buffers`` at the end, and ``lost_room``, bytes of buffers that are not accounted for, which must be 0.
     """
@@ -56,15 +57,15 @@ class PacketSession(Programs):
     arrival. For other messages the sender announces it, the receiver fetches it (see ``Settings.rendezvous``), and a
     control packet completes the send. Acknowledgements of packets are not modelled.
 
-    A link sends a packet or none, so rates and loads are means over the time since they were last read. Packets of a
-    removed program still arrive if they have left their host.
+    A link carries a packet at its full rate or nothing, so rates and loads are means over the time since they were last
+    read. Packets of a removed program still arrive if they have left their host.
 
     :param tables: the network.
     :param hosts: costs of the hosts; a rank copies messages from its own host with its own processor, one after the
         other, with ``copy_latency`` each.
     :param settings: settings of switches and adapters.
     :param seed: seed of the random skew.
-    :param circles: whether to allow routes that may deadlock.
+    :param circles: whether to allow routes on which packets may wait for each other in a circle (deadlock).
     :raises NetsimError: if the C extension is missing.
     Cost: about 150 ns per packet and link. Memory for all messages ever added, but not for pairs of hosts.
     """
@@ -102,7 +103,13 @@ class PacketSession(Programs):
         super()._enter(programs, begins)
 
     def _refuse_circles(self, more: NDArray[np.int64], programs: Sequence[Program]) -> None:
-        """Refuse routes of a lane on which the current programs may deadlock; control packets travel in reverse."""
+        """Raise NetsimError if the routes of present and new programs may deadlock on a lane.
+
+        Control packets travel from receiver to sender, so the reverse routes count, too.
+
+        :param more: job, sending host and receiving host of each pair of hosts of the new programs, shape (3, pairs).
+        :param programs: all programs of the session, then the new ones; a job is an index into them.
+        """
         over = [one.removed or (one.program.repeat == ONCE and bool(one.ends)) for one in self._entries]
         here = self._pairs[:, ~np.array(over, dtype=bool)[self._pairs[0]]]
         pairs = np.concatenate((here, more), axis=1)
@@ -215,14 +222,14 @@ def run(
     seed: int = 0,
     circles: bool = False,
 ) -> PacketResult:
-    """Simulate jobs that share a network until every job outside the background has run once.
+    """Simulate jobs that share a network until every job has run once, except those that run in the background.
 
     :param tables: the network.
     :param programs: one program per job.
     :param hosts: costs of the hosts.
     :param settings: settings of switches and adapters.
     :param seed: seed of the random skew.
-    :param circles: whether to allow routes that may deadlock.
+    :param circles: whether to allow routes on which packets may wait for each other in a circle (deadlock).
     :raises NetsimError: if there is a deadlock, routes may deadlock, programs wait forever, the C extension is missing,
         or a time is below the job's lower bound.
     Cost: as ``PacketSession``.
@@ -237,7 +244,10 @@ def run(
 
 
 def _loads(tables: Tables, jobs: ProgramArrays, count: int) -> tuple[Floats, NDArray[np.int64]]:
-    """The bytes of each job on each link, shape (jobs, links), and job, source and destination of each host pair."""
+    """The bytes of each job on each link, shape (jobs, links), and the pairs of hosts that exchange messages.
+
+    Each pair has a job, a sending host and a receiving host.
+    """
     source, destination, nbytes, job = jobs.pairs
     size = tables.num_hosts
     key, which = np.unique((job * size + source) * size + destination, return_inverse=True)

@@ -21,7 +21,9 @@ UNITS = ("packets", "64 bytes")
 
 @dataclass(frozen=True)
 class Arbitration:
-    """The choice of a port among lanes: weighted round robin in two tables (InfiniBand, volume 1, 7.6.9).
+    """The rule by which a port chooses the lane of its next packet (InfiniBand, volume 1, 7.6.9).
+
+    It is weighted round robin in two tables of turns, one of high and one of low priority.
 
     A turn ends when the lane has sent its weight or has no packet that may be sent; its next turn has the full weight.
     The low table is served if the high table has nothing to send, or has sent ``limit`` since the low table's last
@@ -63,11 +65,13 @@ class Settings:
     :param grain: unit of bytes in which buffer space is allocated, a power of two.
     :param burst: bytes of the token bucket of each link, as Linux shapes: packets for which it has tokens pass at once,
         with tail and head together. 0 for links without bucket.
-    :param lateness: time in seconds; the bucket also has the bytes that its link carries in this time.
-    :param processors: number of processors that all ranks together share, as in an emulated network; 0 for one per
-        rank. A rank keeps its processor until it has no more work, and then the rank that has waited longest gets it.
+    :param lateness: time in seconds; a bucket holds, in addition to ``burst``, the bytes that its link carries in this
+        time.
+    :param processors: number of processors that all ranks together share, as in an emulated network; 0 if each rank has
+        its own. A rank keeps its processor until it has no more work, and then the rank that has waited longest gets
+        it.
     :param send_buffer: bytes of a socket's send buffer: a send that is not eager is complete when no more than these
-        bytes have still to leave. 0 if it is complete when the receiver's control packet arrives.
+        bytes have still to leave. If it is 0, the send is complete when the receiver's control packet arrives.
     :param poll: time in seconds for which a rank without work polls before it releases its processor.
     """
 

@@ -10,18 +10,19 @@ from .base import Decision, Library, Question
 
 __all__ = ["KNOWN", "Decision", "Library", "Question", "model_of"]
 
-KNOWN: tuple[Library, ...] = (openmpi.OpenMPI((5, 0), "5.0"), mpich.MPICH())  # one version per library
+# One version of each library, to take the place of a library that is not known.
+KNOWN: tuple[Library, ...] = (openmpi.OpenMPI((5, 0), "5.0"), mpich.MPICH())
 
 # Each function returns its library's model, if version text and environment are those of a library that it knows.
 _MODELS: tuple[Callable[[str, Mapping[str, str]], Library | None], ...] = (openmpi.recognise, mpich.recognise)
 
 
 def model_of(version: str, environment: Mapping[str, str] | None = None) -> Library | None:
-    """The model of an MPI library; None if no model knows it.
+    """The model of an MPI library; None if there is none for this library, version or environment.
 
     :param version: text that ``MPI.Get_library_version()`` returns.
-    :param environment: environment variables of the ranks; if they change the library's choices, no model knows it.
-        None for this process's own.
+    :param environment: environment variables of the ranks, by default those of this process. There is no model if one
+        of them changes the library's choices.
     """
     known = os.environ if environment is None else environment
     return next((model for recognise in _MODELS if (model := recognise(version, known)) is not None), None)

@@ -1,4 +1,4 @@
-"""The question and the answer of MPI library models: a collective call, and the algorithm that the library runs."""
+"""The interface of models of MPI libraries: a collective call (question), and the algorithm that runs it (decision)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Question:
     """A collective call, reduced to the facts on which a library's decision depends.
 
     :param method: mpi4py's name of the call, for example ``Allreduce``.
-    :param nbytes: size of the call in bytes, as ``Selector.choose`` counts it: the message of a broadcast, the whole
-        vector of a reduction, else one block.
+    :param nbytes: size of the call in bytes: of the message of a broadcast, of the whole vector of a reduction, else of
+        one block (as ``Selector.choose`` counts it).
     :param rank_host: host of each rank, shape (p,).
     :param commutative: True if a reduction's operation commutes.
     :param item: bytes of one item of the datatype; messages are cut between items.
@@ -46,7 +46,8 @@ class Decision:
 
     :param collective: the collective of the schedule.
     :param algorithm: name of the schedule's algorithm, for ``schedules.find_algorithm``.
-    :param says: description in the library's words, for example ``tuned: pipeline, segments of 128 KiB``.
+    :param says: description of the algorithm in the library's words, for example ``tuned: pipeline, segments of 128
+        KiB``.
     :param blocks: number of blocks into which a message is divided; None for the algorithm's own number.
     :param parameters: further arguments of the generator, by name.
     """
@@ -60,7 +61,7 @@ class Decision:
     def schedule(self, network: Network, root: int = 0) -> Schedule:
         """The schedule with the library's messages.
 
-        :param network: the job's network as the library sees it: libraries know hosts, but no switches.
+        :param network: the job's network as the library sees it, with hosts but without the switches between them.
         :param root: the root of a rooted collective.
         """
         return make(self.collective, self.algorithm, network, root, self.blocks, **self.parameters)

@@ -28,13 +28,13 @@ _CHANGES = re.compile(
     r"^(MPIR_CVAR|MPIR_PARAM|MPICH)_\w*(ALGORITHM|COMPOSITION|COLL|SIZE|MIN_PROCS|KVAL|THROTTLE|CLIQUES|NO_?LOCAL)"
 )
 
-PIECE = 32768  # bytes to which a ring of Allgatherv cuts messages (MPIR_CVAR_ALLGATHERV_PIPELINE_MSG_SIZE)
+PIECE = 32768  # bytes: size to which a ring of Allgatherv cuts messages (MPIR_CVAR_ALLGATHERV_PIPELINE_MSG_SIZE)
 COUNTED = ("Gatherv", "Scatterv", "Alltoallv", "Alltoallw")
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A line of a table: the first line that fits a call names the algorithm.
+    """A line of a table of algorithms, in which the first line that fits a call decides.
 
     :param algorithm: MPICH's name of the algorithm.
     :param below: number of ranks below which the line fits; None for any number.
@@ -42,7 +42,8 @@ class Rule:
     :param most: largest size in bytes; None for any.
     :param total: True if ``most`` is the size of all ranks' blocks together.
     :param commutes: True if the operation must commute; None for any. MPICH checks instead whether it is predefined.
-    :param items: True if a vector needs an item for each rank of the largest power of two within the number of ranks.
+    :param items: True if a vector must have at least as many items as the largest power of two up to the number of
+        ranks.
     """
 
     algorithm: str
@@ -54,7 +55,11 @@ class Rule:
     items: bool = False
 
     def fits(self, question: Question, ranks: int) -> bool:
-        """Whether the line fits a call of ``ranks`` ranks: all of the job's, or one per host."""
+        """Whether the line fits a call.
+
+        :param question: the call.
+        :param ranks: number of ranks that run the algorithm: all of the job, or one per host.
+        """
         nbytes = question.nbytes * ranks if self.total else question.nbytes
         return (
             (self.below is None or ranks < self.below)
@@ -109,17 +114,17 @@ TABLES: Mapping[str, tuple[Rule, ...]] = {
 
 
 def _plain(algorithm: str, **parameters: Any) -> Callable[[int], tuple[str, dict[str, Any]]]:
-    """An algorithm of topompi, with the same parameters for all numbers of ranks."""
+    """The function from a number of ranks to the name and parameters of an algorithm of topompi, always the same."""
     return lambda ranks: (algorithm, parameters)
 
 
 def _ordered(algorithm: str, **parameters: Any) -> Callable[[int], tuple[str, dict[str, Any]]]:
-    """An algorithm of topompi in rank order."""
+    """The function from a number of ranks to the name and parameters of an algorithm of topompi, in rank order."""
     return lambda ranks: (algorithm, {"order": np.arange(ranks), **parameters})
 
 
 def _second(algorithm: str, **parameters: Any) -> Callable[[int], tuple[str, dict[str, Any]]]:
-    """An algorithm of topompi in rank order; if p is not a power of two, the second of two ranks represents both."""
+    """The same as `_ordered`, but the second rank of each pair represents both if ranks are no power of two."""
     return lambda ranks: (algorithm, {"order": with_second_heads(np.arange(ranks)), **parameters})
 
 
@@ -170,7 +175,7 @@ class MPICH:
     def decide(self, question: Question) -> Decision | None:
         """The algorithm that MPICH runs for a call.
 
-        None for calls without schedules, of unknown size, or among the ranks of one host.
+        It is None if no schedule describes the call, its size is unknown, or all ranks are on one host.
 
         :param question: the call.
         """
@@ -187,7 +192,7 @@ class MPICH:
 
 
 def _alone(collective: str, question: Question) -> Decision | None:
-    """The algorithm that runs without regard to hosts; None if no schedule describes it."""
+    """The algorithm that MPICH runs among all ranks, without regard to hosts; None if no schedule describes it."""
     theirs = _theirs(collective, question, question.ranks)
     if collective == "reduce" and not question.commutative:
         return Decision(collective, "through_zero", f"{theirs} at rank 0")

@@ -33,7 +33,7 @@ def fixed_decision(method: str, ranks: int, nbytes: int, *, commutative: bool = 
 
 @cache
 def _rows(table: str) -> list[tuple[int, list[tuple[int, str]]]]:
-    """The rows of a table: per least number of ranks, pairs of least bytes and algorithm."""
+    """The rows of a table, parsed: a least number of ranks, and pairs of least bytes and algorithm, both ascending."""
     rows: list[tuple[int, list[tuple[int, str]]]] = []
     words = table.replace(",", "").split()
     for word, behind in zip(words, [*words[1:], ""], strict=True):
@@ -44,7 +44,7 @@ def _rows(table: str) -> list[tuple[int, list[tuple[int, str]]]]:
     return rows
 
 
-# Each row: least number of ranks, then pairs of least bytes and algorithm.
+# Each row has the least number of ranks for which it holds, then pairs of the least bytes and the algorithm from there.
 COMMUTATIVE = {
     "Bcast": """
         2: 0 pipeline, 32 binary_tree, 256 pipeline, 512 knomial, 1K basic_linear, 32K binary_tree, 128K chain,

@@ -1,8 +1,9 @@
 """The algorithms of Open MPI's component coll/han: a call inside hosts and one between hosts, per segment.
 
-The facts are those of ``ompi/mca/coll/han``, version 5.0.11. The ranks of a host are a low communicator; ranks with the
-same index on all hosts are an up communicator. The up communicator of the root's index, or of index 0, takes part. In
-both, coll/tuned chooses the algorithm; for non-blocking calls on the up communicator, coll/libnbc does.
+The facts are those of ``ompi/mca/coll/han``, version 5.0.11. The ranks of a host are a low communicator. The ranks with
+the same index on their hosts are an up communicator; the one with the root's index (0 without a root) takes part. On
+both, coll/tuned chooses the algorithm of blocking calls, and coll/libnbc that of non-blocking calls, which are between
+hosts only.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class HanDecision(Decision):
-    """The algorithm that coll/han runs. ``algorithm`` is not a name of the registry; ``parameters`` describe the call.
+    """The algorithm that coll/han runs for a call.
+
+    Unlike in other decisions, ``algorithm`` is not the name of a schedule's algorithm, and ``parameters`` describe the
+    call.
 
     :param question: the call.
     """
@@ -42,7 +46,7 @@ class HanDecision(Decision):
 
         :param question: the call.
         :param collective: the collective of the schedule.
-        :param algorithm: the algorithm in a word or two.
+        :param algorithm: short description of the algorithm.
         :param says: description in the library's words.
         """
         of_call = {name: getattr(question, name) for name in ("method", "nbytes", "commutative", "item")}
@@ -55,10 +59,13 @@ class HanDecision(Decision):
 
 
 def han(question: Question) -> HanDecision | None:
-    """The algorithm that coll/han runs on a communicator that it serves; None for a call that it leaves to others.
+    """The algorithm that coll/han runs for a call; None for a call that it leaves to other components.
 
-    It leaves operations that do not commute, and, except in ``Allreduce``, hosts with different numbers of ranks. A
-    call left to an algorithm through rank 0 consists of calls that coll/han may run again.
+    It leaves calls with operations that do not commute, and, except ``Allreduce``, calls on hosts with different
+    numbers of ranks. If another component then runs the call as a call to rank 0 and one from rank 0, coll/han may run
+    these.
+
+    :param question: the call, on ranks for which coll/han has priority.
     """
     made, balanced = tuned(question), Hosts.of(question.rank_host).balanced
     if made is None:
@@ -152,7 +159,12 @@ def _allgather(build: Build) -> Schedule:
 
 
 def _inner(build: Build, method: str, nbytes: int) -> Schedule:
-    """The schedule by coll/han for a call from or to rank 0, in blocks that can be divided among all ranks."""
+    """The schedule of one of the calls from or to rank 0 of which another call consists, run by coll/han.
+
+    :param build: parts of the other call's schedule.
+    :param method: mpi4py's name of the call from or to rank 0.
+    :param nbytes: size of this call in bytes.
+    """
     inner = Question(method, nbytes, build.question.rank_host, True, build.question.item)
     return _BUILDERS[method.lower()](Build(inner, build.network, 0, 1 if method == "Scatter" else build.size))
 
@@ -188,7 +200,7 @@ def _reduce_scatter_through_one(build: Build) -> Schedule:
 
 
 def _shares(build: Build) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Buffer and first block for the shares of one host, and for those of all hosts, host by host."""
+    """The places (buffer and first block) for the shares of one host, and for those of all hosts, host by host."""
     each = build.size // len(build.leaders)
     return (SCRATCH, build.scratch(each)), (SCRATCH, build.scratch(build.size))
 

@@ -1,4 +1,4 @@
-"""Hosts as Open MPI's component coll/han sees them, and the parts from which it builds a call.
+"""The communicators and the calls on them from which Open MPI's component coll/han builds a collective call.
 
 The facts are those of ``ompi/mca/coll/han`` and of ``ompi/mca/coll/libnbc``, version 5.0.11.
 """
@@ -25,10 +25,11 @@ __all__ = ["SEGMENT", "Build", "Hosts"]
 
 Integers = NDArray[np.int64]
 
-SEGMENT = 64 << 10  # bytes: coll_han_bcast_segsize, coll_han_reduce_segsize, coll_han_allreduce_segsize
-_LEAST = 1 << 10  # least number of blocks in a segment, of 64 bytes each
-_MOST_SEGMENTS = 64  # more segments would hardly change the predicted cost
-_FRAGMENT = 8 << 10  # bytes of the pieces in coll/libnbc's chains, for up to half a megabyte
+# Bytes: size of a segment (coll_han_bcast_segsize, coll_han_reduce_segsize, coll_han_allreduce_segsize).
+SEGMENT = 64 << 10
+_LEAST = 1 << 10  # least number of blocks in a whole segment; a block then has 64 bytes
+_MOST_SEGMENTS = 64  # most segments of a schedule, because more would hardly change the predicted cost
+_FRAGMENT = 8 << 10  # bytes: size of the parts that coll/libnbc's chains send, for messages of up to half a megabyte
 
 
 _ALONE = {"Bcast": "shaped_tree", "Reduce": "shaped_tree"}  # algorithms on a communicator of one rank
@@ -38,7 +39,7 @@ _ALONE = {"Bcast": "shaped_tree", "Reduce": "shaped_tree"}  # algorithms on a co
 class Hosts:
     """The communicators of coll/han.
 
-    :param low: the ranks of each host, ascending, shape (ranks on the host,) each.
+    :param low: the ranks of each host, ascending, one array per host: the low communicators.
     """
 
     low: list[Integers] = field(repr=False)
@@ -59,7 +60,7 @@ class Hosts:
         return next(int(np.flatnonzero(ranks == rank)[0]) for ranks in self.low if rank in ranks)
 
     def up(self, place: int) -> Integers:
-        """The ranks with index ``place`` on their hosts, of all hosts with more ranks than that, ascending."""
+        """The ranks, ascending, that have index ``place`` on their hosts; hosts with too few ranks have none."""
         return np.sort([ranks[place] for ranks in self.low if place < len(ranks)])
 
 
@@ -68,8 +69,8 @@ class Build:
 
     :param question: the call.
     :param network: the job's network.
-    :param root: the root, or 0 in a call without one.
-    :param multiple: number of which the blocks of a segment must be a multiple.
+    :param root: the root's rank; 0 in a call without a root. On each host the rank with the root's index is the leader.
+    :param multiple: divisor of the number of blocks of every segment.
     """
 
     def __init__(self, question: Question, network: Network, root: int, multiple: int = 1) -> None:
@@ -83,10 +84,10 @@ class Build:
         self._made: dict[tuple[object, ...], Schedule] = {}
 
     def segments(self) -> list[tuple[int, int, int]]:
-        """First block, number of blocks and bytes of each segment; very long messages merge several segments."""
+        """The first block, number of blocks and bytes of each segment; in very long messages several are merged."""
         nbytes, items = self.question.nbytes, self.question.nbytes // max(self.question.item, 1)
-        # Blocks of a whole segment: so many that parts of any segment are whole blocks, but no block smaller than an
-        # item.
+        # A whole segment has enough blocks to be divided into whole blocks among all hosts; a block has at least one
+        # item of the datatype.
         blocks = max(_LEAST, 2 << len(self.leaders).bit_length() - 1)
         if nbytes <= SEGMENT:
             return [(0, self.multiple * max(1, min(blocks, items // self.multiple)), nbytes)]
@@ -105,7 +106,7 @@ class Build:
     def tuned(
         self, method: str, ranks: Integers, place: int, nbytes: int, blocks: int, send: Place, receive: Place
     ) -> Rows:
-        """A blocking call in each of some communicators of equal size.
+        """The rows of a blocking call in each of some communicators of equal size, by coll/tuned's algorithm.
 
         :param method: mpi4py's name of the call.
         :param ranks: ranks of the communicators, shape (communicators, size).
@@ -144,7 +145,7 @@ class Build:
         return inside(schedule, ranks, {INPUT: send, OUTPUT: receive, SCRATCH: (SCRATCH, begin)}, unit)
 
     def low(self, method: str, nbytes: int, blocks: int, send: Place, receive: Place) -> Rows:
-        """A blocking call on every host, with the leader of each host as its root.
+        """The rows of a blocking call on every host, with the leader of each host as its root.
 
         :param method: mpi4py's name of the call.
         :param nbytes: size of the call in bytes, as ``Question`` counts it.
@@ -157,7 +158,7 @@ class Build:
         return np.concatenate(list(parts))
 
     def up(self, method: str, nbytes: int, blocks: int, send: Place, receive: Place) -> Rows:
-        """A blocking call among the leaders of the hosts.
+        """The rows of a blocking call among the leaders of the hosts.
 
         :param method: mpi4py's name of the call.
         :param nbytes: size of the call in bytes, as ``Question`` counts it.
@@ -169,7 +170,7 @@ class Build:
         return self.tuned(method, self.leaders[None], place, nbytes, blocks, send, receive)
 
     def ibcast(self, blocks: int, place: Place) -> Rows:
-        """A broadcast among the leaders by coll/libnbc.
+        """The rows of a broadcast among the leaders by coll/libnbc.
 
         :param blocks: number of blocks of the message.
         :param place: buffer and first block of the message.
@@ -180,7 +181,7 @@ class Build:
         return self.nested(schedule, ranks, place, place)
 
     def ireduce(self, nbytes: int, blocks: int, send: Place, receive: Place) -> Rows:
-        """A reduction among the leaders by coll/libnbc.
+        """The rows of a reduction among the leaders by coll/libnbc.
 
         :param nbytes: size of the call in bytes, as ``Question`` counts it.
         :param blocks: number of blocks of the vector.
@@ -208,7 +209,7 @@ class Build:
         return ranks
 
     def every(self, method: str, nbytes: int, blocks: int, send: Place, receive: Place) -> Rows:
-        """A blocking call from or to rank 0 among all ranks, left to coll/tuned.
+        """The rows of a blocking call from or to rank 0 among all ranks, which coll/han leaves to coll/tuned.
 
         :param method: mpi4py's name of the call.
         :param nbytes: size of the call in bytes, as ``Question`` counts it.
@@ -229,7 +230,11 @@ class Build:
         return self.nested(schedule, np.arange(self.size), send, receive, unit)
 
     def finished(self, phases: Phases, blocks: int) -> Schedule:
-        """The call's schedule, made of these phases."""
+        """The call's schedule with the given phases.
+
+        :param phases: phases, each with the step in which it begins.
+        :param blocks: number of blocks of one message.
+        """
         collective = COLLECTIVE[self.question.method]
         root = self.root if collective in ROOTED else None
         return Schedule.from_phases(collective, self.size, "two levels", phases, root=root, blocks=blocks)

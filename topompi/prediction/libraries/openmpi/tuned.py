@@ -42,7 +42,7 @@ _BASIC: dict[str, _Made] = {
     "Scan": ("chain", {}),
     "Exscan": ("chain", {}),
 }
-# By the component's name of a tree, its shape in ``schedules.ranktrees``.
+# Shapes in ``schedules.ranktrees`` by the component's names of trees.
 _BCAST_TREES = {
     "basic_linear": "linear",
     "chain": "chain",
@@ -76,7 +76,7 @@ def tuned(question: Question) -> Decision | None:
 
 
 def _word(question: Question) -> str:
-    """The component's name of the algorithm that it runs."""
+    """The name of the algorithm that coll/tuned runs, as ``ompi_info`` prints it."""
     of_block = question.method == "Reduce_scatter_block"
     nbytes = question.nbytes // question.ranks if of_block else question.nbytes
     return fixed_decision(question.method, question.ranks, nbytes, commutative=question.commutative)
@@ -171,7 +171,7 @@ def _allgather(word: str, question: Question) -> _Made:
 def _alltoall(word: str, question: Question) -> _Made:
     if word == "modified_bruck":
         return "bruck", {}
-    # All linear algorithms start all messages at once; the window of one of them has room for all by default.
+    # All linear algorithms start all messages at once; linear_sync limits them, but by default to as many as there are.
     return ("at_once" if "linear" in word else "shift"), {}
 
 
