@@ -144,7 +144,8 @@ def pytest_on_ranks(
     The first failure on any rank ends the job. There are no fixtures of temporary folders: ranks that tidy up pytest's
     folder at the same time fail, now and then, over what another has removed.
     """
-    pytest_args = ["-m", "pytest", "-q", "-x", "--with-mpi", "-p", "no:tmpdir", "-p", "no:cacheprovider"]
+    plugins = [word for name in ("pytest_mpi", "no:tmpdir", "no:cacheprovider") for word in ("-p", name)]
+    pytest_args = ["-m", "pytest", "-q", "-x", *plugins, "--with-mpi"]
     done = run_mpi(size, "-m", "mpi4py", *pytest_args, *options, program, timeout=timeout, env=env)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout

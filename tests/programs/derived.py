@@ -1,6 +1,6 @@
 """Communicators made from ours: classes, placement, results, object methods; each test runs on all ranks.
 
-To be run as ``mpirun -n N python -m pytest --with-mpi tests/programs/derived.py``; a failure on one rank ends all.
+To be run by ``pytest_on_ranks`` of ``tests/support.py``; a failure on one rank ends all.
 """
 
 import copy

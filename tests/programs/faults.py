@@ -1,7 +1,7 @@
 """Misuse and missing files: the same error on all ranks, and no hang; each test runs on all ranks.
 
-How long the slowest error took to reach all ranks is printed at the end. To be run as
-``mpirun -n N python -m pytest --with-mpi tests/programs/faults.py``; a failure on one rank ends all.
+How long the slowest error took to reach all ranks is printed at the end. To be run
+by ``pytest_on_ranks`` of ``tests/support.py``; a failure on one rank ends all.
 """
 
 import tempfile

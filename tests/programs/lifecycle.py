@@ -1,6 +1,6 @@
 """How a topompi communicator begins, is kept, and ends; each test runs on all ranks, at any size.
 
-To be run as ``mpirun -n N python -m pytest --with-mpi tests/programs/lifecycle.py``; a failure on one rank ends all.
+To be run by ``pytest_on_ranks`` of ``tests/support.py``; a failure on one rank ends all.
 """
 
 import gc

@@ -1,6 +1,6 @@
 """Re-ordered communicators against those in the given order: same data by position, never worse, errors on all ranks.
 
-To be run as ``mpirun -n N python -m pytest --with-mpi tests/programs/remap.py``; a failure on one rank ends all.
+To be run by ``pytest_on_ranks`` of ``tests/support.py``; a failure on one rank ends all.
 """
 
 import collections

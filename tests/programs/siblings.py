@@ -1,6 +1,6 @@
 """Communicators made together: whom they know of each other, and their alltoalls at one time; runs on all ranks.
 
-To be run as ``mpirun -n N python -m pytest --with-mpi tests/programs/siblings.py``; a failure on one rank ends all.
+To be run by ``pytest_on_ranks`` of ``tests/support.py``; a failure on one rank ends all.
 """
 
 import os
