@@ -9,6 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# A deadline would measure what else the machine does. The parent is the profile that Hypothesis has chosen itself.
+settings.register_profile("patient", settings(), deadline=None)
+settings.load_profile("patient")
 
 PLACE = "tests that need an MPI library stand in tests/mpi"
 MPI = Path(__file__).parent / "mpi"
