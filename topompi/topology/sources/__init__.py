@@ -85,7 +85,8 @@ def load_routes(
     :param source: topology source.
     :param lfts: forwarding tables that are not part of the source.
     :param report: receiver of problems and progress.
-    :raises SourceError: if the source is invalid, with file and line. """
+    :raises SourceError: if the source is invalid, with file and line.
+    """
     routes = load(source, lfts, report).routes
     assert routes is not None  # load() computes missing routes
     return routes
@@ -120,7 +121,7 @@ def _load(source: str, lfts: str | os.PathLike[str] | None, report: Report) -> D
 
 
 def _read_fabric(source: str, report: Report) -> tuple[Discovery, list[InputFile]]:
-    """Read the fabric of a source, and return the texts of forwarding tables found beside it, unread."""
+    """Read the fabric of a source, and return the texts of the forwarding tables that it contains, not yet parsed."""
     if not Path(source).exists() and synthetic.recognise_spec(source):
         return Discovery(synthetic.from_spec(source)), []
     if not Path(source).exists() and names_function(source):

@@ -1,7 +1,8 @@
 """The systems measured by Subramoni ("Topology-Aware MPI Communication and Scheduling", 2013), by name.
 
-Each docstring lists under "Open" the details that the source does not give, and the reason for the choice made here.
-Latencies stay unknown.
+Each function's docstring lists under "Open" the details that the source does not give, and the choices made here.
+Latencies stay unknown. SDR, DDR, QDR and FDR are InfiniBand link rates; 5:4 is the over-subscription of the leaf
+switches.
 """
 
 from __future__ import annotations
