@@ -188,8 +188,7 @@ class Tables(Walks):
             yield some, self.paths(source[some], destination[some], path)
 
     def every_pair(self) -> Iterator[tuple[Hosts, Hosts]]:
-        """Yield senders and receivers of all ordered pairs, also of equal hosts, in chunks of about ``AT_ONCE``
-        pairs."""
+        """Yield senders and receivers of all ordered pairs of hosts, also of equal ones, in chunks of ``AT_ONCE``."""
         every = np.arange(self.num_hosts)
         for some in slices(self.num_hosts, self.num_hosts):
             yield np.repeat(every[some], self.num_hosts), np.tile(every, some.stop - some.start)

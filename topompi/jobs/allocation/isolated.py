@@ -17,7 +17,8 @@ __all__ = ["Isolated"]
 
 
 class _Kinds(Occupancy):
-    """A state with the nodes in use and the room for each kind of job; a preview has the room only."""
+    """A state with the nodes in use and the numbers of free nodes for each kind of job; a preview has only the
+    numbers."""
 
     def __init__(self, cluster: Cluster, anchors: tuple[int, int]) -> None:
         super().__init__(cluster)
@@ -46,7 +47,8 @@ class _Kinds(Occupancy):
         return made
 
     def preview(self) -> Occupancy:
-        """Return a copy without nodes; a full copy if nodes are closed, because an end does not free a closed node."""
+        """Return a copy with numbers only; a full copy if nodes are closed, because the end of a job frees none of
+        them."""
         if self.any_closed:
             return self.copy()
         made = copy.copy(self)
@@ -73,9 +75,10 @@ class _Kinds(Occupancy):
 
 
 class Isolated(Allocator):
-    """An allocator by which no two jobs share a link: small jobs in one leaf, medium in one pod, large over pods.
+    """An allocator by which no two jobs share a link; small jobs are in one leaf, medium ones in one pod.
 
-    A leaf has at most one job that is not small, a pod at most one large job. Ties go to the lowest index.
+    A larger job is spread over pods. A leaf has at most one job that is not small, a pod at most one large job. Of
+    equally good leaves or pods the first is taken.
 
     :param small: size of the largest small job; None for the size of the cluster's largest leaf.
     :param medium: size of the largest medium job; None for the size of the cluster's largest pod.
