@@ -1,10 +1,10 @@
 """Virtual network blocks (A. Jokanovic, Resource management techniques aware of interference, 2014, section 4.2).
 
 A job is small if it fits a leaf (the nodes of one leaf switch), else big. Big jobs fill leaves from the first one up
-(the big block), small jobs from the last one down (the small block). A big job takes whole leaves or, in each leaf, the
-largest power of two of nodes; the rest of its nodes, its remainder, is on a leaf that the remainders of several jobs
-share, a remainder leaf. The source does not define where these are; here they are the first leaves of each pod, and a
-big job may take one whole while it is empty.
+(the big block), small jobs from the last one down (the small block). A big job takes whole leaves, and the rest of its
+nodes (its remainder) on a leaf that the remainders of several jobs share (a remainder leaf); or it takes, in each of
+several leaves, the largest power of two of nodes. The source does not define where these are; here they are the first
+leaves of each pod, and a big job may take one whole while it is empty.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Indices = NDArray[np.integer]
 class _Blocks(Occupancy):
     """A state of the cluster that counts the jobs on each leaf.
 
-    There are three counts per leaf: of small jobs, of big jobs, and of big jobs that have more than their remainder
-    there.
+    There are three counts per leaf: of jobs of the small block, of jobs of the big block, and of big jobs that have
+    more than their remainder there.
     """
 
     def __init__(self, cluster: Cluster, remainder_leaves: int | None) -> None:

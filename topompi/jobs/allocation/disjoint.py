@@ -42,8 +42,7 @@ class _LeafRoutes(NamedTuple):
 
 
 class _Links(Occupancy):
-    """A state with the number of jobs on each link, and the number of used links on each route from a leaf to a
-    node."""
+    """A state with the number of jobs on each link, and of links in use on each route from a leaf to a node."""
 
     def __init__(self, cluster: Cluster, table: _LeafRoutes) -> None:
         super().__init__(cluster)

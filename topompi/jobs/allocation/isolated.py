@@ -17,8 +17,7 @@ __all__ = ["Isolated"]
 
 
 class _Kinds(Occupancy):
-    """A state with the nodes in use and the numbers of free nodes for each kind of job; a preview has only the
-    numbers."""
+    """A state with the nodes in use and the numbers of free nodes per leaf and pod; a preview has only the numbers."""
 
     def __init__(self, cluster: Cluster, anchors: tuple[int, int]) -> None:
         super().__init__(cluster)
@@ -47,8 +46,7 @@ class _Kinds(Occupancy):
         return made
 
     def preview(self) -> Occupancy:
-        """Return a copy with numbers only; a full copy if nodes are closed, because the end of a job frees none of
-        them."""
+        """Return a copy with numbers only; a full copy if nodes are closed, because a job's end does not free these."""
         if self.any_closed:
             return self.copy()
         made = copy.copy(self)

@@ -130,7 +130,7 @@ class Occupancy:
         return made
 
     def preview(self) -> Occupancy:
-        """Return a copy for testing whether jobs fit; it may lack the nodes, so that no job may be started in it."""
+        """Return a copy for testing whether jobs fit; no job may be started in it on nodes that another job holds."""
         return self.copy()
 
     def _change(self, job: Job, placement: Placement, sign: int) -> None:

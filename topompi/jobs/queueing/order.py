@@ -18,9 +18,10 @@ Keys = NDArray[np.float64] | NDArray[np.int64]
 
 
 class Order:
-    """An order of waiting jobs by ascending key.
+    """The base class of orders of waiting jobs by ascending key.
 
-    A fixed order computes a job's key once, any other order before every pass.
+    Keys of an order that is ``fixed`` are computed once per job, those of other orders before every pass over the
+    queue.
     """
 
     name = ""
@@ -31,7 +32,7 @@ class Order:
         raise NotImplementedError
 
     def ended(self, user: int, node_seconds: int, now: int) -> None:
-        """React to the end of a job; most orders ignore it.
+        """Take note of the end of a job; most orders ignore it.
 
         :param user: number of the job's user, -1 if unknown.
         :param node_seconds: node-seconds that the job used.
@@ -40,7 +41,7 @@ class Order:
 
 
 class FCFS(Order):
-    """An order by arrival: first come, first served."""
+    """An order by arrival (first come, first served)."""
 
     name = "fcfs"
 
@@ -81,11 +82,11 @@ class XF(Order):
 
 
 class Multifactor(Order):
-    """An order by Slurm's priority/multifactor: the largest weighted sum of age, size and fair share first.
+    """An order as by Slurm's priority/multifactor: the largest weighted sum of age, size and fair share first.
 
-    Age is the wait over ``max_age``, at most 1. Size is the number of nodes over that of the largest waiting job. Fair
-    share is 2^(-usage / share); a user's usage halves every ``half_life``, all users have equal shares, and the fair
-    share of an unknown user is 1.
+    Age is the wait divided by ``max_age``, at most 1. Size is the number of nodes divided by that of the largest
+    waiting job. Fair share is 2^(-usage / share), where all users have equal shares, and a user's usage (node-seconds)
+    halves every ``half_life``; it is 1 for an unknown user.
 
     :param age: weight of the age.
     :param size: weight of the size.
@@ -122,7 +123,7 @@ class Multifactor(Order):
         return -(self.age * age + self.size * size + self.share * fair)
 
     def ended(self, user: int, node_seconds: int, now: int) -> None:
-        """Add to the user's usage, after the decay of all usage until now.
+        """Add node-seconds to the user's usage, after the decay of all users' usage until now.
 
         :param user: number of the job's user.
         :param node_seconds: node-seconds that the job used.
@@ -138,7 +139,7 @@ ORDERS: dict[str, Callable[[], Order]] = {one.name: one for one in (FCFS, SJF, S
 
 
 def find_order(name: str | Order) -> Order:
-    """Return a new order of this name, or the given order; ``module:function`` makes an order of a user's own.
+    """Return a new order of this name, or the argument if it is an order; ``module:function`` makes a user's own.
 
     :raises JobsError: if the name is unknown, or the function makes no order.
     """
