@@ -44,8 +44,7 @@ SCENARIOS = {"pollard": POLLARD, "jokanovic": JOKANOVIC}
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over replays with its 95 % confidence interval by Student's distribution, from NaN to NaN for one
-    replay."""
+    """A mean over replays with its 95 % confidence interval by Student's distribution; NaN bounds for one replay."""
 
     mean: float
     low: float

@@ -64,8 +64,7 @@ def _values(where: str, number: int, job: Any, profiles: dict[str, Any]) -> dict
 
 
 def _further(where: str, job: dict[str, Any], profiles: dict[str, Any]) -> dict[str, Value]:
-    """Return a job's values under names that Batsim does not define, and its profile's name if `write_batsim` chose
-    none."""
+    """Return values under names that Batsim does not define, and the profile's name unless `write_batsim` chose it."""
     found: dict[str, Value] = {}
     for word, value in job.items():
         if word == "slots":

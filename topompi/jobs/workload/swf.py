@@ -117,8 +117,7 @@ def _values(where: str, words: list[str]) -> list[int]:
 
 
 def _further(words: tuple[str, ...]) -> list[int]:
-    """Convert the optional fields; anything but a whole number becomes -1, because they are no reason to refuse a
-    log."""
+    """Convert the optional fields; anything but a whole number becomes -1, because a log is not refused for them."""
     return [int(word) if word.isdecimal() and len(word) < 12 and int(word) < 2**31 else -1 for word in words]
 
 

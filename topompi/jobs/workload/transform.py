@@ -13,8 +13,7 @@ __all__ = ["extract", "larger", "scale_run", "segments", "shake"]
 
 
 def larger(workload: Workload, factor: int) -> Workload:
-    """Multiply the nodes and slots of every job by a factor, without its times (Pollard et al., SC18, 2x and 3x
-    logs)."""
+    """Multiply the nodes and slots of every job by a factor, not its times (Pollard et al., SC18, 2x and 3x logs)."""
     if factor < 1:
         raise WorkloadError(f"larger: expecting a factor of 1 or more, got {factor}")
     made = replace(workload, name=f"{workload.name} {factor}x", nodes=workload.nodes * np.int32(factor))

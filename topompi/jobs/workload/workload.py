@@ -89,8 +89,7 @@ class Workload:
         reading: Reading | None = None,
         columns: Mapping[str, ArrayLike] | None = None,
     ) -> Workload:
-        """Make a workload from columns of jobs in any order; jobs are sorted by arrival, and equal arrivals keep their
-        order.
+        """Make a workload from columns of jobs in any order; jobs are sorted by arrival, stably.
 
         :param name: name of the source of the jobs.
         :param submit: seconds at which jobs arrive, shape (n,), below ``LATEST``.
@@ -131,12 +130,10 @@ class Workload:
         return len(self.submit)
 
     def select(self, chosen: ArrayLike | slice, name: str = "") -> Workload:
-        """Return the jobs that an array of positions, a mask or a slice selects, in their order, with unchanged
-        times."""
-        at = np.arange(len(self))[chosen if isinstance(chosen, slice) else np.asarray(chosen)]
-        fixed = {one: getattr(self, one)[at] for one in FIXED}
-        free = {one: column[at] for one, column in self.columns.items()}
-        return replace(self, name=name or self.name, columns=free, **fixed)
+        """Return the jobs that an array of positions, a mask or a slice selects, in their order; times do not change.
+        at = np.arange(len(self))[chosen if isinstance(chosen, slice) else np.asarray(chosen)] fixed = {one:
+        getattr(self, one)[at] for one in FIXED} free = {one: column[at] for one, column in self.columns.items()} return
+        replace(self, name=name or self.name, columns=free, **fixed)
 
     def __getitem__(self, name: str) -> Column:
         """Return the column of this name, one of the fixed columns or of ``columns``.
@@ -181,8 +178,7 @@ class Workload:
 
     @cached_property
     def estimate(self) -> Integers:
-        """Run time in seconds on which a scheduler relies: the user's request if there is one, else the true run
-        time."""
+        """Run time in seconds on which a scheduler relies: what the user requested if known, else the true run time."""
         return np.where(self.request > 0, self.request, self.run)
 
     @cached_property
