@@ -1,5 +1,4 @@
-"""Parsing of the output of ``sacct -P``: a line of field names, then one job or step per line, fields separated by
-bars."""
+"""Parsing of the output of ``sacct -P``, a line of field names, then one job or step per line, separated by bars."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def _switches(host: str, address: str, pattern: str) -> list[list[str]]:
     kinds, parts = pattern.split("."), address.split(".")
     if kinds[-1] != "node" or set(kinds[:-1]) - {"switch", "block"} or len(kinds) != len(parts):
         raise SourceError(f"{ADDRESS} of {host}: expecting an address as {pattern[:80]!r} says, got {address[:80]!r}")
-    if parts[-1] != host.partition(".")[0]:  # possible because launchers may pass their own host's variables to all ranks
+    if parts[-1] != host.partition(".")[0]:  # launchers may pass their own host's variables to all ranks
         raise SourceError(f"{ADDRESS} of {host}: expecting an address that ends with its name, got {address[:80]!r}")
     if len(kinds) == 1:
         raise SourceError(f"{ADDRESS} of {host}: expecting a switch above the node, got {address[:80]!r}")

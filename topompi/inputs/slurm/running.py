@@ -61,8 +61,7 @@ def read_running(path: str | os.PathLike[str], error: type[TopompiError] = Sourc
 
 
 def _form_of(text: InputFile) -> Callable[[InputFile], Iterator[Row]]:
-    """Return the reader for a text; it is CSV if its name says so, or a comma comes before any blank in its first
-    line."""
+    """Return the reader for a text, which is CSV by its suffix, or if its first line has a comma before any blank."""
     first = next((line.strip() for line in text.head().splitlines() if line.strip() and not _is_comment(line)), "")
     if first.startswith("{"):
         return _of_squeue

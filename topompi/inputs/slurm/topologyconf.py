@@ -35,8 +35,7 @@ def recognise(head: str) -> bool:
 
 
 def read_switches(texts: Sequence[InputFile], problem: Problem) -> tuple[list[SwitchRow], bool]:
-    """Read the switches of a ``topology.conf``; return them, and whether a switch without hosts and children is
-    allowed.
+    """Read the switches of a ``topology.conf``; return them, and whether a switch may have no hosts and children.
 
     Several texts count as one file. ``LinkSpeed`` is ignored, because its unit is the site's own choice (Slurm's
     manual: "arbitrary"). A block becomes a leaf switch, and several blocks are below one switch named

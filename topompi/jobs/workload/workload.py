@@ -130,10 +130,11 @@ class Workload:
         return len(self.submit)
 
     def select(self, chosen: ArrayLike | slice, name: str = "") -> Workload:
-        """Return the jobs that an array of positions, a mask or a slice selects, in their order; times do not change.
-        at = np.arange(len(self))[chosen if isinstance(chosen, slice) else np.asarray(chosen)] fixed = {one:
-        getattr(self, one)[at] for one in FIXED} free = {one: column[at] for one, column in self.columns.items()} return
-        replace(self, name=name or self.name, columns=free, **fixed)
+        """Return the jobs that an array of positions, a mask or a slice selects, in their order and at their times."""
+        at = np.arange(len(self))[chosen if isinstance(chosen, slice) else np.asarray(chosen)]
+        fixed = {one: getattr(self, one)[at] for one in FIXED}
+        free = {one: column[at] for one, column in self.columns.items()}
+        return replace(self, name=name or self.name, columns=free, **fixed)
 
     def __getitem__(self, name: str) -> Column:
         """Return the column of this name, one of the fixed columns or of ``columns``.
