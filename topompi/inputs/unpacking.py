@@ -129,7 +129,7 @@ def unpack(stream: IO[bytes], size: int, name: str, budget: Budget, *, begun: bo
     :param size: size of the file in bytes.
     :param name: name of the file in messages.
     :param budget: counter of the bytes.
-    :param begun: if true, the content before an early end or damage is returned; else these raise an error.
+    :param begun: whether the content before an early end or damage is returned; if not, these raise an error.
     """
     magic = stream.read(6)
     stream.seek(0)

@@ -30,7 +30,7 @@ def open_output(
 
     :param path: path of the file.
     :param mode: ``w`` or ``wb``.
-    :param private: if true, only the owner may read the file; else it has the mode of the replaced file, or of a new
+    :param private: whether only the owner may read the file; if not, it has the mode of the replaced file, or of a new
         one.
     :param how: further arguments of `open`, namely ``encoding``, by default UTF-8, and ``newline``.
     :raises OutputError: if the path is a directory, a socket, or a FIFO or device of another user.

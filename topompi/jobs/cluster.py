@@ -141,8 +141,8 @@ class Cluster:
         """Return cluster-wide numbers of slots, node by node.
 
         :param nodes: nodes of the slots; without ``slots``, each node once.
-        :param slots: for each entry of ``nodes``, the number of a slot within the node, from 0, or -1 for all of its
-            slots; None for all slots of every node.
+        :param slots: number of a slot within the node, from 0, for each entry of ``nodes``, or -1 for all slots of the
+            node; None for all slots of every node.
         """
         nodes = np.asarray(nodes, dtype=np.int64)
         each = self.slots[nodes] if slots is None else np.where(slots < 0, self.slots[nodes], 1)

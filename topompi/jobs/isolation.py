@@ -149,7 +149,7 @@ def check(
 
     :param allocations: nodes of each job, by job.
     :param routes: the cluster's routes.
-    :param slots: by job, the slot that it holds at each entry of its nodes, -1 for all slots of the node; a job that is
+    :param slots: slot that a job holds at each entry of its nodes, -1 for all slots of the node, by job; a job that is
         not in the mapping holds whole nodes.
     :raises AllocationError: if a slot, or a whole node, is held twice.
 

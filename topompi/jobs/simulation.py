@@ -46,8 +46,8 @@ def simulate(
     :param speed: a model of speed, or a name that `find_speed` knows.
     :param observers: the observers, whose methods are called at each start, end and pass.
     :param node_states: changes of nodes between up, drained and down; None if all nodes stay up.
-    :param compiled: if true, the event loop in C is used; if false, that in Python; None for C if it implements the
-        policies, else Python. Both give equal results.
+    :param compiled: whether the event loop in C runs, or that in Python, which gives equal results; None for C if it
+        implements the policies, else Python.
     :param progress: function that is called now and then with the number of ended jobs.
     :raises JobsError: if the loop in C is demanded and does not implement the policies, or a user's own policy fails.
     """

@@ -22,7 +22,7 @@ Hosts = NDArray[np.integer]
 def joined(paths: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
     """Concatenate the paths of several chunks into one array, padded with -1 to the longest path of all.
 
-    :param paths: for each chunk, the links of its paths, shape (number of paths, longest path of the chunk).
+    :param paths: links of the paths of each chunk, shape (number of paths, length of the chunk's longest path).
     """
     if len(paths) == 1:
         return paths[0]

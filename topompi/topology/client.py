@@ -81,7 +81,7 @@ def ask(
     :param address: address of the service.
     :param request: request as `topompi.topology.service` documents it, for example ``{"request": "health"}``.
     :param seconds: time limit in seconds of one attempt, counted from its connection.
-    :param short: if true, the answer is limited to ``SHORT_BYTES``, because it contains no topology; else to the limit
+    :param short: whether the answer contains no topology; if so, it is limited to ``SHORT_BYTES``, else to the limit
         ``answer`` of `topompi.inputs.Limits`.
     :raises ServiceError: if both attempts fail, with the reason of the second; if an answer is too long.
     """

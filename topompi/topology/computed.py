@@ -45,8 +45,8 @@ class ComputedLinks:
     """The next-hop link from each switch towards each destination adapter, computed from distances between switches.
 
     Leaf switches with the same neighbours are equally far from every other switch. Therefore distances and candidate
-    links (those on some shortest path) are kept per group of such leaves; in a fat tree of three levels a group is the
-    leaves of a pod. Row g * (number of switches) + s belongs to group g and switch s.
+    links (those on some shortest path) are kept per group of leaf switches with the same neighbours; in a fat tree of
+    three levels, these are the leaves of a pod. Row g * (number of switches) + s belongs to group g and switch s.
 
     :param fabric: the fabric.
     :param group: group of each leaf switch, shape (switches,), -1 for the other switches.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Fabric", "infiniband_rate"]
 
-DIRECT = 0.9  # least share of switches with hosts in a direct network such as a torus; a fat tree has about a half
+DIRECT = 0.9  # least share of switches with hosts in a direct network, for example a torus; a fat tree has about half
 
 IntArray = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
@@ -73,8 +73,8 @@ class Fabric:
     :param link_latency: latency in seconds, shape (links,), NaN if unknown.
     :param cabled: whether the links are real cables; False if the source lists only which switch is above which, so
         that one link stands for all cables between two switches.
-    :param part_of: if this is a part of a torus, the torus of the whole fabric with the coordinates of these switches;
-        else None.
+    :param part_of: torus of the whole fabric with the coordinates of these switches, if this fabric is a part of a
+        torus; else None.
     """
 
     name: str

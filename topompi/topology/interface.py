@@ -158,8 +158,9 @@ class TopologyInterface:
     def delay_matrix(self, by: str = "hops") -> NDArray[np.float64]:
         """Compute the delay matrix over the job's hosts, shape (n, n) (Subramoni 2013, section 4).
 
-        :param by: if ``hops``, the delay is the number of switches crossed; if ``rate``, it is 1 / min(rate_i, rate_j)
-            in s/byte with the bandwidths of the two hosts' links, 0 on the diagonal, NaN if one of them is unknown.
+        :param by: measure of the delay: if ``hops``, the number of switches crossed; if ``rate``, 1 / min(rate_i,
+            rate_j) in s/byte with the bandwidths of the two hosts' links, 0 on the diagonal, NaN if one of them is
+            unknown.
         :raises ValueError: if ``by`` is another word.
         """
         if by == "hops":

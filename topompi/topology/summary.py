@@ -22,8 +22,8 @@ def summarise(routes: Routes, interface: TopologyInterface, *, job: bool = False
 
     :param routes: the routes over the whole fabric.
     :param interface: the hosts to summarise, namely all hosts of the fabric or those of a job.
-    :param job: if true, the levels count only the interface's hosts and the links that their routes use; else those of
-        the whole fabric.
+    :param job: whether the levels count only the interface's hosts and the links that their routes use; if not, they
+        count those of the whole fabric.
     Cost: O(n^2) bytes for n hosts of the interface; the rest is linear in the size of the fabric.
     """
     fabric, tree = routes.fabric, interface.tree
@@ -108,7 +108,8 @@ def _disconnected(interface: TopologyInterface) -> int:
     leaf = fabric.adapter_leaf
     touches = np.zeros((interface.num_hosts, int(fabric.switch_component.max()) + 1), dtype=np.int32)
     touches[fabric.adapter_host[leaf >= 0], fabric.switch_component[leaf[leaf >= 0]]] = 1
-    # Hosts with adapters in the same components are counted together, because there are few such sets and many pairs.
+    # Hosts with adapters in the same components are counted together, because there are few sets of components and many
+    # pairs.
     patterns, hosts = np.unique(touches, axis=0, return_counts=True)
     apart = (patterns @ patterns.T) == 0
     return int(hosts @ apart @ hosts - hosts[np.diag(apart)].sum())

@@ -28,7 +28,7 @@ class JobShape:
     :param interface: the places of its ranks in the topology.
     :param library: MPI vendor and version.
     :param machine: processor name of rank 0.
-    :param siblings: the communicators made by the same ``Split`` as this job's; None if there are none.
+    :param siblings: the communicators made by the same ``Split`` as the job's communicator; None if there are none.
     """
 
     interface: TopologyInterface

@@ -41,8 +41,8 @@ class Siblings:
         """Derive the groups of a split; None if this rank is in none of them, or there is only one group.
 
         :param interface: a topology that contains all ranks of the parent.
-        :param table: for each rank of the parent, its color (below 0 if it joins no group), its key, and its rank in
-            ``interface``, shape (ranks of the parent, 3).
+        :param table: color (below 0 if it joins no group), key and rank in ``interface`` of each rank of the parent,
+            shape (ranks of the parent, 3).
         :param rank: this rank in the parent.
         """
         color, key, ranks = table[table[:, 0] >= 0].T
@@ -69,8 +69,8 @@ class Meeting:
     """The arguments of all ranks of a communicator in a split; the new communicators are derived from them on demand.
 
     :param interface: a topology that contains all ranks of the communicator.
-    :param table: for each rank of the communicator, its color (below 0 if it joins no group), its key, and its rank in
-        ``interface``, shape (ranks of the communicator, 3).
+    :param table: color (below 0 if it joins no group), key and rank in ``interface`` of each rank of the communicator,
+        shape (ranks of the communicator, 3).
     :param rank: this rank in the communicator.
     """
 

@@ -42,7 +42,8 @@ def check_allocator(
     :param values: possible values of the further columns that the allocator heeds, by column; not needed for ``slots``
         and ``shared``.
     :returns: the number of states in which the allocator found nodes.
-    :raises AllocationError: if the allocator fails in a state; the message describes the smallest such state found.
+    :raises AllocationError: if the allocator fails in a state; the message describes the smallest state found in which
+        it fails.
     """
     policy, rng, found, seen = find_allocator(allocator), np.random.default_rng(seed), 0, 0
     choices = {"slots": range(12), "shared": (False, True), **(values or {})}

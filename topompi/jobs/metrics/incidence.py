@@ -30,7 +30,7 @@ def incidence_of(outcome: Outcome, group: NDArray[np.integer], *, held: bool = F
     :param outcome: an outcome with nodes.
     :param group: group of each node, for example its leaf, shape (nodes,).
     :param held: whether nodes that a job held but did not use are counted, too.
-    :param slots: if true, slots are counted, else nodes.
+    :param slots: whether slots are counted instead of nodes.
     :raises JobsError: if the allocator only counted nodes.
     """
     if not outcome.has_nodes and len(outcome.ran):

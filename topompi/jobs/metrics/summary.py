@@ -30,7 +30,7 @@ class Summary:
     :param bounded_slowdown: mean of (wait + run) / max(run, 10 s), each at least 1.
     :param utilisation: share of the node-seconds (slot-seconds, if nodes have slots) that jobs used, from the first
         arrival to the last end.
-    :param held: as ``utilisation``, but with the nodes, or slots, that jobs held without using them.
+    :param held: share as ``utilisation``, but including the nodes, or slots, that jobs held without using them.
     :param sum_of_starts: sum of all start times, a checksum to compare runs.
     """
 

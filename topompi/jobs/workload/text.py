@@ -46,7 +46,7 @@ def whole(where: str, word: str, text: str, least: int = -LATEST) -> int:
     :param word: name of the field, for error messages.
     :param text: content of the field.
     :param least: smallest number that is accepted.
-    :raises WorkloadError: if the text is no such number.
+    :raises WorkloadError: if the text is anything else.
     """
     try:
         value = int(text) if len(text) <= 20 else LATEST

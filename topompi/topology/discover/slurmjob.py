@@ -21,7 +21,7 @@ REPORT = "fabric.json"
 def from_addresses(of_ranks: Sequence[tuple[str, tuple[str, str] | None]], folder: Path) -> Gathered:
     """Write the switches above a job's hosts as a file ``fabric.json`` into a folder.
 
-    :param of_ranks: for each rank, its host and Slurm's (address, pattern) of that host, None if Slurm gives none.
+    :param of_ranks: host of each rank with Slurm's (address, pattern) of that host, None if Slurm gives none.
     :param folder: folder to write into.
     :raises SourceError: if a host has no address from Slurm, or the addresses contradict each other.
     """

@@ -21,7 +21,7 @@ class Part:
     """A part of a host: the set of CPUs that share a package, memory, a cache or a core.
 
     :param kind: one of KINDS, or ``core``.
-    :param number: for a package or NUMA node, the system's number; for a cache or core, the number of its lowest CPU.
+    :param number: number of the part: that of the system if it is a package or NUMA node, else that of its lowest CPU.
     :param cpus: set of CPUs, bit i for CPU i; 0 for memory without CPUs.
     """
 

@@ -43,7 +43,7 @@ class Difference:
     :param examples: some changed pairs: hosts ``from`` and ``to``, and hops ``before`` and ``after``, None if there is
         no route.
     :param levels: levels of the first and of the second fabric, see ``levels_of``.
-    :param jobs: for each job with changed pairs, its name, its number of hosts, and counts of its pairs as in
+    :param jobs: one entry per job with changed pairs: its name, its number of hosts, and counts of its pairs as in
         ``pairs``.
     """
 

@@ -79,7 +79,7 @@ class SwitchTable:
         """Report a problem if the footer is missing, or contradicts the header or the entries.
 
         The footers of ``dump_fts`` and ``ibroute`` contain the number of entries. The footer of OpenSM's own dump
-        repeats the header's largest LID; in such a dump, only a missing footer reveals lost entries.
+        repeats the header's largest LID; there, only a missing footer reveals lost entries.
 
         ``ibroute`` asks the switch for 64 LIDs more than it needs, unless the last LID is a multiple of 64. If the
         switch does not have these LIDs, the tool fails after it has printed every entry. Therefore a table that lists

@@ -29,8 +29,7 @@ def exchanged_loads(exchanged: str, routes: Routes, hosts: Sequence[str], nbytes
     :param exchanged: file of a communication graph, file of a schedule (FILE.json), or ``COLLECTIVE:ALGORITHM``.
     :param routes: the routes over the whole fabric.
     :param hosts: host name of each rank of the job.
-    :param nbytes: if a schedule's file is given, the bytes of one block; if an algorithm is, the bytes of the whole
-        message.
+    :param nbytes: number of bytes of one block if a schedule's file is given; of the whole message if an algorithm is.
     :raises PictureError: if the text is none of these, or the exchange has more ranks than the job.
     """
     try:
@@ -51,8 +50,7 @@ def _messages(exchanged: str, routes: Routes, hosts: Sequence[str], nbytes: int)
     :param exchanged: file of a communication graph, file of a schedule (FILE.json), or ``COLLECTIVE:ALGORITHM``.
     :param routes: the routes over the whole fabric.
     :param hosts: host name of each rank of the job.
-    :param nbytes: if a schedule's file is given, the bytes of one block; if an algorithm is, the bytes of the whole
-        message.
+    :param nbytes: number of bytes of one block if a schedule's file is given; of the whole message if an algorithm is.
     """
     collective, colon, algorithm = exchanged.partition(":")
     if colon and collective in ALGORITHMS and not Path(exchanged).exists():
