@@ -30,7 +30,8 @@ class Cluster:
     :param hosts: names of the nodes; empty if they have none.
     :param routes: the routes, which give the directed links that a job on some nodes can use; if None, a link up and a
         link down per leaf and per pod are assumed.
-    :param node_slots: number of slots of each node, shape (nodes,); None if each node has one.
+    :param node_slots: number of slots (places for parts of jobs, for example cores) of each node, shape (nodes,); None
+        if each node has one.
     """
 
     name: str

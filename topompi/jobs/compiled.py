@@ -45,12 +45,12 @@ class Ran(NamedTuple):
 
 
 def knows(queue: Queue, allocator: Allocator, speed: Speed, observers: Sequence[Observer]) -> bool:
-    """Return whether the loop in C can run this simulation.
+    """Return whether the event loop in C implements these policies and can thus run the simulation.
 
     :param queue: the queue discipline.
     :param allocator: the policy of allocation.
     :param speed: the model of speed.
-    :param observers: the observers; the loop in C takes none.
+    :param observers: the observers of the simulation; the loop in C supports none.
     """
     if _engine is None or observers or not speed.steady or not find_order(queue.order).fixed:
         return False

@@ -54,7 +54,7 @@ class NodeStates:
 class Capable:
     """A filter that passes jobs that could run on the nodes that are up, if no other job ran.
 
-    Without it, a job for which too few nodes are up would keep all other jobs from starting.
+    Without this filter, a job at the head of the queue for which too few nodes are up would keep others from starting.
 
     :param allocator: the allocator that decides.
     :param cluster: the cluster.

@@ -95,7 +95,7 @@ class Tables(Walks):
         """Make a network with some of the hosts only; vertices and links keep their numbers.
 
         :param hosts: numbers of the selected hosts in their new order, shape (n,).
-        Cost: an array of the hosts' adapters.
+        Cost: an array of the hosts' adapters, because links and next-hop links are not copied.
         """
         adapters = self.adapters[:, hosts]
         adapters = adapters[: 1 + int((adapters[1:] >= 0).any(axis=1).sum())]  # drops empty rails, which are last

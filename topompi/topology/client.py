@@ -97,7 +97,7 @@ def ask(
 
 
 def ask_line(address: Address, line: str, seconds: float = ANSWER_SECONDS) -> str:
-    """Send one line of the line protocol and return the service's answer without its line end.
+    """Send a request in the service's protocol of text lines, and return the answer without its line end.
 
     :param address: address of the service.
     :param line: request, for example ``query a:b``.

@@ -65,7 +65,7 @@ class HostRoutes:
         :param receiver: position of the receiving host in ``hosts``.
         :param path: number of the alternative route (LMC), from 0 to below the number of paths per adapter.
         :raises RouteError: if there is no route.
-        Cost: the cost of `paths`, because all pairs are walked.
+        Cost: that of `paths`, because the routes of all pairs are followed.
         """
         fabric, ends = self.routes.fabric, (int(self.hosts[sender]), int(self.hosts[receiver]))
         if ends[0] == ends[1]:

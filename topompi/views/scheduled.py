@@ -32,8 +32,8 @@ class Made:
     :param schedule: the schedule, whose transfers are of blocks.
     :param block_bytes: size of a block in bytes.
     :param lanes: number of parts that every transfer is divided into.
-    :param analysis: loads of the links, conflicts (transfers of one step on a common link), and the lower bound of the
-        time.
+    :param analysis: loads of the links, conflicts (messages of a step on a link beyond those that it carries at full
+        rate), and the lower bound of the time.
     :param cost: predicted time in seconds, in total and per step.
     """
 
@@ -171,6 +171,8 @@ def _figures(collective: str, made: Made) -> dict[str, Any]:
 
 def steps_of(made: Made, interface: TopologyInterface) -> list[dict[str, Any]]:
     """List the steps of a schedule, one row each: messages, conflicts, idle ranks, busiest link, time in seconds.
+
+    A conflict is a message on a link beyond those that the link carries at full rate in the step.
 
     :param made: the schedule with its analysis.
     :param interface: the placement of the ranks, for the names of links.

@@ -88,7 +88,7 @@ class Isolated(Allocator):
         self.small, self.medium = small, medium
 
     def anchors(self, cluster: Cluster) -> tuple[int, int]:
-        """Return the sizes of the largest small job and of the largest medium job.
+        """Return the sizes, in nodes, of the largest small job (in one leaf) and the largest medium job (in one pod).
 
         :raises AllocationError: if jobs of these sizes may not fit a leaf or a pod.
         """

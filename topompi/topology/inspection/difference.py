@@ -128,9 +128,10 @@ class _Numbers:
         return host in self.one.host_index and host in self.other.host_index
 
     def of_links(self, side: int) -> Ids:
-        """The common number of each link of one of the fabrics, made of its source, source port and target.
+        """The number that each link of one fabric has in common with the same link of the other fabric.
 
-        The extra last element is -1, so that looking up link number -1 ("no link") gives -1.
+        It is computed from the link's source, source port and target. The extra last element is -1, so that looking up
+        link number -1 ("no link") gives -1.
 
         :param side: 0 for the first fabric, 1 for the second.
         """

@@ -134,7 +134,7 @@ class Cabling:
         self._switches.setdefault(identity, (name, place))
 
     def mention_switch(self, identity: str, name: str, place: str) -> None:
-        """Record a switch that a report names at the other end of a cable; its own entry may come before or after.
+        """Record a switch that a report names at the other end of a cable; the report must have its own entry, too.
 
         :param identity: node GUID.
         :param name: display name.

@@ -58,9 +58,9 @@ def fabric_scene(
 ) -> Scene:
     """Draw a fabric, with a job and the loads of links if they are given.
 
-    Levels with many switches, and hosts beyond some dozens, are drawn in groups; the part that a job crosses stays
-    apart as long as there is room. The width of a link shows the time that it needs for its bytes, or, without loads,
-    its number of cables. Over-subscribed levels are marked.
+    If a level has many switches, or there are more than some dozens of hosts, they are drawn in groups; switches that
+    the job's routes cross are drawn one by one as long as there is room. The width of a link shows the time that it
+    needs for its bytes, or, without loads, its number of cables. Over-subscribed levels are marked.
 
     :param routes: the routes over the whole fabric.
     :param title: title of the picture.
