@@ -37,7 +37,8 @@ class Loop:
     :param queue: the queue discipline.
     :param allocator: the policy of allocation.
     :param speed: the model of speed.
-    :param observers: the observers, whose methods are called at each start, end and pass.
+    :param observers: objects whose methods are called at each start and end of a job, and after each pass over the
+        queue.
     :param node_states: changes of nodes between up, drained and down; None if all nodes stay up.
     """
 

@@ -40,7 +40,7 @@ class Promises(Observer):
         self._standing: tuple[int, int] | None = None  # the head, and the earliest second that it was promised
 
     def started(self, job: int, situation: Situation) -> None:
-        """Compare the start with the job's promise, if it has one."""
+        """Compare the second of the job's start with the second that was promised, if there was a promise."""
         if self._standing is None:
             return
         head, when = self._standing
@@ -52,7 +52,7 @@ class Promises(Observer):
                 self.broken.append((job, when, situation.now))
 
     def passed(self, situation: Situation) -> None:
-        """Record the earliest second that the head was promised."""
+        """Record the earliest second at which a start has been promised to the first waiting job (head)."""
         head = situation.waiting[0] if situation.waiting else None
         if self._standing is not None and self._standing[0] != head:
             self._standing = None

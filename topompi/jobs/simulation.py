@@ -44,7 +44,8 @@ def simulate(
     :param queue: a queue, or its name in ``QUEUES``; None for EASY in the order of arrival.
     :param allocator: an allocator, or a name that `find_allocator` knows.
     :param speed: a model of speed, or a name that `find_speed` knows.
-    :param observers: the observers, whose methods are called at each start, end and pass.
+    :param observers: objects whose methods are called at each start and end of a job, and after each pass over the
+        queue.
     :param node_states: changes of nodes between up, drained and down; None if all nodes stay up.
     :param compiled: whether the event loop in C runs, or that in Python, which gives equal results; None for C if it
         implements the policies, else Python.

@@ -104,7 +104,7 @@ class FabricBuilder:
         self.add_link(target, source, second, first, rate)
 
     def build(self) -> Fabric:
-        """The fabric; raises FabricError if there is no switch, or a link ends at an id that was never added."""
+        """Make the fabric; raises FabricError if there is no switch, or a link ends at an id that was never added."""
         if not self._switches:
             raise FabricError(f"{self.name}: no switch found")
         current_limits().check("hosts", len(self._hosts), self.name, FabricError)

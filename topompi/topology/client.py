@@ -46,7 +46,7 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """The address that ``tcp://HOST:PORT``, ``HOST:PORT`` or ``unix:PATH`` names; ServiceError for another text."""
+        """Parse an address ``tcp://HOST:PORT``, ``HOST:PORT`` or ``unix:PATH``; ServiceError for another text."""
         if text.startswith("unix:") and len(text) > len("unix:"):
             return cls(path=text.removeprefix("unix:").removeprefix("//"))
         match = _TCP.fullmatch(text)

@@ -19,7 +19,7 @@ _LAST_NUMBER = re.compile(r".*?(?<![0-9])([0-9]+)[^0-9]*")
 
 
 def find_hosts(fabric: Fabric, names: Sequence[str]) -> IntArray:
-    """Host number of each name, shape (names,), -1 for a name that matches no host of the fabric.
+    """Find the fabric's host for each name: host numbers of shape (names,), -1 for a name that matches no host.
 
     The rules are tried in this order, and the first that finds a host decides. (1) The names are equal. (2) Their first
     labels (up to a dot) are equal, and only one host has this label. (3) If all hosts of the fabric are bare numbers,

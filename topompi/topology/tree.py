@@ -37,12 +37,12 @@ class ClusterTree:
 
     @property
     def root(self) -> int:
-        """The node that has no parent."""
+        """Number of the root, the only node that has no parent."""
         return len(self.parent) - 1
 
     @cached_property
     def children(self) -> tuple[IntArray, ...]:
-        """Children of each node, ascending."""
+        """Children of each node, one ascending array per node."""
         order = np.argsort(self.parent, kind="stable").astype(np.int32)
         bounds = np.searchsorted(self.parent[order], np.arange(len(self.parent) + 1))
         return tuple(order[a:b] for a, b in itertools.pairwise(bounds))

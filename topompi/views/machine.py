@@ -57,7 +57,7 @@ def machine_of(
 
 
 def _order(interface: TopologyInterface, names: Sequence[str]) -> NDArray[np.int64]:
-    """Position in the interface of each named host, shape (n,)."""
+    """Find the position in the interface of each named host, shape (n,)."""
     number = {host: at for at, host in enumerate(interface.hosts)}
     if set(names) != set(number) or len(names) != len(number):
         strange = next((name for name in names if name not in number), f"{len(names)} names")

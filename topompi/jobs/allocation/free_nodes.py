@@ -35,7 +35,7 @@ class FreeNodes:
             self._count(pod)
 
     def copy(self) -> FreeNodes:
-        """Return an independent copy."""
+        """Return an independent copy of these numbers."""
         made = copy.copy(self)
         for name in ("leaf_free", "wide", "large", "pod_free", "usable", "most"):
             setattr(made, name, getattr(self, name).copy())

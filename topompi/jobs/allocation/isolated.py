@@ -39,7 +39,7 @@ class _Kinds(Occupancy):
         return np.array(self.free_nodes.pod_free, dtype=np.int64)
 
     def copy(self) -> Occupancy:
-        """Return an independent copy."""
+        """Return an independent copy of this state."""
         made = super().copy()
         assert isinstance(made, _Kinds)
         made.free_nodes = self.free_nodes.copy()

@@ -116,13 +116,13 @@ class Occupancy:
         self._count(self._hold(Placement(changed), sign), sign)
 
     def conflicts(self) -> Conflicts:
-        """Return the links that running jobs share on the nodes that they use, without nodes that they only hold."""
+        """Return the links and nodes that running jobs share; nodes that a job holds but does not use do not count."""
         nodes = {index: placement.used(job.size) for index, (job, placement) in self.running.items()}
         slots = {index: held.slots for index, (_, held) in self.running.items() if held.slots is not None}
         return check(nodes, self.cluster.links, slots)
 
     def copy(self) -> Occupancy:
-        """Return an independent copy."""
+        """Return an independent copy of this state."""
         made = copy.copy(self)
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray | dict):

@@ -45,7 +45,7 @@ class Shared(Allocator):
         return job.slots <= state.room.sum() if _shares(job) else job.size <= len(state.empty)
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
-        """Return slots, or whole nodes; None if the job has to wait."""
+        """Return slots for a job that shares, or whole nodes for another job; None if it has to wait."""
         assert isinstance(state, SlotOccupancy)
         if not self.feasible(job, state):
             return None

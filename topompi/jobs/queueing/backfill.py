@@ -18,7 +18,7 @@ __all__ = ["QUEUES", "Backfill", "Queue", "find_queue"]
 
 @runtime_checkable
 class Queue(Protocol):
-    """The interface of a queue discipline: the order of waiting jobs, and the choice of jobs that a pass starts."""
+    """The interface of queue disciplines: the order of waiting jobs, and the choice of those that start now."""
 
     @property
     def name(self) -> str:

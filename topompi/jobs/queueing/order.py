@@ -46,7 +46,7 @@ class FCFS(Order):
     name = "fcfs"
 
     def keys(self, jobs: Workload, now: int) -> Keys:
-        """Return the arrivals, in seconds."""
+        """Return the second of each job's arrival, shape (n,)."""
         return jobs.submit
 
 
@@ -56,7 +56,7 @@ class SJF(Order):
     name = "sjf"
 
     def keys(self, jobs: Workload, now: int) -> Keys:
-        """Return the estimates, in seconds."""
+        """Return each job's estimated run time in seconds, shape (n,)."""
         return jobs.estimate
 
 
@@ -66,7 +66,7 @@ class SAF(Order):
     name = "saf"
 
     def keys(self, jobs: Workload, now: int) -> Keys:
-        """Return the areas, in node-seconds."""
+        """Return each job's area in node-seconds, shape (n,)."""
         return jobs.estimate * jobs.nodes
 
 
@@ -77,7 +77,7 @@ class XF(Order):
     fixed = False
 
     def keys(self, jobs: Workload, now: int) -> Keys:
-        """Return the negative of wait over estimate, so that the largest comes first."""
+        """Return the negative of each job's wait over its estimate, shape (n,), so that the largest comes first."""
         return -(now - jobs.submit) / np.maximum(jobs.estimate, 1)
 
 
@@ -113,7 +113,7 @@ class Multifactor(Order):
         self._since = 0
 
     def keys(self, jobs: Workload, now: int) -> Keys:
-        """Return the negative of the priority, so that the largest comes first."""
+        """Return the negative of each job's priority, shape (n,), so that the largest priority comes first."""
         age = np.minimum(1, (now - jobs.submit) / self.max_age)
         size = jobs.nodes / int(jobs.nodes.max())
         users = jobs.user

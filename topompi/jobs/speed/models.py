@@ -59,7 +59,7 @@ class Faster(Speed):
         self.name = f"faster:{percent:g}"
 
     def durations(self, workload: Workload) -> Integers:
-        """Return run times, shorter by the percentage for jobs above ``above`` nodes."""
+        """Return the run time of each job in seconds, shorter for jobs of more than ``above`` nodes."""
         return _shortened(workload, np.where(workload.nodes > self.above, self.percent, 0.0))
 
 
@@ -87,7 +87,7 @@ class Ranges(Speed):
         self.name = f"{kind}:{seed}"
 
     def durations(self, workload: Workload) -> Integers:
-        """Return run times, shorter by each job's own percentage."""
+        """Return the run time of each job in seconds, shorter by the percentage that the job has drawn."""
         nodes = workload.nodes
         draws = np.random.default_rng(self.seed).random(len(workload))
         ranges = np.array(self.RANGES, dtype=float)[(draws * 3).astype(int)]

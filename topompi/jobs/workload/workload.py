@@ -149,7 +149,7 @@ class Workload:
         return column
 
     def with_columns(self, **columns: ArrayLike) -> Workload:
-        """Return the same jobs with these further columns, which replace columns of the same name.
+        """Return the same jobs with the given further columns, which replace further columns of the same names.
 
         :raises WorkloadError: if a column has another length, a wrong type, or the name of a fixed column.
         """

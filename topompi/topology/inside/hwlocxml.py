@@ -27,7 +27,7 @@ _PORT = re.compile(r"Port([0-9]{1,3})GID0")
 
 
 def read_file(path: str | os.PathLike[str]) -> Inside:
-    """The hardware topology of the host that an hwloc XML file, packed or not, describes.
+    """Read the hardware topology of the host that an hwloc XML file, packed or not, describes.
 
     :raises FabricError: if the file is no hwloc XML, is damaged, or exceeds a limit.
     """
@@ -38,7 +38,7 @@ def read_file(path: str | os.PathLike[str]) -> Inside:
 
 
 def read(text: InputFile) -> Inside:
-    """The hardware topology of the host that an hwloc XML text describes; FabricError as for `read_file`."""
+    """Read the hardware topology of the host that an hwloc XML text describes; FabricError as for `read_file`."""
     text.head()  # raises an error for empty or binary input
     reader = _Reader(text.name)
     parser = expat.ParserCreate()

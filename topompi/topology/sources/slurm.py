@@ -1,4 +1,4 @@
-"""Reader of Slurm's switch trees: a ``topology.conf``, or the output of ``scontrol show topology``."""
+"""Reader of Slurm's trees of switches, from a ``topology.conf`` or the output of ``scontrol show topology``."""
 
 from __future__ import annotations
 

@@ -56,11 +56,11 @@ class Box:
 class Text:
     """A line of text.
 
-    :param x: x of the anchor in pixels.
-    :param y: y of the base line in pixels.
+    :param x: horizontal position of the anchor in pixels.
+    :param y: vertical position of the base line in pixels.
     :param words: the text.
     :param size: height of the letters in pixels.
-    :param anchor: part of the text at ``x``: ``start``, ``middle`` or ``end``.
+    :param anchor: part of the text that is at ``x``: ``start``, ``middle`` or ``end``.
     :param colour: colour of the letters.
     :param bold: whether the letters are bold.
     """
