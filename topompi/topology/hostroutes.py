@@ -79,7 +79,7 @@ class HostRoutes:
 
     @property
     def _first(self) -> IntArray:
-        """Adapter of each host on its first rail, shape (n,)."""
+        """Adapter of each host on its first rail (its first adapter), shape (n,)."""
         adapters: IntArray = self.routes.fabric.rails[0][self.hosts]
         return adapters
 

@@ -57,7 +57,7 @@ def cluster_of(routes: Routes) -> Cluster:
 
 def _pod_of_switch(fabric: Fabric) -> Indices:
     """Number of each switch's pod, shape (switches,); pods are the components of the links between levels 0 and 1."""
-    from scipy.sparse import coo_array  # late, because the import would delay every command
+    from scipy.sparse import coo_array  # imported here, because the import would delay every command
     from scipy.sparse.csgraph import connected_components
 
     source, target = (

@@ -30,7 +30,7 @@ _KEYS_SHOWN = {
 
 
 def recognise(head: str) -> bool:
-    """Return whether a line starts with ``SwitchName=`` or ``BlockName=``."""
+    """Return whether a line of the text starts with ``SwitchName=`` or ``BlockName=``."""
     return _FIRST_KEY.search(head) is not None
 
 

@@ -82,7 +82,7 @@ def _own_version() -> str:
 
 def _counts(gathered: Gathered) -> tuple[dict[str, Any], list[str]]:
     """The sizes of the discovered fabric for the manifest, and the problems met on reading it."""
-    from ..sources import load  # late, because it imports the readers of all formats
+    from ..sources import load  # imported here, because it imports the readers of all formats
 
     report = Report(partial=True)
     place = f"{gathered.source.parent}{os.sep}"  # a temporary folder, whose path is removed from messages

@@ -52,7 +52,7 @@ def _affinity() -> set[int]:
 
 def _inside(root: Path, mask: int, file: str | None) -> Inside:
     if file:
-        from .hwlocxml import read_file  # late, because most jobs have no hwloc file
+        from .hwlocxml import read_file  # imported here, because most jobs have no hwloc file
 
         try:
             return read_file(file)

@@ -55,12 +55,12 @@ class Connection(asyncio.Protocol):
     def __init__(self, service: Service) -> None:
         self.service = service
         self.buffer = bytearray()
-        self.searched = 0  # leading bytes of the buffer that contain no line end
+        self.searched = 0  # number of leading bytes of the buffer that are known to contain no line end
         self.page, self.headers = "", 0  # requested page and number of header lines of an HTTP request
         self.busy: asyncio.Task[None] | None = None  # the view or tree in work
         self.ending = self.postponed = False
-        self.asked = 0  # requests in the current second
-        self.unsent = 0  # bytes of unread answers that count as held
+        self.asked = 0  # number of requests in the current second
+        self.unsent = 0  # bytes of unread answers, as far as they count towards ``held``
         self.held = 0  # bytes charged to the peer: unread answers and incomplete requests
         self.since = 0.0  # start time of the incomplete request; 0 if there is none
         self.left = 0  # number of unread bytes at the time ``stalled``
@@ -98,7 +98,7 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         """Continue after the client has read its answers."""
-        self.stalled = monotonic() if self.transport.is_closing() else 0.0  # closing: the rest has a time limit, too
+        self.stalled = monotonic() if self.transport.is_closing() else 0.0  # a client that is closing has a time limit for reading the rest, too
         self.unsent = 0
         self._advance()
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 __all__ = ["peer_of"]
 
-_SOCK_DIAG, _BY_FAMILY, _REQUEST = 4, 20, 1  # NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST of Linux
+_SOCK_DIAG, _BY_FAMILY, _REQUEST = 4, 20, 1  # Linux's NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY and NLM_F_REQUEST
 _HEAD = struct.Struct("=IHHII")  # struct nlmsghdr
 _QUESTION = struct.Struct("=BBBxI2s2s16s16sI8s")  # struct inet_diag_req_v2
 _ANSWER = struct.Struct("=4x48x12xII")  # struct inet_diag_msg: the socket's user and inode number

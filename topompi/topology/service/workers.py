@@ -82,8 +82,7 @@ class Workers:
             self._grant()
 
     def look(self) -> None:
-        """Release the processes of workers that have ended, and end the idle workers that still have replaced
-        routes."""
+        """Release the processes of workers that have ended, and end idle workers that still have replaced routes."""
         for worker in [one for one in self._idle if one.generation is not self._current()]:
             self._idle.remove(worker)
             self._end(worker)

@@ -31,7 +31,7 @@ class _Seat(NamedTuple):
 
 
 def recognise(head: str) -> bool:
-    """Whether one of the first two non-blank lines is ``RANK: GROUP SWITCH PORT`` in decimals."""
+    """Whether one of the first two non-blank lines has the form ``RANK: GROUP SWITCH PORT``, all decimal numbers."""
     lines = [line for line in head.splitlines() if line.strip()]
     return any(_LINE.fullmatch(line) for line in lines[:2])
 

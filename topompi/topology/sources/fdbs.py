@@ -23,7 +23,7 @@ _ENTRY = re.compile(
 
 
 def recognise(head: str) -> bool:
-    """Whether a text begins as an ``opensm.fdbs`` does."""
+    """Whether the beginning of a text is that of an ``opensm.fdbs`` file."""
     return _HEAD.search(head) is not None
 
 

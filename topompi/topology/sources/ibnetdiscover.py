@@ -38,7 +38,7 @@ _HEAD = re.compile(r'^[ \t]*(# Topology file: generated|(Switch|Ca|Rt)\s*\d+\s*"
 
 
 def recognise(head: str) -> bool:
-    """Whether a text begins as a default report does."""
+    """Whether the beginning of a text is that of ibnetdiscover's default report."""
     return _HEAD.search(head) is not None
 
 

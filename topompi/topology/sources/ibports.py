@@ -29,7 +29,7 @@ _HEAD = re.compile(
 
 
 def recognise(head: str) -> bool:
-    """Whether a text begins as a port report does, or as the search log that ``-s`` prints before it."""
+    """Whether the beginning of a text is that of a port report, or of the search log that ``-s`` prints before it."""
     return _HEAD.search(head) is not None
 
 

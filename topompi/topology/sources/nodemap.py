@@ -19,7 +19,7 @@ _PAIRS = re.compile(r"[ \t]*[A-Za-z]+[ \t]+[\w.-]+(?:[ \t]+[A-Za-z]+[ \t]+[\w.-]
 
 
 def recognise(head: str) -> bool:
-    """Whether a line of alternating keys and values has the keys ``NODE`` and ``SWITCH``."""
+    """Whether a text has a line of alternating keys and values with the keys ``NODE`` and ``SWITCH``."""
     lines = (line for line in head.splitlines() if _PAIRS.fullmatch(line))
     return any({"NODE", "SWITCH"} <= set(line.upper().split()[::2]) for line in lines)
 

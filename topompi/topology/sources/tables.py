@@ -30,7 +30,7 @@ MAX_PATHS = 128  # 2^7, because the LMC has three bits
 
 
 def recognise(head: str) -> bool:
-    """Whether a text begins as forwarding tables do."""
+    """Whether the beginning of a text is that of forwarding tables in a known format."""
     return _HEAD.search(head) is not None or fdbs.recognise(head)
 
 
