@@ -13,7 +13,7 @@ __all__ = ["counter", "prometheus"]
 
 
 def counter(meaning: str) -> Any:
-    """Make a field, for a dataclass of counters, that begins at zero.
+    """Make a dataclass field that holds a counter, which begins at zero, and its meaning.
 
     :param meaning: sentence that describes the counted events.
     """
@@ -25,7 +25,7 @@ def prometheus(prefix: str, counters: DataclassInstance, gauges: Mapping[str, fl
 
     :param prefix: first word of each name; an underscore is put after it.
     :param counters: a dataclass whose fields `counter` made.
-    :param gauges: present value of each gauge, by name.
+    :param gauges: present values of quantities that also fall (Prometheus' gauges), by name.
     """
     lines = []
     for one in fields(counters):

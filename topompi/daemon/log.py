@@ -11,7 +11,7 @@ __all__ = ["AsJson", "log_as_json"]
 
 
 class AsJson(logging.Formatter):
-    """A formatter of log events as one line of JSON: time, level, event, and the event's own fields."""
+    """A formatter that writes a log event as one line of JSON: time, level, event, and the event's own fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return an event as one line of JSON.

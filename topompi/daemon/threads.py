@@ -1,4 +1,4 @@
-"""Work in a thread that does not delay the end of the process."""
+"""A call of a function in a thread that does not delay the end of the process."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Run some work in a thread and return its result; an error of the work is raised here.
+    """Run a function in a thread and return its result; an error that it raises is raised here.
 
     The thread is a daemon thread, because the threads of an executor delay the end of the process.
 
-    :param work: function to run; it may outlast the event loop.
+    :param work: function to run; it may still run when the event loop has ended.
     """
     done: Future[T] = Future()
 

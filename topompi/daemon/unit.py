@@ -68,7 +68,7 @@ class Unit:
     :param description: description for ``systemctl status``.
     :param words: command that starts the daemon, with absolute paths.
     :param own: further lines of the section ``[Service]``; they override the common lines by systemd's rules.
-    :param stop_seconds: seconds between the request to stop and a kill.
+    :param stop_seconds: seconds between systemd's request to stop the daemon and its kill.
     :param files: number of files that the daemon may have open at once.
     :param memory: memory limit in systemd's notation, for example ``4G``.
     """
@@ -93,7 +93,7 @@ class Unit:
 
 
 def folder_of_socket(path: Path) -> str:
-    """Return the line that lets a daemon make its socket: systemd makes folders in ``/run``, other folders must exist.
+    """Return the line by which a daemon may make its socket; systemd makes a folder in ``/run``, others must exist.
 
     :param path: folder of the socket.
     """
@@ -109,11 +109,11 @@ def quoted(word: str) -> str:
 
 
 def own_command(words: Sequence[str], verb: str, *, without: str) -> list[str]:
-    """Return the running command with absolute paths, so that systemd can start it from any directory.
+    """Return the command that this process runs, with absolute paths, so that systemd can start it from any directory.
 
     :param words: the command line after the program's name.
     :param verb: the subcommand; the words after it that name existing files become absolute paths.
-    :param without: option that is left out.
+    :param without: option that is left out of the result.
     """
     begin = words.index(verb) + 1
     found = [sys.executable, "-P", "-m", "topompi", *words[:begin]]

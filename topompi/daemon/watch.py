@@ -8,19 +8,19 @@ from pathlib import Path
 
 __all__ = ["Watch"]
 
-MOST_FILES = 16_384  # number of files of a directory that are watched
+MOST_FILES = 16_384  # files; limits those that are watched per directory
 
 State = tuple[int, int, int]  # time of the last change in ns, size in bytes, inode number
 
 
 class Watch:
-    """A detector of files that have changed and stayed the same between two looks, so that nobody is writing them.
+    """A detector of changed files; a change is due when two looks have found the same, so that no one is still writing.
 
-    Only those files of a directory count that the daemon reads; a log that grows beside them does not.
+    Of a directory, only the files that the daemon reads count, and not, for example, a log that grows beside them.
 
     :param paths: files and directories.
-    :param is_input: function that returns whether a file below a directory is read; called again after each change of
-        it.
+    :param is_input: function that returns whether the daemon reads a file of a directory; it is called again after each
+        change of the file.
     :param most: number of files per directory that are watched.
     """
 
@@ -35,7 +35,7 @@ class Watch:
         self._taken = self._seen = self._look()
 
     def is_due(self) -> bool:
-        """Look again; return whether a change that is not yet taken was there at the previous look, too."""
+        """Look at the files; return whether a change that is not yet taken was there at the previous look, too."""
         now = self._look()
         at_rest, self._seen = now == self._seen, now
         return at_rest and now != self._taken
@@ -66,7 +66,7 @@ class Watch:
         return found
 
     def _files(self) -> Iterator[tuple[Path, bool]]:
-        """Yield the files, at most ``most`` per directory, and whether each was named itself."""
+        """Yield the files, at most ``most`` per directory, and whether each is one of ``paths`` itself."""
         for path in self._paths:
             if not path.is_dir():
                 yield path, True

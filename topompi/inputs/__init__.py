@@ -1,4 +1,4 @@
-"""Files from users: opened, unpacked and read within limits; and parsing of JSON."""
+"""Reading of users' files (opening, unpacking, limits), writing of files, settings, and parsing of JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     "read_text",
 ]
 
-# A client that asks a service a question needs no archives, so they are imported only when used.
+# Imported at first use, because a client of the topology service needs no archives.
 __getattr__ = when_used(
     __name__,
     {

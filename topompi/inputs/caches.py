@@ -1,4 +1,4 @@
-"""Cache files of topompi: replaced as a whole, readable by their owner only, and ignored if damaged."""
+"""Cache files of topompi, which are replaced as a whole, readable by their owner only, and ignored if damaged."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _noted: set[Path] = set()
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file that its owner alone can read.
+    """Write a file that only its owner can read, in place of an older one.
 
-    Other processes see either the old content or the new one, never a part.
+    Other processes see either the old content or the new, never a part of it.
 
     :raises OSError: if it cannot be written.
     """
@@ -31,18 +31,19 @@ def replace_file(path: Path, text: str) -> None:
 
 
 def write_cache(path: Path, text: str) -> None:
-    """Write a file as `replace_file` does, but leave it unchanged, without an error, if it cannot be written."""
+    """Write a file as `replace_file` does; if it cannot be written, leave it unchanged and raise no error."""
     with suppress(OSError):
         replace_file(path, text)
 
 
 def read_cache(path: Path, sound: Callable[[Any], bool]) -> Any:
-    """Return the JSON value of a cache file, or None if there is none.
+    """Return the JSON value in a cache file, or None if there is no file.
 
-    A damaged file counts as none; a line on standard error reports it, once per file.
+    If the file is damaged, the result is None, too, and a line on standard error reports it, once per file.
 
     :param path: path of the file.
-    :param sound: function that returns whether a value has the form that this version writes.
+    :param sound: function that returns whether a value has the form that this version of topompi writes; if not, the
+        file counts as damaged.
     """
     if not os.path.lexists(path):
         return None

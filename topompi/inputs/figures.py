@@ -1,4 +1,4 @@
-"""Figures of matplotlib as files: texts are not read as formulas, and equal data make equal files."""
+"""Writing of matplotlib's figures to files, so that no text is read as a formula, and equal data give equal files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files, directories and archives as inputs: opened, unpacked and read as streams, within limits."""
+"""Reading of files, directories and archives as streams, unpacked and within limits."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from .unpacking import Budget, Part, Store, unpack
 __all__ = ["InputFile", "kinds_of", "open_begun", "open_inputs", "read_input", "read_text"]
 
 HEAD_BYTES = 4096
-LINES_A_LOOK = 4096  # between two checks of the time limit
-MOST_LOOKED_AT = 256  # number of files whose kinds are named in an error
+LINES_A_LOOK = 4096  # lines that are read between two checks of the time limit
+MOST_LOOKED_AT = 256  # files; limits those whose kinds are determined for an error message
 _NODES = (
     (stat.S_ISDIR, "a directory"),
     (stat.S_ISFIFO, "a FIFO (write its content to a file)"),
@@ -37,11 +37,11 @@ _NODES = (
 class InputFile:
     """One input: an unpacked file, or a member of a directory or archive.
 
-    :param name: name in messages.
+    :param name: name of the input in messages.
     :param open: function that opens a stream of the bytes.
     :param error: class of the error that is raised if the input cannot be read.
     :param wanted: expected content, in words.
-    :param ends: second, on the monotonic clock, at which the time for reading ends.
+    :param ends: second of the monotonic clock at which the time limit for reading ends.
     """
 
     name: str
@@ -60,7 +60,7 @@ class InputFile:
         return data.decode("utf-8", errors="replace").removeprefix("\ufeff")
 
     def first_bytes(self) -> bytes:
-        """Return the first kilobytes as they are."""
+        """Return the first kilobytes, unpacked but not decoded."""
         with guarded(self.name, self.error), self.open() as stream:
             return stream.read(HEAD_BYTES)
 
@@ -96,7 +96,7 @@ def open_inputs(
     :param path: path of a file, a directory or an archive.
     :param error: class of the error that is raised.
     :param wanted: expected content, in words.
-    :raises TopompiError: ``error``, if nothing is there, it is a FIFO or device, it is damaged, or a limit is exceeded.
+    :raises TopompiError: ``error``, if there is no file, or it is a FIFO, a device or damaged, or exceeds a limit.
     """
     path = Path(path)
     budget = Budget(current_limits(), error)
@@ -109,7 +109,7 @@ def open_inputs(
 
 
 def kinds_of(inputs: Sequence[InputFile]) -> str:
-    """Describe the kinds of files that no reader recognised, in words; if many, the three most frequent."""
+    """Describe in words the kinds of files that no reader recognised; of many kinds, the three most frequent."""
     kinds = Counter(kind_of(one.first_bytes()) for one in inputs[:MOST_LOOKED_AT])
     if len(inputs) < 2:
         return next(iter(kinds), "no file")
@@ -155,13 +155,14 @@ def read_text(path: str | os.PathLike[str], error: type[TopompiError], wanted: s
 def open_begun(
     path: str | os.PathLike[str], error: type[TopompiError], wanted: str, *, owners: Collection[int] | None = None
 ) -> InputFile:
-    """Open a file that a program may still be writing; a packed file that ends too early is read as far as it goes.
+    """Open a file that a program may still be writing; of a packed file that ends too early, the sound part is read.
 
     :param path: path of the file.
     :param error: class of the error that is raised.
     :param wanted: expected content, in words.
-    :param owners: numbers of the users who may own the file, which then must not be a link; None for any file.
-    :raises TopompiError: ``error``, as in `open_inputs`, and if another user owns the file.
+    :param owners: numbers of the users one of whom must own the file, which then must not be a symbolic link; None to
+        allow any file.
+    :raises TopompiError: ``error``, as in `open_inputs`, and if a user who is not in ``owners`` owns the file.
     """
     budget = Budget(current_limits(), error)
     with guarded(str(path), error):
@@ -218,7 +219,7 @@ def _read_on(path: Path, archive: tarfile.TarFile, budget: Budget) -> Iterator[t
 
 
 def _check_end(path: Path, stream: IO[bytes], offset: int, budget: Budget) -> None:
-    """Raise if bytes other than zeros follow the last member, because tarfile takes a damaged header for the end."""
+    """Raise an error if bytes other than zeros follow the last member: tarfile takes a damaged header for the end."""
     stream.seek(offset)
     if stream.read(512).strip(b"\x00"):
         raise budget.error(f"{path}: cannot be read, it is damaged: no header of a member at byte {offset:,}")
@@ -234,7 +235,7 @@ def _member(path: Path, name: str, start: int, size: int, opener: Callable[[], I
 def _unpacked(
     path: Path, budget: Budget, *, begun: bool = False, owners: Collection[int] | None = None
 ) -> tuple[int, Callable[[], IO[bytes]]]:
-    """Return the length of a file's content, unpacked, and a function that opens a stream of it."""
+    """Unpack a file if it is packed; return the length of its content, and a function that opens a stream of it."""
     with guarded(str(path), budget.error), _open_regular(path, budget.error, owners) as stream:
         size = os.fstat(stream.fileno()).st_size
         store: Store | None = unpack(stream, size, str(path), budget, begun=begun)

@@ -1,4 +1,4 @@
-"""Translation of errors that libraries raise over damaged input into the reader's own error with the file's name."""
+"""Translation of the errors that libraries raise on damaged input into the reader's own error, with the file's name."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..errors import TopompiError
 
 __all__ = ["guarded"]
 
-# The errors that unpacking, parsing and allocating raise over damaged bytes. ValueError itself is left out: our readers
-# raise errors of their own, so any other ValueError is a bug of ours, which must stay visible.
+# The errors that unpacking, parsing and allocating raise on damaged bytes. ValueError itself is left out, because
+# readers raise errors of their own for bad values, and any other ValueError is a bug, which must stay visible.
 _DAMAGE = (
     EOFError,
     UnicodeError,
@@ -30,9 +30,9 @@ _DAMAGE = (
 
 @contextmanager
 def guarded(name: str, error: type[TopompiError]) -> Iterator[None]:
-    """Replace errors that a library raises over damaged input by ``error``; topompi's own errors pass unchanged.
+    """Replace errors that a library raises on damaged input by ``error``; topompi's own errors pass unchanged.
 
-    :param name: beginning of the message: the file, or archive and member.
+    :param name: beginning of the message, namely the file's name, or those of the archive and the member.
     :param error: class of the error that is raised.
     """
     try:

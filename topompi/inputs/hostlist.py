@@ -13,9 +13,9 @@ from .limits import current_limits
 
 __all__ = ["ALL", "compress", "expand", "read_hosts"]
 
-ALL = "all"  # stands in place of a host list for every host of a source
+ALL = "all"  # the word that users write in place of a host list for all hosts of a topology source
 MAX_LENGTH = 255  # characters of a host name: POSIX's HOST_NAME_MAX, RFC 1123
-MAX_DIGITS = 18  # numbers in ranges then stay within 64 bits, whatever a file contains
+MAX_DIGITS = 18  # digits of a number in a range, so that it stays within 64 bits
 
 _TEXT = re.compile(r"[^\[\],\s]+")
 _BLANK = re.compile(r"\s*")
@@ -24,14 +24,14 @@ _LAST_NUMBER = re.compile(rf"(.*?)(?<![0-9])([0-9]{{1,{MAX_DIGITS}}})([^0-9]*)")
 
 
 def expand(expression: str) -> list[str]:
-    """Return the host names that a host-list expression stands for, in its order, with repetitions.
+    """Expand a host-list expression into the host names that it stands for, in its order, with repetitions.
 
-    A range has the zero padding of its first number. Of several brackets in one name, the left one varies slowest.
-    Blanks may surround names and commas. An expression without names gives no host.
+    All numbers of a range get the zero padding of its first number. If a name has several brackets, the left one varies
+    slowest. Blanks may surround names and commas. An expression without names gives no host.
 
     :param expression: the expression, for example ``"n[001-016],n[019-020]"``.
-    :raises SourceError: if the expression is wrong, with the position (from 0); if there are more names than the limit
-        of hosts, or a name has more than 255 characters.
+    :raises SourceError: if the expression is malformed, with the position (from 0); if there are more names than the
+        limit ``hosts`` allows, or a name has more than 255 characters.
 
     Cost: linear in the number of names.
     """
@@ -114,12 +114,13 @@ def _too_many(text: str) -> NoReturn:
 
 
 def compress(hosts: Sequence[str]) -> str:
-    """Return the shortest usual expression that expands to the hosts in the same order.
+    """Write hosts as a short host-list expression that expands to them in the same order.
 
-    Neighbours that differ only in their last number share a bracket; a range joins numbers that ascend by one and have
-    the same zero padding.
+    Consecutive hosts that differ only in their last number share a bracket; a range joins numbers that ascend by one
+    and have the same zero padding.
 
-    :raises SourceError: if no expression can hold a name (it is empty, or has a bracket, comma or blank).
+    :raises SourceError: if a name cannot be part of an expression, because it is empty or has a bracket, comma or
+        blank.
     """
     return ",".join(_write_groups(hosts))
 
@@ -167,11 +168,11 @@ def _follows(last: str, number: str) -> bool:
 
 
 def read_hosts(argument: str) -> list[str]:
-    """Return the hosts that ``--hosts`` or ``TOPOMPI_HOSTS`` names, one per rank, with repetitions.
+    """Return the hosts that a user's ``--hosts`` or ``TOPOMPI_HOSTS`` names, one per rank, with repetitions.
 
     :param argument: a host-list expression, or the path of a file (packed or not) with one host or expression per line
         and ``#`` comments; an argument with a slash is always a path.
-    :raises SourceError: if the file is absent, there is no host, or an expression is wrong (with file and line).
+    :raises SourceError: if the file is absent, there is no host, or an expression is malformed (with file and line).
     """
     if os.path.exists(argument) and not os.path.isdir(argument):
         hosts = list(_read_file(argument))

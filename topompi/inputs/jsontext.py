@@ -1,4 +1,4 @@
-"""Parsing of JSON from outside: errors name file and line, and every parsed number can be printed again."""
+"""Parsing of JSON from outside, with errors that name file and line, and numbers that can always be printed again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..errors import TopompiError
 
 __all__ = ["parse_json"]
 
-_DIGITS = 4000  # Python converts and prints up to 4,300
+_DIGITS = 4000  # digits that a whole number keeps, because Python converts and prints up to 4,300
 
 
 def parse_json(
@@ -21,11 +21,11 @@ def parse_json(
 ) -> Any:
     """Parse a JSON text.
 
-    A whole number with more digits than Python converts (4,300) is cut to 4,000 digits: the check of its field then
-    refuses it and names the field.
+    A whole number with more digits than Python converts (4,300) is cut to 4,000 digits, so that the later check of its
+    field refuses it and can name the field.
 
     :param text: the JSON text.
-    :param name: beginning of error messages: the file.
+    :param name: beginning of error messages, usually the file's name.
     :param error: class of the error that is raised.
     :param pairs: function that makes an object from its (name, value) pairs; by default the last value of a name
         counts.
@@ -50,7 +50,7 @@ def _loads(content: str, **hooks: Any) -> Any:
         return json.loads(content, **hooks)
     except (json.JSONDecodeError, _ConstantError, TopompiError):
         raise
-    except ValueError:  # a number too long to convert; a call per number is slow, so it is made only now
+    except ValueError:  # a number is too long to convert; the hook is set only now, because a call per number is slow
         return json.loads(content, parse_int=_whole, **hooks)
 
 
@@ -59,7 +59,7 @@ def _whole(digits: str) -> int:
 
 
 class _ConstantError(ValueError):
-    """An error: the text has NaN or an infinity, which JSON does not have."""
+    """An error: the text contains NaN or an infinity, which JSON does not have."""
 
 
 def _constant(word: str) -> NoReturn:

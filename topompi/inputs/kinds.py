@@ -1,4 +1,4 @@
-"""Recognition of files that topompi does not read, by their first bytes, so that a refusal can name the kind."""
+"""Recognition, by their first bytes, of files that topompi cannot read, so that an error can name their kind."""
 
 from __future__ import annotations
 

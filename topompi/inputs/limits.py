@@ -1,4 +1,4 @@
-"""Limits on the size of inputs: names and defaults; an option or ``TOPOMPI_LIMITS`` raises them."""
+"""Limits on the size of inputs, by name, with defaults that an option or ``TOPOMPI_LIMITS`` changes."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ class Limits:
     """Upper limits on the size of one input.
 
     :param bytes: bytes read from one source, unpacked.
-    :param ratio: size of an unpacked file over the size of its archive, checked beyond 16 MiB. xz reaches at most 120
-        on reports and tables of real fabrics.
+    :param ratio: size of an unpacked file divided by its packed size, checked for files of more than 16 MiB; reports
+        and tables of real fabrics, packed with xz, reach at most 120.
     :param members: number of files in a directory or archive.
     :param hosts: number of hosts of a fabric or a host list; Fugaku has 158,976.
     :param ranks: number of ranks of a communication graph or a mapping; Fugaku has 7,630,848 cores.
-    :param routes: number of entries of forwarding tables (paths x switches x adapters), of computed routes (links
-        between switches x groups of leaf switches with the same neighbours), or of a job's host pairs (hosts x hosts).
-    :param rows: number of rows of a schedule; an alltoall of 4,096 ranks with one row per message just reaches the
-        limit.
+    :param routes: number of entries of one of these: forwarding tables (paths x switches x adapters), computed routes
+        (links between switches x groups of leaf switches with the same neighbours), a job's host pairs (hosts x hosts).
+    :param rows: number of rows (transfers) of a schedule; an alltoall of 4,096 ranks with one row per message just
+        reaches the limit.
     :param seconds: seconds for reading one source.
-    :param answer: bytes of an answer of a topology service; by default also the bytes it holds for all its clients.
+    :param answer: bytes of an answer of a topology service; its default is also that of the bytes that a service holds
+        for all of its clients.
     """
 
     bytes: int = 4 << 30
@@ -51,11 +52,11 @@ class Limits:
     answer: int = 1 << 28
 
     def check(self, name: str, amount: int, place: str, error: type[TopompiError]) -> None:
-        """Raise ``error`` if a source would exceed a limit; the message tells how to raise the limit.
+        """Raise ``error`` if a source needs more than a limit allows; the message tells how to raise the limit.
 
         :param name: name of the limit.
         :param amount: amount that the source needs.
-        :param place: the file, or file and line.
+        :param place: the file, or file and line, for the message.
         :param error: class of the error that is raised.
         """
         most: int = getattr(self, name)
@@ -101,6 +102,6 @@ def current_limits() -> Limits:
     return _made(os.environ.get(VARIABLE, ""), tuple(_raised.items()))
 
 
-@lru_cache(maxsize=8)  # readers ask again for each line
+@lru_cache(maxsize=8)  # cached because readers ask again for each line
 def _made(environment: str, raised: tuple[tuple[str, int], ...]) -> Limits:
     return replace(Limits(), **{**parse_limits(environment), **dict(raised)})

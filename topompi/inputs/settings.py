@@ -25,10 +25,10 @@ __all__ = [
     "word_of",
 ]
 
-PATIENCE = 30  # seconds that a call may take, if ``TOPOMPI_CHECK`` is 1
-LONGEST_PATIENCE = 10**6  # seconds
+PATIENCE = 30  # seconds after which the watchdog reports a call, if ``TOPOMPI_CHECK`` is 1
+LONGEST_PATIENCE = 10**6  # seconds; largest value of ``TOPOMPI_CHECK``
 SOCKET = "/run/topompi/topology.sock"  # default path of the socket of this host's topology service
-NATIVE_CALLS = 8  # making a plan takes as long as about 10 small calls
+NATIVE_CALLS = 8  # small calls that a new communicator leaves to MPI, because making a plan takes as long as about 10
 WORDS = {
     "TOPOMPI_TUNE": ("measure", "again", "off"),
     "TOPOMPI_FALLBACK": ("error", "print", "silent"),
@@ -51,7 +51,7 @@ VARIABLES = {
     "TOPOMPI_TOPOLOGY",
     "TOPOMPI_VERBOSE",
 }
-ALIKE = 0.85  # difflib similarity from which an unknown name is taken for a misspelt name of ours
+ALIKE = 0.85  # difflib similarity from which an unknown variable counts as a misspelt name of topompi's
 
 
 def cache_directory() -> Path:
@@ -61,10 +61,10 @@ def cache_directory() -> Path:
 
 
 def check_settings(environment: Mapping[str, str], *, speaks: bool = True) -> None:
-    """Refuse malformed values of topompi's variables; an environment found sound is not checked again.
+    """Raise an error if a variable of topompi's has a malformed value; a sound environment is not checked again.
 
     :param environment: the environment variables.
-    :param speaks: whether unknown variables that begin with ``TOPOMPI_`` are named on standard error.
+    :param speaks: whether unknown variables that begin with ``TOPOMPI_`` are reported on standard error.
     :raises TopompiError: if a value is malformed, or an unknown name is nearly one of ours.
     """
     _check(tuple(sorted(item for item in environment.items() if item[0].startswith("TOPOMPI_"))), speaks)
@@ -90,7 +90,7 @@ def _check(variables: tuple[tuple[str, str], ...], speaks: bool) -> None:
 
 
 def word_of(name: str, environment: Mapping[str, str]) -> str:
-    """Return the word that a variable is set to, empty if unset; SettingError if it is not one of the allowed words."""
+    """Return the word to which a variable is set, empty if unset; SettingError if the word is not allowed."""
     word = environment.get(name, "")
     if word not in ("", *WORDS[name]):
         raise SettingError(f"{name}: expecting one of {', '.join(WORDS[name])}, got {word!r}")
@@ -98,7 +98,7 @@ def word_of(name: str, environment: Mapping[str, str]) -> str:
 
 
 def map_quality(environment: Mapping[str, str], error: type[Exception] = SettingError) -> float:
-    """Return ``TOPOMPI_MAP_QUALITY``: the part of the given order's cost that is good enough; 0 if unset.
+    """Return ``TOPOMPI_MAP_QUALITY``: a mapping is good enough at this share of the given order's cost; 0 if unset.
 
     :param environment: the environment variables.
     :param error: class of the error that is raised if the value is not a number from 0 to 1.
@@ -126,9 +126,9 @@ def native_calls(environment: Mapping[str, str]) -> int:
 
 
 def patience(environment: Mapping[str, str]) -> int:
-    """Return the seconds of ``TOPOMPI_CHECK`` after which the watchdog reports the call that a rank waits in.
+    """Return ``TOPOMPI_CHECK``: seconds after which the watchdog reports the call in which a rank waits.
 
-    0 for none.
+    The result is 0 if there is no watchdog.
 
     :param environment: the environment variables.
     :raises SettingError: if the value is not a whole number from 0 to ``LONGEST_PATIENCE``.

@@ -1,4 +1,4 @@
-"""Unpacking of files within limits: once, as a stream, to memory or to an unnamed file."""
+"""Unpacking of files within limits, as a stream, to memory or to an unnamed temporary file."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = ["Budget", "Part", "Store", "unpack"]
 
 CHUNK = 1 << 18
 IN_MEMORY = 64 << 20
-ANY_RATIO = 16 << 20  # unpacked bytes below which the ratio is not checked
-# Typeshed declares LZMAFile and GzipFile as streams but not as IO[bytes], so they are cast.
+ANY_RATIO = 16 << 20  # bytes; the ratio of unpacked to packed size is checked only beyond this unpacked size
+# The streams are cast, because typeshed does not declare LZMAFile and GzipFile as IO[bytes].
 _UNPACKERS: dict[bytes, Callable[[IO[bytes]], IO[bytes]]] = {
     b"\xfd7zXZ\x00": lambda stream: cast(IO[bytes], lzma.LZMAFile(stream)),  # noqa: SIM115 -- the caller closes it
     b"\x1f\x8b": lambda stream: cast(IO[bytes], gzip.GzipFile(fileobj=stream)),
@@ -32,7 +32,7 @@ class Budget:
     """A counter of the bytes and members that reading one source has used so far, with their limits.
 
     :param limits: the limits that hold.
-    :param error: class of the error that is raised beyond the limits.
+    :param error: class of the error that is raised if a limit is exceeded.
     """
 
     limits: Limits
@@ -45,21 +45,21 @@ class Budget:
         self.ends = time.monotonic() + self.limits.seconds
 
     def take_bytes(self, number: int, place: str) -> None:
-        """Count bytes; raise ``error`` beyond the limits of bytes and of seconds."""
+        """Count bytes; raise ``error`` if the limit of bytes or that of seconds is exceeded."""
         self.bytes += number
         self.limits.check("bytes", self.bytes, place, self.error)
         if time.monotonic() > self.ends:
             self.limits.check("seconds", self.limits.seconds + 1, place, self.error)
 
     def take_member(self, place: str) -> None:
-        """Count a member of an archive or directory; raise ``error`` beyond the limit."""
+        """Count a member of an archive or directory; raise ``error`` if the limit of members is exceeded."""
         self.members += 1
         self.limits.check("members", self.members, place, self.error)
         self.take_bytes(0, place)
 
 
 class Store:
-    """A store of unpacked bytes, in memory up to 64 MiB and in an unnamed file beyond."""
+    """A store of unpacked bytes, in memory if they are at most 64 MiB, else in an unnamed temporary file."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] = io.BytesIO()
@@ -75,12 +75,12 @@ class Store:
         self.length += len(chunk)
 
     def open(self) -> IO[bytes]:
-        """Open a stream of all bytes, with a position of its own."""
+        """Open a stream of all bytes, with its own position."""
         return io.BufferedReader(Part(self._file, 0, self.length, owned=False))
 
 
 class Part(io.RawIOBase):
-    """A stream of a range of bytes of another stream.
+    """A stream of a range of another stream's bytes.
 
     :param base: the other stream, which must be seekable.
     :param start: position of the range's first byte in it.
@@ -107,7 +107,7 @@ class Part(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # every buffer that is given is one
-        """Fill a buffer, and return the number of bytes that were available."""
+        """Read bytes into a buffer, and return their number."""
         wanted = min(len(buffer), max(0, self._length - self._at))
         self._base.seek(self._start + self._at)
         data = self._base.read(wanted)
@@ -123,13 +123,13 @@ class Part(io.RawIOBase):
 
 
 def unpack(stream: IO[bytes], size: int, name: str, budget: Budget, *, begun: bool = False) -> Store | None:
-    """Return the unpacked content of a packed file, None if it is not packed; damage is found here.
+    """Unpack a file and return its content, None if it is not packed; damage is found here, before anything is parsed.
 
     :param stream: stream of the file, at its beginning.
     :param size: size of the file in bytes.
     :param name: name of the file in messages.
     :param budget: counter of the bytes.
-    :param begun: whether the file may end early or be damaged; if so, the content before that is returned.
+    :param begun: whether the content before an early end or damage is returned; if not, these raise an error.
     """
     magic = stream.read(6)
     stream.seek(0)
@@ -148,7 +148,7 @@ def unpack(stream: IO[bytes], size: int, name: str, budget: Budget, *, begun: bo
 
 def _chunk(content: IO[bytes], may_end: bool) -> bytes:
     try:
-        return cast(io.BufferedReader, content).read1(CHUNK)  # not `read`, which loses the bytes before the damage
+        return cast(io.BufferedReader, content).read1(CHUNK)  # not `read`, which would lose the bytes before damage
     except (EOFError, OSError, lzma.LZMAError, zlib.error):
         if may_end:
             return b""

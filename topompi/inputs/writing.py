@@ -1,7 +1,7 @@
-"""Writing of files: to a new file beside, under an unpredictable name, which is then renamed.
+"""Writing of files: first to a new file with an unpredictable name in the same folder, which is then renamed.
 
-A link at the path is replaced, never followed. A device, a FIFO of the user's own, and any path in ``/dev`` or
-``/proc``, for example ``/dev/stdout``, is written to directly.
+A symbolic link at the path is replaced, never followed. A device, a FIFO of the user's own, and any path in ``/dev`` or
+``/proc``, for example ``/dev/stdout``, are written to directly.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from ..errors import OutputError
 
 __all__ = ["check_output", "open_output", "write_text"]
 
-PRIVATE, PUBLIC = 0o600, 0o666  # the umask removes bits
+PRIVATE, PUBLIC = 0o600, 0o666  # modes of new files, from which the umask removes bits
 _DIRECT = ("dev", "proc")
-_NAME_BYTES = 200  # bytes of a file name that are kept in the temporary name; file systems allow 255 bytes
+_NAME_BYTES = 200  # bytes of a file's name that its temporary name keeps, because file systems allow 255 in all
 
 
 @contextmanager
 def open_output(
     path: str | os.PathLike[str], mode: str = "w", *, private: bool = False, **how: Any
 ) -> Iterator[IO[Any]]:
-    """Open a stream whose content becomes the file if the context ends without an error; otherwise nothing changes.
+    """Open a stream whose content becomes the file when the context ends; after an error, the old file stays.
 
     :param path: path of the file.
     :param mode: ``w`` or ``wb``.
-    :param private: whether only the owner may read the file; otherwise the mode of the replaced file, or the umask,
-        decides.
-    :param how: further arguments of `open`: ``encoding``, by default UTF-8, and ``newline``.
+    :param private: whether only the owner may read the file; if not, it has the mode of the replaced file, or of a new
+        one.
+    :param how: further arguments of `open`, namely ``encoding``, by default UTF-8, and ``newline``.
     :raises OutputError: if the path is a directory, a socket, or a FIFO or device of another user.
-    :raises OSError: if it cannot be written.
+    :raises OSError: if the file cannot be written.
     """
     path = Path(path)
     if "b" not in mode:

@@ -1,4 +1,4 @@
-"""YAML values with their places in the file, for error messages."""
+"""YAML values that know their places in the file, for error messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NULL, _BOOL = "tag:yaml.org,2002:null", "tag:yaml.org,2002:bool"
 
 @dataclass(frozen=True)
 class Entry:
-    """A YAML value with its file, so that messages can name file and line."""
+    """A YAML value and the name of its file, so that messages can name file and line."""
 
     node: yaml.Node
     file: str
@@ -34,7 +34,8 @@ class Entry:
         """Return the values of a mapping by key, without empty values.
 
         :param allowed: keys that the mapping may have.
-        :param problem: function that is called with an error for each other key, and for each repeated key.
+        :param problem: function that is called with an error for each key that is not allowed, and for each repeated
+            key.
         """
         shown = ", ".join(allowed)
         if not isinstance(self.node, yaml.MappingNode):
@@ -63,7 +64,7 @@ class Entry:
         return str(self.node.value)
 
     def is_true(self) -> bool:
-        """Return whether the value is a true boolean."""
+        """Return whether the value is the boolean true."""
         return self.node.tag == _BOOL and self.text().lower() in ("true", "yes", "on")
 
     def _describe(self) -> str:

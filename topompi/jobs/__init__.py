@@ -1,4 +1,4 @@
-"""Simulation of many jobs on one machine: workload logs, queues, allocation of nodes, shared links. Pure: no MPI.
+"""Simulation of many jobs on one machine: workload logs, queues, allocation of nodes, shared links. No MPI.
 
 `simulate` runs a ``Workload`` on a ``Cluster`` under a ``Backfill`` queue, one of ``ALLOCATORS`` and a model of speed,
 and returns an ``Outcome``. `check` finds the jobs that share directed links. `offer` finds nodes for a new job beside

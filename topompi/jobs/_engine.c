@@ -1,5 +1,5 @@
-/* The event loop of loop.py for the allocators that are also written in C: counts, first and isolated.
-   Its rules are those of queueing/; a test compares the two job by job. */
+/* The event loop of loop.py in C, for the allocators counts, first and isolated, which are also written in C.
+   The rules of passes are those of queueing/; a test compares the results of both loops job by job. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -8,7 +8,8 @@
 #include "_buffers.h"
 #include "_engine.h"
 
-enum { EVENTS_A_REPORT = 1 << 17, EVENTS_A_SIGNAL = 1 << 4 }; /* passes; a pass over a long queue takes ms */
+/* Passes between two progress reports and between two checks for signals, because a pass over a long queue takes ms. */
+enum { EVENTS_A_REPORT = 1 << 17, EVENTS_A_SIGNAL = 1 << 4 };
 
 /* ---- running jobs ---- */
 
@@ -38,7 +39,7 @@ pop(Engine *e)
     return job;
 }
 
-/* Position of the first running job whose estimated end is not below this. */
+/* Position of the first running job whose estimated end is at or after ``end``; jobs are sorted by estimated end. */
 static int32_t
 find_running(const Engine *e, int64_t end)
 {

@@ -8,7 +8,7 @@
 
 enum { COUNTS, FIRST, ISOLATED };           /* policies */
 enum { SMALL, MEDIUM, LARGE };              /* jobs of one leaf, of one pod, of several */
-enum { BLOCK = 64 };                        /* a power of two */
+enum { BLOCK = 64 };                        /* places of the queue per Bound; a power of two, for masks */
 
 /* The state that isolated placement reads, for a set of running jobs. A leaf without medium or large jobs is usable. */
 typedef struct {
@@ -37,7 +37,7 @@ typedef struct {
     int64_t *start, *pass_of, passes; /* start of each job, in seconds and in passes; the present pass */
     int32_t *leaf_of, *pod_of; /* leaf of a node, pod of a leaf */
     char *busy;
-    int32_t free, hint; /* no node below the hint is free */
+    int32_t free, hint; /* number of free nodes; no node below the hint is free */
     View now, later;
     int32_t *order; /* scratch for sorted leaves and pods */
     Ending *heap;   /* running jobs by end */
@@ -47,7 +47,7 @@ typedef struct {
     int32_t *queue, head, tail; /* waiting jobs by rank; -1 is a hole, left by a started job */
     int32_t holes, last;        /* number of holes; the last job of the queue, which may have started */
     Bound *bound;
-    int32_t *waiting_of_size, least; /* no waiting job is smaller than this */
+    int32_t *waiting_of_size, least; /* number of waiting jobs of each size; no waiting job is smaller than least */
     int64_t *offset;                 /* position of each job's nodes in the list below */
     int32_t *list;
     int64_t list_len, list_room;
@@ -76,7 +76,7 @@ void jobs_enqueue(Engine *e, int32_t job);
 /* Leave a hole for a job behind the head that has started. The plan does not use this: it closes the queue itself. */
 void jobs_dequeue(Engine *e, int32_t at);
 void jobs_tidy(Engine *e);
-/* A size that no waiting job is below. */
+/* Lower bound of the sizes of waiting jobs. */
 int32_t jobs_least_waiting(Engine *e);
 
 /* _passes.c */

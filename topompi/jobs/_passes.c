@@ -4,7 +4,7 @@
 
 #include "_engine.h"
 
-/* Start jobs from the head of the queue as long as they fit; 1 if a job that does not fit is left. */
+/* Start jobs from the head of the queue as long as they find nodes; returns 1 if a job that finds none is left. */
 static int
 start_heads(Engine *e, int64_t now)
 {
@@ -22,7 +22,7 @@ start_heads(Engine *e, int64_t now)
     return 0;
 }
 
-/* The shadow time, at which the head can start at the latest, and the number of nodes left over beside it then. */
+/* The shadow time, at which the head can start at the latest; extra is the number of nodes left over at that time. */
 static int64_t
 shadow_by_count(const Engine *e, int32_t *extra)
 {
@@ -36,7 +36,7 @@ shadow_by_count(const Engine *e, int32_t *extra)
     return when;
 }
 
-/* The shadow time, at which the head can start at the latest; the later view becomes the state then, less the head. */
+/* The shadow time, at which the head can start at the latest; the later view becomes the state then, without it. */
 static int64_t
 shadow_isolated(Engine *e)
 {
@@ -55,7 +55,7 @@ shadow_isolated(Engine *e)
     return INT64_MAX; /* unreachable, because every job fits the empty cluster */
 }
 
-/* Whether a candidate with nodes may start without delaying the head. */
+/* Whether a waiting job that has found nodes may start now without delaying the head. */
 static int
 harmless(Engine *e, int32_t job, int64_t now, int64_t when, int32_t *extra)
 {
@@ -89,7 +89,7 @@ largest(const int32_t room[3])
     return room[LARGE] > most ? room[LARGE] : most;
 }
 
-/* Whether a job of this size and estimate, or a larger and longer one, could start; a test before nodes are sought. */
+/* Whether a job of at least this size and estimate could start; a quick test before the search for nodes. */
 static int
 may_start(const Engine *e, int32_t most, int32_t size, int64_t estimate, int64_t spare, int32_t extra)
 {
@@ -152,7 +152,8 @@ draw_line(Engine *e, int64_t now)
     }
 }
 
-/* The earliest point of the timeline from which the job fits for its whole time; with only_now, the first or none. */
+/* The earliest point of the timeline from which enough nodes are free for the job's whole time; with only_now, no point
+   but the first counts. */
 static int32_t
 find_slot(const Engine *e, int32_t size, int64_t length, int only_now)
 {
@@ -189,7 +190,7 @@ reserve(Engine *e, int32_t from, int32_t size, int64_t length)
         e->free_at[at] -= size;
 }
 
-/* Reservations for the first jobs that cannot start, made anew in the queue's order. */
+/* Start the jobs that can start now, and reserve starts for the first others, anew in the queue's order. */
 static int
 plan(Engine *e, int64_t now)
 {

@@ -73,7 +73,7 @@ change_large(View *view, int32_t pod, int sign)
     view->pod_large[pod] = after;
 }
 
-/* A job's nodes are sorted leaf by leaf, and pod by pod. */
+/* Record the start (sign 1) or the end (-1) of a job, whose nodes are sorted leaf by leaf, and pod by pod. */
 void
 jobs_change(const Engine *e, View *view, int32_t job, int sign)
 {
@@ -100,7 +100,7 @@ jobs_change(const Engine *e, View *view, int32_t job, int sign)
 void
 jobs_copy_view(const Engine *e, View *to, const View *from)
 {
-    /* All arrays of a view lie in one block. */
+    /* One copy is enough, because all arrays of a view are in one block of memory. */
     memcpy(to->leaf_free, from->leaf_free, (2 * (size_t)e->leaves + 4 * (size_t)e->pods) * sizeof(int32_t));
     to->open = from->open;
 }
@@ -183,7 +183,7 @@ place_large(Engine *e, int32_t size)
     return 1;
 }
 
-/* Append nodes for a job to the list; 1 if there are any. */
+/* Append nodes for a job of this size to the list; returns 1 if there are any. */
 static int
 place_isolated(Engine *e, int32_t size)
 {

@@ -1,4 +1,4 @@
-"""The cluster that jobs run on: nodes, leaves, pods, and the routes between nodes."""
+"""The cluster that jobs run on: nodes, leaves, pods, and the links that jobs use."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ _REGULAR = re.compile(r"(?:leaves=)?([1-9][0-9]{0,6})(?:x([1-9][0-9]{0,6}))?(?:x
 
 @dataclass(frozen=True, eq=False)
 class Cluster:
-    """A cluster whose nodes are numbered leaf by leaf, and its leaves pod by pod.
+    """A cluster whose nodes are numbered leaf by leaf, and its leaves (nodes of one leaf switch) pod by pod.
 
     :param name: name of the cluster in messages.
     :param leaf_start: first node of each leaf and, last, the number of nodes, shape (leaves + 1,).
     :param pod_start: first leaf of each pod and, last, the number of leaves, shape (pods + 1,).
     :param hosts: names of the nodes; empty if they have none.
-    :param routes: the routes, with the directed links that jobs use; None for the links of the tree of leaves and pods.
-    :param node_slots: number of slots of each node, shape (nodes,); None for one each.
+    :param routes: the routes, which give the directed links that a job on some nodes can use; if None, a link up and a
+        link down per leaf and per pod are assumed.
+    :param node_slots: number of slots (places for parts of jobs, for example cores) of each node, shape (nodes,); None
+        if each node has one.
     """
 
     name: str
@@ -67,11 +69,11 @@ class Cluster:
 
     @classmethod
     def regular(cls, nodes: int, leaf: int, leaves_per_pod: int | None = None) -> Cluster:
-        """Make a cluster of leaves of one size in pods of one size; the last leaf and the last pod may be smaller.
+        """Make a cluster of equal leaves in equal pods; only the last leaf and the last pod may be smaller.
 
         :param nodes: number of nodes of the cluster.
         :param leaf: number of nodes per leaf.
-        :param leaves_per_pod: number of leaves per pod; None for one pod of all leaves.
+        :param leaves_per_pod: number of leaves per pod; None if all leaves are in one pod.
         """
         if nodes < 1 or leaf < 1 or (leaves_per_pod is not None and leaves_per_pod < 1):
             raise JobsError(f"cluster: expecting 1 or more nodes, got {nodes} in leaves of {leaf}")
@@ -82,7 +84,7 @@ class Cluster:
 
     @classmethod
     def parse(cls, text: str, nodes: int | None = None) -> Cluster:
-        """Make the cluster that ``leaves=18x18`` (nodes per leaf, leaves per pod) or ``leaves=18x18x4`` (pods) means.
+        """Make the cluster of a text ``leaves=18x18`` (nodes per leaf, leaves per pod) or ``leaves=18x18x4`` (pods).
 
         :param text: the specification.
         :param nodes: number of nodes of the cluster; needed if the specification does not contain the number of pods.
@@ -99,7 +101,7 @@ class Cluster:
         return cls.regular(nodes, leaf, each)
 
     def with_slots(self, slots: ArrayLike) -> Cluster:
-        """Return the same cluster with other numbers of slots.
+        """Return the same cluster with other numbers of slots (units in which nodes are shared, for example cores).
 
         :param slots: number of slots of every node (a scalar), or of each node, shape (nodes,): 1 to 65,535.
         :raises JobsError: if a number is outside these limits, or the length is not the number of nodes.
@@ -140,8 +142,8 @@ class Cluster:
         """Return cluster-wide numbers of slots, node by node.
 
         :param nodes: nodes of the slots; without ``slots``, each node once.
-        :param slots: slot within the node for each entry of ``nodes``, from 0, or -1 for all slots of the node; None
-            for all slots of every node.
+        :param slots: number of a slot within the node, from 0, for each entry of ``nodes``, or -1 for all slots of the
+            node; None for all slots of every node.
         """
         nodes = np.asarray(nodes, dtype=np.int64)
         each = self.slots[nodes] if slots is None else np.where(slots < 0, self.slots[nodes], 1)
@@ -186,10 +188,10 @@ class Cluster:
 
     @property
     def network(self) -> Tables | None:
-        """Links of the fabric with rates, and tables of next links; its hosts are the nodes. None without a fabric."""
+        """Links and next-hop links of the fabric, with the nodes as hosts; None if the cluster has no fabric."""
         return self.routes.network if isinstance(self.routes, TableRoutes) else None
 
     @cached_property
     def links(self) -> Routes:
-        """The cluster's routes; if it has none, the routes of the tree of leaves and pods."""
+        """The cluster's routes; if it has none, those with a link up and a link down per leaf and per pod."""
         return self.routes or TreeRoutes(self.leaf, self.pod)

@@ -1,4 +1,4 @@
-"""The event loop in C, for the policies that it has; absent if the extension was not compiled."""
+"""The event loop in C, for the policies that it implements; absent if the extension was not compiled."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ POLICIES: dict[type[Allocator], int] = {Counts: 0, First: 1, Isolated: 2}
 
 
 class Ran(NamedTuple):
-    """Result of a run: second and pass of each start, second of each end, the held nodes, and the lost jobs.
+    """The result of a simulation: second and pass of each start, second of each end, held nodes, lost jobs.
 
     The nodes (and slots) of job i are the entries from ``offset[i]`` to ``offset[i + 1]``; ``offset`` has shape (n +
     1,).
@@ -45,12 +45,12 @@ class Ran(NamedTuple):
 
 
 def knows(queue: Queue, allocator: Allocator, speed: Speed, observers: Sequence[Observer]) -> bool:
-    """Return whether the loop in C can run this simulation.
+    """Return whether the event loop in C implements these policies and can thus run the simulation.
 
     :param queue: the queue discipline.
     :param allocator: the policy of allocation.
     :param speed: the model of speed.
-    :param observers: the observers; the loop in C takes none.
+    :param observers: the observers of the simulation; the loop in C supports none.
     """
     if _engine is None or observers or not speed.steady or not find_order(queue.order).fixed:
         return False
@@ -67,7 +67,7 @@ def run_compiled(
     speed: Speed,
     progress: Callable[[int], None] | None,
 ) -> Ran:
-    """Run jobs that all fit the cluster. Cost: 150 bytes per job, and 4 per node of each job.
+    """Simulate jobs, all of which fit the cluster. Cost: memory of 150 bytes per job and 4 per node of each job.
 
     :param workload: the jobs.
     :param cluster: the cluster.
@@ -102,7 +102,7 @@ def run_compiled(
 
 
 def _in_order(sizes: NDArray[np.int32], first: Integers, held: NDArray[np.int32]) -> tuple[Integers, NDArray[np.int32]]:
-    """Reorder the held nodes from the order of starts to the order of jobs, with offsets; ``first`` may be empty."""
+    """Reorder the held nodes from the order of starts to that of jobs; return the offsets of jobs, and the nodes."""
     offset = np.zeros(len(sizes) + 1, dtype=np.int64)
     if len(first):
         np.cumsum(sizes, out=offset[1:])

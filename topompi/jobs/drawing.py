@@ -1,4 +1,4 @@
-"""Pictures of outcomes, in colours that colour-blind people can tell: nodes over time, queue, use, waits by size."""
+"""Pictures of outcomes, in colours that colour-blind people can tell apart: nodes over time, use, queue, waits."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["SUFFIXES", "check_plot", "draw", "draw_comparison"]
 
 SUFFIXES = (".svg", ".png")
 DAY = 86400
-BARS = 20_000  # most rectangles of a Gantt chart; of an outcome with more, the first jobs are drawn
+BARS = 20_000  # rectangles; limits a Gantt chart, which shows only the first jobs of a larger outcome
 # M. Okabe and K. Ito, Color Universal Design, 2008.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
 
 
 def check_plot(path: Path) -> None:
-    """Check the file name's suffix, and that matplotlib is installed, before any long work.
+    """Check, before any long work, that the file name's suffix is supported and matplotlib is installed.
 
     :raises JobsError: if the suffix is neither .svg nor .png, or matplotlib is missing.
     """
@@ -36,7 +36,7 @@ def check_plot(path: Path) -> None:
 
 
 def draw(outcome: Outcome, path: Path) -> None:
-    """Draw nodes over time, coloured by size of job, with use and queue below; only these if nodes are only counted."""
+    """Draw a Gantt chart of nodes, if the allocator named them, with the use of nodes and the length of the queue."""
     rows = 3 if outcome.has_nodes else 2
     figure = _figure(path, (10, 3 + 1.6 * rows))
     panels = figure.subplots(rows, 1, sharex=True, squeeze=False, height_ratios=[3, 1, 1][-rows:])[:, 0]
@@ -56,7 +56,7 @@ def draw(outcome: Outcome, path: Path) -> None:
 
 
 def draw_comparison(outcomes: Mapping[str, Outcome], path: Path) -> None:
-    """Draw the waits of several policies by class of size: boxes from the first to the third quartile, on a log axis.
+    """Draw the waits under several policies by size class: boxes from the first to the third quartile, on a log axis.
 
     Whiskers reach to the 5th and 95th percentile; a wait below one second is drawn as one second.
     """

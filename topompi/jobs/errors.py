@@ -6,7 +6,7 @@ __all__ = ["AllocationError", "JobsError", "WorkloadError"]
 
 
 class JobsError(TopompiError, ValueError):
-    """An error: a simulation was asked for something that it cannot do."""
+    """An error: the arguments of a simulation are invalid, or it cannot do what they ask."""
 
 
 class WorkloadError(TopompiError, ValueError):

@@ -1,4 +1,4 @@
-"""Outcomes in common formats: jobs.csv of evalys and Batsim, schedule.csv of Batsim; and our own JSON."""
+"""Writers of outcomes as Batsim's jobs.csv, which evalys reads, as Batsim's schedule.csv, and as topompi's JSON."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def write_schedule(outcome: Outcome, path: Path) -> None:
 
 
 def to_json(outcome: Outcome) -> str:
-    """Return JSON of the policy, the figures, each job's times and, if there are any, lost jobs and slots."""
+    """Return JSON with the policy, the figures, each job's times and, if there are any, lost jobs and slots."""
     queue, allocator, speed = outcome.policy
     content: dict[str, Any] = {
         "version": 1,

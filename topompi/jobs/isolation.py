@@ -1,4 +1,4 @@
-"""Jobs that share directed links between switches, found from the routes alone."""
+"""Search for jobs that share directed links between switches, from nothing but their nodes and the routes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Indices = NDArray[np.int32]
 
 
 class Routes(Protocol):
-    """An interface to routes: the directed links between switches that a job on given nodes can use."""
+    """The interface of routes, which give the directed links between switches that a job on given nodes can use."""
 
     @property
     def num_links(self) -> int:
@@ -32,18 +32,20 @@ class Routes(Protocol):
         ...
 
     def table(self) -> NDArray[np.integer]:
-        """Return the links from each leaf to each node, shape (leaves, nodes, longest route), padded with -1."""
+        """Return the links on the routes from leaves to nodes, shape (leaves, nodes, longest route), padded with -1."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class TableRoutes:
-    """Routes that depend on the destination only, as in forwarding tables.
+    """Routes in which each switch's next link depends on the destination only, as in forwarding tables.
 
-    :param network: links, rates and next links of the fabric, with its numbers of links and the nodes as its hosts.
+    :param network: links, rates and next-hop links of the fabric, with the fabric's link numbers, and the nodes as
+        hosts.
     :param leaf: leaf of each node, shape (nodes,).
-    :param steps: links between switches from each leaf to each node in order, shape (leaves, nodes, longest route); -1
-        is padding, after and within a route. If several paths lead to a node, the links of all of them.
+    :param steps: links between switches on the route from each leaf to each node in order, shape (leaves, nodes,
+        longest route); -1 is padding, after and within a route. If there are alternative routes to a node (LMC), the
+        links of all of them.
     """
 
     network: Tables
@@ -56,20 +58,20 @@ class TableRoutes:
         return self.network.num_links
 
     def links_of(self, nodes: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Return ascending numbers of the links between these nodes. Cost: leaves x nodes of the job."""
+        """Return ascending numbers of the links on routes between these nodes. Cost: the job's leaves x its nodes."""
         leaves = np.unique(self.leaf[nodes])
         used = np.zeros(self.num_links + 1, dtype=bool)
-        used[self.steps[leaves[:, None], nodes[None, :]]] = True  # -1 marks the added last place
+        used[self.steps[leaves[:, None], nodes[None, :]]] = True  # the padding -1 marks the last place, added for it
         return np.flatnonzero(used[:-1])
 
     def table(self) -> NDArray[np.integer]:
-        """Return the links from each leaf to each node, shape (leaves, nodes, longest route), padded with -1."""
+        """Return the links on the routes from leaves to nodes, shape (leaves, nodes, longest route), padded with -1."""
         return self.steps
 
 
 @dataclass(frozen=True, eq=False)
 class TreeRoutes:
-    """Routes in a tree of leaves and pods: all traffic of a job out of a leaf, or out of a pod, uses one link.
+    """Routes in a tree of leaves and pods, in which all traffic of a job out of a leaf, or of a pod, uses one link.
 
     The two levels are those of Pollard et al., Interference-free node allocation, SC18, section III-A.
 
@@ -90,9 +92,9 @@ class TreeRoutes:
         return 2 * sum(self._counts)
 
     def links_of(self, nodes: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Return numbers of the links between these nodes.
+        """Return numbers of the links on routes between these nodes.
 
-        The order: up links of leaves, down links of leaves, up links of pods, down links of pods.
+        They are in this order: up links of leaves, down links of leaves, up links of pods, down links of pods.
         """
         leaves, pods = np.unique(self.leaf[nodes]), np.unique(self.pod[nodes])
         count, above = self._counts
@@ -100,7 +102,7 @@ class TreeRoutes:
         return np.concatenate((leaves, leaves + count, pods, pods + above))
 
     def table(self) -> NDArray[np.integer]:
-        """Return the links from each leaf to each node, shape (leaves, nodes, 4), padded with -1.
+        """Return the links on the route from each leaf to each node, shape (leaves, nodes, 4), padded with -1.
 
         A route has up to four links: up out of the leaf, up out of the pod, down into the pod, down into the leaf.
         """
@@ -119,11 +121,11 @@ class TreeRoutes:
 
 @dataclass(frozen=True, eq=False)
 class Conflicts:
-    """Pairs of jobs with the links, and the nodes, that they share.
+    """The pairs of jobs that share links or nodes, with these links and nodes.
 
-    :param pairs: ascending link numbers by (job, other job), of which the first number is the smaller.
-    :param nodes: ascending nodes on which both jobs hold slots, by (job, other job); both also use these nodes' own
-        links.
+    :param pairs: ascending numbers of the shared links by (job, other job), the smaller job number first.
+    :param nodes: ascending numbers of the nodes on which both jobs hold slots, by (job, other job); the jobs then share
+        these nodes' own links, too.
     """
 
     pairs: Mapping[tuple[int, int], NDArray[np.integer]]
@@ -143,15 +145,15 @@ def check(
 ) -> Conflicts:
     """Find the pairs of jobs that can use the same directed links between switches, and these links.
 
-    Links between a node and its leaf are not counted, because they belong to the node.
+    Links between a node and its leaf switch are not counted, because only the jobs on the node use them.
 
     :param allocations: nodes of each job, by job.
     :param routes: the cluster's routes.
-    :param slots: slot at each entry of a job's nodes, by job; -1 for all slots. A job without an entry holds whole
-        nodes.
+    :param slots: slot that a job holds at each entry of its nodes, -1 for all slots of the node, by job; a job that is
+        not in the mapping holds whole nodes.
     :raises AllocationError: if a slot, or a whole node, is held twice.
 
-    Cost: the jobs' routes once, and the pairs of jobs on each shared link.
+    Cost: one pass over the routes of the jobs, and one over the pairs of jobs on each shared link.
     """
     jobs = sorted(allocations)
     nodes = [np.asarray(allocations[job], dtype=np.int64).ravel() for job in jobs]

@@ -1,7 +1,7 @@
 """The event loop in Python, for any queue, allocator, model of speed and observers.
 
-Within one second all ends come first, then changes of nodes, then all arrivals, then one pass over the queue; a job of
-0 seconds ends in a further pass of the same second.
+Within one second all ends of jobs come first, then changes of nodes' states, then all arrivals, then one pass over the
+queue, which starts jobs; a job of 0 seconds ends before a further pass in the same second.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ from .workload import Workload
 __all__ = ["Loop"]
 
 EVENTS_A_REPORT = 2**12
-NEVER = 2**62  # seconds
+NEVER = 2**62  # seconds; a time that no event has, because logs end before it
 Integers = NDArray[np.int64]
 
 
 class Loop:
-    """One simulation, run by the event loop in Python.
+    """One simulation, which runs in an event loop in Python.
 
     :param workload: the jobs, all of which fit the cluster.
     :param cluster: the cluster.
     :param queue: the queue discipline.
     :param allocator: the policy of allocation.
     :param speed: the model of speed.
-    :param observers: the observers, whose methods are called at each start, end and pass.
+    :param observers: objects whose methods are called at each start and end of a job, and after each pass over the
+        queue.
     :param node_states: changes of nodes between up, drained and down; None if all nodes stay up.
     """
 
@@ -70,7 +71,7 @@ class Loop:
         self.nodes: list[NDArray[np.integer]] = [np.empty(0, dtype=np.int32)] * len(workload)
         self.slots: dict[int, NDArray[np.integer]] = {}  # jobs that hold less than whole nodes
         self._durations: list[int] = speed.durations(workload).tolist()
-        self._ends: list[tuple[int, int]] = []  # a heap of (second, job); entries that differ from ``end`` are skipped
+        self._ends: list[tuple[int, int]] = []  # heap of (second, job); entries that differ from ``end`` are outdated
         self._work = _Work() if not speed.steady else None
         self._rank: list[int] = []
         if self.order.fixed:
@@ -140,7 +141,7 @@ class Loop:
             self.end[index] = situation.now
             self._ended(index)
         self.lost += lost
-        situation.shadow = situation.promise = None  # they assumed the former nodes
+        situation.shadow = situation.promise = None  # they were computed with the former nodes
         self._capable.change(situation.state)
         again = sorted((*situation.waiting, *self._put_off))
         situation.waiting.clear()
@@ -190,7 +191,7 @@ class Loop:
 
 
 class _Work:
-    """Seconds of work that each running job has left since its rate last changed, with that second and the rate."""
+    """For each running job, the second of the last change of its rate, the work then left in seconds, and the rate."""
 
     def __init__(self) -> None:
         self.left: dict[int, tuple[float, int, float]] = {}
@@ -200,7 +201,7 @@ class _Work:
         self.left[index] = seconds, now, 1.0
 
     def ends(self, now: int, rates: dict[int, float]) -> list[tuple[int, int]]:
-        """Set the rates; return each job whose rate changes, with its new end in whole seconds, rounded up."""
+        """Set the rates of jobs; return each job whose rate changes, with its new end in whole seconds, rounded up."""
         changed = []
         for index, (seconds, since, before) in self.left.items():
             rate = rates.get(index, 1.0)

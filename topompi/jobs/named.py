@@ -1,4 +1,4 @@
-"""Policies of a user's own, by the name of the function that makes them: ``module:function``."""
+"""Policies of a user's own, named by the function that makes them, ``module:function``."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ UP, DRAINED, DOWN = "up", "drained", "down"
 
 @dataclass(frozen=True, eq=False)
 class NodeStates:
-    """Changes of states, ascending by second; before its first change a node is up.
+    """Changes of nodes' states, ascending by second; before its first change a node is up.
 
-    A job may start on nodes that are up. Jobs on a drained node continue. Jobs on a node that goes down end, unless the
-    allocator only counts nodes.
+    Jobs start only on nodes that are up. Jobs on a node that is drained continue. Jobs on a node that goes down end,
+    unless the allocator only counts nodes, so that their nodes are unknown.
 
     :param changes: second, state and nodes of each change; changes in one second apply in their order.
     """
@@ -52,9 +52,9 @@ class NodeStates:
 
 
 class Capable:
-    """A filter for jobs that could run on the nodes that are up, if no other job ran.
+    """A filter that passes jobs that could run on the nodes that are up, if no other job ran.
 
-    Without it, a job for which too few nodes are up would keep all other jobs from starting.
+    Without this filter, a job at the head of the queue for which too few nodes are up would keep others from starting.
 
     :param allocator: the allocator that decides.
     :param cluster: the cluster.
@@ -72,7 +72,7 @@ class Capable:
         self._state.close(np.flatnonzero(state.closed))
 
     def holds(self, job: Job, kind: int) -> bool:
-        """Return whether a job could run; the allocator is asked once per kind of job."""
+        """Return whether a job could run; the allocator is asked once per ``kind`` (of jobs with equal requests)."""
         if kind not in self._known:
             self._known[kind] = self._allocator.feasible(job, self._state)
         return self._known[kind]

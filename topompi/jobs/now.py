@@ -1,4 +1,4 @@
-"""Nodes of the jobs that run now, and nodes for one further job."""
+"""The nodes of the jobs that run now, and the choice of nodes for one further job."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Nodes = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Offer:
-    """The nodes that a policy would give a job now.
+    """The nodes that an allocator would give a job now, and the reason.
 
     :param policy: name of the allocator.
     :param free: number of free nodes.
     :param largest_leaf: number of free nodes of the leaf that has the most.
-    :param why: reason of the choice, in words.
+    :param why: reason for the choice, in words.
     :param nodes: names of the nodes that the job gets; empty if it has to wait.
     :param held_unused: names of the nodes that the job holds without using them, so that no other job gets them.
     :param shares_with: names of the running jobs with which it can share links.

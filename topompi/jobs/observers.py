@@ -15,7 +15,7 @@ __all__ = ["IsolationCheck", "Observer", "PlacementCheck", "Promises"]
 
 
 class Observer:
-    """The base class of observers: its methods are called at each start, end and pass, and do nothing."""
+    """The base class of observers; a simulation calls its methods, which do nothing, at each start, end and pass."""
 
     def started(self, job: int, situation: Situation) -> None:
         """React to the start of a job."""
@@ -28,10 +28,10 @@ class Observer:
 
 
 class Promises(Observer):
-    """A check that the head of the queue starts at or before the second that it was promised.
+    """A check that the first job of the queue (its head) starts at or before the second that it was promised.
 
-    A promise ends when another job becomes the head. ``made`` counts promises, ``broken`` lists (job, promised second,
-    start second) of each broken promise.
+    A promise ends when another job becomes the head. ``made`` is the number of promises; ``broken`` lists each broken
+    one as (job, promised second, start second).
     """
 
     def __init__(self) -> None:
@@ -40,11 +40,11 @@ class Promises(Observer):
         self._standing: tuple[int, int] | None = None  # the head, and the earliest second that it was promised
 
     def started(self, job: int, situation: Situation) -> None:
-        """Compare the start with the job's promise, if it has one."""
+        """Compare the second of the job's start with the second that was promised, if there was a promise."""
         if self._standing is None:
             return
         head, when = self._standing
-        if situation.waiting[0] != head:  # the pass removes started jobs from the queue at its end only
+        if situation.waiting[0] != head:  # a started job may still be first, because a pass removes jobs at its end
             self._standing = None
         elif head == job:
             self._standing = None
@@ -52,7 +52,7 @@ class Promises(Observer):
                 self.broken.append((job, when, situation.now))
 
     def passed(self, situation: Situation) -> None:
-        """Record the earliest second that the head was promised."""
+        """Record the earliest second at which a start has been promised to the first waiting job (head)."""
         head = situation.waiting[0] if situation.waiting else None
         if self._standing is not None and self._standing[0] != head:
             self._standing = None
@@ -64,9 +64,9 @@ class Promises(Observer):
 
 
 class IsolationCheck(Observer):
-    """An `isolation.check` of the running jobs after every pass that started one.
+    """A check, after every pass that started jobs, whether running jobs share links, by `isolation.check`.
 
-    ``found`` lists (second, conflicts).
+    ``found`` lists the second and the conflicts of each check that found some.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class IsolationCheck(Observer):
         self._changed = True
 
     def passed(self, situation: Situation) -> None:
-        """Check, if a job has started in this pass, the nodes that jobs use, without nodes that they only hold."""
+        """If a job has started in this pass, check the nodes that jobs use, without nodes that they only hold."""
         if not self._changed:
             return
         self._changed, self.checks = False, self.checks + 1
@@ -88,7 +88,7 @@ class IsolationCheck(Observer):
 
 
 class PlacementCheck(Observer):
-    """A check, independent of the allocator's state, that each job gets free slots, as many as it needs.
+    """A check of each placement, independent of the allocator's state: the slots are free, and as many as needed.
 
     :param cluster: the cluster that jobs run on.
     :param allocator: the allocator that is checked.

@@ -23,12 +23,14 @@ class Outcome:
     :param workload: the jobs.
     :param cluster: the cluster.
     :param policy: names of the queue, the allocator and the model of speed.
-    :param start: second of each start, shape (n,); -1 for rejected jobs, which do not fit even the empty cluster.
-    :param start_pass: number of the pass that started each job, from 0, shape (n,); one second may have several passes.
+    :param start: second of each start, shape (n,); -1 for rejected jobs, which did not run.
+    :param start_pass: number of the pass over the queue that started each job, from 0, shape (n,); there may be several
+        passes in a second.
     :param end: second of each end, shape (n,); -1 for rejected jobs.
     :param offset: position of each job's first node in ``nodes``, shape (n + 1,); all 0 if nodes were only counted.
     :param nodes: nodes held by the jobs, job after job.
-    :param slots: slot of each entry of ``nodes``, -1 for all slots of a node; None if all jobs held whole nodes.
+    :param slots: slot that is held at each entry of ``nodes``, -1 for all slots of the node; None if all jobs held
+        whole nodes.
     :param lost: ascending positions of the jobs that ended because one of their nodes went down.
     """
 
@@ -64,19 +66,19 @@ class Outcome:
         return nodes if self.slots_of(job) is None else np.unique(nodes)
 
     def nodes_of(self, job: int) -> NDArray[np.int32]:
-        """Return the nodes that a job used, each once; some policies hold more."""
+        """Return the nodes that a job used, each once; under some policies a job holds more nodes than it uses."""
         held = self.held_by(job)
         return held[: self.workload.nodes[job]] if self.slots_of(job) is None else held
 
     def slots_of(self, job: int) -> NDArray[np.int32] | None:
-        """Return the slots that a job held, one per entry in ``nodes``; None if it held whole nodes."""
+        """Return the slot that a job held at each of its entries in ``nodes``; None if the job held whole nodes."""
         if self.slots is None:
             return None
         slots = self.slots[self.offset[job] : self.offset[job + 1]]
         return slots if len(slots) and slots[0] >= 0 else None
 
     def resources_of(self, job: int) -> NDArray[np.int64]:
-        """Return ascending cluster-wide numbers of a job's slots; numbers of its nodes if all jobs held whole nodes."""
+        """Return ascending cluster-wide numbers of a job's slots, or of its nodes if all jobs held whole nodes."""
         if self.slots is None:
             return np.sort(self.held_by(job)).astype(np.int64)
         at = slice(self.offset[job], self.offset[job + 1])

@@ -1,4 +1,4 @@
-"""`simulate`: the run of a workload on a cluster, under a queue, an allocator and a model of speed."""
+"""`simulate`: the simulation of a workload on a cluster, under a queue, an allocator and a model of speed."""
 
 from __future__ import annotations
 
@@ -37,18 +37,20 @@ def simulate(
     compiled: bool | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Outcome:
-    """Run every job of a workload; a job is rejected if it never finds enough nodes, even with no other job running.
+    """Simulate all jobs of a workload; a job is rejected if it finds no nodes even when no other job runs.
 
     :param workload: the jobs.
     :param cluster: the cluster.
     :param queue: a queue, or its name in ``QUEUES``; None for EASY in the order of arrival.
     :param allocator: an allocator, or a name that `find_allocator` knows.
     :param speed: a model of speed, or a name that `find_speed` knows.
-    :param observers: the observers, whose methods are called at each start, end and pass.
+    :param observers: objects whose methods are called at each start and end of a job, and after each pass over the
+        queue.
     :param node_states: changes of nodes between up, drained and down; None if all nodes stay up.
-    :param compiled: True for the loop in C, False for the loop in Python, None for C if it can. The results are equal.
+    :param compiled: whether the event loop in C runs, or that in Python, which gives equal results; None for C if it
+        implements the policies, else Python.
     :param progress: function that is called now and then with the number of ended jobs.
-    :raises JobsError: if the loop in C is demanded and cannot run this, or a policy of a user's own fails.
+    :raises JobsError: if the loop in C is demanded and does not implement the policies, or a user's own policy fails.
     """
     names = (queue, allocator, speed)
     queue, allocator, speed = find_queue(queue), find_allocator(allocator), find_speed(speed)
@@ -72,7 +74,7 @@ def simulate(
 
 
 def _fitting(workload: Workload, cluster: Cluster, allocator: Allocator) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return whether the empty cluster can hold each job, shape (n,); the allocator is asked once per kind."""
+    """Return whether each job finds nodes in the empty cluster, shape (n,); jobs with equal requests are tried once."""
     asked = requests_of(workload, cluster, allocator)
     _, first, of_job = np.unique(asked.kinds, return_index=True, return_inverse=True)
     empty, jobs = allocator.state(cluster), [asked.of_job(index) for index in first.tolist()]

@@ -1,7 +1,7 @@
-"""Comparisons of policies with intervals: scenarios of the literature, and the speed-up above which isolation pays.
+"""Comparisons of policies, with confidence intervals: scenarios of the literature, and when isolation pays.
 
-The figures of one log are one draw. Parts of the log, each replayed from an empty machine, give several draws, whose
-mean has an interval. The effect of the empty start is not corrected.
+The figures of one log are one random sample. Parts of the log, each simulated from an empty machine, give several
+samples, whose mean has a confidence interval. The effect of the empty start is not corrected.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .workload import Workload
 
 __all__ = ["JOKANOVIC", "POLLARD", "SCENARIOS", "Interval", "break_even", "interval", "mean_wait", "replay"]
 
-# Pollard et al., SC18, section V-C: name -> allocator and speed; {seed} becomes another number for every replay.
+# Scenarios of Pollard et al., SC18, section V-C: name -> allocator and speed; {seed} becomes the replay's number.
 POLLARD = {
     "TO": ("first", "as-logged"),
     "TA": ("isolated", "as-logged"),
@@ -31,7 +31,7 @@ POLLARD = {
     "TA V1": ("isolated", "V1:{seed}"),
     "TA V2": ("isolated", "V2:{seed}"),
 }
-# A. Jokanovic, 2014, section 4.3; each of the last entries leaves out one rule.
+# Policies of A. Jokanovic, 2014, section 4.3; each of the last entries is without one rule of ``blocks``.
 JOKANOVIC = {
     "FA": ("first", "as-logged"),
     "FC": ("contiguous", "as-logged"),
@@ -44,7 +44,7 @@ SCENARIOS = {"pollard": POLLARD, "jokanovic": JOKANOVIC}
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over replays with its 95 % interval by Student's distribution; the bounds are NaN for one replay."""
+    """A mean over replays with its 95 % confidence interval by Student's distribution; NaN bounds for one replay."""
 
     mean: float
     low: float
@@ -53,11 +53,11 @@ class Interval:
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """Return the interval of the mean of independent replays; its bounds are NaN if a value is not finite.
+    """Compute the mean of independent replays and its confidence interval, with bounds of NaN if a value is not finite.
 
     :raises JobsError: if there is no value.
     """
-    from scipy.special import stdtrit  # importing it here keeps other commands fast
+    from scipy.special import stdtrit  # imported here, because the import would delay other commands
 
     sample, count = np.asarray(values, dtype=float), len(values)
     if not count:
@@ -77,9 +77,9 @@ def replay(
     queue: str | Queue | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> dict[str, Interval]:
-    """Return the intervals of `metrics.figures` over parts of a log, or draws of a load, each simulated on its own.
+    """Simulate several workloads (parts of a log, or random loads) and return mean and interval of each figure.
 
-    :param parts: one or more workloads.
+    :param parts: one or more workloads, each simulated from an empty machine.
     :param cluster: the cluster that they run on.
     :param allocator: a name in ``ALLOCATORS``.
     :param speed: name of a model of speed; ``{seed}`` in it becomes the number of the part, from 0.
@@ -96,7 +96,7 @@ def replay(
 def mean_wait(
     workload: Workload, cluster: Cluster, allocator: str, speed: str = "as-logged", queue: str | Queue | None = None
 ) -> float:
-    """Return the mean wait of a workload, in seconds.
+    """Simulate a workload, and return the mean wait of its jobs in seconds.
 
     :param workload: the jobs.
     :param cluster: the cluster.
@@ -117,19 +117,20 @@ def break_even(
     sharing: str = "first",
     most: float = 60,
 ) -> float:
-    """Return the least reduction in run time, in per cent, at which isolation pays.
+    """Find the least reduction in run time, in per cent, at which isolation (no shared links) pays.
 
-    The isolated jobs above 4 nodes run shorter by it. Isolation pays if mean wait plus run time, or another
-    ``measure``, is no larger than without isolation. Bisection to 0.1 per cent assumes that the measure falls as the
-    reduction grows. The result is 0 if isolation pays without a reduction, infinite if ``most`` does not suffice.
+    With isolation, jobs of more than 4 nodes run shorter by this reduction. Isolation pays if the mean of wait plus run
+    time, or another ``measure``, is no larger than without isolation. The method is bisection to 0.1 per cent, which
+    assumes that the measure falls as the reduction grows. The result is 0 if isolation pays without a reduction,
+    infinite if ``most`` does not suffice.
 
     :param workload: the jobs.
     :param cluster: the cluster.
     :param queue: a queue or its name, as in `simulate`.
-    :param measure: function of (allocator, speed) whose value must not grow; None for mean wait plus run time, in
-        seconds.
-    :param isolating: name of the allocator whose jobs run shorter.
-    :param sharing: name of the allocator that it is compared with.
+    :param measure: function that returns the figure to compare, from the names of an allocator and a speed; None for
+        the mean of wait plus run time in seconds.
+    :param isolating: name of the allocator that isolates jobs, which therefore run shorter.
+    :param sharing: name of the allocator without isolation, for comparison.
     :param most: largest reduction that is tried, in per cent.
     """
     measure = measure or (lambda allocator, speed: _turnaround(workload, cluster, queue, allocator, speed))

@@ -1,7 +1,8 @@
-"""The network as arrays: directed links with rates and latencies, next links, and paths and loads computed from them.
+"""The network as arrays: directed links with rates and latencies, next-hop links, and the paths and loads they give.
 
-``Tables`` is the common value of fabrics, jobs, simulated networks, isolation, pictures and profiles. Its links have
-the fabric's numbers for any selection of hosts. ``topompi.topology.Routes.tables`` makes it. Needs numpy only.
+``Tables`` is the common form of networks in fabrics, jobs, simulations, checks of isolation, pictures and profiles. Its
+links have the fabric's numbers for any selection of hosts. ``topompi.topology.Routes.tables`` makes it. The package
+needs numpy only.
 """
 
 from .tables import Hosts, Tables, joined, known_or, rate_delay

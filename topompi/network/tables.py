@@ -1,4 +1,4 @@
-"""The network between hosts: links, next links, and the paths, hops, delays and loads between hosts."""
+"""The network between hosts: links, next-hop links, and the paths, hops, delays and loads that they give."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Hosts = NDArray[np.integer]
 
 
 def joined(paths: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
-    """The paths of several chunks in one array, padded with -1 to the longest path of all.
+    """Concatenate the paths of several chunks into one array, padded with -1 to the longest path of all.
 
-    :param paths: links of the paths of each chunk, shape (paths, longest).
+    :param paths: links of the paths of each chunk, shape (number of paths, length of the chunk's longest path).
     """
     if len(paths) == 1:
         return paths[0]
@@ -32,12 +32,12 @@ def joined(paths: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
 
 
 def known_or(column: Floats, value: float | None) -> Floats:
-    """The column with ``value`` in place of NaN; the column itself if ``value`` is None."""
+    """Replace NaN in a column by ``value``; if ``value`` is None, return the column itself."""
     return column if value is None else np.where(np.isnan(column), value, column)
 
 
 def rate_delay(rate: ArrayLike) -> Floats:
-    """The delay matrix by speed (Subramoni 2013, section 4): 1 / min(rate_i, rate_j) in seconds per byte, shape (n, n).
+    """Compute the delay matrix by speed (Subramoni 2013, section 4): 1 / min(rate_i, rate_j) in s/byte, shape (n, n).
 
     :param rate: bytes/s of each host's link into the fabric, shape (n,), NaN if unknown.
     """
@@ -47,7 +47,7 @@ def rate_delay(rate: ArrayLike) -> Floats:
 
 
 def _distinct(numbers: Links, size: int) -> tuple[Links, NDArray[np.intp]]:
-    """The distinct numbers, ascending, and the position of each number among them.
+    """Find the distinct numbers, ascending, and the position of each number among them.
 
     :param numbers: numbers from 0 to below ``size``, shape (n,).
     :param size: upper limit of the numbers.
@@ -59,10 +59,11 @@ def _distinct(numbers: Links, size: int) -> tuple[Links, NDArray[np.intp]]:
 
 @dataclass(frozen=True, eq=False)
 class Tables(Walks):
-    """Directed links and deterministic routes between hosts, stored per switch instead of per pair of hosts.
+    """Directed links and next-hop links of switches, which give the routes between n hosts.
 
-    Two hosts use the pair of their adapters with the fewest hops; ties go to pairs on the same rail, then to the lowest
-    rails. The further parameters are those of ``Walks``.
+    Two hosts use the pair of their adapters with the fewest hops; among equal pairs, one on the same rail, then the one
+    with the lowest rails. The further parameters are those of ``Walks``. In all methods, ``path`` is the number of an
+    alternative route (LMC), from 0.
 
     :param adapters: adapter of each host on each rail, shape (rails, hosts), -1 if the host has fewer; by default each
         adapter is a host.
@@ -85,26 +86,26 @@ class Tables(Walks):
 
     @classmethod
     def one_switch(cls, hosts: int) -> Tables:
-        """Hosts on one switch, with unknown rates and latencies: link i leaves host i, link hosts + i enters host i."""
+        """Make a network of hosts on one switch, of unknown rates: link i leaves host i, link hosts + i enters it."""
         every, switch = np.arange(hosts, dtype=np.int32), np.full(hosts, hosts, dtype=np.int32)
         ends, unknown = (np.concatenate((every, switch)), np.concatenate((switch, every))), np.full(2 * hosts, np.nan)
         return cls(*ends, rate=unknown, latency=unknown, next_link=hosts + every[None, None])
 
     def part(self, hosts: Hosts) -> Tables:
-        """The same links and tables with a selection of the hosts; vertices and links keep their numbers.
+        """Make a network with some of the hosts only; vertices and links keep their numbers.
 
         :param hosts: numbers of the selected hosts in their new order, shape (n,).
-        Cost: an array of the hosts' adapters.
+        Cost: an array of the hosts' adapters, because links and next-hop links are not copied.
         """
         adapters = self.adapters[:, hosts]
         adapters = adapters[: 1 + int((adapters[1:] >= 0).any(axis=1).sum())]  # drops empty rails, which are last
         return replace(self, adapters=adapters)
 
     def filled(self, rate: float | None = None, latency: float | None = None) -> Tables:
-        """The same network with values in place of unknown rates and latencies.
+        """Make a copy of the network in which unknown rates and latencies have given values.
 
-        :param rate: bytes/s of links of unknown rate; None leaves them unknown.
-        :param latency: seconds of links of unknown latency; None leaves them unknown.
+        :param rate: bandwidth in bytes/s of links of unknown rate; None leaves them unknown.
+        :param latency: latency in seconds of links of unknown latency; None leaves them unknown.
         """
         return replace(self, rate=known_or(self.rate, rate), latency=known_or(self.latency, latency))
 
@@ -113,7 +114,7 @@ class Tables(Walks):
 
         :param source: sending host of each pair, shape (pairs,).
         :param destination: receiving host of each pair, shape (pairs,).
-        Cost: a look-up if hosts have one adapter each; else a walk for each pair of their adapters.
+        Cost: a look-up if hosts have one adapter each; else one route followed for each pair of their adapters.
         """
         rails = self.adapters
         sender, receiver = rails[0][source], rails[0][destination]
@@ -143,14 +144,14 @@ class Tables(Walks):
         return self.walk(start, receiver)[0]
 
     def paths(self, source: Hosts, destination: Hosts, path: int = 0) -> Links:
-        """Links on the path of each pair of hosts in order, shape (pairs, longest), padded with -1.
+        """Links on the path of each pair of hosts in order, shape (pairs, length of the longest path), padded with -1.
 
         A pair without a route, and a host to itself, have no links.
 
         :param source: sending host of each pair, shape (pairs,).
         :param destination: receiving host of each pair, shape (pairs,).
         :param path: path number, from 0.
-        Cost: pairs x (longest path) numbers; ``chunks`` limits the memory.
+        Cost: memory for pairs x (longest path) numbers; use ``chunks`` to limit it.
         """
         sender, receiver = self.ends(source, destination)
         apart, uplink = source != destination, self.uplink[sender]
@@ -161,23 +162,23 @@ class Tables(Walks):
         return links[:, : max(int(hops.max(initial=0)), 0) + 1]
 
     def all_paths(self, path: int = 0) -> Links:
-        """``paths`` from every host to every host, shape (n, n, longest).
+        """Links on the paths from every host to every host, as in ``paths``, shape (n, n, length of the longest path).
 
         :param path: path number, from 0.
-        Cost: n x n x (longest path) numbers.
+        Cost: memory for n x n x (longest path) numbers.
         """
         found = joined([self.paths(*pair, path) for pair in self.every_pair()])
         return found.reshape(self.num_hosts, self.num_hosts, -1)
 
     @cached_property
     def every_path(self) -> Links:
-        """``all_paths`` of path 0, cached; read-only."""
+        """The result of ``all_paths`` for path number 0, cached and read-only."""
         found = self.all_paths()
         found.setflags(write=False)
         return found
 
     def chunks(self, source: Hosts, destination: Hosts, path: int = 0) -> Iterator[tuple[slice, Links]]:
-        """``paths`` of ``AT_ONCE`` pairs at a time, each with the slice of its pairs.
+        """Yield the result of ``paths`` for ``AT_ONCE`` pairs at a time, after the slice of these pairs.
 
         :param source: sending host of each pair, shape (pairs,).
         :param destination: receiving host of each pair, shape (pairs,).
@@ -187,7 +188,7 @@ class Tables(Walks):
             yield some, self.paths(source[some], destination[some], path)
 
     def every_pair(self) -> Iterator[tuple[Hosts, Hosts]]:
-        """Senders and receivers of all ordered pairs, a host to itself included, in chunks of about ``AT_ONCE``."""
+        """Yield senders and receivers of all ordered pairs of hosts, also of equal ones, in chunks of ``AT_ONCE``."""
         every = np.arange(self.num_hosts)
         for some in slices(self.num_hosts, self.num_hosts):
             yield np.repeat(every[some], self.num_hosts), np.tile(every, some.stop - some.start)
@@ -197,7 +198,8 @@ class Tables(Walks):
 
         :param source: sending host of each pair, shape (pairs,).
         :param destination: receiving host of each pair, shape (pairs,).
-        Cost: a walk for each distinct pair of a leaf switch and an adapter among ``AT_ONCE`` pairs.
+        Cost: one route followed for each distinct pair of a leaf switch and an adapter, among ``AT_ONCE`` pairs at a
+        time.
         """
         found = np.empty(len(source), dtype=np.int16)
         for some in slices(len(source)):
@@ -206,9 +208,10 @@ class Tables(Walks):
         return found
 
     def all_hops(self) -> NDArray[np.int16]:
-        """``hops`` from every host to every host, shape (n, n).
+        """Number of switches crossed from every host to every host, as in ``hops``, shape (n, n).
 
-        Cost: n x n numbers, and a walk from each leaf switch to each host; no walk if next links are computed.
+        Cost: memory for n x n numbers, and one route followed from each leaf switch to each host; none if next-hop
+        links are computed.
         """
         if len(self.adapters) == 1:
             first = self.adapters[0]
@@ -220,7 +223,7 @@ class Tables(Walks):
         return found.reshape(self.num_hosts, self.num_hosts)
 
     def delays(self, source: Hosts, destination: Hosts) -> Floats:
-        """Seconds per byte of the slower of two hosts' links into the fabric, shape (pairs,).
+        """Seconds per byte of the slower of the two hosts' links into the fabric, for each pair, shape (pairs,).
 
         The delay is 0 from a host to itself, NaN if a rate is unknown.
 
@@ -237,13 +240,14 @@ class Tables(Walks):
         return rates
 
     def loads(self, source: Hosts, destination: Hosts, amounts: NDArray[np.number], path: int = 0) -> Floats:
-        """Bytes over each link for messages between hosts along their routes, shape (links,).
+        """Sum the bytes that cross each link when messages between hosts follow their routes, shape (links,).
 
         :param source: sending host of each message, shape (messages,).
         :param destination: receiving host of each message, shape (messages,).
         :param amounts: bytes of each message, shape (messages,); messages without a route are not counted.
         :param path: path number, from 0.
-        Cost: a walk for each distinct pair of a leaf switch and an adapter among ``AT_ONCE`` messages.
+        Cost: one route followed for each distinct pair of a leaf switch and an adapter, among ``AT_ONCE`` messages at a
+        time.
         """
         loads = np.zeros(self.num_links)
         for some in slices(len(source)):

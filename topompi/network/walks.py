@@ -1,4 +1,4 @@
-"""Directed links, next links of switches, walks along them, and the loads of the walked links."""
+"""Directed links, next-hop links of switches, walks (routes followed link by link), and the loads of links."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ __all__ = [
 Links = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
-# A packet that has crossed this many switches counts as looping. The number is InfiniBand's limit on a directed route
-# (InfiniBand Architecture Specification, volume 1, section 14.2.2).
+# Largest number of switches on a route; a route that is longer counts as a loop. The number is InfiniBand's limit on a
+# directed route (InfiniBand Architecture Specification, volume 1, section 14.2.2).
 MAX_HOPS = 64
 
-AT_ONCE = 2**18  # walks; limits the temporary memory of computations on many pairs to some ten MB
+AT_ONCE = 2**18  # number of routes followed at a time; limits the temporary memory of many pairs to some ten MB
 DIES, LOOPS = -1, -2
 
 
 class NextLinks(Protocol):
-    """Next links that are computed on demand."""
+    """The interface of next-hop links that are computed on demand."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Numbers of paths, switches and adapters."""
+        """Numbers of alternative paths per adapter (LMC), of switches and of adapters."""
 
     def at(self, path: int, switches: Links, adapters: Links) -> Links:
-        """The link from each switch towards the adapter at the same position, shape (n,), -1 if there is none.
+        """The next-hop link from ``switches[i]`` towards ``adapters[i]`` for each i, shape (n,); -1 if there is none.
 
-        :param path: path number, from 0.
+        :param path: number of the alternative route (LMC), from 0.
         :param switches: switch numbers, shape (n,).
         :param adapters: numbers of the destination adapters, shape (n,).
         """
 
     def item(self, switch: int, adapter: int) -> int:
-        """The link from one switch towards one adapter on path 0, -1 if there is none."""
+        """The next-hop link from one switch towards one adapter on path 0, -1 if there is none."""
 
     def hops(self, switches: Links, adapters: Links) -> NDArray[np.int16]:
         """Number of switches crossed from each switch to each adapter on path 0, shape (s, a), negative if no route.
@@ -62,7 +62,7 @@ class NextLinks(Protocol):
 
 
 def slices(count: int, each: int = 1) -> Iterator[slice]:
-    """Slices of ``count`` items, each slice with at most ``AT_ONCE`` walks, but at least one item.
+    """Yield slices of ``count`` items, each slice with at most ``AT_ONCE`` walks, but with one item or more.
 
     :param count: number of items.
     :param each: number of walks per item.
@@ -72,10 +72,10 @@ def slices(count: int, each: int = 1) -> Iterator[slice]:
 
 
 def link_loads(paths: NDArray[np.integer], amounts: NDArray[np.number], links: int) -> NDArray[np.float64]:
-    """Sum of the amounts of all paths over each link, shape (links,).
+    """Sum, for each link, the amounts of the paths that cross it, shape (links,).
 
-    :param paths: links of each path, shape (paths, longest); negative numbers are padding, and numbers from ``links``
-        on are not counted.
+    :param paths: links of each path, shape (paths, length of the longest path); negative numbers are padding, and links
+        with numbers of ``links`` or more are not counted.
     :param amounts: bytes, or bytes/s, on each path, shape (paths,).
     :param links: number of links, numbered from 0, that are counted.
     Cost: one pass over each column of the paths.
@@ -87,9 +87,9 @@ def link_loads(paths: NDArray[np.integer], amounts: NDArray[np.number], links: i
 
 
 def first_links(vertex: Links, adapters: int) -> Links:
-    """The first link of each adapter, shape (adapters,); -1 if it has none.
+    """Find the first link that has each adapter at one of its ends, shape (adapters,); -1 if there is none.
 
-    :param vertex: vertex at one end of each link, shape (links,).
+    :param vertex: vertex at the end to look at, source or target, of each link, shape (links,).
     :param adapters: number of adapters, which are the first vertices.
     """
     found = np.full(adapters, -1, dtype=np.int32)
@@ -100,17 +100,17 @@ def first_links(vertex: Links, adapters: int) -> Links:
 
 @dataclass(frozen=True, eq=False)
 class Walks:
-    """Directed links and next links without hosts; the base class of ``Tables``.
+    """Directed links and next-hop links between adapters and switches; the base class of ``Tables``, which adds hosts.
 
     Vertices are the adapters, then the switches. An adapter sends on the first link that leaves it.
 
     :param source: vertex that each link leaves, shape (links,).
     :param target: vertex that each link enters, shape (links,).
     :param rate: bandwidth of each link in bytes/s, shape (links,), NaN if unknown.
-    :param latency: time in seconds from the start of each link into the vertex at its end, shape (links,), NaN if
-        unknown.
-    :param next_link: link from each switch towards each adapter, shape (paths, switches, adapters), or (switches,
-        adapters) for one path; -1 for none. Alternatively an object that computes them.
+    :param latency: time in seconds from the vertex that each link leaves to the vertex that it enters, shape (links,),
+        NaN if unknown.
+    :param next_link: link from each switch towards each adapter, -1 if there is none, shape (paths, switches, adapters)
+        or, if there are no alternative paths, (switches, adapters); or an object that computes these links.
     :param names: names of the vertices, for messages; empty to use their numbers.
     """
 
@@ -147,7 +147,7 @@ class Walks:
 
     @property
     def num_paths(self) -> int:
-        """Number of paths per adapter."""
+        """Number of alternative paths per adapter (LMC)."""
         return int(self.next_link.shape[0])
 
     @property
@@ -173,7 +173,7 @@ class Walks:
 
     @cached_property
     def table(self) -> Links:
-        """All next links, shape (paths, switches, adapters); cost: their number, if they are computed."""
+        """All next-hop links, shape (paths, switches, adapters). Cost: memory for this table if it is not stored."""
         if isinstance(self.next_link, np.ndarray):
             return self.next_link
         full = np.empty(self.next_link.shape, dtype=np.int32)
@@ -191,11 +191,11 @@ class Walks:
         return self.names[vertex] if self.names else f"{kind} {number}"
 
     def links_at(self, switches: Links, adapters: Links, path: int = 0) -> Links:
-        """The link from each switch towards the adapter at the same position, shape (n,), -1 if there is none.
+        """The next-hop link from ``switches[i]`` towards ``adapters[i]`` for each i, shape (n,); -1 if there is none.
 
         :param switches: switch numbers, shape (n,).
         :param adapters: numbers of the destination adapters, shape (n,).
-        :param path: path number, from 0.
+        :param path: number of the alternative route (LMC), from 0.
         """
         if isinstance(self.next_link, np.ndarray):
             found: Links = self.next_link[path][switches, adapters]
@@ -205,12 +205,13 @@ class Walks:
     def walk(self, switches: Links, adapters: Links, path: int = 0) -> tuple[Links, Links, Links]:
         """Follow the routes from many switches at once.
 
-        :param switches: switch at the start of each walk, shape (n,); -1 has no route.
+        :param switches: switch at the start of each walk, shape (n,); a switch -1 has no route.
         :param adapters: destination adapter of each walk, shape (n,).
-        :param path: path number, from 0.
-        :returns: (hops, links, last): number of switches crossed, shape (n,), DIES or LOOPS without a route; the links
-            taken, shape (n, longest), padded with -1; and the switch at the end of each walk, shape (n,).
-        Cost: per hop, one array operation over the unfinished walks.
+        :param path: number of the alternative route (LMC), from 0.
+        :returns: three arrays: the number of switches crossed, shape (n,), DIES or LOOPS if the walk does not arrive;
+            the links taken, shape (n, length of the longest walk), padded with -1; and the last switch of each walk,
+            shape (n,).
+        Cost: one array operation over the unfinished walks per hop.
         """
         hops = np.full(len(switches), LOOPS, dtype=np.int32)
         last = np.array(switches, dtype=np.int32)
@@ -240,7 +241,7 @@ class Walks:
 
         :param switches: switches at the start, shape (s,); -1 has no route.
         :param adapters: destination adapters, shape (a,).
-        :param path: path number, from 0.
+        :param path: number of the alternative route (LMC), from 0.
         Cost: one walk from each distinct switch to each adapter; no walk if next links are computed.
         """
         if not isinstance(self.next_link, np.ndarray):
@@ -254,13 +255,13 @@ class Walks:
         return hops[inverse]
 
     def crossed(self, adapters: Links, path: int = 0) -> tuple[Links, Links, Links]:
-        """Switches and links on the routes between all pairs of some adapters.
+        """Find the switches, and their next-hop links, on the routes between all pairs of some adapters.
 
-        Each pair of a switch and a destination occurs once, because routes to one destination stay together after they
+        Each pair of a switch and a destination occurs once, because routes to one destination do not part after they
         meet.
 
         :param adapters: adapter numbers, shape (n,).
-        :param path: path number, from 0.
+        :param path: number of the alternative route (LMC), from 0.
         :returns: three columns: switch, position of the destination in ``adapters``, and link from the switch towards
             it, -1 if the switch has none.
         """
@@ -287,13 +288,13 @@ class Walks:
     def loads_from(
         self, switches: Links, adapters: Links, amounts: NDArray[np.number], path: int = 0
     ) -> tuple[Floats, NDArray[np.bool_]]:
-        """Bytes over each link for routes from switches to adapters, shape (links,), and whether each route arrives.
+        """Sum, for each link, the bytes of the routes that cross it, shape (links,); return also whether each arrives.
 
         :param switches: switch at the start of each route, shape (n,); -1 has no route.
         :param adapters: destination adapter of each route, shape (n,).
         :param amounts: bytes on each route, shape (n,); routes that do not arrive are not counted.
-        :param path: path number, from 0.
-        Cost: ``AT_ONCE`` walks at a time.
+        :param path: number of the alternative route (LMC), from 0.
+        Cost: one walk per route, ``AT_ONCE`` at a time.
         """
         loads, arrives = np.zeros(self.num_links), np.zeros(len(switches), dtype=bool)
         for some in slices(len(switches)):

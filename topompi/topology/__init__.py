@@ -1,4 +1,4 @@
-"""Fabrics, routes, cluster trees and the sources that they are read from; a job's place in its fabric. No MPI."""
+"""Fabrics, routes and cluster trees, the readers of topology sources, and a job's place in its fabric. No MPI."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = [
     "reread",
 ]
 
-# Imported at first use: a client of the topology service needs no numpy, and only rank 0 of a job reads files.
+# Imported at first use, because a client of the topology service needs no numpy, and only rank 0 of a job reads files.
 __getattr__ = when_used(
     __name__,
     {
@@ -64,5 +64,5 @@ __getattr__ = when_used(
 
 
 def __dir__() -> list[str]:
-    """The public names, imported yet or not."""
+    """The public names, including those that are not imported yet."""
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

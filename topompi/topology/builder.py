@@ -17,12 +17,12 @@ __all__ = ["FabricBuilder"]
 
 @dataclass
 class FabricBuilder:
-    """The parts of a fabric that a parser has found so far; a part that contradicts an earlier one is refused at once.
+    """A builder that collects the parts of a fabric as a parser finds them, and refuses contradictory parts at once.
 
-    Adapters and switches share one name space of ids, which the caller chooses.
+    The caller chooses the ids; no adapter may have the id of a switch.
 
     :param name: name of the fabric.
-    :param cabled: whether the source lists its cables, see ``Fabric``.
+    :param cabled: whether the source lists the real cables, see ``Fabric``.
     """
 
     name: str
@@ -104,7 +104,7 @@ class FabricBuilder:
         self.add_link(target, source, second, first, rate)
 
     def build(self) -> Fabric:
-        """The fabric; raises FabricError if there is no switch, or a link ends at an id that was never added."""
+        """Make the fabric; raises FabricError if there is no switch, or a link ends at an id that was never added."""
         if not self._switches:
             raise FabricError(f"{self.name}: no switch found")
         current_limits().check("hosts", len(self._hosts), self.name, FabricError)

@@ -12,18 +12,18 @@ from .summary import fabric_numbers, hops_shares, levels_between
 
 __all__ = ["hops_by_leaf", "summarise_by_leaf"]
 
-AT_ONCE = 1 << 24  # pairs of leaf switches computed at a time, to limit memory
+AT_ONCE = 1 << 24  # pairs of leaf switches; limits the number computed at a time, because memory grows with it
 
 
 def summarise_by_leaf(routes: Routes, source: str) -> dict[str, Any] | None:
-    """The summary of a whole fabric in the form of ``summarise``, with None for shared links and the cluster tree.
+    """Summarise a whole fabric: the fields of `summary.summarise`, but None for shared links and the cluster tree.
 
-    Returns None if hosts of one leaf switch may have different routes: with routes read from tables, or if a host has
-    several adapters or none.
+    The result is None if hosts of one leaf switch may have different routes, because the routes were read from tables,
+    or because a host has several adapters or none.
 
     :param routes: the routes over the whole fabric.
     :param source: source of the topology, in words.
-    Cost: (leaf switches)^2.
+    Cost: proportional to (leaf switches)^2.
     """
     fabric = routes.fabric
     leaf = fabric.adapter_leaf
@@ -48,10 +48,10 @@ def summarise_by_leaf(routes: Routes, source: str) -> dict[str, Any] | None:
 
 
 def hops_by_leaf(routes: Routes) -> dict[str, Any]:
-    """Number and share of the ordered pairs of different hosts per hop count, in the form of ``hop_histogram``.
+    """Count ordered pairs of different hosts by number of switches crossed; same form as `summary.hop_histogram`.
 
     :param routes: computed routes of a fabric whose hosts have one adapter each.
-    Cost: (leaf switches)^2.
+    Cost: proportional to (leaf switches)^2.
     """
     fabric = routes.fabric
     leaves, example, hosts = np.unique(fabric.adapter_leaf, return_index=True, return_counts=True)

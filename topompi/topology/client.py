@@ -18,9 +18,9 @@ __all__ = ["Address", "ask", "ask_line"]
 
 CONNECT_SECONDS = 3.0
 ANSWER_SECONDS = 10.0
-PAUSE_SECONDS = 0.2  # between the first attempt and the second
+PAUSE_SECONDS = 0.2  # seconds between the first attempt and the second
 CHUNK = 1 << 16
-SHORT_BYTES = 1 << 20  # limit of an answer without a topology
+SHORT_BYTES = 1 << 20  # bytes; limits an answer that contains no topology
 
 _TCP = re.compile(r"(?:tcp://)?(?:\[([0-9A-Fa-f:.%a-z]+)\]|([^:/\s\[\]]+)):([0-9]{1,5})/?")
 T = TypeVar("T")
@@ -41,12 +41,12 @@ class Address:
 
     @staticmethod
     def is_named_by(text: str) -> bool:
-        """Whether the name of a topology source is the address of a service."""
+        """Whether a user's name of a topology source has the form of a service's address."""
         return text.startswith(("tcp://", "unix:"))
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """The address that ``tcp://HOST:PORT``, ``HOST:PORT`` or ``unix:PATH`` names; ServiceError for another text."""
+        """Parse an address ``tcp://HOST:PORT``, ``HOST:PORT`` or ``unix:PATH``; ServiceError for another text."""
         if text.startswith("unix:") and len(text) > len("unix:"):
             return cls(path=text.removeprefix("unix:").removeprefix("//"))
         match = _TCP.fullmatch(text)
@@ -60,7 +60,7 @@ class Address:
         return f"tcp://[{self.host}]:{self.port}" if ":" in self.host else f"tcp://{self.host}:{self.port}"
 
     def connect(self) -> socket.socket:
-        """A new connection to the service; OSError if there is none within CONNECT_SECONDS."""
+        """Open a connection to the service; OSError if this fails or takes longer than CONNECT_SECONDS."""
         if not self.path:
             return socket.create_connection((self.host, self.port), CONNECT_SECONDS)
         connection = socket.socket(socket.AF_UNIX)
@@ -80,9 +80,9 @@ def ask(
 
     :param address: address of the service.
     :param request: request as `topompi.topology.service` documents it, for example ``{"request": "health"}``.
-    :param seconds: time limit of one attempt after it has connected.
-    :param short: whether the answer contains no topology and is limited to ``SHORT_BYTES``; otherwise the limit
-        ``answer`` holds.
+    :param seconds: time limit in seconds of one attempt, counted from its connection.
+    :param short: whether the answer contains no topology; if so, it is limited to ``SHORT_BYTES``, else to the limit
+        ``answer`` of `topompi.inputs.Limits`.
     :raises ServiceError: if both attempts fail, with the reason of the second; if an answer is too long.
     """
     text = json.dumps(request)
@@ -97,11 +97,11 @@ def ask(
 
 
 def ask_line(address: Address, line: str, seconds: float = ANSWER_SECONDS) -> str:
-    """Send one line of the line protocol and return the service's answer without its line end.
+    """Send a request in the service's protocol of text lines, and return the answer without its line end.
 
     :param address: address of the service.
     :param line: request, for example ``query a:b``.
-    :param seconds: time limit of one attempt after it has connected.
+    :param seconds: time limit in seconds of one attempt, counted from its connection.
     :raises ServiceError: if both attempts fail, with the reason of the second.
     """
     return _twice(address, lambda: _exchange(address, line, seconds, True).decode("utf-8", errors="replace"))

@@ -13,7 +13,7 @@ __all__ = ["ClusterNames"]
 
 
 class ClusterNames:
-    """The names of a job's clusters: each is named after the single lowest switch above all its hosts.
+    """Names for the clusters of a job's hosts; a cluster is named after the lowest switch above all of its hosts.
 
     :param interface: the job's hosts and the part of the fabric that joins them.
     """
@@ -22,7 +22,9 @@ class ClusterNames:
         self._interface = interface
 
     def name(self, node: int) -> str:
-        """The name of the lowest switch above all hosts of a cluster tree's node; empty if none or several qualify.
+        """The name of the lowest switch above all hosts of a cluster; empty if there is none, or several are as low.
+
+        :param node: the cluster, as a node of the job's cluster tree.
 
         Cost: switches x hosts; the first call also finds the hosts below each switch.
         """
@@ -37,7 +39,7 @@ class ClusterNames:
 
     @cached_property
     def _below(self) -> NDArray[np.bool_]:
-        """Whether host h is below switch s along links that lead down only, shape (switches, n)."""
+        """Whether links that lead down only join each switch to each host, shape (switches, hosts)."""
         assert self._interface.routes is not None  # ``name`` has checked this
         fabric = self._interface.routes.fabric
         below = np.zeros((fabric.num_switches, fabric.num_hosts), dtype=bool)

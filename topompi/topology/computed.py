@@ -1,4 +1,4 @@
-"""Next links along shortest paths, computed on demand without a table of all switches and hosts."""
+"""Next-hop links along shortest paths, computed on demand without a table of all switches and hosts."""
 
 from __future__ import annotations
 
@@ -20,31 +20,33 @@ ENGINE = "computed: shortest paths, d-mod-k among equals"
 
 Integers = NDArray[np.int64]
 FAR = np.int16(np.iinfo(np.int16).max - 1)
-AT_ONCE = 1 << 24  # entries of links x groups compared at a time, to limit memory
+AT_ONCE = 1 << 24  # pairs of a link and a group of leaves; limits the number compared at a time, to limit memory
 
 
 def compute_routes(fabric: Fabric) -> Routes:
-    """Routes along shortest paths; the destination's number chooses among equally short links.
+    """Compute routes along shortest paths; the destination's number chooses among links of equally short paths.
 
-    In a fat tree this is d-mod-k: at level l a switch sends to destination d through up-port floor(d / product of the
-    up-degrees below) mod (its up-degree). The way down is unique except for parallel cables, among which the same digit
-    chooses (Zahavi, "D-Mod-K routing providing non-blocking traffic for shift permutations on real life fat trees",
-    2010). Other fabrics get the same rule on their shortest paths.
+    In a fat tree this is d-mod-k routing: a switch sends to destination number d through its up-port floor(d / P) mod
+    u, where u is the switch's number of up-links (its up-degree) and P the product of the up-degrees of all lower
+    levels. The way down is unique except for parallel cables, among which the same rule chooses (Zahavi, "D-Mod-K
+    routing providing non-blocking traffic for shift permutations on real life fat trees", 2010). Other fabrics use the
+    same rule among the links of their shortest paths.
 
     :param fabric: the fabric to route.
-    :raises RouteError: if (links between switches) x (groups of leaves) exceeds the limit ``routes``.
-    Cost: see ``ComputedLinks``; no table of switches x hosts is made.
+    :raises RouteError: if (links between switches) x (groups of leaf switches with the same neighbours) exceeds the
+        limit ``routes``.
+    Cost: see ``ComputedLinks.of``; no table of switches x hosts is made.
     """
     return Routes(fabric, ENGINE, ComputedLinks.of(fabric))
 
 
 @dataclass(frozen=True, eq=False)
 class ComputedLinks:
-    """For each switch and destination adapter the next link, computed from distances between switches.
+    """The next-hop link from each switch towards each destination adapter, computed from distances between switches.
 
     Leaf switches with the same neighbours are equally far from every other switch. Therefore distances and candidate
-    links are kept per group of such leaves: in a fat tree of three levels one group per pod. The entry of (group g,
-    switch s) is row g * (number of switches) + s.
+    links (those on some shortest path) are kept per group of leaf switches with the same neighbours; in a fat tree of
+    three levels, these are the leaves of a pod. Row g * (number of switches) + s belongs to group g and switch s.
 
     :param fabric: the fabric.
     :param group: group of each leaf switch, shape (switches,), -1 for the other switches.
@@ -56,8 +58,9 @@ class ComputedLinks:
     :param pairs: each pair of joined switches as the number switch * (number of switches) + next switch, ascending; the
         links of pair i are ``links[begin[i] : begin[i + 1]]``.
     :param begin: start of each pair in ``links``, shape (pairs + 1,).
-    :param divisor: divisor of each link, shape (all links,): a switch takes candidate (destination // divisor) modulo
-        the number of candidates, with the divisor of its first candidate.
+    :param divisor: number of each link by which destination numbers are divided, shape (all links,). A switch takes the
+        candidate at position (destination // divisor) modulo the number of candidates; the divisor is that of its first
+        candidate.
     """
 
     fabric: Fabric
@@ -72,11 +75,12 @@ class ComputedLinks:
 
     @classmethod
     def of(cls, fabric: Fabric) -> ComputedLinks:
-        """Compute the next links of a fabric.
+        """Compute the distances and candidate links of a fabric.
 
-        :raises RouteError: if (links between switches) x (groups of leaves) exceeds the limit ``routes``.
-        Cost: links between switches x groups of leaves for each hop of the longest path; memory for the shortest links
-        of each (switch, group).
+        :raises RouteError: if (links between switches) x (groups of leaf switches with the same neighbours) exceeds the
+            limit ``routes``.
+        Cost: (links between switches) x (groups of leaves) operations for each hop of the longest path; memory for the
+        candidate links of each group and switch.
         """
         source, target, links = _sorted_links(fabric)
         group = _groups(fabric, source, target)
@@ -98,13 +102,13 @@ class ComputedLinks:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Numbers of paths, switches and adapters."""
+        """Numbers of paths per adapter (always 1), of switches and of adapters."""
         return 1, self.fabric.num_switches, self.fabric.num_adapters
 
     def at(self, path: int, switches: IntArray, adapters: IntArray) -> IntArray:
-        """The link from each switch towards the adapter at the same position, shape (n,), -1 if there is none.
+        """The next-hop link from ``switches[i]`` towards ``adapters[i]`` for each i, shape (n,); -1 if there is none.
 
-        :param path: path number, always 0 because one path is computed.
+        :param path: path number; only 0 is valid, because one path per adapter is computed.
         :param switches: switch numbers, shape (n,).
         :param adapters: adapter numbers, shape (n,).
         Cost: some thirty array operations.
@@ -129,7 +133,7 @@ class ComputedLinks:
         return found
 
     def item(self, switch: int, adapter: int) -> int:
-        """The link from one switch towards one adapter, -1 if there is none."""
+        """The next-hop link from one switch towards one adapter, -1 if there is none."""
         return int(self.at(0, np.array([switch], dtype=np.int32), np.array([adapter], dtype=np.int32))[0])
 
     def _chosen(self, links: IntArray, first: Integers, count: Integers, adapters: IntArray) -> IntArray:
@@ -139,9 +143,9 @@ class ComputedLinks:
     def hops(self, switches: IntArray, adapters: IntArray) -> NDArray[np.int16]:
         """Number of switches crossed from each switch to each adapter, shape (s, a), negative without a route.
 
-        :param switches: switches at the start, shape (s,); -1 has no route.
+        :param switches: switches at the start, shape (s,); a switch -1 has no route.
         :param adapters: destination adapters, shape (a,).
-        Cost: one gather of the answer's size; no route is walked.
+        Cost: one array look-up of the result's size; no route is followed.
         """
         if not len(self.distance):
             return np.full((len(switches), len(adapters)), -1, dtype=np.int16)
@@ -154,7 +158,7 @@ class ComputedLinks:
         return hops
 
     def arrive_everywhere(self) -> bool:
-        """Whether every leaf switch has a route to all others of its component; False may also mean unknown.
+        """Whether every leaf switch certainly has a route to all others of its component; False may also mean unknown.
 
         Cost: groups x leaves.
         """
@@ -228,7 +232,9 @@ def _distances(group: Integers, source: IntArray, target: IntArray) -> NDArray[n
 def _choices(
     distance: NDArray[np.int16], source: IntArray, target: IntArray, links: IntArray
 ) -> tuple[Integers, IntArray]:
-    """Number of candidate links of each (group, switch), and the links, for groups that are 2 or more links away.
+    """Find the candidate links from each switch towards each group that is 2 or more links away.
+
+    A candidate link leads to a switch that is one link nearer to the group.
 
     :param distance: number of links from each switch to each group, shape (groups, switches).
     :param source: switch at the start of each link, shape (links,), ascending.

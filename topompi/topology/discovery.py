@@ -15,12 +15,12 @@ __all__ = ["Discovery", "Report"]
 
 @dataclass(frozen=True, eq=False)
 class Discovery:
-    """The outcome of reading a source.
+    """The outcome of reading a topology source: a fabric and further contents of the source.
 
     :param fabric: the fabric.
     :param routes: routes that the source contains as forwarding tables; None if they have to be computed.
     :param rank_hosts: host name of each rank if the source places ranks (MPICH coordinates); else None.
-    :param lids: LID -> adapter or switch id, for forwarding tables whose entries carry no GUID.
+    :param lids: LID -> adapter or switch id, to read forwarding tables whose entries contain no GUID.
     :param served: the topology service that answered, if any.
     """
 
@@ -36,10 +36,11 @@ class Discovery:
 
 @dataclass
 class Report:
-    """The problems that parsers meet: the first is raised at once, or with ``partial`` all are collected.
+    """A collector of the problems that parsers meet; without ``partial`` the first problem is raised at once.
 
-    :param partial: whether to continue with the sound part of the input after a problem.
-    :param progress: callback for long work with (current step in words, pieces done, total); total 0 if unknown.
+    :param partial: whether to record problems and continue with the sound part of the input.
+    :param progress: callback that long work calls with the current step in words, the number of pieces done, and the
+        number of all pieces, 0 if unknown.
     :param problems: messages of the problems met so far; stays empty without ``partial``.
     :param notes: remarks for the user on complete but unusual input, with file and line.
     """
@@ -50,7 +51,7 @@ class Report:
     notes: list[str] = field(default_factory=list)
 
     def problem(self, error: TopompiError) -> None:
-        """Raise the error, or with ``partial`` record its message and return."""
+        """Raise the error; with ``partial``, record its message and return instead."""
         if not self.partial:
             raise error
         self.problems.append(str(error))

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Fabric", "infiniband_rate"]
 
-DIRECT = 0.9  # share of switches with hosts in a direct network, for example a torus; in a fat tree it is about a half
+DIRECT = 0.9  # least share of switches with hosts in a direct network, for example a torus; a fat tree has about half
 
 IntArray = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
 
-# Data rate of one InfiniBand lane in bytes/s: signalling rate less the line code
-# (8b/10b up to QDR, 64b/66b from FDR10 on), as the InfiniBand Trade Association's roadmap counts.
+# Data rate of one InfiniBand lane in bytes/s: the signalling rate less the line code (8b/10b up to QDR, 64b/66b from
+# FDR10 on), as in the InfiniBand Trade Association's roadmap.
 LANE_RATE = {
     "SDR": 2.0e9 / 8,
     "DDR": 4.0e9 / 8,
@@ -52,7 +52,7 @@ def infiniband_rate(name: str) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Fabric:
-    """Hosts, switches and directed links, as columns.
+    """An immutable fabric: its hosts, adapters, switches and directed links, stored as columns.
 
     Vertices are numbered adapters first: adapter ``a`` is vertex ``a``, switch ``s`` is vertex ``len(adapter_ids) +
     s``. An adapter is one channel adapter port of a host; a host with several rails has several adapters. A cable is
@@ -61,7 +61,8 @@ class Fabric:
     :param name: name of the fabric, often its source.
     :param hosts: host names, unique.
     :param adapter_ids: GUIDs (or names) of the adapters, unique.
-    :param adapter_host: host index of each adapter, shape (adapters,), ascending rail order within a host.
+    :param adapter_host: host index of each adapter, shape (adapters,); the adapters of a host are in the order of its
+        rails.
     :param switch_ids: GUIDs (or names) of the switches, unique.
     :param switch_names: display names of the switches, one per switch; need not be unique.
     :param link_source: vertex that each link leaves, shape (links,).
@@ -72,7 +73,8 @@ class Fabric:
     :param link_latency: latency in seconds, shape (links,), NaN if unknown.
     :param cabled: whether the links are real cables; False if the source lists only which switch is above which, so
         that one link stands for all cables between two switches.
-    :param part_of: torus of the whole fabric with the coordinates of these switches, if this is a part of a torus.
+    :param part_of: torus of the whole fabric with the coordinates of these switches, if this fabric is a part of a
+        torus; else None.
     """
 
     name: str
@@ -123,7 +125,7 @@ class Fabric:
 
     @cached_property
     def host_label_index(self) -> dict[str, int]:
-        """First label (up to a dot) of a host's name -> host index, for labels that only one host has."""
+        """First label of a host's name (up to the first dot) -> host index, for labels that only one host has."""
         labels = [host.partition(".")[0] for host in self.hosts]
         count = Counter(labels)
         return {label: index for index, label in enumerate(labels) if count[label] == 1}
@@ -173,13 +175,13 @@ class Fabric:
 
     @cached_property
     def switch_links(self) -> IntArray:
-        """Numbers of the links between two switches, ascending."""
+        """Numbers of the links whose two ends are switches, ascending."""
         first = self.num_adapters
         return np.flatnonzero((self.link_source >= first) & (self.link_target >= first)).astype(np.int32)
 
     @cached_property
     def switch_level(self) -> IntArray:
-        """Number of links from each switch to the nearest leaf switch: 0 for leaves, -1 without a path.
+        """Number of links from each switch to the nearest leaf switch: 0 for leaf switches, -1 if there is no path.
 
         :returns: numbers of shape (switches,).
         """
@@ -214,11 +216,11 @@ class Fabric:
 
     @cached_property
     def switch_component(self) -> IntArray:
-        """Connected component of each switch, shape (switches,), numbered in the order of their lowest switches.
+        """Number of each switch's connected component, shape (switches,), counted in the order of their first switches.
 
-        Least labels spread along links, and each label is replaced by its own label (Y. Shiloach and U. Vishkin, An
-        O(log n) parallel connectivity algorithm, 1982). This takes a few array operations and no import that would
-        delay a job's start.
+        Each switch takes the least label among its neighbours, and each label is then replaced by that label's own
+        label (Y. Shiloach and U. Vishkin, An O(log n) parallel connectivity algorithm, 1982). This takes a few array
+        operations, and needs no import of scipy, which would delay a job's start.
         """
         ends = [self.link_source[self.switch_links], self.link_target[self.switch_links]]
         first, second = (end - self.num_adapters for end in ends)
@@ -235,8 +237,8 @@ class Fabric:
     def torus(self) -> SwitchTorus | None:
         """The torus or mesh that the switches form, recognised by cabling, not by name; None for other networks.
 
-        The result is None also if less than nine in ten switches have hosts. A part of a fabric keeps the coordinates
-        that its switches have in the whole. Cost: see ``find_torus``.
+        The result is None also if fewer than nine in ten switches have hosts. A part of a torus returns ``part_of``,
+        the whole torus with the coordinates of the part's switches. Cost: see ``find_torus``.
         """
         if self.part_of is not None:
             return self.part_of
@@ -265,7 +267,7 @@ class Fabric:
         return self.adapter_ids[vertex] if vertex < first else self.switch_ids[vertex - first]
 
     def describe_switch(self, switch: int) -> str:
-        """A switch's id for messages, followed in brackets by its name if this is not the id."""
+        """A switch's id for messages, followed in brackets by its name if the name differs from the id."""
         identity, name = self.switch_ids[switch], self.switch_names[switch]
         return identity if name in ("", identity) else f"{identity} ({name})"
 

@@ -19,12 +19,12 @@ _LAST_NUMBER = re.compile(r".*?(?<![0-9])([0-9]+)[^0-9]*")
 
 
 def find_hosts(fabric: Fabric, names: Sequence[str]) -> IntArray:
-    """Host number of each name, shape (names,), -1 for a name that matches no host of the fabric.
+    """Find the fabric's host for each name: host numbers of shape (names,), -1 for a name that matches no host.
 
-    The first of these rules that finds a host holds. (1) The names are equal. (2) Their first labels (up to a dot) are
-    equal, and only one host has this label. (3) If all hosts of the fabric are bare numbers, as in node maps,
-    ``lrdn0059`` and ``lrdn0059.site`` match ``0059``, the last number of the first label with its zeros, because the
-    map omits the prefix.
+    The rules are tried in this order, and the first that finds a host decides. (1) The names are equal. (2) Their first
+    labels (up to a dot) are equal, and only one host has this label. (3) If all hosts of the fabric are bare numbers,
+    as in node maps, a name is compared by the last number of its first label, zeros included: ``lrdn0059`` and
+    ``lrdn0059.site`` match ``0059``, because the map omits the prefix.
     """
     known, by_label, numbered = fabric.host_index, fabric.host_label_index, fabric.hosts_are_numbers
     numbers = []
@@ -38,7 +38,7 @@ def find_hosts(fabric: Fabric, names: Sequence[str]) -> IntArray:
 def require_hosts(fabric: Fabric, names: Sequence[str]) -> IntArray:
     """Host number of each name, shape (names,).
 
-    :raises HostError: if a name matches no host of the fabric, with the first five of them.
+    :raises HostError: if names match no host of the fabric; the message contains the first five of these names.
     """
     numbers = find_hosts(fabric, names)
     absent = [name for name, number in zip(names, numbers, strict=True) if number < 0]

@@ -21,7 +21,7 @@ __all__ = ["HostRoutes"]
 class HostRoutes:
     """The routes between all ordered pairs of some hosts.
 
-    Two hosts use the pair of rails with the fewest hops, see ``Tables``.
+    Two hosts use the pair of their adapters with the fewest hops, see ``Tables``.
 
     :param routes: the routes between adapters.
     :param hosts: host numbers in the routes' fabric, shape (n,).
@@ -35,7 +35,7 @@ class HostRoutes:
 
     @cached_property
     def tables(self) -> Tables:
-        """Links and next links for these hosts only; link numbers are those of the routes' fabric."""
+        """Links and next-hop links as a ``Tables`` value with these hosts only; links keep the fabric's numbers."""
         return self.routes.tables.part(self.hosts)
 
     @cached_property
@@ -49,12 +49,12 @@ class HostRoutes:
         return self.tables.all_hops()
 
     def paths(self, path: int = 0) -> IntArray:
-        """Links on the path from host i to host j in order, shape (n, n, longest), padded with -1.
+        """Links on the path from host i to host j in order, shape (n, n, length of the longest path), padded with -1.
 
         A pair without a route, and a host to itself, have no links; nothing is raised.
 
-        :param path: path number, below the number of paths per adapter.
-        Cost: n * n * (longest path) numbers, and one array operation over all pairs per hop.
+        :param path: number of the alternative route (LMC), from 0 to below the number of paths per adapter.
+        Cost: memory for n * n * (longest path) numbers; one array operation over all pairs per hop.
         """
         return self.tables.all_paths(path)
 
@@ -63,9 +63,9 @@ class HostRoutes:
 
         :param sender: position of the sending host in ``hosts``.
         :param receiver: position of the receiving host in ``hosts``.
-        :param path: path number, below the number of paths per adapter.
+        :param path: number of the alternative route (LMC), from 0 to below the number of paths per adapter.
         :raises RouteError: if there is no route.
-        Cost: the cost of `paths`, because all pairs are walked.
+        Cost: that of `paths`, because the routes of all pairs are followed.
         """
         fabric, ends = self.routes.fabric, (int(self.hosts[sender]), int(self.hosts[receiver]))
         if ends[0] == ends[1]:
@@ -79,7 +79,7 @@ class HostRoutes:
 
     @property
     def _first(self) -> IntArray:
-        """Adapter of each host on its first rail, shape (n,)."""
+        """Adapter of each host on its first rail (its first adapter), shape (n,)."""
         adapters: IntArray = self.routes.fabric.rails[0][self.hosts]
         return adapters
 
@@ -95,12 +95,11 @@ class HostRoutes:
         return self.tables.host_rate
 
     def sharing(self) -> list[IntArray]:
-        """Groups of hosts whose traffic from other leaves enters their leaf switch by the same link.
+        """Groups of hosts to which traffic from other leaf switches arrives by one common link into their leaf switch.
 
-        If routes depend on the destination only, all traffic from other leaves to such hosts shares this link, just
-        above the leaf level. There is one group per shared link, as ascending positions in ``hosts``; a host may be in
-        several.
-        Cost: one link from each leaf switch to each host.
+        Each shared link into a leaf switch gives one group, an array of ascending positions in ``hosts``; a host may be
+        in several groups.
+        Cost: a look-up of one next-hop link for each leaf switch and host.
         """
         adapters, fabric = self._first, self.routes.fabric
         switch, host, link = self.tables.crossed(adapters)

@@ -1,4 +1,4 @@
-"""Writer of a fabric as an ibnetdiscover report, which ibsim and our own reader accept."""
+"""Writer of a fabric as an ibnetdiscover report, which the simulator ibsim and topompi's own reader accept."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from .fabric import LANE_RATE, Fabric
 
 __all__ = ["link_rate_name", "write_ibnetdiscover"]
 
-# Bytes/s of every name of a rate. 4x links stand first because they are the usual ones and max() returns the first of
-# equal rates.
+# Bytes/s of every link-rate name. Names of 4x links are first, because max() returns the first of equal rates and most
+# links are 4x.
 RATES = {f"{width}x{speed}": width * lane for width in (4, 1, 2, 8, 12) for speed, lane in LANE_RATE.items()}
-# The format has no name for an unknown rate that every reader accepts; the slowest usual rate replaces it.
+# Rate name of links of unknown rate: the slowest usual rate, because not every reader accepts a name for "unknown".
 UNKNOWN = "4xSDR"
-MAX_PORT = 254  # port numbers have eight bits, and 255 means "no port"
+MAX_PORT = 254  # largest port number, because it has eight bits and 255 means "no port"
 _GUID = re.compile(r"0x[0-9a-f]{1,16}", re.IGNORECASE)
 
 
 def write_ibnetdiscover(fabric: Fabric) -> str:
     """The default ibnetdiscover report of a fabric: a section for each switch, then one for each adapter card.
 
-    LIDs count from 1, switches first; the LMC is 0. Each rate is written as the name of the fastest link that is not
-    faster, or as 4xSDR if unknown; the format has no latencies. An adapter's id is taken as the GUID of its port, as in
-    the reader.
+    LIDs count from 1, switches first; the LMC is 0. A rate is written as the name of the fastest link type that does
+    not exceed it, or as 4xSDR if it is unknown; the format has no latencies. An adapter's id is written as the GUID of
+    its port.
 
     :raises FabricError: if an id is no GUID, or a port number is unknown, repeated, or too large for InfiniBand.
     Cost: one line per link.
@@ -42,14 +42,14 @@ def write_ibnetdiscover(fabric: Fabric) -> str:
 
 
 def link_rate_name(rate: float) -> str:
-    """Name of the fastest link that is not faster than ``rate`` (bytes/s); 4xSDR if there is none."""
-    # A rate that was read from a text may have lost its last digits.
+    """Name of the fastest link type whose rate does not exceed ``rate`` (bytes/s); 4xSDR if there is none."""
+    # The tolerance is for rates that were read from a text and may have lost their last digits.
     slower = [name for name, known in RATES.items() if known <= rate * (1 + 1e-9)]
     return max(slower, key=RATES.__getitem__, default=UNKNOWN)
 
 
 class _Writer:
-    """A writer of a report's sections, which keeps the fabric's columns as plain lists."""
+    """A writer of a report's sections; it keeps the columns as lists, because single look-ups in arrays are slow."""
 
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric

@@ -27,7 +27,7 @@ __all__ = ["Level", "TopologyInterface", "within"]
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """A partition of the ranks into clusters at one distance.
+    """A partition of a job's p ranks into clusters of ranks that are near each other, by one measure of distance.
 
     :param name: kind of cluster at this level: ``within 3 hops``, ``host``, ``package``.
     :param cluster: cluster of each rank, shape (p,), numbered by the cluster's lowest rank (its leader).
@@ -47,16 +47,17 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class TopologyInterface:
-    """The places of a job's ranks, rank -> host -> leaf switch -> switch cluster, for any order and number of ranks.
+    """A job's view of the network: the host of each of its p ranks, and the routes between its n hosts.
 
     :param source: source of the topology, in words.
     :param hosts: the job's host names in the order of their first rank, length n.
     :param rank_host: position of each rank's host in ``hosts``, shape (p,).
     :param routes: routes over the part of the fabric that joins these hosts, with hosts numbered as in ``hosts``; None
         if only the hosts are known (one flat level).
-    :param virtual: whether the placement is hypothetical: the ranks do not run on these hosts.
-    :param domains: levels inside hosts, coarsest first: (name, domain number of each rank or -1), for example package.
-    :param served: the topology service that the routes came from, if any.
+    :param virtual: whether the placement is hypothetical, that is, the ranks do not run on these hosts.
+    :param domains: levels inside hosts, coarsest first, each as its name, for example ``package``, and the number of
+        each rank's domain (part of the host), -1 if the rank is bound to none.
+    :param served: the topology service that the routes came from; None if they did not come from one.
     """
 
     source: str
@@ -77,18 +78,18 @@ class TopologyInterface:
         virtual: bool = False,
         missing: str = "error",
     ) -> TopologyInterface:
-        """The view of a job whose rank i runs on host ``rank_hosts[i]``.
+        """Make the view of a job whose rank i runs on host ``rank_hosts[i]``.
 
         :param rank_hosts: host name of each rank, length p.
-        :param routes: routes over the whole fabric; None for one flat level of hosts.
+        :param routes: routes over the whole fabric; None if only the hosts are known, which gives one flat level of
+            hosts.
         :param source: source of the topology, in words; the fabric's name if empty.
         :param virtual: whether the placement is hypothetical.
-        :param missing: reaction to hosts that the fabric does not have: ``error``, or ``flat`` for one flat level of
-            hosts.
-        :raises HostError: if ``rank_hosts`` is empty; with ``missing="error"`` if hosts are not in the fabric, with
-            their names.
+        :param missing: reaction to hosts that the fabric does not have: ``error`` raises, ``flat`` ignores the routes.
+        :raises HostError: if ``rank_hosts`` is empty, or, with ``missing="error"``, if hosts are not in the fabric; the
+            message contains their names.
         :raises RouteError: if the number of pairs of hosts exceeds the limit ``routes``.
-        Cost: only the routes between the job's hosts.
+        Cost: that of ``Routes.restrict`` for the job's hosts.
         """
         order: dict[str, int] = {}
         rank_host = np.array([order.setdefault(host, len(order)) for host in rank_hosts], dtype=np.int32)
@@ -109,7 +110,7 @@ class TopologyInterface:
     def with_domains(self, domains: Sequence[tuple[str, Sequence[int]]]) -> TopologyInterface:
         """A copy of this view with other levels inside hosts.
 
-        :param domains: (name, domain number of each rank or -1) per level, coarsest first.
+        :param domains: name of each level, and the number of each rank's domain or -1, coarsest level first.
         """
         return replace(self, domains=tuple((name, np.array(of_rank, dtype=np.int32)) for name, of_rank in domains))
 
@@ -140,7 +141,7 @@ class TopologyInterface:
         """Routes between the job's hosts, None if only the hosts are known."""
         if self.routes is None:
             return None
-        from .hostroutes import HostRoutes  # late import, because a job on one host needs no routes
+        from .hostroutes import HostRoutes  # imported here, because a job on one host needs no routes
 
         return HostRoutes(self.routes, np.arange(self.num_hosts, dtype=np.int32))
 
@@ -155,11 +156,12 @@ class TopologyInterface:
         return self.host_routes.hops
 
     def delay_matrix(self, by: str = "hops") -> NDArray[np.float64]:
-        """The delay matrix over the job's hosts, shape (n, n) (Subramoni 2013, section 4).
+        """Compute the delay matrix over the job's hosts, shape (n, n) (Subramoni 2013, section 4).
 
-        :param by: measure: ``hops`` for switches crossed; ``rate`` for 1 / min(rate_i, rate_j) in s/byte, 0 on the
-            diagonal, NaN if the link rate of a host is unknown.
-        :raises ValueError: for another measure.
+        :param by: measure of the delay: if ``hops``, the number of switches crossed; if ``rate``, 1 / min(rate_i,
+            rate_j) in s/byte with the bandwidths of the two hosts' links, 0 on the diagonal, NaN if one of them is
+            unknown.
+        :raises ValueError: if ``by`` is another word.
         """
         if by == "hops":
             return self.hop_matrix.astype(np.float64)
@@ -177,14 +179,15 @@ class TopologyInterface:
 
         return cluster_tree(self.hop_matrix)
 
-    # The names of the methods below are those of Subramoni 2013, sections 5.2.1, 6.2.1, 8.2.2, without their prefix.
+    # The methods below have the names of the functions of Subramoni 2013, sections 5.2.1, 6.2.1, 8.2.2, without the
+    # prefix that is common to them.
 
     def get_network_depth(self) -> int:
         """Depth of the cluster tree: the root is at depth 0, the hosts are at the returned depth."""
         return self.tree.depth
 
     def num_switch_clusters_at_depth(self, depth: int) -> int:
-        """Number of distinct clusters that contain hosts of the job at a depth; ValueError if the tree is less deep."""
+        """Number of clusters of the job's hosts at a depth of the cluster tree; ValueError if the tree is less deep."""
         return len(np.unique(self._clusters_at(depth)))
 
     def connected_switch_cluster_at_depth(self, rank: int, depth: int) -> int:
@@ -205,9 +208,9 @@ class TopologyInterface:
         return clusters
 
     def get_network_path_matrix(self) -> IntArray:
-        """Links on the route from host i to host j in order, shape (n, n, longest), padded with -1.
+        """Links on the route from host i to host j in order, shape (n, n, length of the longest route), padded with -1.
 
-        Link numbers are those of ``routes.fabric``. Cost: n * n * (longest route) numbers.
+        Link numbers are those of ``routes.fabric``. Cost: memory for n * n * (longest route) numbers.
         """
         if self.host_routes is None:
             return np.empty((self.num_hosts, self.num_hosts, 0), dtype=np.int32)
@@ -215,7 +218,7 @@ class TopologyInterface:
 
     @cached_property
     def sharing_groups(self) -> tuple[tuple[str, ...], ...]:
-        """The distinct groups of the job's hosts that share a link just above the leaf level."""
+        """The distinct groups of host names whose traffic from other leaf switches enters their leaf by one link."""
         groups = [] if self.host_routes is None else self.host_routes.sharing()
         return tuple(dict.fromkeys(tuple(self.hosts[host] for host in group) for group in groups))
 
@@ -236,7 +239,7 @@ class TopologyInterface:
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
-        """The informative partitions of the ranks, coarsest first: switch clusters, hosts, domains inside hosts.
+        """The informative partitions of the ranks, coarsest first: by switch clusters, by hosts, by parts of hosts.
 
         A level is left out if it is a single cluster, repeats the level above, or puts every rank in a cluster of its
         own.
@@ -251,7 +254,7 @@ class TopologyInterface:
 
 
 def within(hops: int) -> str:
-    """The name of a cluster whose hosts are at most ``hops`` hops apart."""
+    """The level's name ``within N hops``, for clusters whose hosts are at most ``hops`` switches apart."""
     return f"within {hops} hop{'s' * (hops != 1)}"
 
 

@@ -1,4 +1,4 @@
-"""Update of a running job's view with the current routes of its topology service."""
+"""Update of a running job's view of the network with the current routes of its topology service."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["reread"]
 
 
 def reread(view: TopologyInterface) -> TopologyInterface:
-    """The view of the same ranks on the same hosts with the service's current routes; one round trip.
+    """Ask the service for its current routes, and return the view of the same ranks on the same hosts with them.
 
-    If ``hop_matrix`` has not changed, the levels have not changed, and everything derived from them stays valid; paths
-    may differ.
+    If the two views have equal ``hop_matrix``, they have equal levels, and everything derived from levels stays valid;
+    the links on the paths may differ. Cost: one round trip.
 
     :param view: a view whose routes came from a topology service.
     :raises ServiceError: if the view did not come from a service, or the service does not answer in time.

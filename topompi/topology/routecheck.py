@@ -22,11 +22,11 @@ BoolArray = NDArray[np.bool_]
 
 
 def with_routes(discovery: Discovery, report: Report) -> Discovery:
-    """Complete a discovery with computed routes if it has none, and check its routes.
+    """Check the routes of a discovery (a source that was read), after computing them if the source has none.
 
     :param discovery: the outcome of reading a source.
     :param report: receiver of progress and problems.
-    :raises RouteError: (through the report) if a route loops or ends at a switch without a next link.
+    :raises RouteError: (through the report) if a route loops or ends at a switch without a next-hop link.
     """
     if discovery.routes is None:
         report.step("routes")
@@ -39,13 +39,14 @@ def with_routes(discovery: Discovery, report: Report) -> Discovery:
 def check_routes(routes: Routes, report: Report) -> None:
     """Report ordered pairs of hosts that lack a route although they are in the same connected component.
 
-    A pair lacks a route if on any path some adapter of the first host fails to reach some adapter of the second host in
-    the same component. Rails need not be connected.
+    A pair lacks a route if some adapter of the first host fails to reach some adapter of the second host, in the same
+    component, by one of the alternative routes (LMC). Adapters on different rails need not be connected.
 
     :param routes: the routes to check.
     :param report: receiver of progress and the problem.
     :raises RouteError: (through the report) with the number of pairs without a route and up to three of them by name.
-    Cost: one walk per (leaf switch, adapter, path); none for computed routes that reach all hosts.
+    Cost: one route followed per leaf switch, adapter and alternative route; none if the routes are computed and
+    certainly reach all hosts.
     """
     if isinstance(routes.table, ComputedLinks) and routes.table.arrive_everywhere():
         return
@@ -58,7 +59,7 @@ def check_routes(routes: Routes, report: Report) -> None:
 
 
 def _broken(routes: Routes, report: Report) -> BoolArray:
-    """Whether some path from a leaf switch does not reach an adapter of the same component.
+    """Find the leaf switches and adapters of one component between which an alternative route (LMC) does not arrive.
 
     :param routes: the routes to check.
     :param report: receiver of progress.
@@ -110,7 +111,7 @@ def _examples(routes: Routes, broken: BoolArray) -> Iterator[str]:
 
 
 def _end(routes: Routes, leaf: int, adapter: int) -> str:
-    """The end of the first failing path from a leaf to an adapter, in words: the switch at which it loops or dies.
+    """Describe in words the end of the first route from a leaf to an adapter that fails: the switch where it stops.
 
     :param routes: the routes to follow.
     :param leaf: number of the leaf switch.

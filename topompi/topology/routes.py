@@ -1,4 +1,4 @@
-"""Routes: the next link of each switch towards each adapter, for a fabric or a part of one."""
+"""Routes: the next-hop link of each switch towards each adapter, for a fabric or a part of one."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ __all__ = ["Routes", "subfabric"]
 
 @dataclass(frozen=True, eq=False)
 class Routes:
-    """Next link per (path, switch, destination adapter).
+    """Routes as next-hop links: for each path number, switch and destination adapter, the link that leaves the switch.
 
     :param fabric: the fabric that the numbers refer to.
-    :param engine: name of the method or program that computed the routes, shown in outputs.
-    :param table: link numbers, shape (paths, switches, adapters), -1 if a switch has no link to the adapter, or an
-        object that computes them; path 0 leads to the adapter's base LID, further paths exist if the LMC is above 0.
+    :param engine: name, for outputs, of the method or program that computed the routes.
+    :param table: link numbers, shape (paths, switches, adapters), -1 if a switch has no link towards the adapter; or an
+        object that computes them. Path 0 is the route to the adapter's base LID; if the LMC is above 0, its further
+        LIDs give further (alternative) paths.
     """
 
     fabric: Fabric
@@ -40,17 +41,17 @@ class Routes:
 
     @property
     def num_paths(self) -> int:
-        """Number of paths per adapter (2 to the power of the largest LMC)."""
+        """Number of alternative paths per adapter, 2 to the power of the largest LMC."""
         return int(self.table.shape[0])
 
     @property
     def num_entries(self) -> int:
-        """Number of next links: paths x switches x adapters."""
+        """Number of next-hop links: paths x switches x adapters."""
         return prod(self.table.shape)
 
     @property
     def next_link(self) -> NDArray[np.int32]:
-        """All next links as an array, shape (paths, switches, adapters).
+        """All next-hop links as an array, shape (paths, switches, adapters).
 
         :raises RouteError: for computed routes if the table's size exceeds the limit ``routes``.
         """
@@ -60,7 +61,7 @@ class Routes:
 
     @cached_property
     def tables(self) -> Tables:
-        """Links, rates and next links as one `Tables` value with the fabric's numbers, to compute paths and loads."""
+        """Links, rates and next-hop links as a `Tables` value with the fabric's numbers, to compute paths and loads."""
         fabric = self.fabric
         return Tables(
             source=fabric.link_source,
@@ -73,11 +74,11 @@ class Routes:
         )
 
     def restrict(self, hosts: IntArray) -> Routes:
-        """The same routes for some hosts only, over the part of the fabric that they cross.
+        """Restrict the routes to some hosts, and the fabric to the part that the routes between them cross.
 
         :param hosts: host numbers, shape (n,); they are renumbered 0..n-1 in this order.
-        Cost: per path, one link from each leaf switch of these hosts to each of their adapters; memory for (switches x
-        adapters) numbers.
+        Cost: per alternative path, the next-hop links from each leaf switch of these hosts to each of their adapters;
+        memory for switches x adapters numbers.
         """
         fabric = self.fabric
         adapters = np.concatenate([fabric.host_adapters[host] for host in hosts])
@@ -104,7 +105,7 @@ class Routes:
 def subfabric(
     fabric: Fabric, hosts: IntArray, adapters: IntArray, links: NDArray[np.intp], switches: NDArray[np.intp]
 ) -> Fabric:
-    """The fabric of the given hosts, adapters, links and switches, in the given orders.
+    """Make the part of a fabric that has the given hosts, adapters, links and switches, in the given orders.
 
     :param fabric: the whole fabric.
     :param hosts: host numbers, shape (n,).

@@ -1,4 +1,4 @@
-"""The topology service that a view came from, and whether its routes have changed since."""
+"""The topology service that routes came from, and the check whether its routes have changed since."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Served:
     digest: str
 
     def is_current(self) -> bool:
-        """Whether the service still has the same routes: one short round trip.
+        """Ask the service whether it still has the same routes. Cost: one short round trip.
 
         :raises ServiceError: if the service does not answer in time; the routes read earlier remain usable.
         """

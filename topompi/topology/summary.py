@@ -1,4 +1,4 @@
-"""Summary in numbers of a fabric, or of a job's part of it."""
+"""Summary in numbers of a fabric and of a job's part of it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ __all__ = ["fabric_numbers", "hops_shares", "levels_between", "levels_of", "summ
 
 
 def summarise(routes: Routes, interface: TopologyInterface, *, job: bool = False) -> dict[str, Any]:
-    """Numbers of a fabric and of an interface's hosts in it, as a dictionary ready for JSON.
+    """Summarise a fabric, and an interface's hosts in it, in numbers, as a dictionary ready for JSON.
 
     Capacities, over-subscription and shared links are None if the source lists no cables, because they depend on the
     number of cables.
 
     :param routes: the routes over the whole fabric.
-    :param interface: the hosts to summarise: all hosts, or a job's.
-    :param job: whether the levels cover only the interface's hosts and the links that their routes use, instead of the
-        whole fabric.
-    Cost: O(n^2) bytes for n hosts; the rest is linear in the fabric.
+    :param interface: the hosts to summarise, namely all hosts of the fabric or those of a job.
+    :param job: whether the levels count only the interface's hosts and the links that their routes use; if not, they
+        count those of the whole fabric.
+    Cost: O(n^2) bytes for n hosts of the interface; the rest is linear in the size of the fabric.
     """
     fabric, tree = routes.fabric, interface.tree
     sharing = interface.get_hosts_sharing_links()
@@ -52,7 +52,7 @@ def summarise(routes: Routes, interface: TopologyInterface, *, job: bool = False
 
 
 def fabric_numbers(routes: Routes, source: str) -> dict[str, Any]:
-    """The part of the summary that describes the fabric and its routes, independent of a job.
+    """Compute the part of the summary that describes the fabric and its routes, and no job.
 
     :param routes: the routes over the whole fabric.
     :param source: source of the topology, in words.
@@ -73,10 +73,10 @@ def fabric_numbers(routes: Routes, source: str) -> dict[str, Any]:
 
 
 def hop_histogram(interface: TopologyInterface) -> dict[str, Any]:
-    """Ordered pairs of different hosts by hops: counts and shares of all pairs.
+    """Count the ordered pairs of different hosts by number of switches crossed, with their shares of all pairs.
 
-    Pairs without a hop count are ``disconnected`` if no link joins their parts of the fabric, else ``unroutable``:
-    links exist, but the routes do not arrive.
+    Pairs without a route are ``disconnected`` if no links join their parts of the fabric, else ``unroutable``, because
+    links exist but the routes do not arrive.
     """
     hops = interface.hop_matrix
     counts = np.bincount(np.maximum(hops, 0).ravel())
@@ -84,9 +84,9 @@ def hop_histogram(interface: TopologyInterface) -> dict[str, Any]:
 
 
 def hops_shares(counts: NDArray[np.int64], total: int, disconnected: int) -> dict[str, Any]:
-    """Pairs of hosts by hops, their shares of all pairs, and the numbers of pairs without a route.
+    """Make the result of `hop_histogram` from counts of pairs.
 
-    :param counts: number of ordered pairs per hop count, shape (largest + 1,); the entry at 0 is ignored.
+    :param counts: number of ordered pairs by number of switches crossed, from 0; the entry at 0 is ignored.
     :param total: number of ordered pairs of different hosts.
     :param disconnected: number of ordered pairs that no links join.
     """
@@ -101,14 +101,15 @@ def hops_shares(counts: NDArray[np.int64], total: int, disconnected: int) -> dic
 
 
 def _disconnected(interface: TopologyInterface) -> int:
-    """Number of ordered pairs of hosts that share no component of the fabric on any of their rails."""
+    """Count the ordered pairs of hosts of which no two adapters are in one component of the fabric."""
     if interface.routes is None:
         return 0
     fabric = interface.routes.fabric
     leaf = fabric.adapter_leaf
     touches = np.zeros((interface.num_hosts, int(fabric.switch_component.max()) + 1), dtype=np.int32)
     touches[fabric.adapter_host[leaf >= 0], fabric.switch_component[leaf[leaf >= 0]]] = 1
-    # Hosts that touch the same components are counted together, because there are few patterns and many pairs.
+    # Hosts with adapters in the same components are counted together, because there are few sets of components and many
+    # pairs.
     patterns, hosts = np.unique(touches, axis=0, return_counts=True)
     apart = (patterns @ patterns.T) == 0
     return int(hosts @ apart @ hosts - hosts[np.diag(apart)].sum())
@@ -132,9 +133,9 @@ def _switches_crossed(fabric: Fabric, interface: TopologyInterface) -> NDArray[n
 
 
 def _links_of_switches(fabric: Fabric, crossed: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Numbers of the links among adapters and crossed switches, whether routes use these links or not.
+    """Numbers of the links whose ends are adapters or crossed switches, including links that no route uses.
 
-    Switches that no route crosses (for example a line card without leaf switches) are excluded because they would form
+    Switches that no route crosses, for example a line card without leaf switches, are excluded, because they would form
     a level of their own.
     """
     used = np.concatenate((np.ones(fabric.num_adapters, dtype=bool), crossed))
@@ -142,7 +143,7 @@ def _links_of_switches(fabric: Fabric, crossed: NDArray[np.bool_]) -> NDArray[np
 
 
 def _job_levels(fabric: Fabric, interface: TopologyInterface) -> list[dict[str, Any]]:
-    """The levels of the part of the fabric that contains the interface's hosts and the links of their routes."""
+    """Count the levels of the part of the fabric with the interface's hosts and the links of their routes."""
     if interface.routes is None:
         return []
     part = interface.routes.fabric
@@ -151,9 +152,9 @@ def _job_levels(fabric: Fabric, interface: TopologyInterface) -> list[dict[str, 
 
 
 def levels_of(routes: Routes) -> list[dict[str, Any]]:
-    """The levels of a whole fabric, limited to switches that routes between its hosts cross.
+    """Count switches and capacities per level of a whole fabric, for switches that routes between its hosts cross.
 
-    :returns: rows as in ``summarise``.
+    :returns: one row per level, as ``levels`` in `summarise`.
     """
     fabric = routes.fabric
     part = routes.restrict(np.arange(fabric.num_hosts, dtype=np.int32)).fabric.switch_index
@@ -162,17 +163,17 @@ def levels_of(routes: Routes) -> list[dict[str, Any]]:
 
 
 def levels_between(fabric: Fabric, crossed: NDArray[np.bool_]) -> list[dict[str, Any]]:
-    """The levels of a fabric, limited to switches that routes cross.
+    """Count switches and capacities per level of a fabric, for the switches that some routes cross.
 
     :param fabric: the whole fabric.
     :param crossed: whether routes cross each switch, shape (switches,).
-    :returns: rows as in ``summarise``.
+    :returns: one row per level, as ``levels`` in `summarise`.
     """
     return _switch_levels(fabric, fabric.switch_level, _links_of_switches(fabric, crossed))
 
 
 def _switch_levels(fabric: Fabric, level: NDArray[np.int32], links: NDArray[np.intp]) -> list[dict[str, Any]]:
-    """One row per level: the number of switches at the ends of some links, and the capacity of these links.
+    """Make one row per level: the number of switches at the ends of some links, and the capacity of these links.
 
     ``down`` is the capacity of the links that enter the level from below, ``up`` of the links that leave it upwards;
     over-subscription is ``down`` divided by ``up``.

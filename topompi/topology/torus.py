@@ -1,4 +1,4 @@
-"""Recognition of tori and meshes by the cables between switches alone."""
+"""Recognition of tori and meshes from nothing but the cables between switches."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["SwitchTorus", "find_torus"]
 
 IntArray = NDArray[np.int64]
 Neighbours = Callable[[int], frozenset[int]]
-LEAST = 4  # fewer switches also form a line or a full mesh
+LEAST = 4  # least number of switches, because the graph of fewer is a line or a full mesh, too
 
 
 @dataclass(frozen=True, eq=False)
 class SwitchTorus:
-    """Switches as the points of a grid whose neighbours are cabled: a torus, or a mesh in dimensions that are no rings.
+    """The coordinates of switches in a torus, or in a grid that is a mesh in the dimensions that are no rings.
 
     A ring of four switches is the same graph as two dimensions of two. Two dimensions of two are therefore merged into
     one of four.
@@ -51,21 +51,21 @@ class SwitchTorus:
         return f"mesh {shape}" if not any(self.wrap) else f"torus {shape}, no ring in dimension {', '.join(open_ends)}"
 
     def of(self, switches: NDArray[np.integer]) -> SwitchTorus:
-        """The same grid for the given switches only, in their order; its dimensions stay the same."""
+        """Select the coordinates of the given switches, in their order; the grid's dimensions stay the same."""
         return replace(self, coordinates=self.coordinates[switches])
 
 
 def find_torus(source: NDArray[np.integer], target: NDArray[np.integer], count: int) -> SwitchTorus | None:
-    """The torus or mesh that the cables between switches form; None if they form another graph.
+    """Find the torus or mesh that the cables between switches form; None if they form another graph.
 
-    Parallel cables count once. The result is exact: every cable joins neighbours of the grid, and none is missing.
-    Dimensions and directions follow the numbers of switch 0's neighbours, so that switches that are numbered row by row
-    keep their coordinates.
+    Parallel cables count once. In the result, every cable joins neighbours of the grid, and no two neighbours lack a
+    cable. Dimensions and directions are in the order of switch 0's neighbours, so that switches that are numbered row
+    by row keep their coordinates.
 
     :param source: switch that each link leaves, shape (links,).
     :param target: switch that each link enters, shape (links,).
     :param count: number of switches.
-    Cost: links x the longest dimension; most other networks are refused at their first switch.
+    Cost: links x the longest dimension; most networks that are no grid are refused at switch 0.
     """
     if count < LEAST:
         return None
@@ -99,7 +99,7 @@ def _first_step(line: Line) -> int:
 
 
 def _lines_through_first(neighbours: Neighbours, count: int) -> list[Line] | None:
-    """The line of each dimension through switch 0; None if the cables around it cannot belong to a grid."""
+    """Find the line of each dimension through switch 0; None if the cables around switch 0 cannot belong to a grid."""
     lines: list[Line] = []
     seen: set[int] = set()
     for step in sorted(neighbours(0)):
@@ -121,10 +121,10 @@ def _lines_through_first(neighbours: Neighbours, count: int) -> list[Line] | Non
 
 
 def _follow(before: int, switch: int, neighbours: Neighbours, count: int) -> list[int] | None:
-    """The switches straight ahead, up to the start of a ring or the end of a line; None if the direction is ambiguous.
+    """Follow a direction straight ahead, up to the start of a ring or the end of a line; None if it is ambiguous.
 
-    Straight ahead of a -> b is the neighbour of b whose only common neighbour with a is b: a neighbour around a corner
-    shares a second one.
+    Straight ahead of a -> b is the neighbour of b whose only common neighbour with a is b, because a neighbour around a
+    corner has a second common neighbour with a.
 
     :param before: switch a.
     :param switch: switch b.
@@ -147,9 +147,9 @@ def _follow(before: int, switch: int, neighbours: Neighbours, count: int) -> lis
 
 
 def _coordinate(line: Iterable[int], source: IntArray, target: IntArray, count: int) -> IntArray:
-    """Coordinate of each switch along a line: the place of the nearest switch on the line; -1 if unreachable.
+    """Compute the coordinate of each switch along a line, the place of the nearest switch on the line; -1 if none.
 
-    The places spread breadth-first from the line.
+    The places spread breadth first from the line to the other switches.
 
     :param line: switches on the line, in order.
     :param source: switch at the start of each link, shape (links,).
@@ -167,7 +167,7 @@ def _coordinate(line: Iterable[int], source: IntArray, target: IntArray, count: 
 
 
 def _is_grid(torus: SwitchTorus, source: IntArray, target: IntArray) -> bool:
-    """Whether every point of the grid is one switch, and the links are exactly those between grid neighbours."""
+    """Whether every point of the grid has one switch, and the links are exactly those between grid neighbours."""
     dims, places = np.array(torus.dims), torus.coordinates
     if (places < 0).any() or len(np.unique(places, axis=0)) < len(places):
         return False

@@ -1,4 +1,4 @@
-"""The cluster tree: hosts grouped by distance, level by level."""
+"""The cluster tree, in which hosts are grouped by distance, level by level."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 __all__ = ["UNREACHABLE", "ClusterTree", "cluster_tree"]
 
 IntArray = NDArray[np.int32]
-UNREACHABLE = 255  # distance between hosts without a route, longer than any route
+UNREACHABLE = 255  # distance in hops of hosts without a route, because every route is shorter
 
 
 @dataclass(frozen=True, eq=False)
 class ClusterTree:
-    """A rooted tree whose leaves are hosts and whose inner nodes are switch clusters.
+    """A rooted tree whose leaves are hosts, and whose inner nodes are switch clusters (hosts that are near each other).
 
     Nodes 0..H-1 are the hosts; the later nodes are clusters in the order of their creation; the last node is the root.
 
     :param num_hosts: number of hosts, H.
     :param parent: parent of each node, shape (nodes,), -1 at the root.
-    :param height: distance at which each node's members were joined, shape (nodes,): 0 for hosts, UNREACHABLE if no
-        route exists between some members.
+    :param height: distance in hops at which the members of each node were joined, shape (nodes,): 0 for hosts,
+        UNREACHABLE if there is no route between some members.
     """
 
     num_hosts: int
@@ -37,19 +37,19 @@ class ClusterTree:
 
     @property
     def root(self) -> int:
-        """The node that has no parent."""
+        """Number of the root, the only node that has no parent."""
         return len(self.parent) - 1
 
     @cached_property
     def children(self) -> tuple[IntArray, ...]:
-        """Children of each node, ascending."""
+        """Children of each node, one ascending array per node."""
         order = np.argsort(self.parent, kind="stable").astype(np.int32)
         bounds = np.searchsorted(self.parent[order], np.arange(len(self.parent) + 1))
         return tuple(order[a:b] for a, b in itertools.pairwise(bounds))
 
     @cached_property
     def cuts(self) -> IntArray:
-        """The distances at which clusters were joined, largest first: one per level of the tree."""
+        """The distinct distances at which clusters were joined, largest first, one per level of the tree."""
         return np.unique(self.height[self.num_hosts :])[::-1]
 
     @property
@@ -59,10 +59,10 @@ class ClusterTree:
 
     @cached_property
     def clusters(self) -> IntArray:
-        """Cluster (tree node) of each host at each depth, shape (depth + 1, H); a host alone is its own cluster.
+        """Cluster (tree node) of each host at each depth, shape (depth + 1, H); an unjoined host is its own cluster.
 
-        The clusters at depth d are those joined below the d-th largest joining distance. Therefore all branches have
-        the same levels, even if a host or a leaf switch joins late.
+        The clusters at depth d are those joined at distances below the d-th largest one in ``cuts``. Therefore all
+        branches have the same levels, even if a host or a leaf switch joins others only near the root.
         """
         ancestor = np.arange(self.num_hosts, dtype=np.int32)
         rows = [ancestor]
@@ -77,7 +77,7 @@ class ClusterTree:
         return np.stack(rows[::-1])
 
     def walk(self) -> Iterator[tuple[int, int]]:
-        """All nodes with their depth below the root, parents first, children in ascending order."""
+        """Iterate over all nodes with their depth below the root, parents first, children in ascending order."""
         stack = [(self.root, 0)]
         while stack:
             node, depth = stack.pop()
@@ -86,18 +86,18 @@ class ClusterTree:
 
 
 def cluster_tree(distance: NDArray[np.integer]) -> ClusterTree:
-    """Cluster hosts by agglomeration with complete linkage, joining all mutually nearest hosts or clusters in one step.
+    """Cluster hosts by agglomeration with complete linkage: each step joins all mutually nearest hosts or clusters.
 
     One step of the source (Subramoni 2013, section 2.8): take the smallest distance m, the first pair (i, j) at
     distance m, and all k with d(i, k) = m that are mutually at distance m, in ascending order; join them to a new node
     whose distance to any x is the largest of its members' distances to x. This function makes all joins of one m in one
-    pass. They do not interfere, because a new node is farther than m from every other node: a node at distance m from
-    all its members would have joined it.
+    pass. They do not interfere, because a new node is farther than m from every other node; a node at distance m from
+    all members of the new node would have joined it.
 
-    Departures: d(i, j) and d(j, i) may differ, as routes do; the larger one counts. Hosts without a route are
-    UNREACHABLE (255) apart and join last, at the root.
+    Two points differ from the source: d(i, j) and d(j, i) may be different, because routes may be, and the larger one
+    counts; hosts without a route are UNREACHABLE (255) apart and join last, at the root.
 
-    :param distance: hops of the route from i to j, shape (H, H), negative if there is no route.
+    :param distance: number of switches on the route from host i to host j, shape (H, H), negative if there is no route.
     Cost: O(H^2) bytes, and one pass over the shrinking matrix for each distinct distance.
     """
     matrix = np.where(distance < 0, UNREACHABLE, distance).astype(np.uint8)
@@ -108,7 +108,7 @@ def cluster_tree(distance: NDArray[np.integer]) -> ClusterTree:
     parents, heights = [np.full(hosts, -1)], [np.zeros(hosts, dtype=np.int64)]
     nodes = hosts
     while len(active) > 1:
-        nearest = int(matrix.min())  # the diagonal does not count: it is UNREACHABLE, and _merge's maximum keeps it so
+        nearest = int(matrix.min())  # the diagonal does not count, because it is UNREACHABLE and _merge keeps it so
         groups = _mutual_groups(matrix, nearest)
         joined = np.concatenate(groups)
         parent = np.concatenate(parents)
@@ -125,7 +125,7 @@ def cluster_tree(distance: NDArray[np.integer]) -> ClusterTree:
 
 
 def _mutual_groups(matrix: NDArray[np.uint8], nearest: int) -> list[NDArray[np.int64]]:
-    """The groups of nodes that join at distance ``nearest``, in the order in which single steps would find them."""
+    """Find the groups of nodes that join at distance ``nearest``, in the order in which single steps find them."""
     free = np.ones(len(matrix), dtype=bool)
     groups = []
     for first in range(len(matrix)):
@@ -142,7 +142,7 @@ def _mutual_groups(matrix: NDArray[np.uint8], nearest: int) -> list[NDArray[np.i
 
 
 def _mutual(matrix: NDArray[np.uint8], members: NDArray[np.int64], nearest: int) -> NDArray[np.int64]:
-    """The members that are at distance ``nearest`` from all members kept before them.
+    """Keep the members that are at distance ``nearest`` from all members kept before them.
 
     :param matrix: distances between the active nodes, shape (nodes, nodes).
     :param members: positions in the matrix, in the order in which they are considered.
@@ -162,7 +162,7 @@ def _mutual(matrix: NDArray[np.uint8], members: NDArray[np.int64], nearest: int)
 
 
 def _merge(matrix: NDArray[np.uint8], left: NDArray[np.int64], groups: list[NDArray[np.int64]]) -> NDArray[np.uint8]:
-    """The distance matrix of the unjoined and the new nodes; a new node is as far as its farthest member.
+    """Compute the distances of the unjoined and the new nodes; a new node is as far away as its farthest member.
 
     :param matrix: distances before the joins, shape (nodes, nodes).
     :param left: positions of the unjoined nodes, which come first in the result.

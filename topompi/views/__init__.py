@@ -1,4 +1,4 @@
-"""Views of a fabric and a job for schedules, mapping and job scheduling: arrays, machines, clusters. No MPI."""
+"""Conversions of a fabric and a job into the inputs of schedules, mapping, simulation and job scheduling. No MPI."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     "summarise",
 ]
 
-# Imported at first use: a job that runs schedules needs neither mappers nor clusters.
+# Imported at first use, because a job that runs schedules needs neither mappers nor clusters.
 __getattr__ = when_used(
     __name__,
     {
@@ -41,5 +41,5 @@ __getattr__ = when_used(
 
 
 def __dir__() -> list[str]:
-    """The public names, imported yet or not."""
+    """The public names, including those that are not imported yet."""
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

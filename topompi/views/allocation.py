@@ -1,4 +1,4 @@
-"""Hosts and slots for a job's ranks, and the mappers' machine made of them."""
+"""Choice of hosts and slots for a job's ranks, and the machine, made of them, on which mappers place ranks."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .machine import machine_of
 
 __all__ = ["Allocation", "allocation_of", "machine_on"]
 
-MOST_ROUTED = 1024  # hosts, because the routes between more hosts take gigabytes
+MOST_ROUTED = 1024  # hosts; a machine of more hosts has no routes, because they would take gigabytes
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """Hosts with their slots.
+    """The hosts for a job, with their slots (the number of ranks that each can hold).
 
     :param hosts: names of the hosts, each once.
-    :param slots: number of ranks that each host can hold, one per host.
-    :param is_part: whether the hosts are only the first of the fabric, because neither the user nor Slurm chose any.
+    :param slots: number of ranks that each host can hold, in the order of ``hosts``.
+    :param is_part: whether the hosts are the first ones of the fabric, because neither the user nor Slurm chose any.
     """
 
     hosts: tuple[str, ...]
@@ -40,16 +40,16 @@ def allocation_of(
     slots: str | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Allocation:
-    """Hosts and slots: those of the arguments, else those of the Slurm job, else the first hosts that the ranks fill.
+    """Choose hosts and slots: those of the arguments, else of the Slurm job, else the first hosts of the fabric.
 
-    Without slots the ranks are distributed evenly in blocks over all hosts; a host that is named several times has one
-    slot per occurrence.
+    If no slots are given, the ranks are distributed evenly over all hosts, in blocks of consecutive ranks; but if a
+    host is named several times, each host has one slot per occurrence.
 
     :param ranks: number of ranks that need a slot.
     :param all_hosts: names of the fabric's hosts, in its order.
     :param hosts: a host list, a file of hosts, or ``all``.
     :param slots: slots of each host, see `topompi.inputs.slurm.environment.parse_slots`.
-    :param environment: environment variables, in which Slurm may give hosts and slots; none by default.
+    :param environment: environment variables, in which Slurm may give hosts and slots; None for no variables.
     :raises SourceError: if the host list is malformed.
     :raises SettingError: if the slots are malformed, or are given although a host is named twice.
     """
@@ -63,7 +63,7 @@ def allocation_of(
         if len(names) < len(listed):
             raise SettingError("expecting each host once beside --slots")
         counts = parse_slots(slots, len(names), where="--slots")
-    elif len(names) < len(listed):  # a host is named once per slot
+    elif len(names) < len(listed):  # some host is repeated, which means that hosts are named once per slot
         counts = [listed.count(name) for name in names]
     else:
         counts = (ranks // len(names) + (np.arange(len(names)) < ranks % len(names))).tolist()
@@ -72,7 +72,7 @@ def allocation_of(
 
 
 def machine_on(routes: Routes, hosts: Sequence[str], slots: Sequence[int], source: str = "") -> Machine:
-    """The mappers' machine for some hosts of a fabric; it contains routes for up to MOST_ROUTED hosts.
+    """Make the mappers' machine for some hosts of a fabric; it has routes if there are at most MOST_ROUTED hosts.
 
     :param routes: the routes over the whole fabric.
     :param hosts: names of the hosts, in the order in which slots are numbered.

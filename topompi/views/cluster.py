@@ -1,4 +1,4 @@
-"""A fabric as a cluster for job scheduling: its leaves, pods and routes."""
+"""Conversion of a fabric into a cluster for job scheduling, with leaves, pods and routes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Indices = NDArray[np.integer]
 
 
 def read_cluster(text: str, nodes: int | None = None, lfts: str | os.PathLike[str] | None = None) -> Cluster:
-    """The cluster of a specification or of a topology source.
+    """Make the cluster that a specification describes, or the cluster of a topology source.
 
     :param text: ``leaves=18x18`` (nodes per leaf, leaves per pod), or a topology source.
-    :param nodes: number of nodes of the whole cluster; for a specification only.
-    :param lfts: forwarding tables; for a topology source only.
+    :param nodes: number of nodes of the whole cluster; only if the text is a specification.
+    :param lfts: file, directory or archive of forwarding tables; only if the text is a topology source.
     :raises AllocationError: if the specification is malformed.
     :raises SourceError: if the source cannot be read.
     """
@@ -30,14 +30,14 @@ def read_cluster(text: str, nodes: int | None = None, lfts: str | os.PathLike[st
 
 
 def cluster_of(routes: Routes) -> Cluster:
-    """The cluster of all hosts that are connected to a leaf switch by their first adapter.
+    """Make the cluster of all hosts whose first adapter is connected to a leaf switch.
 
-    A pod is a set of leaves that are joined through switches one level above. Nodes are sorted by pod, then by leaf,
-    then in the fabric's order of hosts. A node's routes include all paths to it.
+    A pod is a set of leaf switches that are joined by switches one level above. Nodes (hosts) are sorted by pod, then
+    by leaf switch, then in the fabric's order of hosts. The routes to a node include all alternative ones (LMC).
 
     :param routes: the routes over the whole fabric.
     :raises RouteError: if a leaf has no route to a host.
-    Cost: leaves x hosts x (longest route) numbers.
+    Cost: memory for leaves x hosts x (longest route) numbers.
     """
     fabric = routes.fabric
     first = np.array([adapters[0] for adapters in fabric.host_adapters], dtype=np.int64)
@@ -56,8 +56,8 @@ def cluster_of(routes: Routes) -> Cluster:
 
 
 def _pod_of_switch(fabric: Fabric) -> Indices:
-    """Number of each switch's pod, shape (switches,): components of the links between levels 0 and 1."""
-    from scipy.sparse import coo_array  # late, because the import would delay every command
+    """Number of each switch's pod, shape (switches,); pods are the components of the links between levels 0 and 1."""
+    from scipy.sparse import coo_array  # imported here, because the import would delay every command
     from scipy.sparse.csgraph import connected_components
 
     source, target = (
@@ -71,11 +71,12 @@ def _pod_of_switch(fabric: Fabric) -> Indices:
 
 
 def _steps(routes: Routes, switches: Indices, adapters: Indices) -> NDArray[np.int32]:
-    """Links between switches on all paths from each leaf to each node, shape (leaves, nodes, links), padded with -1.
+    """Links between switches on all alternative routes from each leaf to each node, padded with -1.
 
     :param routes: the routes over the whole fabric.
     :param switches: switch number of each leaf, shape (leaves,).
     :param adapters: first adapter of each node, shape (nodes,).
+    :returns: link numbers of shape (leaves, nodes, number of links of all alternative routes).
     """
     fabric = routes.fabric
     number = np.full(fabric.num_links + 1, -1, dtype=np.int32)  # the last element is for link -1, "no link"

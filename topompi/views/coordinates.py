@@ -12,11 +12,11 @@ __all__ = ["write_coordinates"]
 
 
 def write_coordinates(interface: TopologyInterface) -> str:
-    """A text for ``MPIR_CVAR_COORDINATES_FILE``: a heading, then one line ``RANK: GROUP SWITCH PORT`` per rank.
+    """Write a text for ``MPIR_CVAR_COORDINATES_FILE``: a heading, then a line ``RANK: GROUP SWITCH PORT`` per rank.
 
-    A switch is a leaf switch of the job. A group is a cluster of the coarsest level above the leaves; if there is no
-    such level, all leaves are one group. A port is a host's number below its switch. MPICH knows only these three
-    levels. Of a deeper tree the coarsest level is kept, because the links above it are the scarcest.
+    SWITCH is the number of the leaf switch, PORT the number of the host below it. GROUP is the number of the cluster in
+    the coarsest level above the leaf switches; if there is none, all leaf switches are one group. MPICH knows only
+    these three levels. Of a deeper tree, the coarsest level is kept because the links above it are the scarcest.
 
     :param interface: the job's topology.
     :raises FabricError: if only the hosts are known.

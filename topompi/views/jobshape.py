@@ -1,4 +1,4 @@
-"""A job's ranks, hosts and MPI library, and fingerprints that identify its network in rules and stored measurements."""
+"""A job's ranks, hosts and MPI library, and fingerprints by which stored rules and measurements identify them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["JobShape"]
 
 @dataclass(frozen=True, eq=False)
 class JobShape:
-    """A job, as rules and stored measurements identify it.
+    """The properties of a job by which stored rules and measurements identify it.
 
     :param interface: the places of its ranks in the topology.
     :param library: MPI vendor and version.
     :param machine: processor name of rank 0.
-    :param siblings: the communicators that the same ``Split`` made; None if there are none.
+    :param siblings: the communicators made by the same ``Split`` as the job's communicator; None if there are none.
     """
 
     interface: TopologyInterface
@@ -47,7 +47,7 @@ class JobShape:
         """Fingerprint of the network between the job's hosts, 16 hexadecimal digits.
 
         It covers the routes, rates and latencies, with hosts in the order of their first ranks. Digits in host names
-        are ignored, so that other hosts of one cluster in an equal placement have the same fingerprint.
+        are ignored, so that an equal placement on other hosts of the same cluster has the same fingerprint.
         """
         routes = self.interface.routes
         arrays: list[NDArray[Any]] = [self.interface.hop_matrix]

@@ -1,4 +1,4 @@
-"""The machine on which mappers place ranks, made from a job's topology."""
+"""Conversion of a job's topology into the machine on which mappers place ranks."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def machine_of(
     *,
     routes: bool = True,
 ) -> Machine:
-    """The mappers' machine of a job: its hosts with slots, their distances, and the routes between them.
+    """Make the mappers' machine of a job: its hosts with slots, their distances, and the routes between them.
 
-    The distance of two hosts is the number of switches crossed, 0 within a host. It is stored as the levels of the
-    cluster tree if these give the exact distances, as in fat trees, else as a table. In a torus or mesh with one host
-    per switch it is the number of links between two switches instead, as is usual for tori.
+    The distance of two hosts is the number of switches crossed, 0 within a host. It is stored as levels of the cluster
+    tree if these give the exact distances, as in fat trees, else as a table. But in a torus or mesh with one host per
+    switch, the distance is the number of links between the two switches.
 
     :param interface: the job's hosts and the ranks on them.
-    :param slots: number of slots of each host, shape (hosts,), or one number for all; by default the number of ranks on
-        it.
+    :param slots: number of slots (places for ranks) of each host, shape (hosts,), or one number for all hosts; by
+        default the number of ranks on each host.
     :param hosts: names of the hosts, in the order in which slots are numbered; by default the interface's order.
-    :param routes: whether the machine contains the routes, which loads of links need.
-    :raises MachineError: if the hosts are not those of the interface, or the number of slots is not that of the hosts.
-    Cost: a distance for each pair of hosts; the links of their routes when they are first used.
+    :param routes: whether the machine contains the routes, from which the loads of links are computed.
+    :raises MachineError: if ``hosts`` are not the interface's hosts, or ``slots`` has another length.
+    Cost: a distance for each pair of hosts; the links of their routes are computed when they are first used.
     """
     names = interface.hosts if hosts is None else tuple(hosts)
     order = _order(interface, names)
@@ -57,7 +57,7 @@ def machine_of(
 
 
 def _order(interface: TopologyInterface, names: Sequence[str]) -> NDArray[np.int64]:
-    """Position in the interface of each named host, shape (n,)."""
+    """Find the position in the interface of each named host, shape (n,)."""
     number = {host: at for at, host in enumerate(interface.hosts)}
     if set(names) != set(number) or len(names) != len(number):
         strange = next((name for name in names if name not in number), f"{len(names)} names")
@@ -66,7 +66,7 @@ def _order(interface: TopologyInterface, names: Sequence[str]) -> NDArray[np.int
 
 
 def _hops(interface: TopologyInterface) -> NDArray[np.int16]:
-    """Number of switches crossed between two hosts, the larger of both directions, shape (n, n).
+    """Number of switches crossed between each two hosts, in the direction with more, shape (n, n).
 
     Hosts without a route are UNREACHABLE apart, as in the cluster tree.
     """
@@ -75,7 +75,7 @@ def _hops(interface: TopologyInterface) -> NDArray[np.int16]:
 
 
 def _tree(interface: TopologyInterface, order: NDArray[np.int64]) -> Distances | None:
-    """The distances as levels of the cluster tree; None if two hosts are nearer than the height of their cluster.
+    """Compute the distances as levels of the cluster tree; None if the levels do not give them exactly.
 
     :param interface: the job's topology.
     :param order: positions of the hosts in the interface, in the order of the result, shape (n,).
@@ -87,11 +87,11 @@ def _tree(interface: TopologyInterface, order: NDArray[np.int64]) -> Distances |
 
 
 def _says(distances: Distances, hops: NDArray[np.int16], order: NDArray[np.int64]) -> bool:
-    """Whether distances are equal to those of a table, compared row by row.
+    """Whether distances in another form equal those of a table; compared row by row, to limit memory.
 
-    :param distances: distances between hosts in the order of ``order``.
-    :param hops: table of distances in another order of the hosts, shape (n, n).
-    :param order: position in the table of each host, shape (n,).
+    :param distances: distances between the hosts, which are in the order that ``order`` gives.
+    :param hops: table of distances, with the hosts in the interface's order, shape (n, n).
+    :param order: position in the table of each host of ``distances``, shape (n,).
     """
     every = np.arange(len(order))
     return all(
@@ -100,9 +100,9 @@ def _says(distances: Distances, hops: NDArray[np.int16], order: NDArray[np.int64
 
 
 def _torus(interface: TopologyInterface, order: NDArray[np.int64]) -> Distances | None:
-    """The distances as coordinates on the torus or mesh of the switches; None for other networks.
+    """Compute the distances as coordinates on the torus or mesh of the switches; None for other networks.
 
-    Also None if a switch has several hosts, or the routes are not shortest paths of the torus.
+    The result is None also if a switch has several hosts, or the routes are not shortest paths of the torus.
 
     :param interface: the job's topology.
     :param order: positions of the hosts in the interface, in the order of the result, shape (n,).

@@ -1,4 +1,4 @@
-"""The network of a job as arrays for schedules."""
+"""Conversion of a job's topology into the network, as arrays, that schedules take."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ["UNKNOWN_RATE", "known_rates", "network_of"]
 
-UNKNOWN_RATE = 1.0  # bytes/s of all links if no rate is known
+UNKNOWN_RATE = 1.0  # bytes/s; the rate of all links if no rate is known
 
 
 def known_rates(rate: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The rates with the most frequent known rate in place of NaN; ``UNKNOWN_RATE`` if none is known.
+    """Replace unknown rates by the most frequent known rate, or by ``UNKNOWN_RATE`` if no rate is known.
 
-    The slower of two equally frequent rates is taken.
+    Of two equally frequent rates, the slower is taken.
 
     :param rate: bandwidth of each link in bytes/s, shape (links,), NaN if unknown.
     """
@@ -30,16 +30,16 @@ def known_rates(rate: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def network_of(interface: TopologyInterface) -> Network:
-    """The network of a job as arrays: hops, routes, bandwidths, clusters.
+    """Make the network of a job as arrays: hops, routes, bandwidths, clusters.
 
     Links of unknown rate get the most frequent known rate. If only the hosts are known, they are on one switch, each
     with one link out and one link in, all of equal rate.
-    Cost: the hops of all pairs of hosts; the links of their routes when they are first used.
+    Cost: the hops of all pairs of hosts; the links of their routes are computed when they are first used.
     """
     if interface.routes is None or interface.host_routes is None:
         return _one_switch(interface)
     fabric = interface.routes.fabric
-    # The leaf switches are appended below: the tree has them as a level only if two hosts share a leaf.
+    # Clusters above the leaf switches; these are appended below, because the tree has them only if two hosts share one.
     above = interface.tree.clusters[1:-1][np.array(interface.tree.cuts[1:]) > 1]
     leaf = interface.host_routes.leaf.astype(np.int64)
     return Network(

@@ -1,4 +1,4 @@
-"""The topology of some of a job's ranks, derived from the whole job's topology without reading the source again."""
+"""Derivation of the topology of some of a job's ranks from the whole job's, without reading the source again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["restricted"]
 
 
 def restricted(interface: TopologyInterface, ranks: NDArray[np.integer]) -> TopologyInterface:
-    """The topology of some of the ranks: their hosts, with the routes and inner levels of the whole job.
+    """Restrict a job's topology to some of its ranks: their hosts, routes, and levels inside hosts.
 
     :param interface: the whole job's topology.
     :param ranks: ranks of ``interface`` to take, in their new order, shape (p,).

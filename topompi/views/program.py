@@ -12,9 +12,9 @@ __all__ = ["program_of", "wiring_of"]
 
 
 def wiring_of(network: Network) -> Tables | Wiring:
-    """The links and routes of a job's network for a simulation.
+    """Convert a job's network into the links and routes of a simulation.
 
-    Tables of next links are kept as they are, so that no routes of all pairs are made.
+    Tables of next-hop links are kept as they are, so that the routes of all pairs need not be computed.
 
     :param network: the network of the job.
     :raises NetsimError: if a rate or a latency is unknown.
@@ -34,7 +34,7 @@ def wiring_of(network: Network) -> Tables | Wiring:
 
 
 def program_of(schedule: Schedule, network: Network, block_bytes: float = 1) -> Program:
-    """The messages of a schedule as a program to simulate; local moves and reductions take no time.
+    """Convert the messages of a schedule into a program to simulate; local moves and reductions take no time.
 
     :param schedule: the schedule to run.
     :param network: the network of the ranks.

@@ -1,4 +1,4 @@
-"""Schedules on a job's network: loads, costs and steps, in numbers and with the names of links."""
+"""Evaluation of schedules on a job's network: loads, costs and steps, in numbers and with the names of links."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ PRESETS = ("stampede", "ranger")
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """A schedule with its analysis and its cost on a network.
+    """A schedule that an algorithm has made, with its analysis and its cost on a network.
 
     :param name: name of the algorithm, with its segment size if it is segmented (``ring/32K``).
-    :param schedule: the schedule, in blocks.
+    :param schedule: the schedule, whose transfers are of blocks.
     :param block_bytes: size of a block in bytes.
     :param lanes: number of parts that every transfer is divided into.
-    :param analysis: loads of the links, conflicts and the lower bound.
+    :param analysis: loads of the links, conflicts (messages of a step on a link beyond those that it carries at full
+        rate), and the lower bound of the time.
     :param cost: predicted time in seconds, in total and per step.
     """
 
@@ -55,12 +56,12 @@ class Made:
         blocks: int | None = None,
         parameters: dict[str, Any] | None = None,
     ) -> Made:
-        """The schedule of an algorithm for a message of ``nbytes``, divided into blocks of whole bytes, rounded up.
+        """Make an algorithm's schedule for a message of ``nbytes``, divided into blocks of whole bytes, rounded up.
 
         :param collective: name of the collective, for example ``bcast``.
         :param name: name of the algorithm, with a segment size if it is to be segmented.
         :param network: hosts of the ranks, routes and bandwidths.
-        :param model: start-up and per-byte costs.
+        :param model: cost model, with the start-up time of a message and its time per byte.
         :param root: rank of the root; 0 if the collective has none.
         :param nbytes: size of the message in bytes.
         :param blocks: number of blocks to divide the message into; by default the algorithm's choice, with at least a
@@ -78,7 +79,7 @@ def calibrated(network: Network, model: str) -> tuple[Network, Model]:
     """Adapt the network's rates to the cost model, or the model's cost per byte to the network.
 
     If no rate is known, all links get the model's rate. If rates are known and the model is a preset, its cost per byte
-    becomes that of the fastest host link. A measured model and known rates stay as they are.
+    becomes that of the fastest host link. If rates are known and the model is measured, both stay unchanged.
 
     :param network: the job's network with its rates.
     :param model: one of PRESETS, or a JSON file of measurements.
@@ -111,12 +112,12 @@ def summarise(
     *,
     proved: bool,
 ) -> dict[str, Any]:
-    """The figures of some schedules of one collective, ready for JSON.
+    """Summarise the costs and loads of some schedules of one collective, ready for JSON.
 
     :param collective: name of the collective, for example ``bcast``.
     :param made: the schedules, at least one.
     :param interface: the placement of the ranks.
-    :param network: the same placement as arrays.
+    :param network: the network of the same placement, as arrays.
     :param root: rank of the root; left out of the summary if the collective has none.
     :param nbytes: size of the message in bytes.
     :param model: name of the cost model.
@@ -135,7 +136,7 @@ def summarise(
         "proved": made[0].schedule.collective if proved else None,
         "schedules": [_figures(collective, one) for one in made],
     }
-    if len({one.analysis.bound for one in made}) > 1:  # different exchanges, such as rows and columns of an FFT
+    if len({one.analysis.bound for one in made}) > 1:  # the exchanges differ, as those of rows and columns of an FFT
         del summary["bound"]
     if collective == "alltoall":
         choice = dcss(network)
@@ -145,7 +146,7 @@ def summarise(
 
 def _figures(collective: str, made: Made) -> dict[str, Any]:
     analysis = made.analysis
-    busy = analysis.idle_ranks[analysis.idle_ranks < made.schedule.size]  # without steps of only local moves
+    busy = analysis.idle_ranks[analysis.idle_ranks < made.schedule.size]  # without steps in which all ranks are idle
     by_hops = {
         str(hops): {"messages": int(messages) * made.lanes, "bytes": int(size)}
         for hops, (messages, size) in enumerate(zip(analysis.messages_by_hops, analysis.bytes_by_hops, strict=True))
@@ -169,7 +170,9 @@ def _figures(collective: str, made: Made) -> dict[str, Any]:
 
 
 def steps_of(made: Made, interface: TopologyInterface) -> list[dict[str, Any]]:
-    """One row per step: its messages, conflicts, idle ranks, busiest link and time in seconds.
+    """List the steps of a schedule, one row each: messages, conflicts, idle ranks, busiest link, time in seconds.
+
+    A conflict is a message on a link beyond those that the link carries at full rate in the step.
 
     :param made: the schedule with its analysis.
     :param interface: the placement of the ranks, for the names of links.

@@ -1,4 +1,4 @@
-"""The communicators made by one split (for example the rows of a process grid), and the network that they share."""
+"""Siblings, that is, the communicators made by one split (for example the rows of a grid), and their network."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Siblings:
-    """The communicators that one split made, as seen by one of them; they often call the same collectives at once.
+    """The communicators made by one split, from the view of one of them; they often call collectives at the same time.
 
     :param interface: a topology that contains the ranks of all these communicators.
     :param ranks: ranks of all groups, numbered as in ``interface``, shape (p,).
@@ -38,10 +38,11 @@ class Siblings:
 
     @classmethod
     def of_split(cls, interface: TopologyInterface, table: Integers, rank: int) -> Siblings | None:
-        """The groups of a split; None if this rank is in none of them, or there is only one group.
+        """Derive the groups of a split; None if this rank is in none of them, or there is only one group.
 
         :param interface: a topology that contains all ranks of the parent.
-        :param table: color (below 0 for none), key and rank in ``interface`` of each rank of the parent, shape (p, 3).
+        :param table: color (below 0 if it joins no group), key and rank in ``interface`` of each rank of the parent,
+            shape (ranks of the parent, 3).
         :param rank: this rank in the parent.
         """
         color, key, ranks = table[table[:, 0] >= 0].T
@@ -59,17 +60,17 @@ class Siblings:
 
     @property
     def sibling_groups(self) -> SiblingGroups:
-        """The groups with their network, in the form that schedules take."""
+        """The groups with their network, in the form that algorithms of schedules take."""
         return SiblingGroups(self.network, self.groups, self.number)
 
 
 @dataclass(frozen=True, eq=False)
 class Meeting:
-    """The arguments of all ranks of a communicator in a split, from which its siblings are derived on demand.
+    """The arguments of all ranks of a communicator in a split; the new communicators are derived from them on demand.
 
     :param interface: a topology that contains all ranks of the communicator.
-    :param table: color (below 0 for none), key and rank in ``interface`` of each rank of the communicator, shape (p,
-        3).
+    :param table: color (below 0 if it joins no group), key and rank in ``interface`` of each rank of the communicator,
+        shape (ranks of the communicator, 3).
     :param rank: this rank in the communicator.
     """
 

@@ -12,14 +12,14 @@ __all__ = ["tables_of"]
 
 
 def tables_of(routes: Routes, *, rate: float | None = None, latency: float | None = None) -> Tables:
-    """Links and next links with the fabric's numbers of links and hosts; each host has only its first adapter.
+    """Convert routes into links and next-hop links, with the fabric's numbers; each host has only its first adapter.
 
     :param routes: routes of a fabric, or of a job (``TopologyInterface.routes``).
-    :param rate: bytes/s of links of unknown rate; None to refuse them.
-    :param latency: seconds of links of unknown latency; None to refuse them.
+    :param rate: bandwidth in bytes/s of links of unknown rate; None to raise an error if there are any.
+    :param latency: latency in seconds of links of unknown latency; None to raise an error if there are any.
     :raises FabricError: if a rate or a latency is unknown and no value is given for it.
-    :raises RouteError: if the number of next links exceeds the limit ``routes``.
-    Cost: a table of next links, if they are computed.
+    :raises RouteError: if the number of next-hop links exceeds the limit ``routes``.
+    Cost: memory for a table of next-hop links, if they are computed.
     """
     filled = routes.tables.filled(rate, latency)
     for name, column in (("rate", filled.rate), ("latency", filled.latency)):
@@ -31,7 +31,7 @@ def tables_of(routes: Routes, *, rate: float | None = None, latency: float | Non
         target=filled.target,
         rate=filled.rate,
         latency=filled.latency,
-        next_link=routes.next_link,  # as a full table, because the simulation looks up each message
+        next_link=routes.next_link,  # a full table, because the simulation looks up single links for each message
         names=filled.names,
         adapters=filled.adapters[:1],
     )

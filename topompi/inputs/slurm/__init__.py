@@ -1,1 +1,1 @@
-"""Readers of Slurm's texts: topologies, environment, commands, queues, accounting."""
+"""Readers of Slurm's files, environment variables, and commands' outputs: topologies, queues, accounting."""

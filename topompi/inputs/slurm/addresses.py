@@ -1,4 +1,4 @@
-"""The switches above a job's hosts, from the ``SLURM_TOPOLOGY_ADDR`` that Slurm gives every task."""
+"""The switches above a job's hosts, from the variable ``SLURM_TOPOLOGY_ADDR`` that Slurm gives every task."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ NAME = "SLURM_TOPOLOGY_ADDR of the job's hosts"
 
 
 def switches_above(addresses: Mapping[str, tuple[str, str]]) -> list[SwitchRow]:
-    """Return the switches that the addresses of a job's hosts name.
+    """Return the switches that are named in the addresses of a job's hosts, with their hosts and child switches.
 
-    :param addresses: (address, pattern) of each host, for example ``("core.leaf1.n1", "switch.switch.node")``. A part
-        may be a host list, ``core[1-2]``, if the switch below has several parents; ``block`` is a kind of switch.
+    :param addresses: (address, pattern) by host, for example ``("core.leaf1.n1", "switch.switch.node")``; the pattern
+        gives the kind of each part, ``block`` is a kind of switch. A part may be a host list, ``core[1-2]``, if the
+        switch below it has several parents.
     :raises SourceError: if an address does not fit its pattern, names no switch, or belongs to another host.
     """
     children: dict[str, dict[str, None]] = {}
@@ -43,7 +44,7 @@ def _switches(host: str, address: str, pattern: str) -> list[list[str]]:
     kinds, parts = pattern.split("."), address.split(".")
     if kinds[-1] != "node" or set(kinds[:-1]) - {"switch", "block"} or len(kinds) != len(parts):
         raise SourceError(f"{ADDRESS} of {host}: expecting an address as {pattern[:80]!r} says, got {address[:80]!r}")
-    if parts[-1] != host.partition(".")[0]:  # a launcher may pass the variables of its own host to all ranks
+    if parts[-1] != host.partition(".")[0]:  # launchers may pass their own host's variables to all ranks
         raise SourceError(f"{ADDRESS} of {host}: expecting an address that ends with its name, got {address[:80]!r}")
     if len(kinds) == 1:
         raise SourceError(f"{ADDRESS} of {host}: expecting a switch above the node, got {address[:80]!r}")

@@ -1,4 +1,4 @@
-"""Slurm's own commands, run with a time limit."""
+"""Runs of Slurm's own commands, with a time limit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def printed(command: Sequence[str], wanted: str, seconds: float = SECONDS) -> In
     :param command: program and arguments.
     :param wanted: expected output, in words, for the error.
     :param seconds: time limit in seconds.
-    :raises SourceError: if the exit code is not 0, with the first words of standard error.
+    :raises SourceError: if the exit code is not 0; the message contains the beginning of standard error.
     :raises OSError: if the program is not installed.
     :raises subprocess.TimeoutExpired: if the time limit is exceeded.
     """

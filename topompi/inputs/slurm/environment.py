@@ -1,4 +1,4 @@
-"""Environment variables that Slurm sets for the tasks of a job."""
+"""Readers of the environment variables that Slurm sets for the tasks of a job."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _SLOTS = re.compile(r"([0-9]{1,9})(?:\(x([0-9]{1,9})\))?")
 
 
 def hosts_of_job(environment: Mapping[str, str]) -> list[str] | None:
-    """Return the hosts of the job; None outside of a job.
+    """Return the hosts of the Slurm job; None if there is no job.
 
     :param environment: environment of a task or a batch script.
     :raises SourceError: if the host list is malformed.
     """
-    from ..hostlist import read_hosts  # imported here, because ranks need only their own address
+    from ..hostlist import read_hosts  # imported here, because most ranks need only their own address
 
     written = environment.get(HOSTS)
     return read_hosts(written) if written else None
 
 
 def own_address(environment: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the address of this host below its switches, with its pattern; None if Slurm gives none.
+    """Return Slurm's address of this host (its switches and its name), and the address's pattern; else None.
 
     :param environment: environment of a task.
     """
@@ -42,12 +42,12 @@ def own_address(environment: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def parse_slots(written: str, hosts: int, error: type[TopompiError] = SettingError, where: str = SLOTS) -> list[int]:
-    """Parse the slots of each host: one number for all, one per host (``16,16,8``), or Slurm's form (``16(x2),8``).
+    """Parse the numbers of slots per host: one for all hosts, one per host (``16,16,8``), or as ``16(x2),8`` by Slurm.
 
-    :param written: the numbers.
+    :param written: text with the numbers.
     :param hosts: number of hosts.
     :param error: class of the error that is raised if the text is malformed or does not fit the number of hosts.
-    :param where: name of the option or variable, for the error.
+    :param where: name of the option or variable, for the error's message.
     """
     slots: list[int] = []
     for word in written.split(","):

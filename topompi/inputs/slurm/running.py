@@ -1,4 +1,4 @@
-"""Running jobs and their hosts, read from ``squeue --json`` or from lines with a job and its host list."""
+"""Reader of running jobs and their hosts, from ``squeue --json`` or from lines with a job and its host list."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ..jsontext import parse_json
 
 __all__ = ["RunningJob", "read_running"]
 
-Row = tuple[str, str, str]  # the job's name, its host list, and the place of both in the file
+Row = tuple[str, str, str]  # the job's name, its host list, and their place in the file, ``file:line``
 
 
 @dataclass(frozen=True)
 class RunningJob:
-    """Name and hosts of a running job.
+    """A running job, with its name and its hosts.
 
-    :param name: any text that is unique in its list.
+    :param name: name of the job, a text that no other job of the file has.
     :param hosts: names of its hosts, each once.
     :param place: ``file:line``, or the file.
     """
@@ -36,14 +36,14 @@ class RunningJob:
 def read_running(path: str | os.PathLike[str], error: type[TopompiError] = SourceError) -> list[RunningJob]:
     """Return the running jobs of a file, in its order.
 
-    The file has one of three forms: the output of ``squeue --json``, of which running jobs count; CSV with
-    ``job,hosts`` per line, in which the commas of a host list need no quotes; or lines of a job and its host list,
+    The file has one of three forms: the output of ``squeue --json``, from which running jobs are taken; CSV with
+    ``job,hosts`` per line, in which a host list needs no quotes around its commas; lines with a job and its host list,
     separated by blanks.
 
     :param path: path of the file, packed or not.
     :param error: class of the error that is raised.
-    :raises TopompiError: ``error``, with file and line or job, if a line has no hosts, a host list is malformed, a name
-        occurs twice, or a limit is exceeded.
+    :raises TopompiError: ``error``, if a line has no hosts, a host list is malformed, a name occurs twice, or a limit
+        is exceeded; with the file, and line or job.
     """
     (text, *more) = open_inputs(path, error, "running jobs")
     if more:
@@ -61,7 +61,7 @@ def read_running(path: str | os.PathLike[str], error: type[TopompiError] = Sourc
 
 
 def _form_of(text: InputFile) -> Callable[[InputFile], Iterator[Row]]:
-    """Return the reader for a text; it is CSV by its name, or if a comma precedes any blank in its first line."""
+    """Return the reader for a text, which is CSV by its suffix, or if its first line has a comma before any blank."""
     first = next((line.strip() for line in text.head().splitlines() if line.strip() and not _is_comment(line)), "")
     if first.startswith("{"):
         return _of_squeue

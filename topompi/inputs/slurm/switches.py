@@ -1,4 +1,4 @@
-"""Rows of switches, the common form of all of Slurm's texts about topologies."""
+"""Definitions of switches, the common form of all of Slurm's texts about topologies."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..limits import current_limits
 
 __all__ = ["BLOCK_TOP", "Problem", "SwitchRow", "counted", "join_blocks"]
 
-BLOCK_TOP = "topology/block"  # the switch above all blocks; no name in a file has a slash
+BLOCK_TOP = "topology/block"  # name of the switch above all blocks; unique, because no name in a file has a slash
 Problem = Callable[[TopompiError], None]  # function that raises an error, or records it and returns
 
 
 @dataclass(frozen=True)
 class SwitchRow:
-    """One switch as a Slurm file defines it.
+    """The definition of one switch in a Slurm file.
 
     :param name: name of the switch, which is also its id.
     :param nodes: names of the hosts at the switch.
@@ -31,10 +31,11 @@ class SwitchRow:
 
 
 def counted(rows: Iterable[SwitchRow]) -> Iterator[SwitchRow]:
-    """Yield the rows while their hosts and children together are within the limit of hosts.
+    """Yield the definitions, and raise an error if their hosts and children together exceed the limit ``hosts``.
 
-    :raises SourceError: beyond the limit, with file and line; a few bytes, for example ``n[1-99999]``, can stand for
-        many names.
+    The check is needed because a few bytes, for example ``n[1-99999]``, can stand for many names.
+
+    :raises SourceError: if the limit is exceeded, with file and line.
     """
     names = 0
     for row in rows:
@@ -44,7 +45,7 @@ def counted(rows: Iterable[SwitchRow]) -> Iterator[SwitchRow]:
 
 
 def join_blocks(blocks: Sequence[SwitchRow]) -> list[SwitchRow]:
-    """Return the blocks as leaf switches and, if there are several, one switch above them all."""
+    """Return the blocks, which count as leaf switches, and, if there are several, one switch above them all."""
     if len(blocks) < 2:
         return list(blocks)
     names = dict.fromkeys(block.name for block in blocks)

@@ -30,18 +30,18 @@ _KEYS_SHOWN = {
 
 
 def recognise(head: str) -> bool:
-    """Return whether a line starts with ``SwitchName=`` or ``BlockName=``."""
+    """Return whether a line of the text starts with ``SwitchName=`` or ``BlockName=``."""
     return _FIRST_KEY.search(head) is not None
 
 
 def read_switches(texts: Sequence[InputFile], problem: Problem) -> tuple[list[SwitchRow], bool]:
-    """Return the switches of a ``topology.conf`` (several texts count as one file), and whether a switch may be empty.
+    """Read the switches of a ``topology.conf``; return them, and whether a switch may have no hosts and children.
 
-    ``LinkSpeed`` is ignored, because its unit is the site's own choice (Slurm's manual: "arbitrary"). A block becomes a
-    leaf switch, and several blocks hang below one switch named ``topology/block``; ``BlockSizes`` and
-    ``AggregatedBlock``, which only describe how Slurm may aggregate neighbouring blocks, are ignored. The output of
-    ``scontrol show topology`` is read, too: in it, a switch with ``Level`` and child switches also lists all nodes
-    below it, which are ignored.
+    Several texts count as one file. ``LinkSpeed`` is ignored, because its unit is the site's own choice (Slurm's
+    manual: "arbitrary"). A block becomes a leaf switch, and several blocks are below one switch named
+    ``topology/block``; ``BlockSizes`` and ``AggregatedBlock``, which only describe how Slurm may aggregate neighbouring
+    blocks, are ignored. The output of ``scontrol show topology`` is read, too; in it, a switch with ``Level`` and child
+    switches also lists all nodes below it, which are ignored.
 
     :param texts: the files.
     :param problem: function that is called with each error, which names file and line.
@@ -61,7 +61,7 @@ def read_switches(texts: Sequence[InputFile], problem: Problem) -> tuple[list[Sw
 def _logical_lines(text: InputFile) -> Iterator[tuple[str, str]]:
     """Yield lines without comments.
 
-    A line that ends with a backslash is joined with the next, at the first one's place.
+    A line that ends with a backslash is joined with the next line, and has the place of the first.
     """
     start, joined = 0, ""
     for number, line in text.lines():
@@ -78,7 +78,7 @@ def _logical_lines(text: InputFile) -> Iterator[tuple[str, str]]:
 
 
 def _parse_line(place: str, line: str, problem: Problem) -> dict[str, str]:
-    """Return the line's values by lower-case key; keys that do not belong there are reported and left out."""
+    """Parse a line into its values by lower-case key; keys that Slurm does not define are reported and left out."""
     values: dict[str, str] = {}
     position = 0
     while position < len(line):
@@ -108,7 +108,7 @@ def _rows_of(kind: str, lines: Iterable[tuple[str, dict[str, str]]], problem: Pr
 
 
 def _make_rows(place: str, values: dict[str, str], problem: Problem) -> list[SwitchRow]:
-    """Return one row; none if its name or a list is malformed."""
+    """Return a list of the one switch that a line defines; empty if its name or a list is malformed."""
     try:
         names = expand(values.get("switchname", values.get("blockname", "")))
         if len(names) != 1:

@@ -22,12 +22,12 @@ _FIRST_KEY = re.compile(r"^-\s+[\"']?topology[\"']?\s*:", re.MULTILINE)
 
 
 def recognise(head: str) -> bool:
-    """Return whether a list item starts with ``topology:``, which must be the first attribute."""
+    """Return whether an item of a YAML list starts with ``topology:``, which Slurm requires as first attribute."""
     return _FIRST_KEY.search(head) is not None
 
 
 def read_switches(texts: Sequence[InputFile], problem: Problem) -> list[SwitchRow]:
-    """Return the switches of the first topology with ``cluster_default: true``, else of the first topology.
+    """Read the switches of the first topology with ``cluster_default: true``, else of the first topology.
 
     Trees and blocks have the same meaning as in ``topology.conf``.
 
@@ -36,7 +36,7 @@ def read_switches(texts: Sequence[InputFile], problem: Problem) -> list[SwitchRo
     :raises SourceError: if the list is empty or malformed, with file and line; also if the topology is flat, because a
         flat topology lists no hosts.
     """
-    from ..yamlvalues import parse_yaml  # imports PyYAML, a third of the import time of all sources
+    from ..yamlvalues import parse_yaml  # imported here, because PyYAML takes a third of the import time of all sources
 
     kinds = ("topology", "cluster_default", "tree", "block", "flat")
     topologies = [topology.fields(kinds, problem) for text in texts for topology in parse_yaml(text).items()]

@@ -1,4 +1,4 @@
-"""Policies of allocation: classes with one interface that choose the free nodes of a job."""
+"""Policies of allocation: classes with a common interface that choose free nodes for a job."""
 
 from .occupancy import Allocator, Job, Occupancy, Placement
 from .proving import check_allocator

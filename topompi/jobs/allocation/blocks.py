@@ -1,9 +1,10 @@
 """Virtual network blocks (A. Jokanovic, Resource management techniques aware of interference, 2014, section 4.2).
 
-Big jobs fill leaves from the first one up, small jobs from the last one down. Big jobs take whole leaves or, in each
-leaf, its largest power of two of nodes. The remainders of big jobs share a few leaves of each pod, the remainder
-leaves. Our choice, because the source does not define it: the remainder leaves are the first ones of each pod, and a
-big job may take one whole while it is empty.
+A job is small if it fits a leaf (the nodes of one leaf switch), else big. Big jobs fill leaves from the first one up
+(the big block), small jobs from the last one down (the small block). A big job takes whole leaves, and the rest of its
+nodes (its remainder) on a leaf that the remainders of several jobs share (a remainder leaf); or it takes, in each of
+several leaves, the largest power of two of nodes. The source does not define where these are; here they are the first
+leaves of each pod, and a big job may take one whole while it is empty.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ Indices = NDArray[np.integer]
 
 
 class _Blocks(Occupancy):
-    """A state that counts the jobs on each leaf.
+    """A state of the cluster that counts the jobs on each leaf.
 
-    The counts are of jobs of the small block, of the big block, and of the big block without their remainders.
+    There are three counts per leaf: of jobs of the small block, of jobs of the big block, and of big jobs that have
+    more than their remainder there.
     """
 
     def __init__(self, cluster: Cluster, remainder_leaves: int | None) -> None:
@@ -52,7 +54,7 @@ class _Blocks(Occupancy):
             self.owned[leaves[leaves != remainder]] += sign
 
     def limits(self, blocks: bool) -> tuple[int, int]:
-        """Return the last leaf that big jobs may use, and the first leaf that small jobs may use."""
+        """Return the number of the last leaf that big jobs may use, and of the first leaf that small jobs may use."""
         last = self.cluster.num_leaves - 1
         if not blocks:
             return last, 0
@@ -63,12 +65,13 @@ class _Blocks(Occupancy):
 class Blocks(Allocator):
     """The allocation policy of virtual network blocks.
 
-    :param off: letters of ``RULES``, the rules that are switched off. a: two blocks with moving limits; b: leaves are
-        cut into a part of 2^k nodes and the rest; c: remainders share the remainder leaves (without c, each takes an
-        empty leaf); d: small jobs may use remainder leaves of the big block; e: neighbouring leaves of one pod are
-        preferred; f: a job without nodes by these rules waits (without f, it gets any free nodes).
-    :param remainder_leaves: number of remainder leaves per pod; None for a third of the pod's leaves, at most 2.
-    :param multiples: whether every multiple of a part is given as parts, not only powers of two.
+    :param off: letters of the rules that are switched off. a: the small and the big block have limits, which move; b:
+        leaves are cut into a part of 2^k nodes and the rest; c: remainders share the remainder leaves (without c, each
+        takes an empty leaf); d: small jobs may use remainder leaves of the big block; e: neighbouring leaves of one pod
+        are preferred; f: a job waits if these rules give it no nodes (without f, it gets any free nodes).
+    :param remainder_leaves: number of remainder leaves per pod; None for a third of the pod's leaves, but at most 2.
+    :param multiples: whether a job whose nodes are any multiple of a part (2^k nodes) gets whole parts; else only a job
+        with a power of two of nodes does.
     """
 
     name = "blocks"
@@ -86,7 +89,7 @@ class Blocks(Allocator):
     def adopt(
         self, job: Job, nodes: NDArray[np.integer], cluster: Cluster, slots: NDArray[np.integer] | None = None
     ) -> Placement:
-        """Return the placement of a running job: of the small block if it fits a leaf, else of the big block.
+        """Return the placement of a job that already runs; it counts as small if it fits a leaf, else as big.
 
         :param job: the job.
         :param nodes: the whole nodes on which the job runs.
@@ -141,7 +144,7 @@ class Blocks(Allocator):
             if "c" not in self.on:
                 fits = usable & (state.big == 0) & (state.leaf_free == np.diff(state.cluster.leaf_start))
                 fits &= state.leaf_free >= rest
-            # Remainder leaves in use come first: empty ones may still be taken whole.
+            # Remainder leaves in use come first, because empty ones may still be taken whole.
             order = sorted(np.flatnonzero(fits).tolist(), key=lambda leaf: (state.big[leaf] == 0, leaf))
             if not order:
                 return None
@@ -156,9 +159,9 @@ class Blocks(Allocator):
         return Placement(np.concatenate(nodes), ("big", remainder if "c" in self.on else NO_LEAF))
 
     def _choose(self, count: int, free: NDArray[np.bool_], state: _Blocks) -> Indices | None:
-        """Choose ``count`` free leaves, remainder leaves only if the others do not suffice.
+        """Choose ``count`` free leaves; remainder leaves are chosen only if the others do not suffice.
 
-        None if too few are free.
+        The result is None if too few leaves are free.
         """
         for among in (free & ~state.remainders, free):
             if among.sum() >= count:
@@ -181,8 +184,8 @@ def _parts(leaves: Indices, part: int, state: _Blocks) -> Placement:
 def _near(count: int, free: NDArray[np.bool_], cluster: Cluster) -> Indices:
     """Choose ``count`` free leaves, as near to each other as possible.
 
-    The first choice is neighbouring leaves of one pod, then any leaves of one pod, then neighbouring leaves, then
-    leaves of the pods that have the most free ones.
+    In this order of preference: neighbouring leaves of one pod, any leaves of one pod, neighbouring leaves, leaves of
+    the pods that have the most free ones.
     """
     leaves, pods = np.flatnonzero(free), cluster.pod_of_leaf
     span = leaves[count - 1 :] - leaves[: len(leaves) - count + 1]

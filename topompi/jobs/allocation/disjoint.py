@@ -1,4 +1,4 @@
-"""Allocators that follow the real routes: no two jobs can use the same directed link between switches."""
+"""Allocators that follow the real routes, so that no two jobs can use the same directed link between switches."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class _LeafRoutes(NamedTuple):
 
 
 class _Links(Occupancy):
-    """A state with the number of jobs on each link, and of used links on the route from each leaf to each node."""
+    """A state with the number of jobs on each link, and of links in use on each route from a leaf to a node."""
 
     def __init__(self, cluster: Cluster, table: _LeafRoutes) -> None:
         super().__init__(cluster)
         self.table = table
         self.used = np.zeros(cluster.links.num_links, dtype=np.int32)
         self.crossed = np.zeros(table.steps.shape[:2], dtype=np.int16)
-        self._found: dict[int, Placement | None] = {}  # answers for the present state by the size of the job
+        self._found: dict[int, Placement | None] = {}  # results of searches in the present state, by size of the job
 
     def _change(self, job: Job, placement: Placement, sign: int) -> None:
         super()._change(job, placement, sign)
@@ -66,10 +66,10 @@ class _Links(Occupancy):
 
 
 class Exact(Allocator):
-    """An allocator that finds, by integer programming, the fewest leaves whose routes cross no link in use.
+    """An allocator that finds, by integer programming, nodes on the fewest leaves whose routes cross no link in use.
 
     It is for small clusters. The program chooses a node only together with its leaf, and never together with a leaf
-    whose route to the node is closed.
+    whose route to the node crosses a link in use.
     """
 
     name = "exact"
@@ -85,7 +85,7 @@ class Exact(Allocator):
         return _Links(cluster, self._tables[id(cluster)][1])
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
-        """Return nodes of one leaf, or of the leaves that the search finds; it runs once per state and size of job."""
+        """Return nodes of one leaf, else those that the search finds; it runs once per state and size of job."""
         assert isinstance(state, _Links)
         leaf = _tightest(state.leaf_free, job.size)
         if leaf >= 0:
@@ -100,20 +100,21 @@ class Exact(Allocator):
         return _solve(size, state)
 
     def admits(self, placement: Placement, state: Occupancy) -> bool:
-        """Return whether the nodes, and all links between them, are free."""
+        """Return whether the nodes are free and no other job can use the links between them."""
         assert isinstance(state, _Links)
         links = state.cluster.links.links_of(placement.nodes)
         return super().admits(placement, state) and not state.used[links].any()
 
 
 class Disjoint(Exact):
-    """An allocator that adds leaf after leaf, each time the leaf with the most nodes open to and from all chosen nodes.
+    """An allocator that adds leaves one by one, each time the leaf with the most nodes reachable by unused links.
 
-    The search runs from several first leaves. If it finds too few nodes and at most ``repair`` nodes are free, the
-    exact integer program decides.
+    The routes between a new node and all chosen nodes, in both directions, must cross no link in use. The search runs
+    from several first leaves. If it finds too few nodes and at most ``repair`` nodes are free, the integer program of
+    `Exact` decides.
 
-    :param repair: largest number of free nodes with which the exact program runs.
-    :param starts: number of first leaves, those with the most usable nodes.
+    :param repair: largest number of free nodes with which the integer program runs.
+    :param starts: number of first leaves that are tried; these are the leaves with the most usable nodes.
     """
 
     name = "disjoint"
@@ -134,7 +135,7 @@ class Disjoint(Exact):
 
 
 def _reachable(size: int, state: _Links) -> tuple[Indices, Mask]:
-    """Return the free nodes that may be part of a job, and whether the route from each leaf to each of them is open.
+    """Return the free nodes that a job may get, and whether each leaf's route to each of them crosses no used link.
 
     A node is removed if its leaf reaches fewer than ``size`` of the remaining nodes; this repeats until none is
     removed.

@@ -1,4 +1,4 @@
-"""Allocators that give a whole leaf or pod to at most one of the jobs that need more than a leaf."""
+"""Allocators by which at most one of the jobs that are bigger than a leaf uses a leaf, or a pod."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class _Owned(Occupancy):
 
 
 class Exclusive(Allocator):
-    """An allocator that gives a job bigger than a leaf pods without another such job (Jokanovic 2014, Exclusive).
+    """An allocator that gives each pod to at most one of the jobs bigger than a leaf (Jokanovic 2014, Exclusive).
 
-    A smaller job gets nodes of one leaf. A bigger job gets the fullest pod that fits; if none does, the pods with the
-    most free nodes.
+    A smaller job gets nodes of one leaf. A bigger job gets the fullest pod without a bigger job that has enough free
+    nodes; if none has, it gets several of these pods, those with the most free nodes.
     """
 
     name = "exclusive"
@@ -38,7 +38,7 @@ class Exclusive(Allocator):
         return _Owned(cluster)
 
     def feasible(self, job: Job, state: Occupancy) -> bool:
-        """Return whether one leaf, or the pods without a bigger job, have enough free nodes."""
+        """Return whether one leaf, or for a bigger job the pods without another, have enough free nodes."""
         assert isinstance(state, _Owned)
         if job.size <= state.cluster.leaf_size:
             return bool(state.leaf_free.max() >= job.size)
@@ -62,8 +62,9 @@ class Exclusive(Allocator):
 class LeafExclusive(Allocator):
     """An allocator that gives a job bigger than a leaf whole free leaves, and lets smaller jobs share leaves.
 
-    A bigger job also holds the nodes of its leaves that it does not use. It gets leaves of the lowest pod that fits,
-    else the first free leaves. Its placement lists the used nodes first. Jobs may share links above the leaves.
+    A bigger job also holds the nodes of its leaves that it does not use. It gets leaves of the first pod that has
+    enough free ones, else the first free leaves of the cluster. Its placement lists the used nodes first. Jobs may
+    share links above the leaves.
     """
 
     name = "leaf-exclusive"

@@ -1,4 +1,4 @@
-"""Numbers of free nodes per leaf and pod as plain integers: the state on which Algorithm 1 decides."""
+"""Numbers of free nodes per leaf and pod as plain integers, on which Algorithm 1 (Pollard et al., SC18) decides."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ Parts = Sequence[tuple[int, int]]  # (leaf, nodes on it), pod by pod
 
 
 class FreeNodes:
-    """Numbers of free nodes, and numbers of jobs that spread over several leaves or pods.
+    """Numbers of free nodes per leaf and pod, and of the jobs that spread over several leaves or pods.
 
-    The numbers stand in lists of integers, because numpy is slow on short arrays. ``wide`` counts the medium and large
-    jobs of each leaf, ``large`` the large jobs of each pod. ``usable`` counts a pod's free nodes on leaves without wide
-    jobs, ``most`` the free nodes of the pod's emptiest leaf.
+    The numbers are in lists of integers, because numpy is slow on short arrays. Small jobs fit a leaf, medium jobs a
+    pod; all others are large. ``wide`` counts the medium and large jobs of each leaf, ``large`` the large jobs of each
+    pod. ``usable`` counts a pod's free nodes on leaves without medium and large jobs, ``most`` the free nodes of the
+    pod's emptiest leaf.
 
     :param cluster: the cluster, without jobs.
     """
@@ -34,7 +35,7 @@ class FreeNodes:
             self._count(pod)
 
     def copy(self) -> FreeNodes:
-        """Return an independent copy."""
+        """Return an independent copy of these numbers."""
         made = copy.copy(self)
         for name in ("leaf_free", "wide", "large", "pod_free", "usable", "most"):
             setattr(made, name, getattr(self, name).copy())
@@ -45,7 +46,8 @@ class FreeNodes:
 
         :param kind: kind of the job: SMALL, MEDIUM or LARGE.
         :param held: all nodes of the job, as (leaf, number of nodes).
-        :param changed: the nodes of the job that become used, or free; the others are closed or held by further jobs.
+        :param changed: those nodes of the job that become used, or free, as (leaf, number of nodes); its other nodes
+            are closed or held by further jobs.
         :param sign: 1 for a start, -1 for an end.
         """
         if kind == SMALL:
@@ -78,16 +80,16 @@ class FreeNodes:
         self.usable[pod] = sum([nodes for nodes, jobs in zip(free, wide, strict=True) if not jobs])
 
     def largest(self, kind: int) -> int:
-        """Return the size of the largest job of this kind that finds nodes."""
+        """Return the size of the largest job of a kind (SMALL, MEDIUM or LARGE) for which there are nodes."""
         if kind == LARGE:
             return sum(nodes for nodes, jobs in zip(self.usable, self.large, strict=True) if not jobs)
         return max(self.most if kind == SMALL else self.usable)
 
     def choose(self, kind: int, size: int) -> Parts:
-        """Return the leaves that Algorithm 1 chooses for a job for which nodes exist.
+        """Return the leaves, each with a number of nodes, that Algorithm 1 chooses for a job for which there are nodes.
 
-        A small or medium job goes into the fullest pod that fits: a small one into the pod's fullest leaf that fits, a
-        medium one onto the pod's emptiest leaves. A large job goes onto the emptiest leaves of the emptiest pods.
+        A small or medium job gets nodes of the fullest pod that fits; a small one on the pod's fullest leaf that fits,
+        a medium one on the pod's emptiest leaves. A large job gets nodes on the emptiest leaves of the emptiest pods.
         """
         if kind == LARGE:
             pods = [pod for pod, large in enumerate(self.large) if not large]

@@ -17,7 +17,7 @@ __all__ = ["Isolated"]
 
 
 class _Kinds(Occupancy):
-    """A state with the nodes in use and the room for each kind of job; a preview has the room only."""
+    """A state with the nodes in use and the numbers of free nodes per leaf and pod; a preview has only the numbers."""
 
     def __init__(self, cluster: Cluster, anchors: tuple[int, int]) -> None:
         super().__init__(cluster)
@@ -39,14 +39,14 @@ class _Kinds(Occupancy):
         return np.array(self.free_nodes.pod_free, dtype=np.int64)
 
     def copy(self) -> Occupancy:
-        """Return an independent copy."""
+        """Return an independent copy of this state."""
         made = super().copy()
         assert isinstance(made, _Kinds)
         made.free_nodes = self.free_nodes.copy()
         return made
 
     def preview(self) -> Occupancy:
-        """Return a copy without nodes; a full copy if nodes are closed, because an end does not free a closed node."""
+        """Return a copy with numbers only; a full copy if nodes are closed, because a job's end does not free these."""
         if self.any_closed:
             return self.copy()
         made = copy.copy(self)
@@ -73,9 +73,10 @@ class _Kinds(Occupancy):
 
 
 class Isolated(Allocator):
-    """An allocator by which no two jobs share a link: small jobs in one leaf, medium in one pod, large over pods.
+    """An allocator by which no two jobs share a link; small jobs are in one leaf, medium ones in one pod.
 
-    A leaf has at most one job that is not small, a pod at most one large job. Ties go to the lowest index.
+    A larger job is spread over pods. A leaf has at most one job that is not small, a pod at most one large job. Of
+    equally good leaves or pods the first is taken.
 
     :param small: size of the largest small job; None for the size of the cluster's largest leaf.
     :param medium: size of the largest medium job; None for the size of the cluster's largest pod.
@@ -87,7 +88,7 @@ class Isolated(Allocator):
         self.small, self.medium = small, medium
 
     def anchors(self, cluster: Cluster) -> tuple[int, int]:
-        """Return the sizes of the largest small job and of the largest medium job.
+        """Return the sizes, in nodes, of the largest small job (in one leaf) and the largest medium job (in one pod).
 
         :raises AllocationError: if jobs of these sizes may not fit a leaf or a pod.
         """

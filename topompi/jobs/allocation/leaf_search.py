@@ -1,4 +1,4 @@
-"""Sets of leaves whose routes are open to each other, grown leaf by leaf from several first leaves at once."""
+"""A search, leaf by leaf and from several first leaves at once, for leaves whose routes cross no link in use."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ Mask = NDArray[np.bool_]
 
 
 class LeafSearch:
-    """Greedy attempts to find nodes for one job, two per first leaf: a plain one and a careful one.
+    """A greedy search for nodes for one job, with two attempts per first leaf, a plain one and a careful one.
 
-    The careful attempt leaves out nodes that exclude other candidates. Each step adds one leaf to every attempt, the
-    leaf with the most nodes open to and from all chosen nodes. The attempts are the rows of common arrays.
+    Each step adds one leaf to every attempt: the leaf with the most candidates, that is, nodes whose routes to and from
+    all chosen nodes cross no link in use. The careful attempt leaves out nodes that exclude other candidates. The
+    attempts are the rows of common arrays.
 
     :param nodes: numbers of the free nodes, leaf by leaf, shape (nodes,).
     :param leaf: leaf of each of these nodes, shape (nodes,).
     :param open_routes: whether the route from a leaf to a node crosses no link in use, shape (leaves, nodes).
-    :param starts: number of first leaves, those with the most nodes.
+    :param starts: number of first leaves that are tried; these are the leaves with the most nodes.
     """
 
     def __init__(self, nodes: Indices, leaf: Indices, open_routes: Mask, starts: int) -> None:
         self.nodes = nodes
         present, self.first, place = np.unique(leaf, return_index=True, return_inverse=True)
         self.sizes = np.diff(self.first, append=len(nodes))
-        self.place = np.append(place, 0)  # the added last place is padding
+        self.place = np.append(place, 0)  # the last place is added as padding
         self.open = np.pad(open_routes[present], ((0, 0), (0, 1)))
         self.shut = np.ascontiguousarray(~self.open.T)
         begin = np.argsort(-self.sizes, kind="stable")[:starts]
@@ -38,7 +39,7 @@ class LeafSearch:
         self.chosen = np.zeros_like(self.candidates)
 
     def run(self, size: int) -> Indices | None:
-        """Return the nodes of the attempt that needs the fewest leaves, the first of several; None if all fail."""
+        """Return ``size`` nodes found by the attempt that needs the fewest leaves; None if all attempts fail."""
         wanted = np.full(len(self.leaf), size)
         while len(wanted):
             at, taken, shut = self._take(wanted)
@@ -58,10 +59,10 @@ class LeafSearch:
         return None
 
     def _take(self, wanted: Indices) -> tuple[Indices, Mask, Mask]:
-        """Take nodes of each attempt's present leaf.
+        """Take nodes of the leaf that each attempt adds in this step.
 
-        :returns: the places of the leaf's nodes, whether each is taken, and whether each cannot be reached from each
-            leaf.
+        :returns: three arrays: the places of the leaf's nodes, whether each is taken, and whether the route to it from
+            each leaf crosses a link in use.
         """
         rows, count = np.arange(len(wanted)), self._count()
         count[rows, self.leaf] = 0

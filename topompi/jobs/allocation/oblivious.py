@@ -26,7 +26,7 @@ class _ByCount(Allocator):
 
 
 class Counts(_ByCount):
-    """An allocator that counts nodes and does not name them."""
+    """An allocator that counts free nodes and does not determine which ones a job gets."""
 
     name = "counts"
     names_nodes = False
@@ -69,11 +69,11 @@ class Contiguous(_ByCount):
 
 
 class BestFit(_ByCount):
-    """An allocator that takes the lowest subtree with enough free nodes, and leaves the fewest free nodes over there.
+    """An allocator that takes the lowest subtree with enough free nodes; of several, that with the fewest free nodes.
 
-    This is Slurm's topology/tree: the subtree is a leaf, a pod or the cluster; of several, the one with the fewest free
-    nodes. In the subtree, the next leaf is the one whose free nodes exceed the missing number the least, or, if none
-    has enough, the leaf with the most, until all nodes are found.
+    This is Slurm's topology/tree. A subtree is a leaf, a pod or the cluster. In the subtree, nodes are taken leaf by
+    leaf until the job has all of its nodes: the next leaf is the one whose free nodes exceed the number still missing
+    the least, or, if none has enough, the leaf with the most.
     """
 
     name = "bestfit"
@@ -96,6 +96,6 @@ class BestFit(_ByCount):
 
 
 def _tightest(free: NDArray[np.integer], size: int) -> int:
-    """Return the index of the least number in ``free`` that is at least ``size``; -1 if there is none."""
+    """Return the index of the smallest number in ``free`` that is at least ``size``; -1 if there is none."""
     fits = np.flatnonzero(free >= size)
     return int(fits[np.argmin(free[fits])]) if len(fits) else -1

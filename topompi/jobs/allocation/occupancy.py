@@ -1,4 +1,4 @@
-"""The state that an allocator decides on: the held nodes, and the running jobs that hold them."""
+"""The state on which an allocator decides, that is, the running jobs and the nodes that they hold."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTHING: Mapping[str, Any] = {}
 
 
 class Job(NamedTuple):
-    """A job as an allocator sees it: number, least number of nodes, estimated seconds, and the columns it ``heeds``."""
+    """A job as an allocator sees it: number, least number of nodes, estimated seconds, values of further columns."""
 
     number: int
     size: int
@@ -41,7 +41,7 @@ class Job(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """The nodes, or slots of nodes, that a job holds, and ``role``, a note of the allocator for its own later use.
+    """The nodes, or slots of nodes, that a job holds, and ``role``, which the allocator stores for its own later use.
 
     Without ``slots``, the job holds whole nodes and uses the first ``job.size`` of them. With ``slots``, the job uses
     the slot ``slots[i]`` of the node ``nodes[i]``, for each i.
@@ -57,11 +57,11 @@ class Placement(NamedTuple):
 
 
 class Occupancy:
-    """The nodes that a set of jobs holds.
+    """The state of a cluster: the nodes that a set of jobs holds.
 
     Equal sets of jobs give equal occupancies, whatever the order of their arrivals.
 
-    In a plan, several jobs may hold a node at different times: ``busy`` counts them.
+    ``busy`` counts the jobs that hold each node; there may be several in a plan of future starts, at different times.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -101,11 +101,11 @@ class Occupancy:
         return not self.busy[placement.nodes].any()
 
     def close(self, nodes: ArrayLike) -> None:
-        """Close nodes: no job starts on them until they are reopened; running jobs continue."""
+        """Close nodes, so that no job starts on them until they are reopened; running jobs continue."""
         self._set_closed(np.asarray(nodes, dtype=np.int64), 1)
 
     def reopen(self, nodes: ArrayLike) -> None:
-        """Reopen nodes: jobs may start on them again."""
+        """Reopen closed nodes, so that jobs may start on them again."""
         self._set_closed(np.asarray(nodes, dtype=np.int64), -1)
 
     def _set_closed(self, nodes: NDArray[np.integer], sign: int) -> None:
@@ -116,13 +116,13 @@ class Occupancy:
         self._count(self._hold(Placement(changed), sign), sign)
 
     def conflicts(self) -> Conflicts:
-        """Return the links that running jobs share on the nodes that they use, without nodes that they only hold."""
+        """Return the links and nodes that running jobs share; nodes that a job holds but does not use do not count."""
         nodes = {index: placement.used(job.size) for index, (job, placement) in self.running.items()}
         slots = {index: held.slots for index, (_, held) in self.running.items() if held.slots is not None}
         return check(nodes, self.cluster.links, slots)
 
     def copy(self) -> Occupancy:
-        """Return an independent copy."""
+        """Return an independent copy of this state."""
         made = copy.copy(self)
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray | dict):
@@ -130,17 +130,17 @@ class Occupancy:
         return made
 
     def preview(self) -> Occupancy:
-        """Return a copy for testing whether jobs fit; the caller starts no job in it on nodes of another job."""
+        """Return a copy for testing whether jobs fit; no job may be started in it on nodes that another job holds."""
         return self.copy()
 
     def _change(self, job: Job, placement: Placement, sign: int) -> None:
-        if not len(placement.nodes):  # the allocator counts nodes and does not name them
+        if not len(placement.nodes):  # the allocator counts nodes and does not determine which ones
             self.free -= sign * job.size
             return
         self._count(self._hold(placement, sign), sign)
 
     def _count(self, changed: NDArray[np.integer], sign: int) -> None:
-        """Update the sums of free nodes after the nodes ``changed`` became used (1) or free (-1)."""
+        """Update the sums of free nodes after the nodes ``changed`` became used (sign 1) or free (-1)."""
         leaves = np.bincount(self.cluster.leaf[changed], minlength=self.cluster.num_leaves)
         self._leaf_free -= sign * leaves
         self._pod_free -= sign * np.add.reduceat(leaves, self.cluster.pod_start[:-1])
@@ -170,13 +170,13 @@ class Occupancy:
 
 
 class Allocator:
-    """A policy of allocation: it chooses the free nodes of a job, or none.
+    """The base class of policies of allocation, which choose free nodes for a job, or none if it has to wait.
 
-    ``by_count``: a job fits if and only if enough nodes are free. ``monotone``: a job that fits still fits after other
-    jobs have ended; for a policy without this property, a promise to a job keeps the nodes found for it. ``heeds``:
-    names of further columns of the workload; the found nodes depend on these columns, the job's size and the state
-    alone. ``holds_more``: a placement may have more nodes than the job needs. ``names_nodes``: false if nodes are only
-    counted.
+    A policy declares its properties. ``by_count``: a job fits if and only if enough nodes are free. ``monotone``: a job
+    that fits still fits after other jobs have ended; if this is false, a job that is promised a start is also promised
+    the nodes found for it. ``heeds``: names of the workload's further columns that the found nodes depend on, besides
+    the job's size and the state. ``holds_more``: a placement may have more nodes than the job needs. ``names_nodes``:
+    false if nodes are only counted.
     """
 
     name = ""
@@ -191,11 +191,11 @@ class Allocator:
         return Occupancy(cluster)
 
     def sizes(self, workload: Workload, cluster: Cluster) -> NDArray[np.integer]:
-        """Return the least number of nodes of each job, shape (jobs,)."""
+        """Return the least number of nodes that each job can run on, shape (jobs,)."""
         return workload.nodes
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
-        """Return nodes for a job now, or None if it has to wait."""
+        """Return nodes on which a job can start now, or None if it has to wait."""
         raise NotImplementedError
 
     def feasible(self, job: Job, state: Occupancy) -> bool:
@@ -205,7 +205,7 @@ class Allocator:
     def adopt(
         self, job: Job, nodes: NDArray[np.integer], cluster: Cluster, slots: NDArray[np.integer] | None = None
     ) -> Placement:
-        """Return the placement of a job that was started outside.
+        """Return the placement of a job that runs already and was not placed by this allocator.
 
         :param job: the job.
         :param nodes: the nodes on which the job runs.
@@ -215,5 +215,5 @@ class Allocator:
         return Placement(nodes, slots=slots)
 
     def admits(self, placement: Placement, state: Occupancy) -> bool:
-        """Return whether a job may start on nodes that were found for it in an earlier state."""
+        """Return whether a job may start now on nodes that were found for it in an earlier state."""
         return state.has_free(placement)

@@ -1,4 +1,4 @@
-"""`check_allocator`: a proof, in random states, of the properties that simulation and live use of an allocator need."""
+"""`check_allocator`: a test, in random states, of the properties that simulations and live use of allocators need."""
 
 from __future__ import annotations
 
@@ -29,19 +29,21 @@ def check_allocator(
     seed: int = 0,
     values: Mapping[str, Sequence[Any]] | None = None,
 ) -> int:
-    """Prove an allocator in random states of small clusters, in which jobs start and end and nodes are closed.
+    """Test an allocator in random states of small clusters, in which jobs start and end and nodes are closed.
 
-    In every state `place` returns free slots of nodes that are not closed, each once, as many as the job needs, and
-    nodes of other jobs only if all of them share. Its answer depends on the state alone and not on the events before.
-    It leaves the state unchanged, and finds nodes if and only if `feasible` is true. ``by_count`` and ``monotone`` hold
-    if claimed.
+    These properties are tested. In every state, `place` returns free slots of nodes that are not closed, each once, as
+    many as the job needs, and nodes of other jobs only if all of them share nodes. Its result depends on the state
+    alone, not on the order of the events that led to it. It leaves the state unchanged, and finds nodes if and only if
+    `feasible` is true. If the allocator declares ``by_count`` or ``monotone``, these hold.
 
     :param allocator: the allocator, or its name; ``module:function`` for an allocator of a user's own.
     :param states: number of states.
     :param seed: seed of the random states.
-    :param values: values, by column, of the further columns that the allocator heeds, except ``slots`` and ``shared``.
+    :param values: possible values of the further columns that the allocator heeds, by column; not needed for ``slots``
+        and ``shared``.
     :returns: the number of states in which the allocator found nodes.
-    :raises AllocationError: with the smallest state found in which the allocator fails.
+    :raises AllocationError: if the allocator fails in a state; the message describes the smallest state found in which
+        it fails.
     """
     policy, rng, found, seen = find_allocator(allocator), np.random.default_rng(seed), 0, 0
     choices = {"slots": range(12), "shared": (False, True), **(values or {})}
@@ -137,7 +139,7 @@ def _jobs(
 
 
 def _fault(policy: Allocator, case: _Case) -> str:
-    """Name the first promise that the allocator breaks in this case; empty if it breaks none."""
+    """Name the first property that the allocator lacks in this case; empty if it has all."""
     state, kept, job = case.state(policy), case.state(policy), case.job
     try:
         fits, placement, again = policy.feasible(job, state), policy.place(job, state), policy.place(job, state)
@@ -189,7 +191,7 @@ def wrong_placement(policy: Allocator, others: SlotOccupancy, job: Job, placemen
 
 
 def _claims(policy: Allocator, case: _Case, fits: bool) -> str:
-    """Name the claim, ``by_count`` or ``monotone``, that does not hold; empty if both do."""
+    """Name the declared property, ``by_count`` or ``monotone``, that does not hold; empty if both do."""
     state, job = case.state(policy), case.job
     if policy.by_count and fits != (job.size <= state.free):
         return f"by_count: expecting nodes if and only if enough are free, got {fits} with {state.free} free"
@@ -202,7 +204,7 @@ def _claims(policy: Allocator, case: _Case, fits: bool) -> str:
 
 
 def _forgetful(policy: Allocator, case: _Case, history: Occupancy) -> str:
-    """Describe how the answer in a state made step by step differs from that in an equal new state; empty if equal."""
+    """Describe how the result in a state made step by step differs from that in an equal new state; empty if equal."""
     found, made = policy.place(case.job, history), policy.place(case.job, case.state(policy))
     if _alike(found, made):
         return ""
@@ -221,7 +223,7 @@ def _shrink(policy: Allocator, case: _Case) -> _Case:
 
 
 def _public(state: Occupancy) -> dict[str, Any]:
-    """Return a state's public attributes and sums of free nodes; names of cached answers begin with an underscore."""
+    """Return a state's public attributes and sums of free nodes, without cached results (named with an underscore)."""
     own = {name: value for name, value in vars(state).items() if not name.startswith("_")}
     return own | {"leaf_free": state.leaf_free, "pod_free": state.pod_free}
 

@@ -36,11 +36,12 @@ ALLOCATORS: dict[str, Callable[[], Allocator]] = {
 
 
 def find_allocator(name: str | Allocator) -> Allocator:
-    """Return the allocator of this name, or the given allocator; ``blocks-ab`` is ``blocks`` without its rules a and b.
+    """Return the allocator of this name, or the argument if it is an allocator.
 
-    ``module:function`` makes an allocator of a user's own, which `check_allocator` can prove.
+    ``blocks-ab`` is ``blocks`` without its rules a and b. ``module:function`` makes an allocator of a user's own, which
+    `check_allocator` can test.
 
-    :raises AllocationError: if the registry does not have the name, or the function makes no allocator.
+    :raises AllocationError: if no allocator has the name, or the function makes no allocator.
     """
     if isinstance(name, Allocator):
         return name

@@ -1,4 +1,4 @@
-"""Requests of jobs: their sizes, and the columns of the workload that an allocator heeds."""
+"""Requests of jobs: their sizes, and their values in the workload's further columns that an allocator heeds."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ Integers = NDArray[np.integer]
 
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """The sizes of n jobs, and the values of the workload's columns that an allocator heeds.
+    """The requests of n jobs: their sizes, and their values in the workload's further columns that an allocator heeds.
 
     :param sizes: least number of nodes of each job, shape (n,).
-    :param kinds: number of each job's kind, shape (n,): jobs of one kind ask for the same. Without further columns, the
-        sizes.
-    :param asks: values of the columns that the allocator heeds, one mapping per kind; empty without further columns.
+    :param kinds: number of each job's kind, shape (n,), which is equal for jobs with equal requests; the job's size if
+        the allocator heeds no further columns.
+    :param asks: values, by column, of the columns that the allocator heeds, one mapping per kind; empty if it heeds
+        none.
     """
 
     sizes: Integers
@@ -38,7 +39,7 @@ class Requests:
         return Job(index, int(self.sizes[index]), estimate, asks)
 
     def asks_of_jobs(self) -> list[Mapping[str, Any]]:
-        """Return the values of the heeded columns for each job."""
+        """Return for each job its values in the columns that the allocator heeds."""
         if not self.asks:
             return [NOTHING] * len(self.sizes)
         return [self.asks[kind] for kind in self.kinds.tolist()]

@@ -1,4 +1,4 @@
-"""An allocator of slots: jobs that allow it share nodes."""
+"""An allocator that gives slots of nodes, so that jobs that allow it share nodes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ Indices = NDArray[np.integer]
 
 
 class Shared(Allocator):
-    """An allocator that gives slots of common nodes to jobs that share, and whole nodes to the other jobs.
+    """An allocator that gives slots of shared nodes to the jobs that allow it, and whole nodes to the other jobs.
 
-    A job that shares gets the tightest shared node that has all its slots. If no node has, it gets the free slots of
-    shared nodes and then of empty nodes, each leaf by leaf, the leaf with the most free slots first. A job that does
-    not share gets whole nodes of the tightest leaf; if no leaf fits, nodes leaf by leaf, the leaf with the most empty
-    nodes first. Ties go to the lowest number.
+    A job that shares gets all of its slots on the shared node with the fewest free slots that suffice. If no node has
+    enough, it gets the free slots of shared nodes, then of empty nodes, each leaf by leaf, the leaf with the most free
+    slots first. A job that does not share gets whole nodes of the leaf with the fewest empty nodes that suffice; if no
+    leaf has enough, nodes leaf by leaf, the leaf with the most empty nodes first. Of equal nodes or leaves the first is
+    taken.
     """
 
     name = "shared"
@@ -33,7 +34,7 @@ class Shared(Allocator):
         return SlotOccupancy(cluster)
 
     def sizes(self, workload: Workload, cluster: Cluster) -> Indices:
-        """Return the number of nodes of each job; for a job that shares, the fewest that can have all its slots."""
+        """Return the number of nodes of each job; for a job that shares, the fewest that can have all of its slots."""
         most = np.cumsum(np.sort(cluster.slots)[::-1])
         least = 1 + np.searchsorted(most, workload.slots)
         return np.where(workload.shared & (workload.slots > 0), least, workload.nodes)
@@ -44,7 +45,7 @@ class Shared(Allocator):
         return job.slots <= state.room.sum() if _shares(job) else job.size <= len(state.empty)
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
-        """Return slots, or whole nodes; None if the job has to wait."""
+        """Return slots for a job that shares, or whole nodes for another job; None if it has to wait."""
         assert isinstance(state, SlotOccupancy)
         if not self.feasible(job, state):
             return None
@@ -64,7 +65,7 @@ def _shares(job: Job) -> bool:
 
 
 def _whole(size: int, empty: NDArray[np.bool_], cluster: Cluster) -> Indices:
-    """Return ``size`` empty nodes, of the tightest leaf if one fits."""
+    """Return ``size`` empty nodes, if possible of the one leaf with the fewest empty nodes that suffice."""
     in_leaf = np.add.reduceat(empty, cluster.leaf_start[:-1], dtype=np.int64)
     leaf = _tightest(in_leaf, size)
     if leaf >= 0:
@@ -73,7 +74,7 @@ def _whole(size: int, empty: NDArray[np.bool_], cluster: Cluster) -> Indices:
 
 
 def _by_leaf(room: Indices | NDArray[np.bool_], cluster: Cluster) -> Indices:
-    """Return the nodes with room, leaf by leaf, the leaf with the most room first."""
+    """Return the nodes with free slots, leaf by leaf, the leaf with the most free slots first."""
     in_leaf = np.add.reduceat(room, cluster.leaf_start[:-1], dtype=np.int64)
     nodes = np.flatnonzero(room)
     return nodes[np.argsort(-in_leaf[cluster.leaf[nodes]], kind="stable")]

@@ -1,4 +1,4 @@
-"""The state for allocators of slots: the slots of each node that running jobs hold."""
+"""The state for allocators of slots, with the slots of each node that running jobs hold."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Indices = NDArray[np.integer]
 class SlotOccupancy(Occupancy):
     """A state with the number of jobs on each slot, and the number of free slots of each node.
 
-    A node counts as free while it has a free slot, so ``free`` is an upper bound on the nodes that a job can get.
-    ``busy`` counts the jobs of each node. A job on whole nodes, or a closed node, leaves no free slot. ``held`` counts
-    the jobs on each slot of the cluster, ``room`` the free slots of each node.
+    A node counts as free while it has a free slot; therefore ``free`` is an upper bound on the nodes that a job can
+    get. ``busy`` counts the jobs on each node. A node that a job holds whole, or that is closed, has no free slot.
+    ``held`` counts the jobs on each slot of the cluster, ``room`` the free slots of each node.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -32,7 +32,7 @@ class SlotOccupancy(Occupancy):
         return np.flatnonzero(self.busy == 0)
 
     def take_slots(self, nodes: Indices, count: int) -> Placement:
-        """Return the first free slots of these nodes, in the order of the nodes.
+        """Choose the first free slots of some nodes, in the order of the nodes.
 
         :param nodes: nodes that together have ``count`` or more free slots.
         :param count: number of slots.
@@ -48,7 +48,7 @@ class SlotOccupancy(Occupancy):
         return not self.held[self.cluster.slots_of(placement.nodes, placement.slots)].any()
 
     def _hold(self, placement: Placement, sign: int) -> Indices:
-        """Add or remove one job; return the nodes that lost their last free slot, or gained their first."""
+        """Add or remove one job; return the nodes that have lost their last free slot, or have one again."""
         slots, nodes = self.cluster.slots_of(placement.nodes, placement.slots), np.unique(placement.nodes)
         before = self.room[nodes] > 0
         self.busy[nodes] += sign

@@ -1,4 +1,4 @@
-"""Metrics of an outcome: waits, use of the machine, packing, and the jobs that share the network."""
+"""Metrics of a simulation's outcome: waits, use of the machine, packing, and jobs that share the network."""
 
 from .figures import figures
 from .packing import average_hops, fragmentation

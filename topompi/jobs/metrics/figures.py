@@ -1,4 +1,4 @@
-"""All figures of an outcome by name."""
+"""All figures of a simulation's outcome, by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["figures"]
 
 
 def figures(outcome: Outcome) -> dict[str, float]:
-    """Return the summary's fields by name; if nodes are known, also ``average_hops``, ``fragmentation``, sharing."""
+    """Return the fields of `Summary` and, if nodes are known, of `Sharing`, ``average_hops`` and ``fragmentation``."""
     found = asdict(summarise(outcome))
     if outcome.has_nodes:
         hops = average_hops(outcome)[outcome.ran]

@@ -1,4 +1,4 @@
-"""Number of nodes, or slots, of each job on each leaf or pod."""
+"""Counts of the nodes, or slots, of each job on each leaf or pod."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Rows = NDArray[np.integer]
 
 
 class Incidence(NamedTuple):
-    """One row per job and group (leaf or pod) that it used, sorted by job, with the number of nodes or slots."""
+    """Columns with the number of nodes, or slots, for each job and each group (leaf or pod) that it used, by job."""
 
     job: Indices
     group: Indices
@@ -29,8 +29,8 @@ def incidence_of(outcome: Outcome, group: NDArray[np.integer], *, held: bool = F
 
     :param outcome: an outcome with nodes.
     :param group: group of each node, for example its leaf, shape (nodes,).
-    :param held: whether nodes that a job held without using them count, too.
-    :param slots: whether slots are counted, not nodes.
+    :param held: whether nodes that a job held but did not use are counted, too.
+    :param slots: whether slots are counted instead of nodes.
     :raises JobsError: if the allocator only counted nodes.
     """
     if not outcome.has_nodes and len(outcome.ran):
@@ -47,7 +47,7 @@ def incidence_of(outcome: Outcome, group: NDArray[np.integer], *, held: bool = F
 
 
 def _entries(outcome: Outcome, held: bool, slots: bool) -> tuple[_Rows, _Rows, _Rows | None]:
-    """Return job and node of each node of a job and, if slots are counted, the number of slots there, else None."""
+    """Return each pair of a job and one of its nodes, and, if slots are counted, the job's slots there, else None."""
     each = np.diff(outcome.offset)
     job, nodes, slot = np.repeat(np.arange(len(each)), each), outcome.nodes, outcome.slots
     if not held:
@@ -58,6 +58,6 @@ def _entries(outcome: Outcome, held: bool, slots: bool) -> tuple[_Rows, _Rows, _
     weight = None
     if slots:
         weight = outcome.cluster.slots[nodes] if slot is None else np.where(slot < 0, outcome.cluster.slots[nodes], 1)
-    elif slot is not None:  # a node of several slots counts once
+    elif slot is not None:  # a node on which a job has several slots counts once
         job, nodes = np.unique(np.stack((job, nodes)), axis=1)
     return job, nodes, weight

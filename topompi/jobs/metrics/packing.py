@@ -13,10 +13,10 @@ __all__ = ["average_hops", "fragmentation", "ideal_hops"]
 
 
 def average_hops(outcome: Outcome) -> NDArray[np.float64]:
-    """Return the mean hops between two nodes of each job, shape (n,): 0 in a leaf, 2 in a pod, 4 beyond.
+    """Return the mean number of hops between two nodes of each of the n jobs, shape (n,).
 
-    NaN for rejected jobs, 0 for a job of one node. It is the average packing of Pollard et al., SC18, section IV-C, in
-    closed form.
+    Two nodes are 0 hops apart in a leaf, 2 in a pod, else 4. The mean is NaN for rejected jobs, 0 for jobs of one node.
+    It is the average packing of Pollard et al., SC18, section IV-C, in closed form.
     """
     count, size = len(outcome.workload), outcome.workload.nodes.astype(np.float64)
     if outcome.slots is not None:
@@ -32,7 +32,7 @@ def average_hops(outcome: Outcome) -> NDArray[np.float64]:
 
 
 def ideal_hops(size: int, cluster: Cluster) -> float:
-    """Return the least possible mean hops of a job: whole pods are filled first, and in them whole leaves."""
+    """Return the least possible mean number of hops of a job, that of filling whole pods and in them whole leaves."""
     if size < 2:
         return 0.0
     apart = 0
@@ -43,9 +43,9 @@ def ideal_hops(size: int, cluster: Cluster) -> float:
 
 
 def fragmentation(outcome: Outcome) -> float:
-    """Return the share of free node-seconds that lie on leaves on which some job holds nodes.
+    """Return the share of all free node-seconds that are on leaves of which some job holds a node at the time.
 
-    The time goes from the first arrival to the last end. If jobs held slots, the shares are of slot-seconds.
+    The time counts from the first arrival to the last end. If jobs held slots, slot-seconds count.
     """
     jobs, cluster, ran = outcome.workload, outcome.cluster, outcome.ran
     if not len(ran):
@@ -55,8 +55,8 @@ def fragmentation(outcome: Outcome) -> float:
     begin, span = int(jobs.submit.min()), int(outcome.end.max() - jobs.submit.min())
     order = np.lexsort((outcome.start[rows.job], rows.group))
     leaf, job = rows.group[order], rows.job[order]
-    # Seconds in use of each leaf: intervals sorted by start, each cut at the latest end before it. All leaves lie on
-    # one axis.
+    # Seconds in which each leaf is in use: intervals are sorted by start, and each is cut at the latest end before it.
+    # The leaves are placed one after another on one time axis, so that one sort serves all.
     axis = leaf * (span + 1) - begin
     start, end = outcome.start[job] + axis, outcome.end[job] + axis
     before = np.concatenate(([-1], np.maximum.accumulate(end)[:-1]))

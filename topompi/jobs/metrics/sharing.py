@@ -1,8 +1,8 @@
-"""Pairs of jobs that share the network, by leaves and pods (A. Jokanovic 2014, section 4.3).
+"""Counts of pairs of jobs that share the network, by leaves and pods (A. Jokanovic 2014, section 4.3).
 
-A job uses the links of a leaf if it has nodes there and on other leaves; the same holds for pods. Two jobs share if
-they use the links of one leaf, or of one pod, at the same time. A job of 0 seconds shares with the jobs that run at its
-instant.
+A job uses the links of a leaf, or of a pod, if it has nodes inside and outside of it. Two jobs share if they use the
+links of one leaf, or of one pod, at the same time. A job of 0 seconds shares with the jobs that run at the instant of
+its start.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .incidence import incidence_of
 __all__ = ["Sharing", "sharing"]
 
 Indices = NDArray[np.int64]
-PAIRS_AT_ONCE = 2**22  # limits the memory to some 100 MB
+PAIRS_AT_ONCE = 2**22  # pairs of jobs that are compared at a time; limits the memory to some 100 MB
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """Numbers that measure how much jobs share the network.
+    """Measures of the sharing of the network among jobs.
 
     :param leaf_pairs: number of pairs of jobs that shared a leaf's links.
     :param pod_pairs: number of pairs of jobs that shared a pod's links.
@@ -38,7 +38,7 @@ class Sharing:
 
 
 def sharing(outcome: Outcome) -> Sharing:
-    """Count the pairs that share on both levels. Cost: one row per pair and leaf, or pod, that the pair shares."""
+    """Count the pairs of jobs that share leaves' or pods' links. Cost: one row per pair and leaf, or pod, shared."""
     count = len(outcome.workload)
     levels = [_pairs(outcome, group) for group in (outcome.cluster.leaf, outcome.cluster.pod)]
     both = np.unique(np.concatenate(levels))
@@ -48,7 +48,7 @@ def sharing(outcome: Outcome) -> Sharing:
 
 
 def _pairs(outcome: Outcome, group: NDArray[np.integer]) -> Indices:
-    """Return the pairs that share a group's links, each once, as first job times number of jobs plus second job."""
+    """Return the pairs that share a group's links, each once, as (first job) * (number of jobs) + (second job)."""
     rows = incidence_of(outcome, group)
     count = len(outcome.workload)
     crossing = np.bincount(rows.job, minlength=count)[rows.job] > 1
@@ -58,7 +58,7 @@ def _pairs(outcome: Outcome, group: NDArray[np.integer]) -> Indices:
     if not len(job):
         return np.empty(0, dtype=np.int64)
     begin, until = _passes(outcome)
-    axis = of * (int(until.max()) + 1)  # one group after the other on one axis
+    axis = of * (int(until.max()) + 1)  # the groups are placed one after another on one time axis
     start, end = begin[job] + axis, until[job] + axis
     later = np.searchsorted(start, end) - np.arange(len(job)) - 1  # later entries that start before this one ends
     found = [np.empty(0, dtype=np.int64)]

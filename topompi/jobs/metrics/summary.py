@@ -1,4 +1,4 @@
-"""The summary figures by which policies are compared."""
+"""Summary figures of an outcome, by which policies are compared."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .timeline import utilisation
 
 __all__ = ["SHORT", "SIZE_CLASSES", "Summary", "summarise", "wait_by_size"]
 
-SHORT = 10  # seconds; shorter run times count as 10 in the bounded slowdown (D. Feitelson et al., JSSPP 1997)
-SIZE_CLASSES = (1, 4, 18, 64, 256)  # largest size of each class; a last class holds all larger jobs
+SHORT = 10  # seconds; least run time in the bounded slowdown, against short jobs (D. Feitelson et al., JSSPP 1997)
+SIZE_CLASSES = (1, 4, 18, 64, 256)  # nodes; largest size of each class of jobs, before a last class of all larger ones
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Figures of an outcome; times are in seconds, means are over the jobs that ran.
+    """Summary figures of an outcome; times are in seconds, means are over the jobs that ran.
 
     :param jobs: number of jobs that ran.
     :param rejected: number of jobs that the cluster cannot run.
@@ -28,8 +28,9 @@ class Summary:
     :param max_wait: longest time from arrival to start, in seconds.
     :param slowdown: mean of (wait + run) / run over the jobs with a run time above 0.
     :param bounded_slowdown: mean of (wait + run) / max(run, 10 s), each at least 1.
-    :param utilisation: used share of the node-seconds until the last end; of slot-seconds, if nodes have slots.
-    :param held: the same share, with the nodes, or slots, that jobs held without using them.
+    :param utilisation: share of the node-seconds (slot-seconds, if nodes have slots) that jobs used, from the first
+        arrival to the last end.
+    :param held: share as ``utilisation``, but including the nodes, or slots, that jobs held without using them.
     :param sum_of_starts: sum of all start times, a checksum to compare runs.
     """
 
@@ -72,9 +73,9 @@ def summarise(outcome: Outcome) -> Summary:
 
 
 def wait_by_size(outcome: Outcome, classes: tuple[int, ...] = SIZE_CLASSES) -> dict[str, NDArray[np.int64]]:
-    """Return the waits, in seconds, of the jobs of each size class, by its name, for example ``5-18``.
+    """Return the waits in seconds of the jobs in each size class, by the class's name, for example ``5-18``.
 
-    No empty classes.
+    Classes without jobs are left out.
     """
     sizes, wait = outcome.workload.nodes[outcome.ran], (outcome.start - outcome.workload.submit)[outcome.ran]
     place = np.searchsorted(classes, sizes)

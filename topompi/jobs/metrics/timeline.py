@@ -1,4 +1,4 @@
-"""Numbers that change with time: used nodes, and waiting jobs."""
+"""Step functions of time: the use of nodes, and the number of waiting jobs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Steps", "queue_length", "utilisation"]
 
 
 class Steps(NamedTuple):
-    """A step function: the number is ``values[i]`` from ``times[i]`` until ``times[i + 1]``; the last value is 0."""
+    """A step function with value ``values[i]`` from second ``times[i]`` to ``times[i + 1]``; the last value is 0."""
 
     times: NDArray[np.int64]
     values: NDArray[np.float64]
@@ -26,10 +26,10 @@ class Steps(NamedTuple):
 
 
 def utilisation(outcome: Outcome, *, held: bool = False) -> Steps:
-    """Return the share of nodes that jobs use, from the first arrival on; of slots, if the cluster's nodes have slots.
+    """Return the share of nodes (slots, if the cluster's nodes have slots) that jobs use, from the first arrival on.
 
     :param outcome: the outcome of a simulation.
-    :param held: whether nodes, or slots, that jobs hold without using them count, too.
+    :param held: whether nodes, or slots, that jobs hold but do not use are counted, too.
     """
     ran = outcome.ran
     nodes = np.diff(outcome.offset)[ran] if held and outcome.has_nodes else outcome.workload.nodes[ran]
@@ -40,7 +40,7 @@ def utilisation(outcome: Outcome, *, held: bool = False) -> Steps:
 
 
 def _slots(outcome: Outcome, held: bool) -> NDArray[np.float64]:
-    """Return the slots of each job: the held slots, or those it asked for; all of its nodes, if it asked for none."""
+    """Return the number of slots of each job: those held, or asked for; all of its nodes' if it asked for none."""
     jobs, cluster = outcome.workload, outcome.cluster
     total = jobs.nodes.astype(np.float64) * (cluster.num_slots / cluster.num_nodes)
     if outcome.has_nodes:

@@ -1,4 +1,4 @@
-"""Queues: the order of waiting jobs, and the rule by which a pass starts some of them before others."""
+"""Queues: orders of waiting jobs, and the rules by which a pass over them may start a job before earlier ones."""
 
 from .backfill import QUEUES, Backfill, Queue, find_queue
 from .order import ORDERS, Order, find_order

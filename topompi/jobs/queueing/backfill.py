@@ -1,4 +1,4 @@
-"""Queue disciplines: without overtaking, or with backfilling that delays no job with a reservation."""
+"""Queue disciplines: strict order, or backfilling, by which jobs overtake if they delay no job with a reservation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["QUEUES", "Backfill", "Queue", "find_queue"]
 
 @runtime_checkable
 class Queue(Protocol):
-    """The interface of a queue discipline: the order of waiting jobs, and the choice of jobs that a pass starts."""
+    """The interface of queue disciplines: the order of waiting jobs, and the choice of those that start now."""
 
     @property
     def name(self) -> str:
@@ -31,16 +31,16 @@ class Queue(Protocol):
         ...
 
     def start_jobs(self, situation: Situation) -> None:
-        """Start jobs now with ``situation.start``, and remove them from ``situation.waiting``."""
+        """Choose jobs, start them with ``situation.start``, and remove them from ``situation.waiting``."""
         ...
 
 
 @dataclass(frozen=True)
 class Backfill:
-    """A queue with reservations for its first jobs; other jobs may start before them if they delay none of them.
+    """A queue with reservations for its first jobs; other jobs may start earlier if they delay none of these.
 
-    :param depth: number of waiting jobs that have a reservation: 0 for no overtaking, 1 for EASY (Lifka 1995), None for
-        a reservation of every job (conservative).
+    :param depth: number of waiting jobs that have a reservation: if 0, no job overtakes; if 1, this is EASY (Lifka
+        1995); None gives every job a reservation (conservative backfilling).
     :param order: an order, or its name.
     :raises JobsError: if the depth is negative or the order unknown.
     """
@@ -61,7 +61,7 @@ class Backfill:
         return f"{order} {kinds.get(self.depth, f'{self.depth} reservations')}"
 
     def start_jobs(self, situation: Situation) -> None:
-        """Start the jobs that may start now: one pass over the queue."""
+        """Start the jobs that may start now, in one pass over the queue."""
         promise = situation.promise
         if promise is not None and situation.waiting[0] != promise.number:
             situation.promise = None  # another job has become the head
@@ -75,7 +75,7 @@ QUEUES = {"no-overtaking": Backfill(0), "easy": Backfill(1), "conservative": Bac
 
 
 def find_queue(name: str | Queue | None) -> Queue:
-    """Return the queue of this name, or the given queue; EASY for None.
+    """Return the queue of this name, or the argument if it is a queue; if it is None, EASY backfilling.
 
     ``module:function`` makes a queue of a user's own.
 

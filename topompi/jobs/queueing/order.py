@@ -18,9 +18,10 @@ Keys = NDArray[np.float64] | NDArray[np.int64]
 
 
 class Order:
-    """An order of waiting jobs by ascending key.
+    """The base class of orders of waiting jobs by ascending key.
 
-    A fixed order computes a job's key once, any other order before every pass.
+    Keys of an order that is ``fixed`` are computed once per job, those of other orders before every pass over the
+    queue.
     """
 
     name = ""
@@ -31,7 +32,7 @@ class Order:
         raise NotImplementedError
 
     def ended(self, user: int, node_seconds: int, now: int) -> None:
-        """React to the end of a job; most orders ignore it.
+        """Take note of the end of a job; most orders ignore it.
 
         :param user: number of the job's user, -1 if unknown.
         :param node_seconds: node-seconds that the job used.
@@ -40,12 +41,12 @@ class Order:
 
 
 class FCFS(Order):
-    """An order by arrival: first come, first served."""
+    """An order by arrival (first come, first served)."""
 
     name = "fcfs"
 
     def keys(self, jobs: Workload, now: int) -> Keys:
-        """Return the arrivals, in seconds."""
+        """Return the second of each job's arrival, shape (n,)."""
         return jobs.submit
 
 
@@ -55,7 +56,7 @@ class SJF(Order):
     name = "sjf"
 
     def keys(self, jobs: Workload, now: int) -> Keys:
-        """Return the estimates, in seconds."""
+        """Return each job's estimated run time in seconds, shape (n,)."""
         return jobs.estimate
 
 
@@ -65,7 +66,7 @@ class SAF(Order):
     name = "saf"
 
     def keys(self, jobs: Workload, now: int) -> Keys:
-        """Return the areas, in node-seconds."""
+        """Return each job's area in node-seconds, shape (n,)."""
         return jobs.estimate * jobs.nodes
 
 
@@ -76,16 +77,16 @@ class XF(Order):
     fixed = False
 
     def keys(self, jobs: Workload, now: int) -> Keys:
-        """Return the negative of wait over estimate, so that the largest comes first."""
+        """Return the negative of each job's wait over its estimate, shape (n,), so that the largest comes first."""
         return -(now - jobs.submit) / np.maximum(jobs.estimate, 1)
 
 
 class Multifactor(Order):
-    """An order by Slurm's priority/multifactor: the largest weighted sum of age, size and fair share first.
+    """An order as by Slurm's priority/multifactor: the largest weighted sum of age, size and fair share first.
 
-    Age is the wait over ``max_age``, at most 1. Size is the number of nodes over that of the largest waiting job. Fair
-    share is 2^(-usage / share); a user's usage halves every ``half_life``, all users have equal shares, and the fair
-    share of an unknown user is 1.
+    Age is the wait divided by ``max_age``, at most 1. Size is the number of nodes divided by that of the largest
+    waiting job. Fair share is 2^(-usage / share), where all users have equal shares, and a user's usage (node-seconds)
+    halves every ``half_life``; it is 1 for an unknown user.
 
     :param age: weight of the age.
     :param size: weight of the size.
@@ -112,7 +113,7 @@ class Multifactor(Order):
         self._since = 0
 
     def keys(self, jobs: Workload, now: int) -> Keys:
-        """Return the negative of the priority, so that the largest comes first."""
+        """Return the negative of each job's priority, shape (n,), so that the largest priority comes first."""
         age = np.minimum(1, (now - jobs.submit) / self.max_age)
         size = jobs.nodes / int(jobs.nodes.max())
         users = jobs.user
@@ -122,7 +123,7 @@ class Multifactor(Order):
         return -(self.age * age + self.size * size + self.share * fair)
 
     def ended(self, user: int, node_seconds: int, now: int) -> None:
-        """Add to the user's usage, after the decay of all usage until now.
+        """Add node-seconds to the user's usage, after the decay of all users' usage until now.
 
         :param user: number of the job's user.
         :param node_seconds: node-seconds that the job used.
@@ -138,7 +139,7 @@ ORDERS: dict[str, Callable[[], Order]] = {one.name: one for one in (FCFS, SJF, S
 
 
 def find_order(name: str | Order) -> Order:
-    """Return a new order of this name, or the given order; ``module:function`` makes an order of a user's own.
+    """Return a new order of this name, or the argument if it is an order; ``module:function`` makes a user's own.
 
     :raises JobsError: if the name is unknown, or the function makes no order.
     """

@@ -1,4 +1,4 @@
-"""Queues with several reservations: a plan of future starts, made anew in the queue's order at every pass.
+"""Queues with several reservations, which are a plan of future starts, made anew in the queue's order at every pass.
 
 Conservative backfilling is the plan with a reservation for every waiting job (Mu'alem and Feitelson, IEEE TPDS 12(6),
 2001).
@@ -22,9 +22,9 @@ class _Slot(NamedTuple):
 
 class _Plan(Protocol):
     def earliest(self, job: Job, only_now: bool) -> _Slot | None:
-        """Return the earliest time (and nodes) at which the job delays no reserved job.
+        """Return the earliest time, with nodes, at which the job can start without delaying a job with a reservation.
 
-        None if there is no such time, or with ``only_now`` if it is later than now.
+        The result is None if there is no such time, or if ``only_now`` is set and the time is later than now.
         """
         ...
 
@@ -34,7 +34,7 @@ class _Plan(Protocol):
 
 
 def plan(situation: Situation, depth: int | None) -> None:
-    """Start the jobs whose earliest slot is now; reserve slots for the first ``depth`` others (None: for all)."""
+    """Start the jobs that can start now; reserve a start for the first ``depth`` others, for all if it is None."""
     waiting, kept, blocked = situation.waiting, list[int](), 0
     last = _last_that_fits(situation)
     if last < 0:
@@ -46,7 +46,7 @@ def plan(situation: Situation, depth: int | None) -> None:
         slot = made.earliest(job, only_now=not has_reservation)
         if slot is not None and slot.when == situation.now:
             placement = slot.placement or situation.find(job, situation.state)
-            assert placement is not None  # a counted slot at this second means that enough nodes are free
+            assert placement is not None  # an earliest time of now means that enough nodes are free
             made.reserve(job, slot)
             situation.start(job, placement)
             continue
@@ -60,7 +60,7 @@ def plan(situation: Situation, depth: int | None) -> None:
 
 
 def _last_that_fits(situation: Situation) -> int:
-    """Return the position of the last waiting job that could start now; -1 for none. A plan need not go beyond it."""
+    """Return the position of the last waiting job that could start now, where a plan may end; -1 if there is none."""
     for place in range(len(situation.waiting) - 1, -1, -1):
         index = situation.waiting[place]
         if situation.sizes[index] > situation.state.free:
@@ -71,7 +71,7 @@ def _last_that_fits(situation: Situation) -> int:
 
 
 class _CountedPlan:
-    """A plan on counts: from second ``times[i]`` on, ``free[i]`` nodes are free."""
+    """A plan with numbers of free nodes: ``free[i]`` from second ``times[i]`` to ``times[i + 1]``."""
 
     def __init__(self, situation: Situation) -> None:
         self.times, self.free = [situation.now], [situation.state.free]
@@ -82,7 +82,7 @@ class _CountedPlan:
     def earliest(self, job: Job, only_now: bool) -> _Slot | None:
         """Return the first time from which enough nodes are free for the whole estimate.
 
-        None if ``only_now`` is set and this time is later than now.
+        The result is None if ``only_now`` is set and this time is later than now.
         """
         first, length = 0, max(job.estimate, 1)
         for at, free in enumerate(self.free):
@@ -107,7 +107,7 @@ class _CountedPlan:
 
 
 class _PlacedPlan:
-    """A plan on nodes: a job can start if the allocator finds nodes that no other job holds or has reserved."""
+    """A plan with named nodes: a job can start if the allocator finds nodes that no other job holds or has reserved."""
 
     def __init__(self, situation: Situation) -> None:
         self.situation = situation
@@ -135,6 +135,6 @@ class _PlacedPlan:
         return None
 
     def reserve(self, job: Job, slot: _Slot) -> None:
-        """Reserve the nodes of a job that starts later; a job that starts now holds its nodes already."""
+        """Reserve the nodes of a job that starts later; for one that starts now, and holds its nodes, do nothing."""
         if slot.when > self.situation.now and slot.placement is not None:
             self.reserved.append((slot.when, slot.when + max(job.estimate, 1), job, slot.placement))

@@ -1,4 +1,4 @@
-"""EASY backfilling: one reservation, for the head of the queue, at the shadow time (D. Lifka, JSSPP 1995)."""
+"""EASY backfilling (D. Lifka, JSSPP 1995): the first waiting job (head) alone has a reservation, at the shadow time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["start_behind_head", "start_heads"]
 
 
 def start_heads(situation: Situation) -> bool:
-    """Start jobs in the order of the queue until one does not fit; return whether one is left."""
+    """Start jobs in the order of the queue until one finds no nodes; return whether one is left."""
     waiting, started = situation.waiting, 0
     for index in waiting:
         job = situation.job(index)
@@ -25,7 +25,7 @@ def start_heads(situation: Situation) -> bool:
 
 
 def start_behind_head(situation: Situation) -> None:
-    """Start the jobs behind the head that do not delay it, each on the first nodes that the allocator finds."""
+    """Start the jobs behind the head of the queue that do not delay it, each on the first nodes that are found."""
     waiting, sizes, kinds, state = situation.waiting, situation.sizes, situation.kinds, situation.state
     shadow, started = _shadow_of(situation), set[int]()
     refused = shadow.refused
@@ -41,7 +41,7 @@ def start_behind_head(situation: Situation) -> None:
 
 
 def _shadow_of(situation: Situation) -> _Shadow:
-    """Return the reservation of the queue's head: that of the last pass if it still holds, else a new one."""
+    """Return the reservation of the queue's head: that of the last pass if it is still right, else a new one."""
     head, known = situation.job(situation.waiting[0]), situation.shadow
     if not isinstance(known, _Shadow) or known.head != head or not known.holds():
         situation.shadow = known = (_CountedShadow if situation.allocator.by_count else _PlacedShadow)(situation, head)
@@ -52,7 +52,7 @@ def _shadow_of(situation: Situation) -> _Shadow:
 class _Shadow:
     """The reservation of the queue's head, which admits jobs behind the head that do not delay it.
 
-    ``refused`` holds the kinds of jobs for which the allocator finds no nodes now.
+    ``refused`` is the set of the kinds of jobs (jobs with equal requests) for which the allocator finds no nodes now.
     """
 
     def __init__(self, situation: Situation, head: Job) -> None:
@@ -60,11 +60,11 @@ class _Shadow:
         self.refused: set[int] = set()
 
     def holds(self) -> bool:
-        """Return whether this is still the head's reservation, after ends and arrivals since the last pass."""
+        """Return whether this is still the head's right reservation, after ends and arrivals since the last pass."""
         return self.starts == self.situation.starts and not self.situation.ended
 
     def admit(self, job: Job) -> Placement | None:
-        """Return nodes for a job that can start now without delaying the head, or None."""
+        """Return nodes for a job if it can start now without delaying the head, else None."""
         raise NotImplementedError
 
     def start(self, job: Job, placement: Placement) -> None:
@@ -75,7 +75,7 @@ class _Shadow:
 
 
 class _CountedShadow(_Shadow):
-    """The head's reservation for allocators that count nodes: its time, and the nodes left over at that time."""
+    """The head's reservation for allocators that count nodes: its time, and the number of nodes left over then."""
 
     def __init__(self, situation: Situation, head: Job) -> None:
         super().__init__(situation, head)
@@ -93,7 +93,7 @@ class _CountedShadow(_Shadow):
         return when
 
     def admit(self, job: Job) -> Placement | None:
-        """Return nodes for a job that ends before the head starts, or fits in the nodes left over then; else None."""
+        """Return nodes for a job if it ends before the head starts, or the nodes left over then suffice; else None."""
         if self.when is None:
             self.when = self._find()
         if self.situation.now + job.estimate > self.when:
@@ -106,9 +106,9 @@ class _CountedShadow(_Shadow):
 class _PlacedShadow(_Shadow):
     """The head's reservation for allocators that name nodes: its time, and the state of the cluster then.
 
-    Each job that would still run at that time is tried in that state.
+    A job that would still run at that time is first started in that state, to see whether the head still finds nodes.
 
-    ``delaying`` holds the kinds of jobs that would take nodes that the head needs then.
+    ``delaying`` is the set of the kinds of jobs that would take nodes that the head needs then.
     """
 
     def __init__(self, situation: Situation, head: Job) -> None:
@@ -118,9 +118,9 @@ class _PlacedShadow(_Shadow):
         self.delaying: set[int] = set()
 
     def holds(self) -> bool:
-        """Return whether the shadow holds.
+        """Return whether the reservation is still right.
 
-        If jobs have ended early, move it to the earliest time at which the head fits.
+        If jobs have ended early, move it first to the earliest time at which the head finds nodes.
         """
         situation = self.situation
         if self.later is None or not situation.ended:
@@ -137,7 +137,7 @@ class _PlacedShadow(_Shadow):
         return True
 
     def _move_back(self, later: Occupancy) -> None:
-        """Move the reservation to the earliest time at which the head fits, from release to release towards now."""
+        """Move the reservation back, from one estimated end to the one before, as long as the head finds nodes."""
         releases, running = self.situation.releases, self.situation.state.running
         while first := bisect_left(releases, (self.when, -1)):
             group = [job for _, job in releases[first : bisect_left(releases, (self.when + 1, -1))]]
@@ -162,7 +162,7 @@ class _PlacedShadow(_Shadow):
         return later
 
     def _fits(self, later: Occupancy) -> bool:
-        """Return whether the head finds nodes in this later state; if so, renew the promise to it."""
+        """Return whether the head finds nodes in this later state; if so, promise it a start then, on these nodes."""
         situation, found = self.situation, None
         if situation.allocator.monotone:
             fits = situation.allocator.feasible(self.head, later)
@@ -174,7 +174,7 @@ class _PlacedShadow(_Shadow):
         return fits
 
     def admit(self, job: Job) -> Placement | None:
-        """Return nodes for the job if the head then still finds nodes at the reserved time, else None."""
+        """Return nodes for a job if the head still finds nodes at the reserved time after it has started, else None."""
         kind = self.situation.kinds[job.number]
         if self.later is not None and kind in self.delaying and self.situation.now + job.estimate > self.when:
             return None
@@ -194,6 +194,6 @@ class _PlacedShadow(_Shadow):
         return None
 
     def start(self, job: Job, placement: Placement) -> None:
-        """Start the job on these nodes; the answers for other kinds of jobs may change, so they are forgotten."""
+        """Start the job on these nodes, and forget ``delaying``, because it may be different in the new state."""
         super().start(job, placement)
         self.delaying.clear()

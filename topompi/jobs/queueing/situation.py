@@ -1,4 +1,4 @@
-"""The state that a pass over the queue reads and changes."""
+"""The state of a simulation that a pass over the queue reads and changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Promise", "Situation"]
 
 
 class Promise(NamedTuple):
-    """A promise to the head of the queue: it starts at second ``when`` or before, if need be on these nodes."""
+    """A promise to the queue's head, job ``number``: it starts by second ``when``, on ``placement`` if on no others."""
 
     number: int
     when: int
@@ -21,13 +21,13 @@ class Promise(NamedTuple):
 
 
 class Situation:
-    """The time, the nodes in use, running jobs by estimated end, and waiting jobs in the queue's order.
+    """The state for a pass: the time, nodes in use, running jobs by estimated end, waiting jobs in the queue's order.
 
     :param cluster: the cluster that jobs run on.
     :param allocator: the allocator that finds their nodes.
-    :param requests: requests of all jobs of the workload.
+    :param requests: sizes and further requests of all jobs of the workload.
     :param estimates: estimated run time of each job, in seconds.
-    :param on_start: function that is called with each job that a pass starts, and its placement.
+    :param on_start: function that is called with each job that a pass starts, and with its nodes.
     """
 
     def __init__(
@@ -47,8 +47,8 @@ class Situation:
         self.waiting: list[int] = []
         self.promise: Promise | None = None
         self.starts = 0  # number of starts so far
-        self.ended: list[int] = []  # jobs that ended since the last pass with one reservation
-        self.shadow: object = None  # the head's reservation (``_Shadow``) of the last pass with one reservation
+        self.ended: list[int] = []  # jobs that ended since the last pass of EASY backfilling
+        self.shadow: object = None  # the head's reservation in the last pass of EASY backfilling
         self._end_of: dict[int, int] = {}
 
     def job(self, index: int) -> Job:
@@ -56,7 +56,7 @@ class Situation:
         return Job(index, self.sizes[index], self.estimates[index], self.asks[index])
 
     def find(self, job: Job, state: Occupancy) -> Placement | None:
-        """Return nodes for a job; if the allocator finds none any more, the promised nodes, if they are still free."""
+        """Return nodes for a job; if the allocator finds none, those promised to the job, if they are still free."""
         found = self.allocator.place(job, state)
         promise = self.promise
         if found is not None or self.allocator.monotone or promise is None or promise.number != job.number:
@@ -81,15 +81,15 @@ class Situation:
         del self.releases[bisect_left(self.releases, (self._end_of.pop(index), index))]
 
     def frees(self, index: int) -> int:
-        """Return the number of nodes that become free when a running job ends; closed nodes do not."""
+        """Return the number of nodes that become free when a running job ends; its closed nodes do not."""
         if not self.state.any_closed or not self.allocator.names_nodes:
             return self.sizes[index]
         return int((~self.state.closed[self.state.running[index][1].nodes]).sum())
 
     def releases_by_time(self) -> Iterator[tuple[int, list[int]]]:
-        """Yield estimated ends, ascending, with the jobs of each.
+        """Yield the estimated ends of running jobs, ascending, with the jobs of each.
 
-        A job past its estimate counts for the next second.
+        A job that has run longer than its estimate counts as ending in the next second.
         """
         at, count = 0, len(self.releases)
         while at < count:

@@ -1,4 +1,4 @@
-"""Run times of jobs: as logged, shorter by a share, or longer while they share links."""
+"""Models of jobs' run times: as logged, shorter by a percentage, or longer while jobs share links."""
 
 from .models import SPEEDS, AsLogged, Faster, Ranges, SharedLinks, Speed, find_speed
 

@@ -1,4 +1,4 @@
-"""Models of run time."""
+"""Models of jobs' run times."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ Integers = NDArray[np.int64]
 
 
 class Speed:
-    """The base class of models of run time; if ``steady`` is false, rates may change at each start and end of a job.
+    """The base class of models of run time: how long a job runs at rate 1, and its present rate.
 
-    ``slowest`` is the lowest possible rate; the estimate of a job without a request assumes it.
+    A job at rate r does r seconds of its work per second. If ``steady`` is false, rates may change at each start and
+    end of a job. ``slowest`` is the lowest possible rate; it is assumed for the estimate of a job whose user requested
+    no time.
     """
 
     name = ""
@@ -33,7 +35,7 @@ class Speed:
         return workload.duration
 
     def rates(self, state: Occupancy) -> dict[int, float]:
-        """Return the rates of running jobs, above 0; jobs that are left out run at rate 1."""
+        """Return the rates, above 0, of running jobs by job; jobs that are left out run at rate 1."""
         return {}
 
 
@@ -44,10 +46,10 @@ class AsLogged(Speed):
 
 
 class Faster(Speed):
-    """A model with shorter run times of jobs above a number of nodes (Pollard et al., SC18, section V-C).
+    """A model with shorter run times for jobs of more than ``above`` nodes (Pollard et al., SC18, section V-C).
 
     :param percent: reduction in per cent of the logged time, from 0 to below 100.
-    :param above: number of nodes up to which jobs keep their time.
+    :param above: number of nodes up to which jobs keep their logged time.
     """
 
     def __init__(self, percent: float, above: int = 4) -> None:
@@ -57,18 +59,19 @@ class Faster(Speed):
         self.name = f"faster:{percent:g}"
 
     def durations(self, workload: Workload) -> Integers:
-        """Return run times, shorter by the percentage for jobs above ``above`` nodes."""
+        """Return the run time of each job in seconds, shorter for jobs of more than ``above`` nodes."""
         return _shortened(workload, np.where(workload.nodes > self.above, self.percent, 0.0))
 
 
 class Ranges(Speed):
-    """A model with run times shorter by a percentage that each job draws from a range, growing with its nodes to 512.
+    """A model with run times that are shorter by a percentage, which each job draws from a range at random.
 
-    V1 and V2 of Pollard et al., SC18, section V-C. Two details are ours: the growth starts at 0 nodes, and the ranges
-    are drawn with equal chances.
+    The percentage grows with the job's nodes up to 512 nodes. The models are V1 and V2 of Pollard et al., SC18, section
+    V-C. Two details that the source does not give are ours: the growth starts at 0 nodes, and the ranges are drawn with
+    equal chances.
 
-    :param kind: V1: ranges of 0-10, 0-20 or 0-30 per cent for every job. V2: none below 5 nodes; 0-10 or 0-20 up to 128
-        nodes; 0-10, 10-20 or 10-30 above.
+    :param kind: name of the ranges: if ``V1``, 0-10, 0-20 or 0-30 per cent for every job; if ``V2``, none below 5
+        nodes, 0-10 or 0-20 up to 128 nodes, and 0-10, 10-20 or 10-30 for more.
     :param seed: seed of the draws; a job draws the same range under every policy.
     :param anchor: number of nodes at which the growth starts.
     """
@@ -84,7 +87,7 @@ class Ranges(Speed):
         self.name = f"{kind}:{seed}"
 
     def durations(self, workload: Workload) -> Integers:
-        """Return run times, shorter by each job's own percentage."""
+        """Return the run time of each job in seconds, shorter by the percentage that the job has drawn."""
         nodes = workload.nodes
         draws = np.random.default_rng(self.seed).random(len(workload))
         ranges = np.array(self.RANGES, dtype=float)[(draws * 3).astype(int)]
@@ -112,13 +115,13 @@ class SharedLinks(Speed):
         self.name = f"shared:{percent:g}"
 
     def rates(self, state: Occupancy) -> dict[int, float]:
-        """Return the rate of all jobs that share links. Cost: a check of the running jobs."""
+        """Return the rate of each job that shares links. Cost: a check of the links of all running jobs."""
         sharing = {job for pair in state.conflicts().pairs for job in pair}
         return dict.fromkeys(sharing, self.slowest)
 
 
 def _shortened(workload: Workload, percent: NDArray[np.float64]) -> Integers:
-    """Return run times reduced by these percentages, rounded, and cut at the job's estimate."""
+    """Return run times reduced by these percentages, rounded to seconds, and at most the job's estimate."""
     run = np.rint(workload.run * (1 - percent / 100)).astype(np.int64)
     shortened: Integers = np.minimum(run, workload.estimate)
     return shortened
@@ -134,7 +137,7 @@ SPEEDS: dict[str, Callable[[str], Speed]] = {
 
 
 def find_speed(name: str | Speed) -> Speed:
-    """Return the given model, or a new one by name: ``as-logged``, ``faster:10``, ``V1:SEED`` or ``shared:5``.
+    """Return a new model by name: ``as-logged``, ``faster:10``, ``V1:SEED`` or ``shared:5``; a given model unchanged.
 
     ``module:function`` makes a model of a user's own, unless the module has a name in ``SPEEDS``.
 

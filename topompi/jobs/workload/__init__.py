@@ -1,4 +1,4 @@
-"""Workloads: jobs as columns, and functions that read, make and change them."""
+"""Workloads (lists of jobs, stored as columns), and functions that read, make and change them."""
 
 from .batsim import read_batsim, write_batsim
 from .read import read_workload

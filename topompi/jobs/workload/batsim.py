@@ -1,4 +1,4 @@
-"""Reading and writing of Batsim's workload files: JSON with ``nb_res``, ``jobs`` and ``profiles`` of type delay."""
+"""Reader and writer of Batsim's workload files, JSON with ``nb_res``, ``jobs`` and ``profiles`` of type delay."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ KNOWN = ("id", "subtime", "walltime", "res", "profile", "user")
 
 
 def read_batsim(path: Source, partial: bool = False) -> Workload:
-    """Read the jobs of a file. Times are rounded to whole seconds; further numbers and texts of jobs become columns.
+    """Read the jobs of a file; times are rounded to whole seconds, further numbers and texts of jobs become columns.
 
     :param path: path of the file, plain or packed.
-    :param partial: whether a wrong job is skipped and counted.
-    :raises WorkloadError: if the file is wrong; the message names file, job and field.
+    :param partial: whether wrong jobs are skipped and counted, instead of raising an error.
+    :raises WorkloadError: if the file is malformed; the message names file, job and field.
     """
     log, reading = open_log(path), Reading(partial)
     content = parse_json(log.text(), log.name, WorkloadError)
@@ -64,7 +64,7 @@ def _values(where: str, number: int, job: Any, profiles: dict[str, Any]) -> dict
 
 
 def _further(where: str, job: dict[str, Any], profiles: dict[str, Any]) -> dict[str, Value]:
-    """Return values under names that Batsim does not have, and the profile's name unless it is our default."""
+    """Return values under names that Batsim does not define, and the profile's name unless `write_batsim` chose it."""
     found: dict[str, Value] = {}
     for word, value in job.items():
         if word == "slots":
@@ -88,9 +88,9 @@ def _seconds(where: str, value: Any, least: int = 0, below: int = LATEST) -> int
 
 
 def write_batsim(workload: Workload, path: str | os.PathLike[str], nodes: int) -> None:
-    """Write a file of delays for a machine of ``nodes`` nodes; a job with a request has it as its walltime limit.
+    """Write a workload as a file of delay profiles; the time that a job's user requested becomes its walltime limit.
 
-    Further columns are written into the jobs, a column ``profile`` as the names of the profiles.
+    Further columns become further fields of the jobs, except ``profile``, which becomes the names of the profiles.
 
     :param workload: the jobs.
     :param path: path of the file.

@@ -1,4 +1,4 @@
-"""A collector that turns jobs, read one after another, into the columns of a workload."""
+"""Conversion of jobs, which are read one after another, into the columns of a workload."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Value", "gather"]
 
 Job = TypeVar("Job")
 Value = bool | int | float | str
-MOST = 64  # further columns of a file; each takes 8 bytes per job, even if only one job has a value
+MOST = 64  # further columns; limits those of a file, because each takes 8 bytes per job, even if one job has a value
 NO_VALUE: dict[type, Value] = {bool: False, int: -1, float: float("nan"), str: ""}
 
 
@@ -28,12 +28,13 @@ def gather(
     header: tuple[str, ...] = (),
     further: Callable[[Job], Mapping[str, Value]] | None = None,
 ) -> Workload:
-    """Make the workload from the values of each job.
+    """Make a workload from the values of each job.
 
     :param name: name of the source of the jobs.
     :param jobs: the jobs in the form of their format.
-    :param values: function that returns number, submit, run, request, nodes and user of a job; None for a job to skip.
-    :param reading: record of the jobs that ``values`` refuses.
+    :param values: function that returns number, submit, run, request, nodes and user of a job, by these names; None if
+        the job is to be skipped.
+    :param reading: record of the jobs that are left out, because ``values`` raises an error for them.
     :param header: header lines to keep.
     :param further: function that returns the values of a job's further columns; called for jobs that are not skipped.
     :raises WorkloadError: if ``values`` raises it and the reading is not partial, or there are too many columns.
@@ -60,9 +61,9 @@ def gather(
 
 
 def _typed(word: str, values: Sequence[Value | None]) -> Column:
-    """Make a column of the values' one type, else of texts.
+    """Make a column of the values' type if they have one in common, else of texts.
 
-    A missing value is False, -1 (``slots``: 0), NaN or empty.
+    A missing value becomes False, -1 (in ``slots`` 0), NaN or an empty text, by the column's type.
     """
     kinds = {type(value) for value in values if value is not None}
     if kinds == {int, float}:

@@ -1,4 +1,4 @@
-"""Random workloads, in place of logs that are not public; each names its source, and the numbers that are ours."""
+"""Generators of random workloads, in place of logs that are not public; each names its source, and our own choices."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ DAY = 86400
 
 
 def capacity_mix(rng: np.random.Generator, jobs: int, nodes: int, load: float = 1.0) -> Workload:
-    """Draw a load like that of Cab (Pollard et al., SC18): jobs up to 256 nodes and 24 h, 83 % of them below 18 nodes.
+    """Draw jobs like those of Cab (Pollard et al., SC18), up to 256 nodes and 24 h, 83 % of them below 18 nodes.
 
-    The following forms are ours: sizes are log-uniform inside both classes, run times log-normal with a median of half
-    an hour, requests up to 4 times the run; arrivals follow the hour of the day.
+    The source does not give the following distributions, which are ours: sizes are log-uniform below 18 nodes and
+    above, run times log-normal with a median of half an hour, requested times up to 4 times the run time; arrivals
+    depend on the hour of the day.
 
     :param rng: the random generator.
     :param jobs: number of jobs.
     :param nodes: number of nodes of the machine that the load refers to.
-    :param load: node-seconds of all jobs over node-seconds of the machine until the last arrival; above 1 the queue
-        grows.
+    :param load: node-seconds of all jobs divided by node-seconds of the machine until the last arrival; above 1 the
+        queue grows.
     """
     _check(jobs, nodes, load)
     small = rng.random(jobs) < 0.83
@@ -33,15 +34,15 @@ def capacity_mix(rng: np.random.Generator, jobs: int, nodes: int, load: float = 
 
 
 def power_of_two_mix(rng: np.random.Generator, jobs: int, nodes: int = 3096, load: float = 0.84) -> Workload:
-    """Draw a load like that of A. Jokanovic 2014: a mean of 40.7 node-hours per job, most jobs small.
+    """Draw jobs like those of A. Jokanovic 2014, with a mean of 40.7 node-hours per job, and most of them small.
 
     70 % of the jobs have up to 18 nodes; of the others, 70 % have a power of two of nodes and 2 % a multiple of 18. The
-    other shares are ours, and so are the log-normal run times, which are scaled to the mean.
+    shares of other sizes, and the log-normal run times, which are scaled to the mean, are our own choice.
 
     :param rng: the random generator.
     :param jobs: number of jobs.
     :param nodes: number of nodes of the machine that the load refers to.
-    :param load: node-seconds of all jobs over node-seconds of the machine until the last arrival.
+    :param load: node-seconds of all jobs divided by node-seconds of the machine until the last arrival.
     """
     _check(jobs, nodes, load)
     kind = rng.random(jobs)
@@ -63,7 +64,8 @@ def lublin_feitelson(rng: np.random.Generator, jobs: int, nodes: int) -> Workloa
 
     A job is serial with probability 0.244 and has a power of two of nodes with 0.576; log2 of the other sizes is
     two-stage uniform. The logarithm of run times is hyper-gamma with a mixture that depends on the size; log2 of the
-    gaps between arrivals, in seconds, is gamma. The daily cycle is ours: a cosine in place of the paper's table.
+    gaps between arrivals, in seconds, is gamma. The daily cycle of arrivals is our own choice, a cosine in place of the
+    paper's table.
 
     :param rng: the random generator.
     :param jobs: number of jobs.
@@ -88,7 +90,7 @@ def lublin_feitelson(rng: np.random.Generator, jobs: int, nodes: int) -> Workloa
 def _arriving(
     rng: np.random.Generator, name: str, sizes: NDArray[np.int64], run: NDArray[np.int64], nodes: int, load: float
 ) -> Workload:
-    """Make jobs that arrive at random over the time in which they produce this load, with requests of whole minutes."""
+    """Make jobs that arrive at random, over the time that gives this load, with requested times of whole minutes."""
     span = (sizes * run).sum() / (nodes * load)
     submit = _by_day(np.sort(rng.uniform(0, span, len(run))))
     request = 60 * np.ceil(run * rng.uniform(1, 4, len(run)) / 60).astype(np.int64)
@@ -96,7 +98,7 @@ def _arriving(
 
 
 def _by_day(moments: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Shift the moments, in seconds, towards the afternoon of each day without changing their order."""
+    """Shift moments, in seconds, towards the afternoon of their day without changing their order."""
     return np.floor(moments - 0.6 * DAY / (2 * np.pi) * np.sin(2 * np.pi * moments / DAY) + DAY / 10).astype(np.int64)
 
 

@@ -15,9 +15,10 @@ def read_workload(path: Source, cores_per_node: int = 1, partial: bool = False) 
     """Read the jobs of a log in the Standard Workload Format, of ``sacct -P``, or of Batsim.
 
     :param path: path of the log, plain or packed.
-    :param cores_per_node: number of processors per node; only the first format needs it, the others contain nodes.
-    :param partial: whether wrong lines or jobs are skipped and counted.
-    :raises WorkloadError: if the log is wrong; the message names file, line and field.
+    :param cores_per_node: number of processors per node, for logs in the Standard Workload Format; the other formats
+        contain numbers of nodes.
+    :param partial: whether wrong lines or jobs are skipped and counted, instead of raising an error.
+    :raises WorkloadError: if the log is malformed; the message names file, line and field.
     """
     log = open_log(path)
     first = next((line.strip() for _, line in lines(log) if line.strip()), "")

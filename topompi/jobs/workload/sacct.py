@@ -18,11 +18,11 @@ FREE = {"User": "user_name", "Account": "account", "Partition": "partition", "QO
 
 
 def read_sacct(path: Source, partial: bool = False) -> Workload:
-    """Read the jobs that have run; times without a zone are taken as UTC.
+    """Read the jobs that have run; times without a time zone are taken as UTC.
 
     :param path: path of the output of ``sacct -P`` (``--parsable2``), plain or packed.
-    :param partial: whether wrong lines are skipped and counted.
-    :raises WorkloadError: if the file is wrong; the message names file, line and field.
+    :param partial: whether wrong lines are skipped and counted, instead of raising an error.
+    :raises WorkloadError: if the file is malformed; the message names file, line and field.
     """
     log, reading, users = open_log(path), Reading(partial), dict[str, int]()
     rows = ((f"{log.name}: line {number}", line) for number, line in lines(log))
@@ -85,7 +85,7 @@ def _further(where: str, names: list[str], words: list[str]) -> dict[str, Value]
 
 
 def _moment(where: str, word: str, text: str) -> int:
-    """Return seconds since 1970, read from a number of seconds or a time in the form 2014-08-01T12:00:00."""
+    """Return seconds since 1970, from a number of seconds or a time in the form 2014-08-01T12:00:00."""
     found = text if text.isascii() and text.isdigit() else moment(text)
     if found is None:
         wanted = "a time such as 2014-08-01T12:00:00"
@@ -94,7 +94,7 @@ def _moment(where: str, word: str, text: str) -> int:
 
 
 def _span(where: str, word: str, text: str) -> int:
-    """Return seconds, read from 1-02:03:04, 02:03:04 or 03:04."""
+    """Return the seconds of a duration in the form 1-02:03:04 (days first), 02:03:04 or 03:04."""
     found = span(text)
     if found is None:
         raise WorkloadError(f"{where}: {word}: expecting a time such as 1-02:03:04, got {text[:40]!r}")

@@ -1,4 +1,4 @@
-"""The Standard Workload Format, version 2.2, of the Parallel Workloads Archive.
+"""Reader and writer of the Standard Workload Format, version 2.2, of the Parallel Workloads Archive.
 
 A line has 18 numbers for one job; -1 is unknown; lines that start with ``;`` are the header (S. J. Chapin et al.,
 Benchmarks and standards for the evaluation of parallel job schedulers, 1999).
@@ -31,18 +31,18 @@ _kept = itemgetter(*KEPT)
 
 
 def read_swf(path: Source, cores_per_node: int = 1, partial: bool = False) -> Workload:
-    """Read the jobs of a log; the nodes of a job are its processors over cores per node, rounded up.
+    """Read the jobs of a log; a job's number of nodes is its processors divided by ``cores_per_node``, rounded up.
 
-    Allocated processors are used if known, else requested ones. Jobs without processors or run time are left out and
-    counted. Further columns are ``slots``, the processors, and the numbers of ``group``, ``program``, ``queue`` and
-    ``partition``; -1 is unknown.
+    The processors are the allocated ones if known, else the requested ones. Jobs without processors or run time are
+    left out and counted. The further columns are ``slots``, the number of processors, and the numbers of ``group``,
+    ``program``, ``queue`` and ``partition``, -1 if unknown.
 
     :param path: path of the log, plain or packed.
     :param cores_per_node: number of processors per node.
-    :param partial: whether wrong lines are skipped and counted.
-    :raises WorkloadError: if the log is wrong; the message names file, line and field.
+    :param partial: whether wrong lines are skipped and counted, instead of raising an error.
+    :raises WorkloadError: if the log is malformed; the message names file, line and field.
 
-    Cost: 96 bytes per job, and 300 per distinct set of further fields.
+    Cost: memory of 96 bytes per job, and 300 per distinct combination of further fields.
     """
     log = open_log(path)
     if cores_per_node < 1:
@@ -74,7 +74,7 @@ def _usable(
 ) -> Iterator[list[int]]:
     """Yield, for each job that ran, the kept fields and a code of its further fields.
 
-    Other lines are recorded elsewhere.
+    Lines of the header go to ``header``, lines that are left out to ``reading``.
 
     :param log: the log.
     :param reading: record of the lines that are left out.
@@ -130,10 +130,10 @@ def _unusable(values: list[int]) -> str:
 
 
 def write_swf(workload: Workload, path: str | os.PathLike[str], cores_per_node: int = 1) -> None:
-    """Write a log that `read_swf` reads; processors are slots, or nodes times cores per node without slots.
+    """Write a log that `read_swf` reads; processors are a job's slots, else its nodes times ``cores_per_node``.
 
-    The columns ``group``, ``program``, ``queue`` and ``partition`` are written if they hold whole numbers; the format
-    has no place for other further columns.
+    The further columns ``group``, ``program``, ``queue`` and ``partition`` are written if they hold whole numbers; the
+    format has no place for others.
 
     :param workload: the jobs.
     :param path: path of the log.

@@ -1,4 +1,4 @@
-"""Access to a log: its file, its lines, and the numbers in them."""
+"""Access to a workload log: its file, its lines, and the numbers in them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Source = str | os.PathLike[str] | InputFile
 def open_log(source: Source) -> InputFile:
     """Open the one file at a path, unpacked; an open file is returned unchanged.
 
-    :raises WorkloadError: if nothing is there, the file is damaged or too large, or a folder has several files.
+    :raises WorkloadError: if there is no file, it is damaged or too large, or the path is a folder of several files.
     """
     if isinstance(source, InputFile):
         return source
@@ -32,7 +32,7 @@ def lines(log: InputFile) -> Iterator[tuple[int, str]]:
 
     :raises WorkloadError: if the log is empty, damaged or not text.
     """
-    log.head()  # raises an error that names the kind of a file that is not text
+    log.head()  # raises an error if the file is not text, and names its kind
     for number, line in log.lines():
         if "\0" in line:
             raise WorkloadError(f"{log.name}: line {number}: expecting text, got binary data")
@@ -40,10 +40,10 @@ def lines(log: InputFile) -> Iterator[tuple[int, str]]:
 
 
 def whole(where: str, word: str, text: str, least: int = -LATEST) -> int:
-    """Convert text to a whole number of at least ``least`` and below ``LATEST``; a fraction of zeros is allowed.
+    """Convert text to a whole number from ``least`` to below ``LATEST``; a fraction of zeros (``5.00``) is allowed.
 
-    :param where: file and line.
-    :param word: name of the field.
+    :param where: file and line, for error messages.
+    :param word: name of the field, for error messages.
     :param text: content of the field.
     :param least: smallest number that is accepted.
     :raises WorkloadError: if the text is anything else.

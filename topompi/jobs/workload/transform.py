@@ -1,4 +1,4 @@
-"""Functions that make new workloads from workloads."""
+"""Functions that make new workloads from given ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["extract", "larger", "scale_run", "segments", "shake"]
 
 
 def larger(workload: Workload, factor: int) -> Workload:
-    """Multiply the nodes and slots of every job by a factor; times stay (Pollard et al., SC18, the 2x and 3x logs)."""
+    """Multiply the nodes and slots of every job by a factor, not its times (Pollard et al., SC18, 2x and 3x logs)."""
     if factor < 1:
         raise WorkloadError(f"larger: expecting a factor of 1 or more, got {factor}")
     made = replace(workload, name=f"{workload.name} {factor}x", nodes=workload.nodes * np.int32(factor))
@@ -21,7 +21,7 @@ def larger(workload: Workload, factor: int) -> Workload:
 
 
 def scale_run(workload: Workload, factor: float) -> Workload:
-    """Multiply run times and requests by a factor, rounded to seconds."""
+    """Multiply run times and requested times by a factor, rounded to seconds."""
     if not 0 < factor < np.inf:
         raise WorkloadError(f"scale_run: expecting a positive factor, got {factor}")
     run, request = (np.rint(column * factor).astype(np.int64) for column in (workload.run, workload.request))
@@ -32,7 +32,8 @@ def scale_run(workload: Workload, factor: float) -> Workload:
 def shake(workload: Workload, rng: np.random.Generator, seconds: int) -> Workload:
     """Move each arrival by up to ``seconds`` earlier or later, drawn uniformly.
 
-    Small changes of input show how much of a figure is chance (D. Tsafrir, K. Ouaknine, D. Feitelson, MASCOTS 2007).
+    The figures of workloads with small random changes show how much of a figure is chance (D. Tsafrir, K. Ouaknine, D.
+    Feitelson, MASCOTS 2007).
 
     :param workload: the jobs.
     :param rng: the random generator.
@@ -57,7 +58,7 @@ def extract(workload: Workload, first: int, last: int) -> Workload:
 
 
 def segments(workload: Workload, count: int) -> list[Workload]:
-    """Cut the log into ``count`` parts of equal numbers of jobs, to replay each on its own."""
+    """Divide a log into ``count`` parts of equal numbers of jobs, so that each can be simulated on its own."""
     if not 1 <= count <= max(1, len(workload)):
         raise WorkloadError(f"segments: expecting 1 to {max(1, len(workload))}, got {count}")
     parts = np.array_split(np.arange(len(workload)), count)

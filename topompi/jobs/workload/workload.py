@@ -1,4 +1,4 @@
-"""A workload: jobs as columns, in the order of their arrival."""
+"""The workload, a list of jobs that is stored as columns in the order of their arrival."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["LATEST", "Column", "Reading", "Workload"]
 Integers = NDArray[np.int64]
 Column = NDArray[Any]
 FIXED = ("number", "submit", "run", "request", "nodes", "user")
-LATEST = 10**15  # seconds; sums over a million jobs stay within 64 bits
+LATEST = 10**15  # seconds; all times are below it, so that sums over some thousand jobs stay within 64 bits
 
 
 @dataclass
 class Reading:
     """A record of the jobs that a reader left out.
 
-    :param partial: whether reading goes on after a wrong line, which is counted.
+    :param partial: whether a wrong line is counted and reading continues; else an error is raised.
     :param dropped: number of jobs left out, by reason.
-    :param problems: messages of the wrong lines so far; stays empty without ``partial``.
+    :param problems: error messages of the wrong lines so far; empty unless ``partial`` is set.
     """
 
     partial: bool = False
@@ -39,7 +39,7 @@ class Reading:
         self.dropped[reason] = self.dropped.get(reason, 0) + 1
 
     def problem(self, error: WorkloadError) -> None:
-        """Raise the error, or, in partial reading, keep its message and return."""
+        """Raise the error; if ``partial`` is set, record its message and return instead."""
         if not self.partial:
             raise error
         self.problems.append(str(error))
@@ -47,20 +47,20 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """n jobs in the order of their arrival, as columns of shape (n,); seconds are whole numbers.
+    """A list of n jobs in the order of their arrival, as columns of shape (n,); times are whole seconds.
 
     :param name: name of the source of the jobs.
     :param number: numbers of the jobs in the log.
-    :param submit: seconds at which jobs arrive, ascending.
-    :param run: seconds that jobs run if nobody ends them, 0 or more.
-    :param request: seconds that users asked for, 0 if they did not.
+    :param submit: second at which each job arrives, ascending.
+    :param run: seconds that each job runs unless it is ended before, 0 or more.
+    :param request: run time in seconds that each job's user requested, 0 if none.
     :param nodes: number of nodes that each job needs, 1 or more.
     :param user: numbers of the users, -1 if unknown.
     :param header: the log's header, line by line.
     :param reading: record of the jobs that the reader left out.
-    :param columns: further columns by name: truth values, whole or real numbers, or texts. Two names have a meaning:
-        ``slots`` is the number of slots that a job asks for, 0 for whole nodes; ``shared`` is whether its nodes may be
-        shared.
+    :param columns: further columns by name, of truth values, whole or real numbers, or texts. Two have a meaning here:
+        ``slots`` is the number of slots that a job asks for, 0 if it asks for whole nodes; ``shared`` is whether its
+        nodes may be shared with other jobs.
     """
 
     name: str
@@ -89,15 +89,16 @@ class Workload:
         reading: Reading | None = None,
         columns: Mapping[str, ArrayLike] | None = None,
     ) -> Workload:
-        """Make a workload from columns in any order; they are sorted by arrival, and equal arrivals keep their order.
+        """Make a workload from columns of jobs in any order; jobs are sorted by arrival, stably.
 
         :param name: name of the source of the jobs.
         :param submit: seconds at which jobs arrive, shape (n,), below ``LATEST``.
         :param run: seconds that jobs run, shape (n,), below ``LATEST``.
         :param nodes: number of nodes of each job, 1 or more, shape (n,).
-        :param request: seconds that users asked for, shape (n,), below ``LATEST``; None for 0.
-        :param number: numbers of the jobs; None for 1 to n.
-        :param user: numbers of the users; None for -1.
+        :param request: run time in seconds that users requested, shape (n,), below ``LATEST``; None if there are no
+            requests.
+        :param number: numbers of the jobs, shape (n,); None to number them from 1 to n.
+        :param user: numbers of the users, shape (n,); None if they are unknown (-1).
         :param header: header lines to keep.
         :param reading: record of the jobs that the reader left out.
         :param columns: further columns by name.
@@ -129,7 +130,7 @@ class Workload:
         return len(self.submit)
 
     def select(self, chosen: ArrayLike | slice, name: str = "") -> Workload:
-        """Return the jobs at these positions, of this mask or of this slice, in their order; times are unchanged."""
+        """Return the jobs that an array of positions, a mask or a slice selects, in their order and at their times."""
         at = np.arange(len(self))[chosen if isinstance(chosen, slice) else np.asarray(chosen)]
         fixed = {one: getattr(self, one)[at] for one in FIXED}
         free = {one: column[at] for one, column in self.columns.items()}
@@ -148,7 +149,7 @@ class Workload:
         return column
 
     def with_columns(self, **columns: ArrayLike) -> Workload:
-        """Return the same jobs with these further columns, which replace columns of the same name.
+        """Return the same jobs with the given further columns, which replace further columns of the same names.
 
         :raises WorkloadError: if a column has another length, a wrong type, or the name of a fixed column.
         """
@@ -178,12 +179,12 @@ class Workload:
 
     @cached_property
     def estimate(self) -> Integers:
-        """Seconds on which a scheduler relies: the request if there is one, else the run time."""
+        """Run time in seconds on which a scheduler relies: what the user requested if known, else the true run time."""
         return np.where(self.request > 0, self.request, self.run)
 
     @cached_property
     def duration(self) -> Integers:
-        """Seconds that each job runs; a job that reaches its request is ended."""
+        """Seconds that each job runs; a job that reaches its requested time is ended then."""
         return np.minimum(self.run, self.estimate)
 
 
@@ -194,7 +195,7 @@ def _free_column(name: str, word: str, values: ArrayLike) -> Column:
         return _column(name, word, values, 0, 2**31)
     column = np.asarray(values)
     if column.dtype.kind == "U":
-        column = column.astype(object)  # in rows of one width, each text would take the memory of the longest
+        column = column.astype(object)  # because in numpy's texts of equal width, each takes the memory of the longest
     kinds, wanted = ("b", "truth values") if word == "shared" else ("biufO", "numbers, truth values or texts")
     texts = column.dtype.kind != "O" or all(type(one) is str for one in column.flat)
     if column.ndim != 1 or (column.size and column.dtype.kind not in kinds) or not texts:

@@ -21,13 +21,13 @@ from ..discovery import Report
 __all__ = ["MANIFEST", "Gathered", "store"]
 
 MANIFEST = "manifest.json"
-MOST_PROBLEMS = 20  # per check, in the manifest
+MOST_PROBLEMS = 20  # problems; limits those that the manifest lists per check
 FORMAT = "topompi discovery"
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """The files and facts of one discovery.
+    """The output files of one discovery (a run of the tools that list a fabric), and facts for its manifest.
 
     :param source: file of the topology, readable as a topology source.
     :param tables: file of the forwarding tables; None if there are none.
@@ -42,12 +42,12 @@ class Gathered:
 
 
 def store(gathered: Gathered, archive: Path, say: Callable[[str], None]) -> dict[str, Any]:
-    """Read the discovered files as any command would, and pack them with a manifest of the results.
+    """Read the discovered files as a topology source, and pack them with a manifest of the results into an archive.
 
-    Problems on reading do not stop the packing; the manifest lists them.
+    Problems in their contents do not stop the packing; the manifest lists them.
 
     :param gathered: files and facts of the discovery; both files are in one folder.
-    :param archive: path of the archive to write (tar, packed with xz); it appears complete at the end.
+    :param archive: path of the archive to write (tar, packed with xz); it is created only when it is complete.
     :param say: callback for progress messages.
     :returns: the manifest.
     :raises SourceError: if no fabric or no table can be read.
@@ -82,10 +82,10 @@ def _own_version() -> str:
 
 def _counts(gathered: Gathered) -> tuple[dict[str, Any], list[str]]:
     """The sizes of the discovered fabric for the manifest, and the problems met on reading it."""
-    from ..sources import load  # late, because it imports the readers of all formats
+    from ..sources import load  # imported here, because it imports the readers of all formats
 
     report = Report(partial=True)
-    place = f"{gathered.source.parent}{os.sep}"  # a temporary folder, removed from messages
+    place = f"{gathered.source.parent}{os.sep}"  # a temporary folder, whose path is removed from messages
     try:
         discovery = load(gathered.source, gathered.tables, report)
     except TopompiError as error:
@@ -104,7 +104,7 @@ def _counts(gathered: Gathered) -> tuple[dict[str, Any], list[str]]:
 
 
 def _pack(archive: Path, files: Sequence[Path], manifest: str) -> None:
-    """Write the files and the manifest as one archive, which replaces the target only when it is complete."""
+    """Write the files and the manifest as one archive, which replaces an older file only when it is complete."""
     # Preset 1 packs the tables of Janus faster and smaller (0.55 MB in 1 s) than the default (0.67 MB in 15 s).
     with open_output(archive, "wb") as file, tarfile.open(fileobj=file, mode="w:xz", preset=1) as packed:
         for path in files:

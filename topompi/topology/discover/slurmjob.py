@@ -19,9 +19,9 @@ REPORT = "fabric.json"
 
 
 def from_addresses(of_ranks: Sequence[tuple[str, tuple[str, str] | None]], folder: Path) -> Gathered:
-    """Write the switches above a job's hosts into a folder, as fabric.json.
+    """Write the switches above a job's hosts as a file ``fabric.json`` into a folder.
 
-    :param of_ranks: host of each rank, and the address and pattern that Slurm gives there, None if it gives none.
+    :param of_ranks: host of each rank with Slurm's (address, pattern) of that host, None if Slurm gives none.
     :param folder: folder to write into.
     :raises SourceError: if a host has no address from Slurm, or the addresses contradict each other.
     """

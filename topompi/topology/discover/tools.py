@@ -1,4 +1,4 @@
-"""Runs of ``ibnetdiscover`` and ``dump_fts`` (infiniband-diags) with a time limit, and reasons for their failures."""
+"""Runs of ``ibnetdiscover`` and ``dump_fts`` (infiniband-diags) with a time limit, and messages on their failures."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _VERSION = re.compile(r"VERSION:?\s*([\w.+~-]{1,40})")
 
 @dataclass(frozen=True)
 class Tools:
-    """The two tools with their time limit and options.
+    """A runner of ``ibnetdiscover`` and ``dump_fts`` with their time limit and options.
 
-    :param seconds: time limit of each run.
+    :param seconds: time limit of each run in seconds.
     :param say: callback for progress messages.
     :param options: options of every run, which select the local adapter and port.
     """
@@ -40,9 +40,9 @@ class Tools:
     options: tuple[str, ...] = ()
 
     def gather(self, folder: Path) -> Gathered:
-        """Write the fabric's report and forwarding tables into a folder.
+        """Write the report of ``ibnetdiscover`` and the forwarding tables of ``dump_fts`` into a folder.
 
-        A second report checks that the fabric has not changed meanwhile.
+        Afterwards a second report is compared with the first, to find changes of the fabric between the two runs.
 
         :param folder: folder to write into.
         :raises SourceError: if a tool is missing, has no privileges, fails, or exceeds the time limit.
@@ -118,7 +118,7 @@ def _failure(name: str, code: int, said: str) -> str:
 
 
 def _differ(one: Path, other: Path) -> str:
-    """The first difference between two reports; empty if they are equal but for comments, which have times and paths.
+    """The first difference between two reports except in comments, which contain times and paths; empty if none.
 
     :param one: path of the first report.
     :param other: path of the second report.

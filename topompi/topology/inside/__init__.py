@@ -1,4 +1,4 @@
-"""The hardware of a host (packages, NUMA nodes, caches, cores, adapters), and the binding of a process to its parts."""
+"""The hardware of a host (packages, NUMA nodes, caches, cores, adapters), and the parts that a process is bound to."""
 
 from __future__ import annotations
 

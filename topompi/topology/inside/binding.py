@@ -1,4 +1,4 @@
-"""The binding of this process to parts of its host, read from the system or from an hwloc file."""
+"""The parts of its host to which this process is bound, read from the system or from an hwloc file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .values import Inside
 
 __all__ = ["XML_FILE", "Place", "own_place"]
 
-XML_FILE = "HWLOC_XMLFILE"  # hwloc's variable; an MPI library that reads it places ranks by the same file
+XML_FILE = "HWLOC_XMLFILE"  # hwloc's variable, read here because MPI libraries with hwloc place ranks by the same file
 
 
 class Place(NamedTuple):
@@ -22,7 +22,7 @@ class Place(NamedTuple):
 
     :param domains: kind of part (package, NUMA node, shared cache) -> number of the part that contains all the
         process's CPUs, -1 if it may run on several or the system does not tell.
-    :param guids: GUIDs of the host's adapters, as in fabrics.
+    :param guids: GUIDs of the host's adapters, in the spelling of ``Fabric.adapter_ids``.
     """
 
     domains: dict[str, int]
@@ -32,12 +32,12 @@ class Place(NamedTuple):
 def own_place(
     root: Path = SYSFS, cpus: Iterable[int] | None = None, environment: Mapping[str, str] = os.environ
 ) -> Place:
-    """The place of this process, derived from the CPUs that it may run on.
+    """Find the place of this process inside its host, derived from the CPUs that it may run on.
 
     :param root: mount point of Linux's sysfs.
     :param cpus: CPU numbers; by default the process's affinity mask.
     :param environment: environment variables; HWLOC_XMLFILE may name an hwloc file to read instead of sysfs. An
-        unreadable file is ignored, as hwloc does.
+        unreadable file is ignored, as it is by hwloc.
     Cost: reading some twenty small files, or the hwloc file.
     """
     mask = cpu_mask(_affinity() if cpus is None else cpus)
@@ -52,7 +52,7 @@ def _affinity() -> set[int]:
 
 def _inside(root: Path, mask: int, file: str | None) -> Inside:
     if file:
-        from .hwlocxml import read_file  # late, because most jobs have no hwloc file
+        from .hwlocxml import read_file  # imported here, because most jobs have no hwloc file
 
         try:
             return read_file(file)
@@ -60,5 +60,5 @@ def _inside(root: Path, mask: int, file: str | None) -> Inside:
             pass
     try:
         return read_system(root, lowest(mask)) if mask else Inside.of("no CPUs", "", 0, [])
-    except FabricError:  # sysfs contradicts itself
+    except FabricError:  # sysfs contradicts itself, which must not stop a job
         return Inside.of("nothing sound", "", 0, [])

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 __all__ = ["MOST_CPUS", "cpu_mask", "lowest", "numbers_of", "read_bitmap", "read_cpu_list", "write_cpu_list"]
 
-MOST_CPUS = 1 << 16  # Linux supports at most 8,192
+MOST_CPUS = 1 << 16  # CPU numbers are below it; limits the memory of a set, and Linux supports at most 8,192 CPUs
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _BITMAP = re.compile(r"(0x)?[0-9a-fA-F]{1,16384}|(0x[0-9a-fA-F]{1,8}|)(,(0x[0-9a-fA-F]{1,8}|)){1,2048}")
 
 
 def cpu_mask(cpus: Iterable[int]) -> int:
-    """The set of the given CPUs."""
+    """The set of the CPUs with the given numbers, as an integer with bit i for CPU i."""
     mask = 0
     for cpu in cpus:
         mask |= 1 << cpu
@@ -21,17 +21,17 @@ def cpu_mask(cpus: Iterable[int]) -> int:
 
 
 def numbers_of(mask: int) -> list[int]:
-    """The CPUs of a set, ascending."""
+    """The numbers of the CPUs in a set (bit i for CPU i), ascending."""
     return [cpu for cpu, digit in enumerate(reversed(f"{mask:b}")) if digit == "1"]
 
 
 def lowest(mask: int) -> int:
-    """The lowest CPU of a set, -1 if the set is empty."""
+    """The number of the lowest CPU in a set (bit i for CPU i), -1 if the set is empty."""
     return (mask & -mask).bit_length() - 1
 
 
 def read_cpu_list(text: str) -> int:
-    """The set of CPUs in a list in the Linux kernel's format: ``0-3,8``.
+    """Parse a list of CPUs in the Linux kernel's format, for example ``0-3,8``, into a set (bit i for CPU i).
 
     :raises ValueError: if the text is no list, or contains a CPU number of MOST_CPUS or more.
     """
@@ -46,7 +46,7 @@ def read_cpu_list(text: str) -> int:
 
 
 def write_cpu_list(mask: int) -> str:
-    """A set of CPUs in the Linux kernel's list format: ``0-3,8``."""
+    """Write a set of CPUs (bit i for CPU i) in the Linux kernel's list format, for example ``0-3,8``."""
     entries = []
     while mask:
         first = lowest(mask)
@@ -57,7 +57,7 @@ def write_cpu_list(mask: int) -> str:
 
 
 def read_bitmap(text: str) -> int:
-    """The set of CPUs in a bitmap in hwloc's format: 32-bit words, highest first, empty if 0: ``0x1,,0xff``.
+    """Parse a bitmap of CPUs in hwloc's format: hexadecimal 32-bit words, highest first, empty for 0 (``0x1,,0xff``).
 
     :raises ValueError: if the text is no bitmap, is infinite, or contains a CPU number of MOST_CPUS or more.
     """

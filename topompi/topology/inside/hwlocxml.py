@@ -1,4 +1,4 @@
-"""Reader of hwloc XML, versions 1 to 3, as ``lstopo --of xml`` writes it; it reads a stream and refuses entities."""
+"""Reader of hwloc XML, versions 1 to 3, which ``lstopo --of xml`` writes; XML entities are refused."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .values import CORE, NUMA, PACKAGE, Adapter, Inside, Part, guid_of
 __all__ = ["NAME", "read", "read_file"]
 
 NAME = "hwloc XML"
-MOST_BYTES = 64 << 20  # lstopo writes a twentieth of this for a host with 2,048 CPUs and all its devices
+MOST_BYTES = 64 << 20  # bytes; limits a file to twenty times that of a host with 2,048 CPUs and all its devices
 MOST_OBJECTS = 1 << 18
 MOST_DEPTH = 256
 CHUNK = 1 << 18
 _CACHE = re.compile(r"L([1-5])i?Cache")
-_KINDS = {"Package": PACKAGE, "Socket": PACKAGE, "NUMANode": NUMA, "Core": CORE}  # "Socket" before hwloc 1.11
+_KINDS = {"Package": PACKAGE, "Socket": PACKAGE, "NUMANode": NUMA, "Core": CORE}  # hwloc before 1.11 wrote "Socket"
 _PORT = re.compile(r"Port([0-9]{1,3})GID0")
 
 
 def read_file(path: str | os.PathLike[str]) -> Inside:
-    """The hardware topology of the host that an hwloc XML file, packed or not, describes.
+    """Read the hardware topology of the host that an hwloc XML file, packed or not, describes.
 
     :raises FabricError: if the file is no hwloc XML, is damaged, or exceeds a limit.
     """
@@ -38,7 +38,7 @@ def read_file(path: str | os.PathLike[str]) -> Inside:
 
 
 def read(text: InputFile) -> Inside:
-    """The hardware topology of the host that an hwloc XML text describes; FabricError as for `read_file`."""
+    """Read the hardware topology of the host that an hwloc XML text describes; FabricError as for `read_file`."""
     text.head()  # raises an error for empty or binary input
     reader = _Reader(text.name)
     parser = expat.ParserCreate()
@@ -67,7 +67,7 @@ def read(text: InputFile) -> Inside:
 
 @dataclass
 class _Object:
-    """An element <object> that is not yet closed.
+    """An XML element <object> whose end the parser has not yet reached.
 
     :param type: hwloc's type of the object.
     :param name: hwloc's name of the object, empty if it has none.
@@ -171,7 +171,7 @@ class _Reader:
 
 
 def _kind_of(type_: str, attributes: dict[str, str]) -> str | None:
-    """Our kind of part for an hwloc object, None for other objects and for instruction caches."""
+    """The kind of ``Part`` that an hwloc object is; None for other objects and for instruction caches."""
     if type_ == "Cache":  # hwloc 1: the level and the type of a cache are attributes
         instructions = attributes.get("cache_type") == "2"
         return f"L{attributes.get('depth')}" if attributes.get("depth") in set("12345") and not instructions else None

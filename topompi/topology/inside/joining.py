@@ -1,4 +1,4 @@
-"""Matching of hosts to a fabric by the GUIDs of adapters, because node descriptions can be set freely."""
+"""Matching of hosts to a fabric by the GUIDs of adapters, because administrators can set node descriptions freely."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["host_of"]
 
 
 def host_of(fabric: Fabric, guids: Iterable[str]) -> str | None:
-    """The host that owns the first of these adapters known to the fabric, None if the fabric knows none of them.
+    """The host that has the first of these adapters that the fabric contains, None if it contains none of them.
 
     :param fabric: the fabric to search.
     :param guids: GUIDs of the adapters of one host.

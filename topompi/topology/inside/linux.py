@@ -1,4 +1,4 @@
-"""The hardware topology of a host from Linux's sysfs: ``/sys/devices/system`` and ``/sys/class/infiniband``."""
+"""Reader of a host's hardware topology from Linux's sysfs: ``/sys/devices/system`` and ``/sys/class/infiniband``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ SYSFS = Path("/sys")
 
 
 def read_system(root: Path = SYSFS, around: int | None = None) -> Inside:
-    """The hardware topology of a host from sysfs; files that are missing or malformed are ignored.
+    """Read the hardware topology of a host from sysfs; files that are missing or malformed are ignored.
 
     :param root: mount point of sysfs.
-    :param around: CPU number; only the parts that contain this CPU are read, from some twenty files. By default the
-        whole host is read, from some twenty files per CPU.
+    :param around: number of a CPU: only the parts that contain it are read, from some twenty files; None for the whole
+        host, from some twenty files per CPU.
     :raises FabricError: if the files contradict each other.
     """
     cpus = _list(root / "devices/system/cpu/online") if around is None else 1 << around
@@ -35,12 +35,13 @@ def read_system(root: Path = SYSFS, around: int | None = None) -> Inside:
 
 
 def _parts(root: Path, cpus: int, kind: str, names: tuple[str, str]) -> Iterator[Part]:
-    """The parts of one kind that contain some CPUs.
+    """Yield the parts of one kind that contain one or more of the given CPUs.
 
     :param root: mount point of sysfs.
-    :param cpus: set of CPUs.
+    :param cpus: set of CPUs, bit i for CPU i.
     :param kind: package or core.
-    :param names: file below a CPU's folder that lists the CPUs of its part, and the file's name in older kernels.
+    :param names: name of the file, in each CPU's folder, that lists the CPUs of its part, and that name in older
+        kernels.
     """
     while cpus:
         folder = root / f"devices/system/cpu/cpu{lowest(cpus)}"

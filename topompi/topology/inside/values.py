@@ -1,4 +1,4 @@
-"""The hardware topology of one host as a value: its parts and its adapters."""
+"""The hardware topology of one host as an immutable value: its parts and its adapters."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .cpus import lowest
 __all__ = ["CORE", "KINDS", "NUMA", "PACKAGE", "Adapter", "Inside", "Part", "guid_of"]
 
 PACKAGE, NUMA, CORE = "package", "NUMA node", "core"
-KINDS = (PACKAGE, NUMA, "L5", "L4", "L3", "L2", "L1")  # the possible levels inside a host, coarsest first
+KINDS = (PACKAGE, NUMA, "L5", "L4", "L3", "L2", "L1")  # kinds of parts that can be levels inside a host, coarsest first
 _DIGITS = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a host: the CPUs that share a package, memory, a cache or a core.
+    """A part of a host: the set of CPUs that share a package, memory, a cache or a core.
 
     :param kind: one of KINDS, or ``core``.
-    :param number: the system's number of a package or NUMA node; the lowest CPU of a cache or core.
+    :param number: number of the part: that of the system if it is a package or NUMA node, else that of its lowest CPU.
     :param cpus: set of CPUs, bit i for CPU i; 0 for memory without CPUs.
     """
 
@@ -35,7 +35,7 @@ class Adapter:
     """A network adapter of a host.
 
     :param name: the system's name of the device, for example ``mlx5_0``.
-    :param guid: GUID of the device, as in fabrics.
+    :param guid: GUID of the device, in the spelling of ``Fabric.adapter_ids``.
     :param ports: GUID of each port, in the order of the ports.
     :param cpus: set of CPUs near the adapter, bit i for CPU i; 0 if unknown.
     """
@@ -46,7 +46,7 @@ class Adapter:
     cpus: int = 0
 
     def guids(self) -> tuple[str, ...]:
-        """The GUIDs that a fabric may use for this adapter: those of its ports, then its own."""
+        """The GUIDs by which a fabric may identify this adapter: those of its ports, then that of the device."""
         return (*self.ports, self.guid)
 
 
@@ -57,8 +57,8 @@ class Inside:
     :param source: source of the description, in words.
     :param host: name of the host, empty if the source does not contain it.
     :param cpus: set of all CPUs, bit i for CPU i.
-    :param packages: packages, disjoint, in ascending order of their lowest CPU (as all parts).
-    :param numa_nodes: NUMA nodes; two nodes with the same CPUs are memories of two kinds.
+    :param packages: packages, disjoint. All parts are in ascending order of their lowest CPU.
+    :param numa_nodes: NUMA nodes; two nodes may have the same CPUs if a host has two kinds of memory.
     :param caches: caches that several cores share; caches of one kind are disjoint.
     :param cores: cores, disjoint.
     :param adapters: network adapters that have a GUID.
@@ -75,7 +75,7 @@ class Inside:
 
     @classmethod
     def of(cls, source: str, host: str, cpus: int, parts: Sequence[Part], adapters: Sequence[Adapter] = ()) -> Inside:
-        """Make the value from unsorted parts; caches of single cores are left out.
+        """Make the hardware topology from unsorted parts; caches that belong to a single core are left out.
 
         :param source: source of the description, in words.
         :param host: name of the host.
@@ -103,7 +103,7 @@ class Inside:
         )
 
     def domains(self, cpus: int) -> dict[str, int]:
-        """For each kind of part, the number of the smallest part that contains all these CPUs, -1 if none does."""
+        """Map each kind of part to the number of the smallest part that contains all these CPUs, -1 if none does."""
         found = {PACKAGE: -1, NUMA: -1} | {cache.kind: -1 for cache in self.caches}
         for part in sorted(self.parts(), key=lambda part: -part.cpus.bit_count()):
             if cpus and not cpus & ~part.cpus:
@@ -111,13 +111,13 @@ class Inside:
         return found
 
     def parts(self) -> Iterator[Part]:
-        """Packages, NUMA nodes and shared caches."""
+        """Iterate over all packages, NUMA nodes and shared caches."""
         yield from self.packages
         yield from self.numa_nodes
         yield from self.caches
 
     def guids(self) -> tuple[str, ...]:
-        """The GUIDs of all adapters and their ports, as in fabrics."""
+        """The GUIDs of all adapters and their ports, in the spelling of ``Fabric.adapter_ids``."""
         return tuple(guid for adapter in self.adapters for guid in adapter.guids())
 
 
@@ -137,7 +137,7 @@ def _shared(caches: Sequence[Part], cores: Sequence[Part]) -> Iterator[Part]:
 
 
 def guid_of(digits: str) -> str:
-    """A GUID as fabrics write it, from the system's spelling ``0002:c903:0006:dbf0``, or from the last half of a GID.
+    """Convert the system's spelling of a GUID, ``0002:c903:0006:dbf0``, or a GID's last half, to that of fabrics.
 
     :raises ValueError: if the text contains no GUID, or the GUID is 0.
     """

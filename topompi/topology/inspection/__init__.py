@@ -1,4 +1,4 @@
-"""Studies of a fabric for administrators: loads of links, changes, failures, and jobs that share links."""
+"""Studies of a fabric for administrators: routes per link, changes, failures, and jobs that share links."""
 
 from .difference import Difference, compare
 from .jobs import JobRow, JobsStudy, study_jobs

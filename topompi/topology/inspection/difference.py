@@ -20,28 +20,31 @@ from .names import end_name, switch_labels
 
 __all__ = ["MOST_PAIRED", "Difference", "compare"]
 
-MOST_PAIRED = 2048  # most hosts whose pairs are compared
+MOST_PAIRED = 2048  # hosts; the pairs of more hosts are not compared, because memory grows with the square
 CHANGED, LOST, FOUND = "changed", "lost", "found"
 Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The changes from one fabric to another, ready for JSON.
+    """The changes from a first fabric to a second, ready for JSON.
 
     :param hosts: names of hosts only in the first fabric (``gone``) and only in the second (``new``).
-    :param switches: labels of switches only in the first fabric (``gone``) and only in the second (``new``); switches
-        are equal if their ids are.
+    :param switches: labels of switches only in the first fabric (``gone``) and only in the second (``new``); two
+        switches are the same if their ids are equal.
     :param cables: cables only in the first fabric (``gone``) and only in the second (``new``), as ``end:port -
         end:port``.
-    :param routes: number of next links (``entries``) for switches and adapters that both fabrics have, and how many are
-        ``changed`` (another next switch or port), ``lost`` or ``found``.
+    :param routes: number of next-hop links (``entries``) from switches towards adapters that both fabrics have, and how
+        many of them are ``changed`` (another next switch or port), ``lost`` (only in the first fabric) or ``found``
+        (only in the second).
     :param pairs: number of ordered ``pairs`` of hosts that both fabrics have, and how many have another path
-        (``changed``), another number of ``hops``, no route any more (``lost``) or a route only now (``found``); None
-        beyond MOST_PAIRED hosts.
-    :param examples: changed pairs: ``from``, ``to``, and hops ``before`` and ``after``, None without a route.
+        (``changed``), another number of ``hops``, a route only in the first fabric (``lost``) or only in the second
+        (``found``); None if they were not compared, because there are more than MOST_PAIRED hosts.
+    :param examples: some changed pairs: hosts ``from`` and ``to``, and hops ``before`` and ``after``, None if there is
+        no route.
     :param levels: levels of the first and of the second fabric, see ``levels_of``.
-    :param jobs: name, number of hosts and counts as in ``pairs`` of each job with changed pairs.
+    :param jobs: one entry per job with changed pairs: its name, its number of hosts, and counts of its pairs as in
+        ``pairs``.
     """
 
     hosts: dict[str, list[str]]
@@ -70,15 +73,15 @@ def compare(
     jobs: Sequence[RunningJob] = (),
     examples: int = 10,
 ) -> Difference:
-    """Compare two fabrics with their routes; only the first of several paths between adapters is compared.
+    """Compare two fabrics with their routes; of the alternative routes (LMC) only the first is compared.
 
     :param before: the routes over the first fabric.
     :param after: the routes over the second fabric.
-    :param hosts: names of the hosts whose pairs are compared if both fabrics have them; by default all, up to
-        MOST_PAIRED.
+    :param hosts: names of the hosts whose pairs are compared if both fabrics have them, and they are at most
+        MOST_PAIRED; by default all hosts.
     :param jobs: jobs to report if routes between their hosts differ.
     :param examples: maximum number of changed pairs to list.
-    Cost: entries of one table, and n * n * (longest route) numbers for n hosts.
+    Cost: one pass over a table of next-hop links; memory for n * n * (longest route) numbers, with n compared hosts.
     """
     one, other = before.fabric, after.fabric
     same = _Numbers(one, other)
@@ -103,9 +106,9 @@ def compare(
 
 
 class _Numbers:
-    """Numbers that are equal for equal parts of two fabrics.
+    """Common numbers for the vertices and links of two fabrics: parts that are the same in both have one number.
 
-    Vertices are equal if their ids are; links are equal if their two ends and their source ports are.
+    Two vertices are the same if their ids are equal, two links if their ends and their source ports are equal.
 
     :param one: the first fabric.
     :param other: the second fabric.
@@ -125,9 +128,10 @@ class _Numbers:
         return host in self.one.host_index and host in self.other.host_index
 
     def of_links(self, side: int) -> Ids:
-        """The common number of each link of one of the fabrics, made of its source, source port and target.
+        """The number that each link of one fabric has in common with the same link of the other fabric.
 
-        The extra last element is -1, so that looking up link number -1 ("no link") gives -1.
+        It is computed from the link's source, source port and target. The extra last element is -1, so that looking up
+        link number -1 ("no link") gives -1.
 
         :param side: 0 for the first fabric, 1 for the second.
         """
@@ -139,7 +143,7 @@ class _Numbers:
 
 
 def _sides(before: Sequence[str], after: Sequence[str]) -> dict[str, list[str]]:
-    """Entries that occur more often in the first list (``gone``) or in the second (``new``), in the order of the lists.
+    """Find entries that occur more often in the first list (``gone``) or in the second (``new``), in the lists' order.
 
     An entry is repeated as many times as the counts differ.
     """
@@ -156,7 +160,7 @@ def _switches(one: Fabric, other: Fabric) -> dict[str, list[str]]:
 
 
 def _cables(fabric: Fabric) -> Iterator[str]:
-    """Each cable once, as ``end:port - end:port``."""
+    """Yield each cable once, as ``end:port - end:port``."""
     labels = switch_labels(fabric)
     columns = (fabric.link_source, fabric.link_source_port, fabric.link_target, fabric.link_target_port)
     for source, port, target, target_port in zip(*(column.tolist() for column in columns), strict=True):
@@ -201,7 +205,7 @@ def _kinds(was: Ids, now: Ids) -> dict[str, int]:
 def _pairs(
     before: Routes, after: Routes, hosts: Sequence[str], same: _Numbers, examples: int
 ) -> tuple[dict[str, int], list[dict[str, Any]]]:
-    """Counts of pairs of hosts by kind of change, and up to ``examples`` changed pairs, lost routes first.
+    """Count pairs of hosts by kind of change, and list up to ``examples`` changed pairs, those with lost routes first.
 
     :param before: the routes over the first fabric.
     :param after: the routes over the second fabric.

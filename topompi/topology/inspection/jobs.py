@@ -1,4 +1,4 @@
-"""Many jobs on one fabric: their leaf switches, their over-subscription, and the links that they share."""
+"""Jobs on one fabric: the leaf switches that each uses, their over-subscription, and the links that jobs share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class JobRow:
     :param job: name of the job.
     :param hosts: number of its hosts.
     :param leaves: number of leaf switches above its hosts.
-    :param levels: number of levels of switches that its routes cross.
+    :param levels: number of different levels of switches that its routes cross.
     :param oversubscription: bandwidth of its hosts on a leaf switch divided by the bandwidth of the uplinks that its
         routes use there, for the worst leaf; None if no route leaves a leaf, or the source lists no cables.
     :param busiest: display name of the link between switches with most of its routes; empty without a link.
@@ -54,10 +54,10 @@ class JobRow:
 
 @dataclass(frozen=True)
 class JobsStudy:
-    """Jobs that run at the same time, and the directed links between switches that they share.
+    """The result of `study_jobs`: jobs that run at the same time, and the directed links between switches they share.
 
     :param rows: one row per job, in the order of the jobs.
-    :param pairs: names of two jobs, in the order of the jobs -> number of links that both can use.
+    :param pairs: number of links that both jobs of a pair can use, by the names of the two, in the order of the jobs.
     :param links: number of links that two or more jobs can use.
     """
 
@@ -67,14 +67,14 @@ class JobsStudy:
 
 
 def study_jobs(routes: Routes, jobs: Sequence[RunningJob]) -> JobsStudy:
-    """The part of the fabric that each job uses, and the links that jobs share.
+    """Find the part of the fabric that each job uses, and the links that jobs share.
 
-    A job's links are those on all paths between all adapters of its hosts.
+    A job's links are those on all alternative routes (LMC) between all adapters of its hosts.
 
     :param routes: the routes over the whole fabric.
     :param jobs: jobs that run at the same time.
     :raises HostError: if a job has a host that the fabric does not have.
-    Cost: see ``link_use``, for each job and path; (jobs x links) bits.
+    Cost: that of ``link_use`` for each job and alternative route; memory for jobs x links bits.
     """
     fabric = routes.fabric
     numbers = [np.unique(require_hosts(fabric, job.hosts)) for job in jobs]

@@ -1,4 +1,4 @@
-"""Labels of switches and links in tables: names if they are unique, else ids."""
+"""Labels of switches and of links' ends in printed tables: names if they are unique, else ids."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def switch_labels(fabric: Fabric) -> list[str]:
 
 
 def end_name(fabric: Fabric, labels: list[str], vertex: int) -> str:
-    """The label of a link's end: the host's name for an adapter, the switch's label for a switch.
+    """The label of a vertex at a link's end: the host's name for an adapter, the switch's label for a switch.
 
     :param fabric: the fabric of the vertex.
     :param labels: labels of the fabric's switches, see ``switch_labels``.

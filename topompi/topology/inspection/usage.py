@@ -1,4 +1,4 @@
-"""Number of routes through each link, for all hosts or for the hosts of a job."""
+"""Counts of the routes that cross each link, for all hosts or for the hosts of a job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class LinkUse:
-    """The number of routes between some hosts on each link.
+    """Counts of the routes between some hosts that cross each link.
 
     :param fabric: the fabric that has the links.
     :param hosts: host numbers, shape (n,), each once.
@@ -49,9 +49,9 @@ def link_use(routes: Routes, hosts: IntArray | None = None, path: int = 0) -> Li
 
     :param routes: the routes over the whole fabric.
     :param hosts: host numbers, each once; all by default.
-    :param path: path number, below the number of paths per adapter.
-    Cost: a walk from each leaf switch of the hosts to each host; with several adapters per host, a walk for each pair
-    of hosts and of their adapters.
+    :param path: number of the alternative route (LMC), from 0 to below the number of paths per adapter.
+    Cost: one route followed from each leaf switch of the hosts to each host; if hosts have several adapters, one for
+    each pair of hosts and each pair of their adapters.
     """
     fabric = routes.fabric
     numbers = np.arange(fabric.num_hosts, dtype=np.int32) if hosts is None else hosts
@@ -62,10 +62,10 @@ def link_use(routes: Routes, hosts: IntArray | None = None, path: int = 0) -> Li
 
 
 def _by_pairs(tables: Tables, path: int) -> tuple[Floats, int]:
-    """Number of routes on each link, and number of pairs with a route, computed from pairs of hosts.
+    """Count the routes on each link, and the pairs with a route, by following the route of every pair of hosts.
 
-    :param tables: links and next links with the hosts to count.
-    :param path: path number, below the number of paths per adapter.
+    :param tables: links and next-hop links with the hosts to count.
+    :param path: number of the alternative route (LMC), from 0 to below the number of paths per adapter.
     """
     count = np.zeros(tables.num_links)
     for source, destination in tables.every_pair():
@@ -75,18 +75,18 @@ def _by_pairs(tables: Tables, path: int) -> tuple[Floats, int]:
 
 
 def _between_leaves(tables: Tables, path: int) -> tuple[Floats, int]:
-    """Number of routes on each link, and number of pairs with a route, computed from leaf switches.
+    """Count the routes on each link, and the pairs with a route, by following one route per leaf switch and host.
 
-    Hosts on one leaf switch share their path to another host, so one walk counts for all of them.
+    Hosts on one leaf switch share their path to another host, so one route followed counts for all of them.
 
-    :param tables: links and next links with the hosts to count, each with one adapter.
-    :param path: path number, below the number of paths per adapter.
+    :param tables: links and next-hop links with the hosts to count, each with one adapter.
+    :param path: number of the alternative route (LMC), from 0 to below the number of paths per adapter.
     """
     adapters = tables.adapters[0]
     leaf = tables.leaf[adapters]
     leaves, size = np.unique(leaf[leaf >= 0], return_counts=True)
     count, arrived = np.zeros(tables.num_links), 0
-    from_leaf = np.zeros(len(leaves))  # routes of each host of a leaf, including one to itself
+    from_leaf = np.zeros(len(leaves))  # number of routes of each host on the leaf, including the one to itself
     for some in slices(len(adapters), len(leaves)):
         theirs = leaf[some]
         senders = size[:, None] - (leaves[:, None] == theirs[None, :])
@@ -104,7 +104,7 @@ def _between_leaves(tables: Tables, path: int) -> tuple[Floats, int]:
 
 
 def link_rows(use: LinkUse) -> list[dict[str, Any]]:
-    """One row per link between switches that routes cross, busiest first, ready for JSON.
+    """List the links between switches that routes cross, one row per link, busiest first, ready for JSON.
 
     ``share`` is the number of routes divided by the number of ordered pairs of the hosts; ``rate`` is in bytes/s, None
     if unknown.
@@ -128,12 +128,12 @@ def link_rows(use: LinkUse) -> list[dict[str, Any]]:
 
 
 def leaf_rows(use: LinkUse) -> list[dict[str, Any]]:
-    """One row per leaf switch of the hosts, the leaf with the busiest link first, ready for JSON.
+    """List the leaf switches of the hosts, one row per leaf, the leaf with the busiest link first, ready for JSON.
 
-    ``uplinks`` is the number of its links to other switches that routes use. ``oversubscription`` is the bandwidth of
-    its hosts divided by that of these links (None if no route leaves the leaf). ``out`` and ``in`` are numbers of
-    routes to and from other leaves. ``busiest`` is the largest number of routes on one of its links in either
-    direction.
+    ``uplinks`` is the number of the leaf's links to other switches that routes use. ``oversubscription`` is the
+    bandwidth of its hosts divided by that of these links (None if no route leaves the leaf). ``out`` and ``in`` are
+    numbers of routes to and from other leaves. ``busiest`` is the largest number of routes on one of its links in
+    either direction.
     """
     fabric, labels = use.fabric, switch_labels(use.fabric)
     first = fabric.num_adapters

@@ -17,15 +17,15 @@ __all__ = ["without"]
 
 
 def without(routes: Routes, down: Sequence[str]) -> Routes:
-    """The routes that remain after the failure of switches or cables.
+    """Find the routes that remain after the failure of switches or cables.
 
-    Computed routes are computed again. Forwarding tables stay unchanged, as they do until the subnet manager writes new
-    ones, but their entries for failed links lead nowhere.
+    Computed routes are computed again. Forwarding tables keep their other entries, because they change only when the
+    subnet manager writes new ones; entries for failed links become -1, no link.
 
     :param routes: the routes over the whole fabric.
     :param down: ids or names of failed switches; SWITCH:PORT for the failed cable at that port.
     :raises FabricError: if a name matches no switch or several switches, or the port has no cable.
-    Cost: a copy of the fabric's table; for computed routes see ``compute_routes``.
+    Cost: a copy of the forwarding tables; for computed routes see ``compute_routes``.
     """
     if not down:
         return routes
@@ -51,7 +51,7 @@ def without(routes: Routes, down: Sequence[str]) -> Routes:
 
 
 def _find(fabric: Fabric, name: str) -> tuple[int, int | None]:
-    """The switch that a user's ``SWITCH`` or ``SWITCH:PORT`` names, and the port, None if there is none.
+    """Find the switch that a user's ``SWITCH`` or ``SWITCH:PORT`` names, and the port, None if the text has none.
 
     The longest match wins, because the name of a switch may contain colons.
     """

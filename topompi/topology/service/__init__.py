@@ -1,1 +1,1 @@
-"""The topology service: it reads a fabric's routes once and answers requests of many jobs."""
+"""The topology service: a daemon that reads a fabric's routes once and answers the requests of many jobs."""

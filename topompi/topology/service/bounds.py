@@ -1,4 +1,4 @@
-"""Limits on the use of a topology service by one client, by one peer, and by all together."""
+"""Limits on the use of a topology service by one client, by one peer, and by all peers together."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ __all__ = ["Bounds"]
 class Bounds:
     """The limits of a service; a job of thousands of hosts stays within all the defaults.
 
-    A client is a connection; a peer is a user of the service's host, or another host, with all of its clients.
+    A client is one connection. A peer is a user of the service's host, or another host, with all of its clients. A view
+    is the part of the routes that joins a job's hosts; a tree is the cluster tree of all hosts.
 
-    :param clients: maximum number of connections; a further one closes the longest silent connection of the peer with
-        most.
+    :param clients: maximum number of connections; when a further client connects, the longest silent connection of the
+        peer that has most is closed.
     :param line_bytes: maximum size of a request in bytes.
     :param hosts: maximum number of hosts named in a request for a view; a view without names may have more.
     :param matrix_hosts: maximum number of hosts of a view with a hosts x hosts matrix.
-    :param entries: maximum number of entries of a view's routes: paths x switches x adapters.
-    :param rate: maximum number of requests per second from one client; further ones wait.
-    :param waiting: maximum number of views and trees that wait or are in work; for a further one the last request of
-        the peer with most is refused.
-    :param held_bytes: maximum of bytes in incomplete requests and unread answers of all clients; beyond it, the largest
-        clients of the largest peers are dropped.
+    :param entries: maximum number of next-hop links of a view: paths x switches x adapters.
+    :param rate: maximum number of requests per second from one client; further requests wait.
+    :param waiting: maximum number of requests for views and trees that wait or are in work; if there is one more, the
+        last request of the peer that has most is refused.
+    :param held_bytes: maximum number of bytes of incomplete requests and unread answers of all clients; if it is
+        exceeded, the clients with most bytes of the peers with most bytes are dropped.
     :param workers: maximum number of views and trees in work at the same time; at most one per peer.
     :param work_seconds: maximum time in seconds of the work for one view or tree.
     :param work_bytes: maximum memory in bytes of the work for one view or tree.
@@ -31,9 +32,9 @@ class Bounds:
     :param peer_seconds: budget of a peer in seconds of work; this amount is restored each minute.
     :param peer_bytes: budget of a peer in bytes of answers to views and trees; this amount is restored each minute.
     :param request_seconds: maximum time in seconds from the first byte of a request to its end.
-    :param stall_seconds: time in seconds in which a client has to read 1 MiB of its waiting answers.
+    :param stall_seconds: time in seconds within which a client has to read 1 MiB of its waiting answers.
     :param idle_seconds: maximum silence in seconds between two requests.
-    :param drain_seconds: time in seconds for finishing open requests when the service ends.
+    :param drain_seconds: time in seconds for answering open requests when the service ends.
     """
 
     clients: int = 16_384

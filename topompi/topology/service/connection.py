@@ -1,4 +1,4 @@
-"""A client's connection to a topology service: requests are answered in order and within limits."""
+"""A client's connection to a topology service, on which requests are answered in order and within limits."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Connection"]
 
-UNCOUNTED_BYTES = 1 << 14  # unread answers of a client up to this size do not count as held
-MOVING_BYTES = 1 << 20  # a client that reads this much within ``stall_seconds`` is not slow
-FLUSH_BYTES = 1 << 16  # answers to lines that arrived together are sent together up to this size
-QUICK_BYTES = 1 << 12  # a worker parses longer lines of JSON, because they would block the event loop
-TURN_SECONDS = 0.002  # time after which other clients get their turn
+UNCOUNTED_BYTES = 1 << 14  # bytes; a client's unread answers up to this size do not count towards ``held_bytes``
+MOVING_BYTES = 1 << 20  # bytes; a client that reads this many within ``stall_seconds`` is not dropped as slow
+FLUSH_BYTES = 1 << 16  # bytes; answers to lines that arrived together are sent together up to this size
+QUICK_BYTES = 1 << 12  # bytes; a worker process parses longer lines of JSON, because they would block the event loop
+TURN_SECONDS = 0.002  # seconds of answering one client, after which other clients get their turn
 
 
 class Connection(asyncio.Protocol):
     """The connection of one client: it reads requests and writes answers.
 
-    A request is started after the previous one is answered and the client has read most of the answers. Until then
-    nothing is read from the client, so its memory is limited to its buffers.
+    Work on a request starts when the previous request is answered and the client has read most of its answers. Until
+    then nothing more is read from the client, so that it occupies no memory beyond its buffers.
 
     :param service: the service that answers.
     """
@@ -55,20 +55,20 @@ class Connection(asyncio.Protocol):
     def __init__(self, service: Service) -> None:
         self.service = service
         self.buffer = bytearray()
-        self.searched = 0  # leading bytes of the buffer that contain no line end
+        self.searched = 0  # number of leading bytes of the buffer that are known to contain no line end
         self.page, self.headers = "", 0  # requested page and number of header lines of an HTTP request
         self.busy: asyncio.Task[None] | None = None  # the view or tree in work
         self.ending = self.postponed = False
-        self.asked = 0  # requests in the current second
-        self.unsent = 0  # bytes of unread answers that count as held
+        self.asked = 0  # number of requests in the current second
+        self.unsent = 0  # bytes of unread answers, as far as they count towards ``held``
         self.held = 0  # bytes charged to the peer: unread answers and incomplete requests
         self.since = 0.0  # start time of the incomplete request; 0 if there is none
-        self.left = 0  # unread bytes when ``stalled`` was set
+        self.left = 0  # number of unread bytes at the time ``stalled``
         self.stalled = 0.0  # start time of the client's delay in reading answers; 0 if there is none
         self.last = monotonic()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Register the client; if there are too many clients, another one is closed."""
+        """Register the client; if there are too many clients, close the connection of another one."""
         assert isinstance(transport, asyncio.Transport)  # for the type checker: the connection is a stream
         self.transport: asyncio.Transport = transport
         transport.set_write_buffer_limits(high=UNCOUNTED_BYTES)
@@ -98,7 +98,7 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         """Continue after the client has read its answers."""
-        self.stalled = monotonic() if self.transport.is_closing() else 0.0  # closing: the rest has a time limit, too
+        self.stalled = monotonic() if self.transport.is_closing() else 0.0  # a client that is closing has a time limit for reading the rest, too
         self.unsent = 0
         self._advance()
 
@@ -232,7 +232,7 @@ class Connection(asyncio.Protocol):
             self.transport.pause_reading()
 
     def _end(self, words: bytes = b"") -> None:
-        """Close after the client has read what was written."""
+        """Close after the client has read all that was written."""
         self.ending = True
         if words and not self.transport.is_closing():
             self.transport.write(words)

@@ -13,7 +13,7 @@ PREFIX = "topompi_service"  # of the metrics' names in Prometheus
 
 @dataclass
 class Counters:
-    """Counts since the start of the service."""
+    """Counters of events since the start of the service."""
 
     queries: int = counter("Requests of the line protocol.")
     requests: int = counter("Requests in JSON.")

@@ -1,4 +1,4 @@
-"""A digest of a service's routes: equal in every process if all answers are equal."""
+"""A digest by which clients recognise a service's routes; equal routes have equal digests in every process."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ DIGITS = 16
 def digest_of(routes: Routes) -> str:
     """Hexadecimal digest of the fabric, the engine's name and the next links.
 
-    Computed next links are left out, because the fabric determines them.
+    Computed next-hop links are left out, because the fabric determines them.
 
     :param routes: the routes over the whole fabric.
-    Cost: one pass over the table: some ms for a million entries.
+    Cost: one pass over the table of next-hop links, some milliseconds per million.
     """
     found = hashlib.sha256()
     known: list[object] = [getattr(routes.fabric, field.name) for field in fields(Fabric)]

@@ -1,4 +1,4 @@
-"""One version (generation) of a fabric's routes, with the answers derived from it."""
+"""One generation of a fabric's routes (a version that the service has loaded), with the answers derived from it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .digest import digest_of
 
 __all__ = ["Generation"]
 
-MAX_TABLE = 1 << 26  # largest table that is expanded for quick answers, in next links (256 MB)
+MAX_TABLE = 1 << 26  # next-hop links; computed routes of at most this size (256 MB) are expanded, for quick answers
 
 
 @dataclass(frozen=True, eq=False)
 class Generation:
-    """One version of the routes that a service answers from; a later version replaces it as a whole.
+    """One generation: a version of the routes that a service has loaded and answers from, until the next replaces it.
 
-    :param number: 1 for the version read at the service's start, increased by one with each new version.
+    :param number: number of the generation, 1 for the routes read at the service's start, then increased by one.
     :param routes: the routes over the whole fabric.
     :param loaded: time of reading, in seconds since 1970.
     """
@@ -39,7 +39,7 @@ class Generation:
         return f"Generation({self.number}, {self.routes!r})"
 
     def prepare(self) -> None:
-        """Compute in advance everything that quick answers need. Cost: seconds for computed routes."""
+        """Compute in advance everything that answers to single queries need. Cost: seconds for computed routes."""
         _ = self.digest, self._table, self._link_target, self._leaf, self._adapters, self.routes.fabric.host_index
 
     @cached_property
@@ -49,14 +49,14 @@ class Generation:
 
     @cached_property
     def tree(self) -> ClusterTree:
-        """The cluster tree over all hosts. Cost: hosts x hosts numbers of two bytes, once per generation."""
+        """The cluster tree over all hosts, cached. Cost: memory for hosts x hosts numbers of two bytes."""
         hosts = np.arange(self.routes.fabric.num_hosts, dtype=np.int32)
         return cluster_tree(HostRoutes(self.routes, hosts).hops)
 
     def route(self, sender: str, receiver: str) -> tuple[str, ...]:
         """Ids of the switches on the route from one host to another, in order; empty from a host to itself.
 
-        The rails are those that `Tables` chooses.
+        Of several adapters per host, the pair with the fewest hops is used, as in `Tables`.
 
         :param sender: name of the sending host.
         :param receiver: name of the receiving host.
@@ -108,7 +108,7 @@ class Generation:
 
     @cached_property
     def _table(self) -> NDArray[np.int32] | NextLinks:
-        """Look-up of single next links on path 0: a full table if it is small enough, because that is faster."""
+        """Next-hop links of path 0, as a full table if they are at most MAX_TABLE, because its look-ups are faster."""
         table = self.routes.table
         if isinstance(table, np.ndarray) or self.routes.num_entries <= MAX_TABLE:
             full: NDArray[np.int32] = self.routes.next_link[0]
@@ -130,10 +130,10 @@ class Generation:
         return [adapters.tolist() for adapters in self.routes.fabric.host_adapters]
 
     def part(self, names: list[str] | None) -> Routes:
-        """The routes between some hosts, in the order in which their names first occur.
+        """Restrict the routes to some hosts, in the order in which their names first occur.
 
         :param names: host names, which may occur several times; None for all hosts.
-        :raises HostError: if names match no host, with these names.
+        :raises HostError: if names match no host; the message contains these names.
         """
         if names is None:
             return self.routes

@@ -14,9 +14,9 @@ MAX_HEADERS = 100
 
 
 def respond(page: str, service: Service) -> bytes:
-    """A complete HTTP response, after which the connection is closed.
+    """Make the complete HTTP response for a page, after which the connection is closed.
 
-    :param page: requested path; 404 for paths other than ``/metrics`` and ``/health``.
+    :param page: requested path; the response is 404 unless it is ``/metrics`` or ``/health``.
     :param service: the service whose state is shown.
     """
     if page == "/metrics":

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 __all__ = ["peer_of"]
 
-_SOCK_DIAG, _BY_FAMILY, _REQUEST = 4, 20, 1  # NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST of Linux
+_SOCK_DIAG, _BY_FAMILY, _REQUEST = 4, 20, 1  # Linux's NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY and NLM_F_REQUEST
 _HEAD = struct.Struct("=IHHII")  # struct nlmsghdr
 _QUESTION = struct.Struct("=BBBxI2s2s16s16sI8s")  # struct inet_diag_req_v2
 _ANSWER = struct.Struct("=4x48x12xII")  # struct inet_diag_msg: the socket's user and inode number
@@ -20,9 +20,10 @@ _User = struct.Struct("=iII")  # struct ucred
 
 
 def peer_of(connection: socket.socket) -> str:
-    """The peer that a client is counted for: ``user 1000`` of this host, else the address of its host.
+    """Name the peer that a client belongs to: ``user 1000`` for a user of this host, else the address of its host.
 
-    If the kernel does not tell the owners of this host's sockets, all users of the loopback are one peer.
+    If the kernel does not reveal the owner of a TCP socket of this host, all users who connect through the loopback are
+    one peer.
 
     Cost: some ten microseconds.
     """
@@ -42,7 +43,7 @@ def peer_of(connection: socket.socket) -> str:
 
 
 def _owner(family: int, theirs: tuple[str, int], ours: tuple[str, int]) -> str | None:
-    """User of the other end if it is a socket of this host; else None.
+    """Name the user who owns the connection's other end if that is a socket of this host; else None.
 
     :param family: address family of the connection.
     :param theirs: IP address and port of the other end.
@@ -58,4 +59,4 @@ def _owner(family: int, theirs: tuple[str, int], ours: tuple[str, int]) -> str |
     if _HEAD.unpack_from(answer)[1] != _BY_FAMILY:
         return None
     user, number = _ANSWER.unpack_from(answer, _HEAD.size)
-    return f"user {user}" if number else "gone"  # a closed socket has no owner any more
+    return f"user {user}" if number else "gone"  # inode number 0: a closed socket has no owner any more

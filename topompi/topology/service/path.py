@@ -25,9 +25,9 @@ class SocketPath:
         self._ours: tuple[int, int] | None = None
 
     def bind(self) -> socket.socket:
-        """A socket bound to the path, not yet listening; the folder's permissions decide which users may connect.
+        """Make a socket bound to the path, not yet listening; the folder's permissions decide which users may connect.
 
-        A stale socket of a killed service is replaced.
+        The socket that a killed service has left at the path is replaced.
 
         :raises ServiceError: if other users can replace files in the folder, or the path is in use.
         """

@@ -9,11 +9,11 @@ from .bounds import Bounds
 
 __all__ = ["Client", "Peer", "Peers", "Spent"]
 
-ROOM = 8  # clients are dropped until 1/ROOM of the limit is free, so that the search is not repeated for each byte
+ROOM = 8  # clients are dropped until 1/ROOM of ``held_bytes`` is free, so that the search is not repeated at once
 
 
 class Client(Protocol):
-    """The interface of a connection to the service.
+    """The interface of a client, that is, of a connection to the service.
 
     :param held: bytes of incomplete requests and unread answers.
     """
@@ -38,9 +38,9 @@ class Client(Protocol):
 
 
 class Spent:
-    """An amount spent from a budget, of which ``bound`` is restored per minute.
+    """The amount that a peer has spent from a budget of ``bound``; an amount of ``bound`` is restored per minute.
 
-    :param bound: amount above which nothing more may be spent.
+    :param bound: the budget, in any unit; if more is spent and not yet restored, the peer has to wait.
     """
 
     __slots__ = ("_amount", "_at", "bound")
@@ -67,7 +67,7 @@ class Spent:
 
 
 class Peer:
-    """The account of a user of the service's host, or of another host.
+    """The account of a peer, that is, of a user of the service's host, or of another host.
 
     :param name: name of the peer, see `identity.peer_of`.
     :param bounds: the service's limits.
@@ -110,19 +110,19 @@ class Peers:
         self.held += count
 
     def forget(self) -> None:
-        """Delete the peers that have no clients and whose budgets are restored."""
+        """Delete the peers that have no clients and whose budgets are fully restored."""
         for peer in list(self._peers.values()):
             if not peer.connections and not peer.seconds.amount and not peer.bytes.amount:
                 del self._peers[peer.name]
 
     def make_room(self) -> None:
-        """Drop the largest clients of the largest peers if too many bytes are held, until enough are free."""
+        """If all peers hold too many bytes, drop the clients that hold most, of the peers that hold most."""
         bound = self.bounds.held_bytes
         while self.held > bound:
             self._shrink(max(self._peers.values(), key=lambda peer: peer.held), bound - bound // ROOM)
 
     def _shrink(self, peer: Peer, enough: int) -> None:
-        """Drop the largest clients of a peer until it holds half as much, or all peers together hold little enough.
+        """Drop a peer's clients that hold most, until it holds half as much, or all peers together at most ``enough``.
 
         :param peer: the peer whose clients are dropped.
         :param enough: number of bytes that all peers together may hold.

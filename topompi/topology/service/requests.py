@@ -1,14 +1,17 @@
-"""Requests to a topology service and their answers: text lines, or JSON objects one per line.
+"""Requests to a topology service and their answers, in two protocols: text lines, and JSON objects, one per line.
 
 Lines: the answer to ``query A:B`` is A, the ids of the switches crossed in order, and B, separated by blanks (Subramoni
 2013, section 2.8), or ``error: ...``.
 
-Objects have a field ``request`` and may have an ``id``, which the answer repeats. Each answer has ``generation``; if
-the request fails, its only other fields are ``error`` and ``kind``, the class of the error.
+Objects: a request has a field ``request`` and may have an ``id``, which the answer repeats. Each answer has
+``generation``, the number of the version of the routes that it is derived from; if the request fails, its only other
+fields are ``error``, the message, and ``kind``, the class of the error.
 
-- ``view``: ``hosts`` (names, or a host list in Slurm's format; by default all hosts) and ``fields``: see ``FIELDS``.
-- ``tree``: the cluster tree of all hosts: ``parent`` and ``height`` of each node; the hosts are the first nodes.
-- ``generation``: its number and ``digest``, by which a running job sees whether its routes are still valid.
+- ``view``: a job's part of the routes. Its ``hosts`` are names, or a host list in Slurm's format, by default all; its
+  ``fields``, names in ``FIELDS``, select the contents of the answer.
+- ``tree``: the cluster tree of all hosts, as ``parent`` and ``height`` of each node; the hosts are the first nodes.
+- ``generation``: the current version's number and its ``digest``, by which a running job sees whether its routes are
+  still valid.
 - ``health`` and ``counters``: state and activity of the service.
 """
 
@@ -33,7 +36,7 @@ from .generation import Generation
 
 __all__ = ["FIELDS", "SLOW", "RequestError", "answer_line", "answer_slow", "encode", "failure", "parse_request"]
 
-SLOW = ("view", "tree")  # computed in a worker process
+SLOW = ("view", "tree")  # requests that a worker process answers, because they take long
 QUICK = ("generation", "health", "counters")
 
 
@@ -42,7 +45,7 @@ class RequestError(TopompiError, ValueError):
 
 
 def answer_line(line: bytes, generation: Generation) -> str:
-    """The answer to a request of the line protocol, without its line end; errors are answers, too."""
+    """Answer a request of the line protocol, without the line end; an error becomes an answer ``error: ...``."""
     try:
         text = line.decode().strip()
         verb, _, pair = text.partition(" ")
@@ -57,7 +60,7 @@ def answer_line(line: bytes, generation: Generation) -> str:
 
 
 def parse_request(line: bytes) -> dict[str, Any]:
-    """The request in a line of JSON; RequestError if it is invalid."""
+    """Parse the request in a line of JSON; RequestError if it is invalid."""
     request = parse_json(line, "request", RequestError)
     kind = request.get("request") if isinstance(request, dict) else None
     if kind not in (*SLOW, *QUICK):
@@ -70,16 +73,16 @@ def parse_request(line: bytes) -> dict[str, Any]:
 
 
 def failure(error: Exception) -> dict[str, Any]:
-    """The fields of an answer that reports an error."""
+    """Make the fields ``error`` and ``kind`` of an answer that reports an error."""
     return {"error": str(error), "kind": type(error).__name__}
 
 
 def encode(request: dict[str, Any], fields: dict[str, Any], generation: int) -> bytes:
-    """An answer as a line of JSON.
+    """Write an answer as a line of JSON.
 
     :param request: the request, whose ``id``, if any, is repeated.
     :param fields: fields of the answer.
-    :param generation: number of the generation that the answer is derived from.
+    :param generation: number of the generation (loaded version of the routes) that the answer is derived from.
     """
     answer = {"generation": generation} | fields
     if request.get("id") is not None:
@@ -88,10 +91,10 @@ def encode(request: dict[str, Any], fields: dict[str, Any], generation: int) -> 
 
 
 def answer_slow(request: dict[str, Any], generation: Generation, bounds: Bounds) -> dict[str, Any]:
-    """The fields of the answer to a view or a tree.
+    """Compute the fields of the answer to a request for a view or a tree.
 
     :param request: a request for a view or a tree.
-    :param generation: the routes to answer from.
+    :param generation: the loaded version of the routes to answer from.
     :param bounds: the service's limits.
     :raises TopompiError: if the request is invalid, exceeds a limit, or names unknown hosts.
     """
@@ -162,7 +165,7 @@ def _levels(view: TopologyInterface, routes: Routes) -> list[dict[str, Any]]:
 
 
 def _paths(view: TopologyInterface, routes: Routes) -> list[list[list[int]]]:
-    """Links of the fabric on the path from each host to each host, without padding."""
+    """Numbers of the links on the path from each host to each host, without padding."""
     paths: NDArray[np.int32] = view.get_network_path_matrix()
     return [[[link for link in path if link >= 0] for path in row] for row in paths.tolist()]
 

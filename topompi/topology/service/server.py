@@ -1,4 +1,4 @@
-"""The main loop of the service: it listens at its addresses, follows its source, and ends in order."""
+"""The main loop of the topology service: it listens at its addresses, reads changed files, and ends on a signal."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from .unit import OWN_FILES
 
 __all__ = ["listen", "serve"]
 
-BACKLOG = 4_096  # connections that the system queues until they are accepted
-ACCEPTED = 64  # connections accepted in one turn of the event loop, before connected clients are served
+BACKLOG = 4_096  # connections; limits those that the system queues until they are accepted
+ACCEPTED = 64  # connections; limits those accepted per turn of the event loop, so that connected clients do not wait
 
 
 def serve(
@@ -38,9 +38,10 @@ def serve(
 
     :param service: the service that answers.
     :param addresses: addresses to listen at.
-    :param watch: files of the source; they are read again when they change.
-    :param ready: callback with the addresses, ports filled in, once clients can connect.
-    :param command: command that writes the source's files again, and the interval between its runs in seconds.
+    :param watch: detector of changes of the source's files, which are then read again; None to read them once.
+    :param ready: callback that is called with the addresses, including chosen ports, once clients can connect.
+    :param command: command that writes the source's files again, and the interval between its runs in seconds; None for
+        no command.
     :raises ServiceError: if the service cannot listen at an address.
     """
     duties: list[Callable[[], Coroutine[Any, Any, None]]] = [service.look]
@@ -82,7 +83,7 @@ async def _serve(
 
 
 async def _kept_up(service: Service, duty: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Repeat a duty that never ends: an unexpected exception is logged, and the duty starts again."""
+    """Run an endless background task, and start it again if an unexpected exception, which is logged, ends it."""
     while True:
         try:
             await duty()
@@ -107,7 +108,7 @@ async def listen(service: Service, address: Address, paths: Sequence[SocketPath]
             bound = next(path for path in paths if path.address == address).bind()
             made = await loop.create_unix_server(lambda: Connection(service), sock=bound, backlog=ACCEPTED)
         for listening in made.sockets:
-            with listening.dup() as same:  # asyncio's backlog argument sets the queue length, too
+            with listening.dup() as same:  # asyncio's argument ``backlog`` would limit the connections per turn, too
                 same.listen(BACKLOG)
         return made
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The state that a topology service's connections share: routes, counters, background tasks."""
+"""The state that all connections of a topology service share: routes, counters, background tasks."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from .workers import Workers
 
 __all__ = ["Service"]
 
-LOOK_SECONDS = 1.0  # between two checks of the clients
-WATCH_SECONDS = 0.4  # between two checks of the files: a change is read after two equal checks, that is within 2 s
+LOOK_SECONDS = 1.0  # seconds between two checks of the clients
+WATCH_SECONDS = 0.4  # seconds between two checks of the files, so that a change is read within 2 s
 _LOGGER = logging.getLogger(__name__)
 
 
 class Service:
-    """The state that all connections share, with the answers to their requests.
+    """A topology service: the state that all its connections share, and the answers to their requests.
 
-    :param store: the store of the current routes.
+    :param store: the store of the current generation (loaded version of the routes).
     :param source: source of the routes, in words, for the health page.
     :param bounds: limits on clients and requests.
     """
@@ -78,7 +78,7 @@ class Service:
         return task
 
     def health(self) -> dict[str, Any]:
-        """State of the service for monitors; the status is ``stale``, with a problem, if its source cannot be read."""
+        """State of the service for monitors; ``status`` is ``stale`` if the source could not be read again."""
         current, fabric = self.store.current, self.store.current.routes.fabric
         problem = self.store.problem or self.command_problem
         return {
@@ -109,7 +109,7 @@ class Service:
         return prometheus(PREFIX, self.counters, gauges)
 
     def answer_line(self, line: bytes) -> str:
-        """The answer to a request of the line protocol."""
+        """Answer a request of the line protocol, without the line end."""
         self.counters.queries += 1
         answer = answer_line(line, self.store.current)
         if answer.startswith("error:"):
@@ -117,7 +117,7 @@ class Service:
         return answer
 
     def answer_quick(self, request: dict[str, Any]) -> dict[str, Any] | None:
-        """The fields of an answer that needs no computation; None for a view or a tree."""
+        """Make the fields of an answer that needs no worker process; None if the request is for a view or a tree."""
         match request["request"]:
             case "generation":
                 return {"digest": self.store.current.digest}
@@ -128,11 +128,12 @@ class Service:
         return None
 
     async def answer_slow(self, peer: Peer, line: bytes, request: dict[str, Any]) -> bytes | bytearray:
-        """The answer to a view or a tree, from one generation; its work ends when the caller is cancelled.
+        """Let a worker process answer a request for a view or a tree; the work ends when the caller is cancelled.
 
         :param peer: the peer of the client that asks.
         :param line: the request as a line of JSON.
-        :param request: the parsed request, for the ``id`` in an error's answer; empty if not parsed.
+        :param request: the parsed request, whose ``id`` an error's answer repeats; empty if the line has not been
+            parsed.
         """
         try:
             failed, answer = await self.workers.answer(peer, line)
@@ -145,7 +146,7 @@ class Service:
         return answer
 
     def encode(self, request: dict[str, Any], fields: dict[str, Any]) -> bytes:
-        """An answer of the current generation as a line of JSON.
+        """Write an answer as a line of JSON, with the number of the current generation (loaded version of the routes).
 
         :param request: the request, whose ``id``, if any, is repeated.
         :param fields: fields of the answer.
@@ -173,7 +174,7 @@ class Service:
         self.dropped.clear()
 
     async def follow(self, watch: Watch) -> None:
-        """Read the source again whenever its files have changed and then stayed unchanged for one interval; endless."""
+        """Read the source again, without end, whenever its files have changed and then stay the same for two checks."""
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             if await in_thread(watch.is_due):
@@ -181,7 +182,7 @@ class Service:
                 await self.reload(watch.is_unchanged)
 
     async def refresh(self, command: Sequence[str], every: float) -> None:
-        """Run a command that writes the source's files, again and again without end; `follow` reads the files.
+        """Run, without end, a command that writes the source's files at intervals; `follow` reads the files.
 
         :param command: program and its arguments.
         :param every: seconds from one run's end to the next start, and the time limit of a run.
@@ -193,9 +194,9 @@ class Service:
                 self.log("command failed", logging.WARNING, problem=self.command_problem)
 
     async def reload(self, is_valid: Callable[[], bool] = lambda: True) -> None:
-        """Read the source again while requests are answered.
+        """Read the source again, while requests are answered from the routes read before.
 
-        :param is_valid: callback after reading, see `Store.reload`.
+        :param is_valid: callback that is called after reading; if it returns False, the new routes are discarded.
         """
         before = self.store.current.number
         try:

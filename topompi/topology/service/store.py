@@ -1,4 +1,4 @@
-"""The store of a service's current generation, and its replacement."""
+"""The store of a service's current generation, that is, of the version of the routes that it answers from."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["Store"]
 
 
 class Store:
-    """The store of one generation; a reader gets it as a whole, never parts of two.
+    """A store of one generation (version of the routes) at a time, which reading the source again replaces as a whole.
 
     :param load: function that reads the source.
-    :raises TopompiError: any error of ``load``, because there is no service without a first generation.
+    :raises TopompiError: if ``load`` raises it at the first reading, because a service needs routes to start.
     """
 
     def __init__(self, load: Callable[[], Routes]) -> None:
@@ -27,10 +27,12 @@ class Store:
         self.current = self._read(1)
 
     def reload(self, is_valid: Callable[[], bool] = lambda: True) -> bool:
-        """Read the source again; on failure the old generation stays, and ``problem`` contains the reason.
+        """Read the source again; if this fails, the present generation stays, and ``problem`` contains the reason.
 
-        :param is_valid: callback after reading: whether the source is still unchanged; if not, the result is discarded.
-        :returns: whether reading succeeded. If the routes are equal to the current ones, the current generation stays.
+        :param is_valid: callback that is called after reading and returns whether the source has stayed unchanged
+            meanwhile; if not, the new routes are discarded.
+        :returns: whether reading succeeded. If the new routes equal the present ones, the present generation stays,
+            too.
         """
         with self._lock:
             try:

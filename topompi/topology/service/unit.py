@@ -1,4 +1,4 @@
-"""The systemd unit of the topology service, restricted to what its addresses and its command need."""
+"""The systemd unit of the topology service, with only the rights that its addresses and its command need."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .bounds import Bounds
 
 __all__ = ["OWN_FILES", "unit_text"]
 
-OWN_FILES = 64  # open files that are not clients' sockets
-SPARE_SECONDS = 5  # between the end of draining and a kill
+OWN_FILES = 64  # number of files that the service may have open besides its clients' sockets
+SPARE_SECONDS = 5  # seconds between the end of answering open requests and a kill
 
-_OF_NOBODY = ("DynamicUser=yes", "PrivateDevices=yes")  # PrivateUsers would make all clients one user
-# The command queries the fabric through an InfiniBand device.
+_OF_NOBODY = ("DynamicUser=yes", "PrivateDevices=yes")  # no PrivateUsers, which would make all clients one user
+# Rights of root and of the device, because the administrator's command queries the fabric through an InfiniBand device.
 _OF_ROOT = ("User=root", "DevicePolicy=closed", "DeviceAllow=char-infiniband_mad rw")
 # The kernel tells the user of a local client through AF_NETLINK.
 _LOOPBACK = (
@@ -28,7 +28,7 @@ _LOOPBACK = (
 def unit_text(
     words: Sequence[str], addresses: Sequence[Address], is_wide: bool, bounds: Bounds, written: Path | None = None
 ) -> str:
-    """The text of the unit, to be stored as ``/etc/systemd/system/topompi-topology.service``.
+    """Write the text of the unit, to be stored as ``/etc/systemd/system/topompi-topology.service``.
 
     :param words: command line of the service, with absolute paths.
     :param addresses: addresses at which it listens.

@@ -20,23 +20,23 @@ from .requests import RequestError, answer_slow, encode, failure, parse_request
 
 __all__ = ["Worker", "WorkerError"]
 
-NICENESS = 10  # low priority of workers, because quick answers come first
+NICENESS = 10  # steps by which workers' priority is lower, because the service's quick answers come first
 _LOGGER = logging.getLogger(__name__)
-_LINE, _ANSWER = struct.Struct("=Q"), struct.Struct("=?Q")  # headers of a line and of an answer
-_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # systemd and terminals send them to workers, too
+_LINE, _ANSWER = struct.Struct("=Q"), struct.Struct("=?Q")  # headers: length of a line; failure and length of an answer
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # ignored, because systemd and terminals send them to workers
 
 
 class WorkerError(RequestError):
-    """An error for a worker that ended before it answered."""
+    """An error: a worker process ended before it answered."""
 
 
 class Worker:
-    """A process that answers from one generation, one request at a time.
+    """A process that answers from one generation (loaded version of the routes), one request at a time.
 
-    The process is forked and thus shares the generation's memory. While it is made, no thread of the service may read a
-    source, because locks that the thread holds would stay locked in the new process.
+    The process is forked, so that it shares the generation's memory. During the fork no thread of the service may read
+    a source, because locks that the thread holds would stay locked in the new process.
 
-    :param generation: the routes to answer from.
+    :param generation: the loaded version of the routes to answer from.
     :param bounds: the service's limits.
     """
 
@@ -53,8 +53,8 @@ class Worker:
         """Let the process answer a request; returns whether the request failed, and the answer.
 
         :param line: the request as a line of JSON.
-        :raises WorkerError: if the process ended over it, after its time limit or for lack of memory. The worker is
-            unusable afterwards, as it is after a cancellation of the caller.
+        :raises WorkerError: if the process ended before it answered, because its time or its memory was exceeded. After
+            this error, and after a cancellation of the caller, the worker is unusable.
         """
         loop = asyncio.get_running_loop()
         try:
@@ -96,7 +96,7 @@ def _work(channel: socket.socket, generation: Generation, bounds: Bounds) -> NoR
     """Answer lines until the service closes the channel; the kernel kills the process if one line takes too long.
 
     :param channel: socket to the service.
-    :param generation: the routes to answer from.
+    :param generation: the loaded version of the routes to answer from.
     :param bounds: the service's limits.
     """
     try:
@@ -128,7 +128,7 @@ def _close_all_but(channel: int) -> None:
 
 
 def _limit_memory(count: int) -> None:
-    """Limit this process's memory to ``count`` bytes more than it has now."""
+    """Limit the data memory of this process to ``count`` bytes more than it has now."""
     with open("/proc/self/statm", encoding="ascii") as file:
         now = int(file.read().split()[5]) * resource.getpagesize()
     with suppress(OSError, ValueError):  # if a lower limit is already in force
@@ -142,7 +142,7 @@ def _read_line(channel: socket.socket) -> bytes:
 
 
 def _answered(line: bytes, generation: Generation, bounds: Bounds) -> tuple[bool, bytes]:
-    """Whether a request failed, and its answer."""
+    """Answer a request; returns whether it failed, and the answer."""
     request: dict[str, Any] = {}
     try:
         request = parse_request(line)

@@ -1,4 +1,4 @@
-"""Scheduling of views and trees to worker processes: one per peer at a time, the peer with least work time first."""
+"""Scheduling of requests for views and trees on worker processes: one per peer at a time, least-served peer first."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .worker import Worker, WorkerError
 
 __all__ = ["Workers"]
 
-PATIENCE = 1.0  # seconds to wait for killed processes
+PATIENCE = 1.0  # seconds; limits the wait for the end of killed processes
 
 
 @dataclass(eq=False)
 class _Turn:
-    """A view or tree that waits for a worker.
+    """A request for a view or tree that waits for a worker.
 
     :param peer: the peer that asked for it.
-    :param granted: future that ends when a worker is free for it, or with the error if it is refused.
+    :param granted: future that ends when a worker is free for the request, with an error if the request is refused.
     """
 
     peer: Peer
@@ -33,11 +33,11 @@ class _Turn:
 
 
 class Workers:
-    """The processes that compute views and trees, created on demand.
+    """The worker processes that compute views and trees, created on demand, and the queue of requests for them.
 
     :param bounds: the service's limits.
     :param counters: the service's counters.
-    :param current: function that returns the current generation.
+    :param current: function that returns the current generation (loaded version of the routes).
     """
 
     def __init__(self, bounds: Bounds, counters: Counters, current: Callable[[], Generation]) -> None:
@@ -50,11 +50,11 @@ class Workers:
 
     @property
     def busy(self) -> int:
-        """Number of views and trees that wait or are in work."""
+        """Number of requests for views and trees that wait or are in work."""
         return len(self._waiting) + len(self._served)
 
     async def answer(self, peer: Peer, line: bytes) -> tuple[bool, bytearray]:
-        """Whether a request failed, and its answer; the work ends when the caller is cancelled.
+        """Let a worker answer a request; returns whether it failed, and the answer. A cancelled caller ends the work.
 
         :param peer: the peer whose account is charged.
         :param line: the request as a line of JSON.
@@ -82,14 +82,14 @@ class Workers:
             self._grant()
 
     def look(self) -> None:
-        """Reap the workers that have ended, and end those of an old generation."""
+        """Release the processes of workers that have ended, and end idle workers that still have replaced routes."""
         for worker in [one for one in self._idle if one.generation is not self._current()]:
             self._idle.remove(worker)
             self._end(worker)
         self._ended = [worker for worker in self._ended if not worker.is_gone()]
 
     async def close(self) -> None:
-        """End all workers; a busy worker ends with its caller, which has been cancelled."""
+        """End all idle workers; busy workers end because their callers have been cancelled."""
         until = monotonic() + PATIENCE
         while (self._idle or self._ended or self._served) and monotonic() < until:
             while self._idle:
@@ -122,7 +122,7 @@ class Workers:
             raise RequestError(f"expecting at most {wanted} a minute for {peer.name}: ask again in {wait:.0f} seconds")
 
     async def _turn(self, peer: Peer) -> None:
-        """Wait until a worker is free and this peer is next."""
+        """Wait until a worker is free and the peer is the next to get one."""
         self._make_way(peer)
         turn = _Turn(peer, asyncio.get_running_loop().create_future())
         self._waiting.append(turn)
@@ -138,7 +138,7 @@ class Workers:
             raise
 
     def _make_way(self, peer: Peer) -> None:
-        """Refuse the last request of the peer with most if too many requests wait; this may be the new request."""
+        """If too many requests wait, refuse the last one of the peer that has most; it may be the new request."""
         if self.busy < self._bounds.waiting:
             return
         self._counters.refused += 1
@@ -152,7 +152,7 @@ class Workers:
             last.granted.set_exception(full)
 
     def _grant(self) -> None:
-        """Give free workers to waiting peers that have none in work; the peer that has used least time comes first."""
+        """Give free workers to waiting peers that use none, first to the peer that has spent the least work time."""
         while len(self._served) < self._bounds.workers:
             able = [turn for turn in self._waiting if turn.peer not in self._served and not turn.granted.done()]
             if not able:

@@ -1,4 +1,4 @@
-"""Topology sources: one module per format; the format is recognised by content."""
+"""Readers of topology sources, one module per format, which is recognised by the source's content."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ from . import (
 
 __all__ = ["is_input", "load", "load_routes"]
 
-# Each module has NAME, recognise(head) and read(texts, report); at most one module recognises a head.
+# Each module has NAME, recognise(head) and read(texts, report); at most one module recognises the first bytes of a
+# text.
 FORMATS: tuple[ModuleType, ...] = (
     fabricjson,
     ibnetdiscover,
@@ -52,17 +53,19 @@ def load(
     report: Report | None = None,
     hosts: Sequence[str] | None = None,
 ) -> Discovery:
-    """Read a topology of any format, with routes: from the source, from its forwarding tables, or computed.
+    """Read a topology source of any kind; its routes are those of its forwarding tables, else computed.
 
-    :param source: one of: a file, directory or tar archive of any known format, plain or packed with xz or gz; a
+    :param source: one of these: a file, directory or tar archive of any known format, plain or packed with xz or gz; a
         synthetic fabric in words, for example ``stampede`` or ``xgft:20,16;1,16``; a function ``module:function``
         without parameters that returns a ``Fabric`` or a ``Discovery`` (the current directory is searched first); a
         topology service, ``tcp://HOST:PORT`` or ``unix:PATH``; ``auto``, see ``automatic.find``.
-    :param lfts: forwarding tables that are not part of the source: a file, directory or archive.
+    :param lfts: file, directory or archive with forwarding tables that are not part of the source; None if there are
+        none.
     :param report: receiver of problems and progress (see ``Report``); by default the first problem is raised.
-    :param hosts: host names of the job; a service is asked only for the part that joins them, other sources are read as
-        a whole.
-    :raises SourceError: with file, line and expected content if the source is invalid; ServiceError is a subclass.
+    :param hosts: host names of the job: a service is asked only for the part of the fabric that joins them; other
+        sources are read as a whole.
+    :raises SourceError: if the source is invalid, with file, line and expected content; if a service does not answer
+        (subclass ServiceError).
     :raises HostError: if a service does not know one of ``hosts``.
     """
     report = report or Report()
@@ -82,7 +85,7 @@ def load_routes(
     :param source: topology source.
     :param lfts: forwarding tables that are not part of the source.
     :param report: receiver of problems and progress.
-    :raises SourceError: with file and line if the source is invalid.
+    :raises SourceError: if the source is invalid, with file and line.
     """
     routes = load(source, lfts, report).routes
     assert routes is not None  # load() computes missing routes
@@ -118,7 +121,7 @@ def _load(source: str, lfts: str | os.PathLike[str] | None, report: Report) -> D
 
 
 def _read_fabric(source: str, report: Report) -> tuple[Discovery, list[InputFile]]:
-    """The fabric of a source, and the texts of forwarding tables found with it."""
+    """Read the fabric of a source, and return the texts of the forwarding tables that it contains, not yet parsed."""
     if not Path(source).exists() and synthetic.recognise_spec(source):
         return Discovery(synthetic.from_spec(source)), []
     if not Path(source).exists() and names_function(source):
@@ -162,10 +165,10 @@ def _called(source: str) -> Discovery:
 
 
 def _format_of(text: InputFile, alone: bool) -> ModuleType | None:
-    """The module that reads a text; None if the text is no topology, for example another file of an archive.
+    """Find the module that reads a text; None if the text is no topology, for example another file of an archive.
 
     :param text: the text.
-    :param alone: whether it is the source's only text, so that its errors are raised.
+    :param alone: whether the text is the source's only one; if so, errors of its first bytes are raised.
     """
     try:
         head = text.head()

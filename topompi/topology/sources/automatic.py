@@ -1,4 +1,4 @@
-"""``auto``: the best topology source that a job can reach without configuration, with its limitations in words."""
+"""The source ``auto``: the best topology source that a job can reach without configuration."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Found:
     """The result of the search for a source.
 
     :param discovery: the topology; None if no source is available.
-    :param words: description of the source and of its missing information, or the reasons why there is none.
+    :param words: description of the source and of the information that it lacks; if there is no source, the reasons.
     """
 
     discovery: Discovery | None
@@ -47,7 +47,7 @@ def find(
     the result's words contain the reason.
 
     :param hosts: host names of the job; None outside a job.
-    :param addresses: host -> address and pattern, as Slurm gives them to its tasks; ignored unless every host has them.
+    :param addresses: host -> (address, pattern), see `switches_above`; ignored unless every host has an address.
     :param environment: environment variables of rank 0.
     :param report: receiver of progress.
     Cost: at most two round trips to a service, and one run of ``scontrol`` within ten seconds.
@@ -72,10 +72,10 @@ def _sources(
     environment: Mapping[str, str],
     report: Report,
 ) -> Iterator[tuple[str, Callable[[], Discovery]]]:
-    """Description and reader of each source that seems to be available, best first.
+    """Yield the description and the reader of each source that seems to be available, best first.
 
     :param hosts: host names of the job; None outside a job.
-    :param addresses: host -> address and pattern of Slurm.
+    :param addresses: host -> (address, pattern) that Slurm gives the tasks on the host.
     :param environment: environment variables of rank 0.
     :param report: receiver of progress.
     """

@@ -31,23 +31,23 @@ class _Seat(NamedTuple):
 
 
 def recognise(head: str) -> bool:
-    """Whether one of the first two non-blank lines is ``RANK: GROUP SWITCH PORT`` in decimals."""
+    """Whether one of the first two non-blank lines has the form ``RANK: GROUP SWITCH PORT``, all decimal numbers."""
     lines = [line for line in head.splitlines() if line.strip()]
     return any(_LINE.fullmatch(line) for line in lines[:2])
 
 
 def read(texts: Sequence[InputFile], report: Report) -> Discovery:
-    """The fabric that the ranks' coordinates describe, and the host of each rank.
+    """Read the fabric that the ranks' coordinates describe, and the host of each rank.
 
-    The first line is skipped, as in MPICH, unless it describes a rank, because the file that
-    ``MPIR_CVAR_COORDINATES_DUMP`` writes has no heading. Leaf switches are ``g<group>.s<switch>``, each group has one
+    The first line is a heading and skipped, as in MPICH; if it describes a rank it is read, because files that
+    ``MPIR_CVAR_COORDINATES_DUMP`` writes have no heading. Leaf switches are ``g<group>.s<switch>``, each group has one
     switch above them, and `grouped_fabric` joins the groups. Ranks at the same known port share the host
     ``g<group>.s<switch>.p<port>``; with port -1 (unknown) each rank is on a host ``rank<rank>`` of its own.
 
     :param texts: the coordinates files.
     :param report: receiver of problems.
-    :raises SourceError: with file and line, for a malformed line and for a missing or repeated rank. If ranks are
-        missing, a partial reading places no ranks.
+    :raises SourceError: with file and line, for a malformed line and for a missing or repeated rank. If the report is
+        partial and ranks are missing, the result places no ranks.
     """
     seats: dict[int, _Seat] = {}
     for text in texts:

@@ -27,17 +27,18 @@ NAME = "fabric.json"
 FORMAT = "topompi fabric"
 VERSION = 1
 MAX_QUANTITY = sys.float_info.max
-MAX_PORT = 65_535  # limits Fabric.links_by_port, which has one column per port
+MAX_PORT = 65_535  # largest port number; limits the memory of Fabric.links_by_port, which has one column per port
 
 _HEADING = re.compile(rf'\s*\{{.*"format"\s*:\s*"{FORMAT}"', re.DOTALL)
 
 
 def write(fabric: Fabric, routes: Routes | None = None, indent: int | None = None) -> str:
-    """The fabric as strict JSON in ASCII; unknown rates and latencies are null.
+    """Write a fabric, and its routes if given, as strict JSON in ASCII; unknown rates and latencies are null.
 
     Routes that come from a source's forwarding tables are written in full, as a list of link numbers by adapter for
     each path and switch. Of computed routes only the engine's name is written, because they can be computed again. LIDs
-    are not written: forwarding tables that identify ports by LID alone need the source that they were dumped with.
+    are not written; therefore forwarding tables that identify ports by LID alone cannot be read together with the
+    result.
 
     :param fabric: the fabric.
     :param routes: routes over this fabric; None to write none.
@@ -54,7 +55,7 @@ def write(fabric: Fabric, routes: Routes | None = None, indent: int | None = Non
 
 
 def document_of(fabric: Fabric) -> dict[str, Any]:
-    """The fields of a fabric's document, without routes; FabricError if a rate or latency is infinite."""
+    """Make the JSON object of a fabric, without routes; FabricError if a rate or latency is infinite."""
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -93,13 +94,13 @@ def recognise(head: str) -> bool:
 
 
 def read(texts: Sequence[InputFile], report: Report) -> Discovery:
-    """The fabric of a ``fabric.json``, with its routes if it contains them.
+    """Read the fabric of a ``fabric.json``, with its routes if it contains them.
 
     :param texts: the file; exactly one.
     :param report: receiver of problems, unused.
-    :raises SourceError: with the line if it is no JSON; with the field if a field is missing, out of range, or of
-        another type or a newer version; also on a partial reading, because no part of a fabric is reliable if its
-        columns contradict each other.
+    :raises SourceError: if the text is no JSON, with the line; if a field is missing, out of range, or of another type,
+        or the version is newer, with the field. The error is raised in a partial reading, too, because no part of a
+        fabric is reliable if its columns contradict each other.
     """
     if len(texts) > 1:
         raise SourceError(f"expecting one {NAME}, got {', '.join(text.name for text in texts)}")
@@ -107,7 +108,7 @@ def read(texts: Sequence[InputFile], report: Report) -> Discovery:
 
 
 def read_document(root: Any, name: str) -> Discovery:
-    """The fabric and routes of a parsed document; SourceError as in `read`.
+    """Make the fabric and routes of a parsed ``fabric.json``; SourceError as in `read`.
 
     :param root: the parsed document.
     :param name: name of the file for error messages.
@@ -120,7 +121,7 @@ def read_document(root: Any, name: str) -> Discovery:
 
 @dataclass(frozen=True)
 class _Document:
-    """A parsed document whose fields are found by dotted names, which error messages repeat.
+    """A parsed ``fabric.json`` whose fields are found by dotted names, which error messages repeat.
 
     :param file: name of the file for error messages.
     :param root: the parsed document.
@@ -159,12 +160,12 @@ class _Document:
         return values
 
     def integers(self, name: str, low: int, high: int, length: int | None = None) -> IntArray:
-        """A column of integers from ``low`` to below ``high``.
+        """Return a field as a column of integers from ``low`` to below ``high``.
 
         :param name: dotted name of the field.
         :param low: smallest value.
         :param high: largest value plus 1.
-        :param length: number of values, None for any.
+        :param length: required number of values; None if any number is allowed.
         """
         values = self._list(name, {int}, "integers", length)
         for index, value in enumerate(values):
@@ -226,7 +227,7 @@ def _read_fabric(document: _Document) -> Fabric:
 
 
 def _read_torus(document: _Document, switches: int) -> SwitchTorus:
-    """The torus of the whole fabric, if the document contains a part of one."""
+    """Read the torus of the whole fabric, from a document that contains a part of a torus."""
     dims = document.integers("torus.dims", 2, 1 << 31)
     wrap: list[bool] = document.field("torus.wrap", list)
     if len(wrap) != len(dims) or {type(ring) for ring in wrap} != {bool}:
@@ -244,7 +245,7 @@ def _read_torus(document: _Document, switches: int) -> SwitchTorus:
 
 
 def _read_routes(document: _Document, fabric: Fabric) -> Routes | None:
-    """The routes of the document; None if it has none, or only the engine of computed ones."""
+    """Read the routes of the document; None if it has none, or only the engine's name of computed routes."""
     if "routes" not in document.root:
         return None
     engine = document.field("routes.engine", str)

@@ -1,4 +1,4 @@
-"""Reader of OpenSM's ``opensm.fdbs``: unicast routes by LID with hops, written by ``dump_ucast_routes``."""
+"""Reader of OpenSM's ``opensm.fdbs``, which its ``dump_ucast_routes`` writes: unicast routes and hops by LID."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ _ENTRY = re.compile(
 
 
 def recognise(head: str) -> bool:
-    """Whether a text begins as an ``opensm.fdbs`` does."""
+    """Whether the beginning of a text is that of an ``opensm.fdbs`` file."""
     return _HEAD.search(head) is not None
 
 
 def read_tables(text: InputFile, report: Report) -> Iterator[SwitchTable]:
-    """The table of each switch, with entries in the form of ``ibroute``; they identify destinations by LID alone.
+    """Read the table of each switch, with entries in the form of ``ibroute``; they identify destinations by LID alone.
 
-    There is no footer. Every table lists all LIDs of the subnet, so a table that ends before the others is truncated.
+    A table has no footer, but every table lists all LIDs of the subnet. Therefore a table that ends at a lower LID than
+    the others is truncated.
 
     :param text: the text of the routes.
     :param report: receiver of problems.

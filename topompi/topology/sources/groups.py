@@ -1,4 +1,4 @@
-"""Construction of fabrics from sources without ports: hosts, leaf switches and groups."""
+"""Construction of fabrics of hosts, leaf switches and groups, from sources that list no ports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..fabric import Fabric
 
 __all__ = ["MAX_JOINED", "add_cables", "grouped_fabric"]
 
-MAX_JOINED = 256  # most groups to join pairwise; one switch joins more, because pairs grow with the square
+MAX_JOINED = 256  # groups; one switch joins more groups, because the cables between pairs grow with the square
 
 
 def add_cables(builder: FabricBuilder, ends: Iterable[tuple[str, str]]) -> None:
@@ -28,7 +28,7 @@ def add_cables(builder: FabricBuilder, ends: Iterable[tuple[str, str]]) -> None:
 
 
 def grouped_fabric(name: str, leaf_of: Mapping[str, str], group_of: Mapping[str, str]) -> Fabric:
-    """A fabric of hosts below leaf switches, leaf switches below group switches, and groups joined pairwise.
+    """Make a fabric of hosts below leaf switches, leaf switches below group switches, and groups joined pairwise.
 
     A minimal path crosses 1 switch within a leaf, 3 within a group, 4 between groups. If there are more than
     ``MAX_JOINED`` groups, one switch, ``groups``, joins them instead, and a path between groups crosses 5.

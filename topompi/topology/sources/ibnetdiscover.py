@@ -15,7 +15,7 @@ __all__ = ["NAME", "read", "recognise"]
 
 NAME = "ibnetdiscover"
 
-# \s* stands for every tab between fields, because tabs get lost when reports are pasted into tickets.
+# Every tab between fields is matched by \s*, because tabs get lost when reports are pasted into tickets.
 _SECTION = re.compile(
     r'\s*(?P<type>Switch|Ca|Rt)\s*\d+\s*"[SHR]-(?P<guid>[0-9a-f]{1,16})"\s*#\s*"(?P<name>.*)"'
     r"(?:.*\bport\s*0\s*lid\s*(?P<lid>\d{1,9})\s*lmc\s*(?P<lmc>\d{1,9}))?"
@@ -30,25 +30,25 @@ _PORT = re.compile(
     r'"(?P<name>.*)"\s*+lid\s*+(?P<peer_lid>\d{1,9}?)\s*+(?P<width>12|[1248])x(?P<speed>[\w?]+)(?P<rest>.*)'
 )
 _IDENTITY = re.compile(r"\s*(vend|dev|sysimgg|switchg|cag|rtg)u?id\s*=\s*0x([0-9a-f]+)")
-# Lines that only ibnetdiscover writes; if none of the patterns above matches, the line is damaged. A number in brackets
-# may also be a process id in another program's output, but not within a section.
+# Lines that only ibnetdiscover writes; if the patterns above do not match, a line of this form is damaged. A number in
+# brackets may also be a process id in another program's output, but not within a section.
 _OURS = re.compile(r'.*"[SHR]-[0-9a-f]|\s*(Switch|Ca|Rt)\s*\d+\s*("|$)')
 _BRACKET = re.compile(r"\s*\[\d+(\]|$)")
 _HEAD = re.compile(r'^[ \t]*(# Topology file: generated|(Switch|Ca|Rt)\s*\d+\s*"[SHR]-|(switch|ca|rt)guid=0x)', re.M)
 
 
 def recognise(head: str) -> bool:
-    """Whether a text begins as a default report does."""
+    """Whether the beginning of a text is that of ibnetdiscover's default report."""
     return _HEAD.search(head) is not None
 
 
 def read(texts: Sequence[InputFile], report: Report) -> Discovery:
-    """The fabric of one or several reports.
+    """Read the fabric of one or several reports.
 
     :param texts: the reports.
     :param report: receiver of problems and progress.
-    :raises SourceError: (through the report) for damaged lines, devices or hosts that appear twice, cables whose two
-        sides disagree, switches without a section.
+    :raises SourceError: (through the report) if a line is damaged, a device or host appears twice, the two sides of a
+        cable disagree, or a switch has no section.
     """
     cabling = Cabling(source_name(texts), report)
     sections: dict[str, str] = {}
@@ -74,7 +74,7 @@ class _Reader:
     :param cabling: collector of the fabric's parts.
     :param report: receiver of problems.
     :param sections: node GUID -> place of its section, for all reports.
-    :param section: the current section; None before the first and after a lost header.
+    :param section: the current section; None before the first section and after a damaged section header.
     :param system: system image GUID of the current section, empty if it has none.
     :param place: ``file:line`` of the current line.
     :param orphans: whether port lines without a section were reported already.
@@ -138,7 +138,7 @@ class _Reader:
             return
         source = section.guid if section.type == "Switch" else self._own_adapter(section, match)
         target = self._peer(match)
-        # Some versions first print the rate that old software takes FDR10 for, then "FDR10".
+        # For FDR10 links, some versions print the rate that old software knows, and "FDR10" after it.
         speed = "FDR10" if "FDR10" in match["rest"] else match["speed"]
         rate = link_rate(f"{match['width']}x{speed}", self.place, self.report)
         self.cabling.add_link((source, number), (target, int(match["peer_port"])), rate, self.place)

@@ -1,4 +1,4 @@
-"""Reader of ibnetdiscover's port report (``-p`` or ``-s -p``), which netloc stores: one line per port."""
+"""Reader of ibnetdiscover's port report (``-p`` or ``-s -p``), one line per port, the form that netloc stores."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["NAME", "read", "recognise"]
 
 NAME = "ibnetdiscover -p"
 
-# The length of names is limited (a node description has 64 bytes), because in a line full of quotes a name could end at
-# any of them.
+# Names are limited to the 64 bytes of a node description, because in a line full of quotes a name could end at any of
+# them, and the search would take long.
 _PORT = re.compile(
     r"\s*(?P<type>CA|SW|RT)\s+(?P<lid>\d{1,9})\s+(?P<port>\d{1,9})\s+0x(?P<guid>[0-9a-f]{16})\s+(?P<width>\S+)x\s+(?P<speed>\S+)"
     r"(?:\s+-\s+(?P<peer_type>CA|SW|RT)\s+(?P<peer_lid>\d{1,9})\s+(?P<peer_port>\d{1,9})\s+0x(?P<peer>[0-9a-f]{16})"
@@ -29,17 +29,17 @@ _HEAD = re.compile(
 
 
 def recognise(head: str) -> bool:
-    """Whether a text begins as a port report does, or as the search log that ``-s`` prints before it."""
+    """Whether the beginning of a text is that of a port report, or of the search log that ``-s`` prints before it."""
     return _HEAD.search(head) is not None
 
 
 def read(texts: Sequence[InputFile], report: Report) -> Discovery:
-    """The fabric of one or several port reports; several reports are subnets of one fabric.
+    """Read the fabric of one or several port reports; several reports are subnets of one fabric.
 
     :param texts: the reports.
     :param report: receiver of problems and progress.
-    :raises SourceError: (through the report) for damaged lines, hosts that appear twice, cables whose two sides
-        disagree, switches without a line of their own.
+    :raises SourceError: (through the report) if a line is damaged, a host appears twice, the two sides of a cable
+        disagree, or a switch has no line of its own.
     """
     cabling = Cabling(source_name(texts), report)
     for text in texts:

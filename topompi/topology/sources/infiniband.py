@@ -1,4 +1,4 @@
-"""Shared part of the readers of InfiniBand reports: construction of a fabric from ports and cables."""
+"""Construction of a fabric from ports and cables, the common part of the readers of InfiniBand reports."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ __all__ = ["Adapter", "Cabling", "End", "guid", "link_rate", "numbers_fit", "sou
 # End of a link: (node GUID, port number) at a switch, (port GUID, port number) at an adapter.
 End = tuple[str, int]
 
-# Default descriptions of firmware and drivers, on hosts without a name of their own.
+# Default node descriptions of firmware and drivers, which adapters have if no administrator has set a host name.
 _NAMELESS = re.compile(r"(localhost\b.*|\(none\).*|MT\d+\b.*|.*\bMellanox Technologies\b.*|)")
 # SHARP's aggregation nodes are parts of switch chips, although they appear as channel adapters.
 _SWITCH_INTERNAL = "Aggregation Node"
 
 
 def guid(digits: str) -> str:
-    """A GUID in the spelling of ids, from its hexadecimal digits."""
+    """Write a GUID, given by its hexadecimal digits, in the spelling of a fabric's ids."""
     return f"0x{int(digits, 16):016x}"
 
 
 def source_name(texts: Sequence[InputFile]) -> str:
-    """One name for several texts: their common path."""
+    """Make one name for several texts: the path that they have in common."""
     names = [text.name for text in texts]
     return os.path.commonpath(names) if len(names) > 1 else names[0]
 
 
 def link_rate(name: str, place: str, report: Report) -> float:
-    """Bandwidth in bytes/s of a rate's name such as ``4xQDR``; NaN if unknown. A truncated name is a problem.
+    """Convert a rate's name, for example ``4xQDR``, to bytes/s; NaN if unknown. A truncated name is a problem.
 
     :param name: rate in the report's spelling.
     :param place: place of the name, ``file:line``.
@@ -49,16 +49,18 @@ def link_rate(name: str, place: str, report: Report) -> float:
     return rate
 
 
-# Ports have eight bits, and the LMC three (InfiniBand Architecture Specification, volume 1, section 4.1.3).
+# Largest values, because port numbers have eight bits, and the LMC three (InfiniBand Architecture Specification, volume
+# 1, section 4.1.3).
 _LARGEST = {"port": 255, "LMC": 7}
 
 
 def numbers_fit(place: str, report: Report, **numbers: str | None) -> bool:
-    """Whether numbers are within InfiniBand's ranges; if not, a problem is reported.
+    """Check that numbers are within InfiniBand's ranges; if not, report a problem and return False.
 
     :param place: place of the numbers, ``file:line``.
     :param report: receiver of problems.
-    :param numbers: decimal digits, or None if absent, by ``port``, ``port_peer`` or ``LMC``.
+    :param numbers: decimal digits of ``port``, ``port_peer`` or ``LMC``, by these names; None for a number that is
+        absent.
     """
     for name, digits in numbers.items():
         kind = name.partition("_")[0]
@@ -70,11 +72,11 @@ def numbers_fit(place: str, report: Report, **numbers: str | None) -> bool:
 
 @dataclass(frozen=True)
 class Adapter:
-    """A channel adapter port as one line of a report describes it.
+    """A port of a channel adapter, as one line of a report describes it.
 
     :param description: node description, usually host name and device.
     :param port: port number on its card.
-    :param card: identity of its card: system image GUID, else node GUID.
+    :param card: identity of its card: the system image GUID; if there is none, the node GUID.
     :param place: place of the line, ``file:line``.
     """
 
@@ -90,7 +92,7 @@ class Adapter:
 
     @property
     def rail_order(self) -> tuple[list[tuple[int, str, str]], int]:
-        """Sort key among the adapters of a host: device in natural order, then port."""
+        """Key that sorts the adapters of a host by device name (``mlx5_2`` before ``mlx5_10``), then by port."""
         device = self.description.strip().partition(" ")[2]
         parts = ((text, digits.lstrip("0") or digits[-1:]) for text, digits in re.findall(r"([^0-9]*)([0-9]*)", device))
         return [(len(digits), digits, text) for text, digits in parts], self.port
@@ -105,7 +107,7 @@ class _Link:
 
 @dataclass
 class Cabling:
-    """A collector of switches, adapters and port-to-port links in any order; `settle` makes a fabric of them.
+    """A collector that takes switches, adapters and links in any order; `settle` makes a fabric of them.
 
     :param name: name of the fabric.
     :param report: receiver of problems.
@@ -132,7 +134,7 @@ class Cabling:
         self._switches.setdefault(identity, (name, place))
 
     def mention_switch(self, identity: str, name: str, place: str) -> None:
-        """Note a switch at the other end of a cable; its own entry has to follow.
+        """Record a switch that a report names at the other end of a cable; the report must have its own entry, too.
 
         :param identity: node GUID.
         :param name: display name.
@@ -141,7 +143,7 @@ class Cabling:
         self._mentioned.setdefault(identity, (name, place))
 
     def add_adapter(self, identity: str, adapter: Adapter, *, own: bool) -> None:
-        """Add an adapter from its own entry, or from the other end of a cable; its own entry takes precedence.
+        """Add an adapter from its own entry, or from another device's cable; its own entry takes precedence.
 
         :param identity: port GUID.
         :param adapter: description of the adapter in the line.
@@ -153,23 +155,23 @@ class Cabling:
         self._adapters.setdefault(identity, adapter)
 
     def ignore(self, identity: str) -> None:
-        """Leave out a device that is neither host nor switch, and its links."""
+        """Leave out a device that is neither a host's nor a switch, and its links."""
         self._ignored.add(identity)
 
     def add_lids(self, identity: str, base: int, lmc: int = 0) -> None:
         """Add the LIDs of a device.
 
         :param identity: GUID of the device.
-        :param base: first LID of the device, 0 if it has none.
-        :param lmc: base-2 logarithm of the number of LIDs, which ascend from the first.
+        :param base: first (base) LID of the device, 0 if it has none.
+        :param lmc: base-2 logarithm of the number of LIDs, which are consecutive.
         """
         for lid in range(base, base + (1 << lmc)) if base else ():
-            # Subnets number their LIDs independently; a LID of two devices identifies neither.
+            # Subnets number their LIDs independently; therefore a LID that two devices have identifies neither.
             if self._lids.setdefault(lid, identity) != identity:
                 self._shared_lids.add(lid)
 
     def add_link(self, source: End, target: End, rate: float, place: str) -> None:
-        """Add a link as one of its ends lists it; a second, different target is a problem.
+        """Add a link as one of its ends lists it; a second link from the same port to another target is a problem.
 
         :param source: sending end.
         :param target: receiving end.
@@ -182,7 +184,7 @@ class Cabling:
             self.report.problem(SourceError(f"{place}: {_port(source)} {message}"))
 
     def settle(self) -> Discovery:
-        """The fabric and its LIDs; problems are reported if two sides of a cable disagree or a host appears twice."""
+        """Make the fabric and its LIDs; report problems if the sides of a cable disagree, or a host appears twice."""
         self._ignored.update(a for a, seen in self._adapters.items() if _SWITCH_INTERNAL in seen.description)
         lids = {lid: name for lid, name in self._lids.items() if lid not in self._shared_lids}
         return Discovery(self._fabric(), lids={k: v for k, v in lids.items() if v not in self._ignored})
@@ -206,7 +208,7 @@ class Cabling:
                 self._switches[identity] = (name, place)
 
     def _cables(self) -> Iterator[tuple[End, _Link]]:
-        """Both links of every cable; if only one side is listed, the other is derived from it."""
+        """Yield both links of every cable; if the report lists only one of them, the other is derived from it."""
         links = {
             source: link
             for source, link in self._links.items()
@@ -224,19 +226,19 @@ class Cabling:
         yield from links.items()
 
     def _hosts(self) -> Iterator[tuple[str, str]]:
-        """Each adapter with its host name: hosts in order of appearance, their adapters in rail order."""
+        """Yield each adapter with its host name: hosts in order of appearance, their adapters in rail order."""
         hosts: dict[str, list[str]] = {}
         for identity, host in self._host_keys():
             hosts.setdefault(host, []).append(identity)
         for key, adapters in hosts.items():
             adapters.sort(key=lambda identity: self._adapters[identity].rail_order)
-            # A key with a blank is a card's, because no host name contains one; its first port's GUID becomes the host
-            # name.
+            # A key with a blank belongs to a card, because no host name contains a blank; the GUID of the card's first
+            # port becomes the host name.
             host = adapters[0] if " " in key else key
             yield from ((identity, host) for identity in adapters)
 
     def _host_keys(self) -> Iterator[tuple[str, str]]:
-        """Each adapter with a key that all adapters of its host share: the host name, else ``card GUID``."""
+        """Yield each adapter with a key that all adapters of its host share: the host name, else ``card GUID``."""
         seen: dict[tuple[str, int], str] = {}
         for identity, adapter in self._adapters.items():
             if identity in self._ignored:

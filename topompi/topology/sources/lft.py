@@ -1,4 +1,4 @@
-"""Reader of one linear forwarding table: header, entries, and the footer that has to agree with them."""
+"""Reader of one switch's linear forwarding table: header, entries, and a footer that has to agree with them."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _NO_GUID = re.compile(r"|[:#] (?:\(?unknown node and type\)?|\(node info not ava
 _PATH = re.compile(r"path #(\d{1,9}) out of")
 
 INVALID_PORT = 255
-# Values of a destination that is no adapter of the fabric.
+# Values in place of an adapter's index: another device, an entry with only a LID, an unassigned LID, a damaged line.
 OTHER, BY_LID, INVALID, DAMAGED = -1, -2, -3, -4
 
 
 @dataclass
 class SwitchTable:
-    """The table of one switch, while it is read.
+    """The lines of one switch's forwarding table, collected while it is read.
 
     :param text: name of the text.
     :param line: line number of the header.
@@ -57,7 +57,7 @@ class SwitchTable:
 
     @classmethod
     def begin(cls, text: str, number: int, header: re.Match[str]) -> SwitchTable:
-        """The table that a header announces.
+        """Make the empty table that a header line announces.
 
         :param text: name of the text.
         :param number: line number of the header.
@@ -76,14 +76,14 @@ class SwitchTable:
         return f"{self.text}:{self.line if entry is None or not self.numbers else self.numbers[entry]}"
 
     def check_footer(self, footer: int | None, report: Report) -> None:
-        """Report a table whose footer is missing or contradicts the header or the entries.
+        """Report a problem if the footer is missing, or contradicts the header or the entries.
 
-        The footers of ``dump_fts`` and ``ibroute`` contain the number of entries. OpenSM's own dump repeats the
-        header's largest LID; there only a missing footer reveals lost entries.
+        The footers of ``dump_fts`` and ``ibroute`` contain the number of entries. The footer of OpenSM's own dump
+        repeats the header's largest LID; there, only a missing footer reveals lost entries.
 
         ``ibroute`` asks the switch for 64 LIDs more than it needs, unless the last LID is a multiple of 64. If the
-        switch has no such block, the tool fails after it has printed every entry. Therefore a table that lists the
-        header's last LID and then contains the tool's error instead of a footer is complete.
+        switch does not have these LIDs, the tool fails after it has printed every entry. Therefore a table that lists
+        the header's last LID and then contains the tool's error instead of a footer is complete.
 
         :param footer: number in the footer, None if it is missing.
         :param report: receiver of the problem, or of a note on a complete table with an error.
@@ -112,12 +112,13 @@ class SwitchTable:
 
 @dataclass(frozen=True)
 class Entries:
-    """The entries of a table as columns of shape (entries,).
+    """Parsed entries of one switch's table, as columns of shape (entries,).
 
     :param row: index of the entry's line in the table.
     :param lid: destination LID of the entry.
     :param port: output port of the switch for this LID.
-    :param destination: index of the adapter that has the LID; ``OTHER`` or a lower value if it is no adapter.
+    :param destination: index of the adapter that has the LID; ``OTHER`` or a lower value if no adapter of the fabric
+        has it.
     """
 
     row: IntArray
@@ -126,7 +127,7 @@ class Entries:
     destination: IntArray
 
     def keep(self, chosen: NDArray[np.bool_]) -> Entries:
-        """The entries for which the mask ``chosen`` is true."""
+        """Select the entries for which the mask ``chosen`` is true."""
         return Entries(self.row[chosen], self.lid[chosen], self.port[chosen], self.destination[chosen])
 
 
@@ -158,7 +159,7 @@ class EntryParser:
         )
 
     def parse(self, table: SwitchTable) -> Entries:
-        """The valid entries for adapters of the fabric.
+        """Parse a table's lines; returns the valid entries for adapters of the fabric.
 
         Damaged lines, and LIDs with contradictory entries, are reported as problems and left out.
         """
@@ -194,7 +195,7 @@ class EntryParser:
         return self._adapters.get(identity or "", OTHER)
 
     def _without_clashes(self, table: SwitchTable, entries: Entries) -> Entries:
-        """The entries without those LIDs that the table lists several times with different contents."""
+        """Remove the entries of LIDs that the table lists several times with different contents, and report them."""
         if (np.diff(entries.lid) > 0).all():
             return entries
         distinct = np.unique(np.stack([entries.lid, entries.port, entries.destination]), axis=1)[0]

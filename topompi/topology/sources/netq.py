@@ -1,4 +1,4 @@
-"""Reader of NetQ's topology graph, as its REST interface returns it: hosts and switches by tier, and their links."""
+"""Reader of the topology graph that NetQ's REST interface returns: hosts and switches by tier, and their links."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _FIELD = re.compile(r'"compounded_nodes"\s*:|"id"\s*:\s*"[^"]*-\*-')
 
 
 def recognise(head: str) -> bool:
-    """Whether a text is JSON with a list of compounded nodes or with a link's id."""
+    """Whether a text begins as JSON from NetQ, with a field ``compounded_nodes`` or the id of a link."""
     return head.lstrip()[:1] in ("[", "{") and _FIELD.search(head) is not None
 
 
 def read(texts: Sequence[InputFile], report: Report) -> Discovery:
-    """The fabric of NetQ's answer to ``telemetry/v1/object/topologygraph/fetch-topology``.
+    """Read the fabric of NetQ's answer to ``telemetry/v1/object/topologygraph/fetch-topology``.
 
     Nodes of tier -1 are hosts, with an adapter for each switch that they are linked to; all others are switches. One
     link stands for all cables between two nodes, so the number of cables and their rates are unknown.
 
     :param texts: the answer; exactly one.
     :param report: receiver of problems.
-    :raises SourceError: with file and field if it is no JSON, or a field is missing or of another type.
-    :raises FabricError: for a repeated node, a link to a node that is not listed, a host without links.
+    :raises SourceError: if the text is no JSON, or a field is missing or of another type, with file and field.
+    :raises FabricError: if a node is repeated, a link leads to a node that is not listed, or a host has no links.
     """
     if len(texts) > 1:
         raise SourceError(f"expecting one {NAME}, got {', '.join(text.name for text in texts)}")
@@ -77,7 +77,7 @@ def _fabric(name: str, nodes: list[Any], links: list[str], report: Report) -> Fa
 
 
 def _ends(name: str, links: list[str], report: Report) -> Iterator[tuple[str, str]]:
-    """The two nodes of each link, each pair once."""
+    """Yield the two nodes of each link; each pair of nodes occurs once."""
     seen = set()
     for link in links:
         ends = link.split(BETWEEN)
@@ -89,7 +89,7 @@ def _ends(name: str, links: list[str], report: Report) -> Iterator[tuple[str, st
 
 
 def _vertex(builder: FabricBuilder, host_of: dict[str, str], node: str, other: str) -> str:
-    """Id of a switch, or of a new adapter that is added for a host.
+    """Return the id of the vertex at a link's end: a switch, or a new adapter that is added for a host.
 
     :param builder: builder of the fabric.
     :param host_of: node id -> host name.

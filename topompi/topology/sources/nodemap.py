@@ -1,4 +1,4 @@
-"""Reader of node maps: leaf switch and cell (or rack) of each node, one line per node."""
+"""Reader of node maps, text files with the leaf switch and the cell (or rack) of each node, one line per node."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _PAIRS = re.compile(r"[ \t]*[A-Za-z]+[ \t]+[\w.-]+(?:[ \t]+[A-Za-z]+[ \t]+[\w.-]
 
 
 def recognise(head: str) -> bool:
-    """Whether a line of alternating keys and values has the keys ``NODE`` and ``SWITCH``."""
+    """Whether a text has a line of alternating keys and values with the keys ``NODE`` and ``SWITCH``."""
     lines = (line for line in head.splitlines() if _PAIRS.fullmatch(line))
     return any({"NODE", "SWITCH"} <= set(line.upper().split()[::2]) for line in lines)
 
 
 def read(texts: Sequence[InputFile], report: Report) -> Discovery:
-    """The fabric of lines such as ``NODE 0001 RACK 1 CELL 1 SWITCH 10100``.
+    """Read the fabric of a node map, which has lines as ``NODE 0001 RACK 1 CELL 1 SWITCH 10100``.
 
     Keys come in any order and case. Each node is a host below the leaf switch ``switch<SWITCH>``. The leaf is below
-    ``cell<CELL>``, or below ``rack<RACK>`` if the line has no cell. `grouped_fabric` joins the cells: a minimal
-    Dragonfly+ path crosses 1 switch within a leaf, 3 within a cell, else 4. Hosts keep the map's names;
-    `topompi.topology.hostnames` matches them to the names that jobs use.
+    ``cell<CELL>``, or below ``rack<RACK>`` if the line has no cell. `grouped_fabric` joins the cells pairwise;
+    therefore a minimal path, as in a Dragonfly+, crosses 1 switch within a leaf, 3 within a cell, else 4. Hosts keep
+    the map's names; `topompi.topology.hostnames` matches them to the names that jobs use.
 
     :param texts: the node maps.
     :param report: receiver of problems.
-    :raises SourceError: with file and line, for a malformed line.
-    :raises FabricError: with file and line, for a repeated node or a leaf in two cells.
+    :raises SourceError: if a line is malformed, with file and line.
+    :raises FabricError: if a node is repeated or a leaf is in two cells, with file and line.
     """
     leaf_of: dict[str, str] = {}
     group_of: dict[str, str] = {}
@@ -66,7 +66,7 @@ def _data_lines(text: InputFile) -> Iterator[tuple[str, str]]:
 
 
 def _parse_line(place: str, line: str, report: Report) -> dict[str, str]:
-    """Upper-case key -> value of one line; empty if the line has a problem.
+    """Parse one line into its values by upper-case key; empty if the line has a problem.
 
     :param place: place of the line, ``file:line``.
     :param line: the line without comment.

@@ -1,4 +1,4 @@
-"""Reader of a topology service: the part of its fabric that joins a job's hosts, with its routes."""
+"""Reader of a topology service's answers: the part of its fabric that joins a job's hosts, with its routes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reader of Slurm's switch trees: a ``topology.conf``, or the output of ``scontrol show topology``."""
+"""Reader of Slurm's trees of switches, from a ``topology.conf`` or the output of ``scontrol show topology``."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ __all__ = ["NAME", "build_tree", "read", "recognise"]
 
 
 def read(texts: Sequence[InputFile], report: Report) -> Discovery:
-    """The fabric of a ``topology.conf``; all rates are NaN.
+    """Read the fabric of a ``topology.conf``; all link rates are unknown (NaN).
 
     :param texts: the files, which are read as one.
     :param report: receiver of problems.
-    :raises SourceError: with file and line, for a line that Slurm refuses.
-    :raises FabricError: with file and line, for contradictory rows, and for a host at two leaf switches, which Slurm
-        accepts with a warning.
+    :raises SourceError: if Slurm would refuse a line, with file and line.
+    :raises FabricError: if definitions of switches contradict each other, or a host is at two leaf switches (which
+        Slurm accepts with a warning), with file and line.
     """
     rows, allow_empty = read_switches(texts, report.problem)
     return build_tree(texts[0].name, rows, report, allow_empty)
 
 
 def build_tree(name: str, rows: Iterable[SwitchRow], report: Report, allow_empty: bool = False) -> Discovery:
-    """The fabric of switch rows: cables from each switch to its hosts and to its child switches.
+    """Make the fabric of some switch definitions, with cables from each switch to its hosts and its child switches.
 
-    Each host has one adapter of its own name. Ports count from 1 on each switch in the order of the rows: a row's
-    hosts, then its children. A switch may have several parents, and the fabric several components.
+    Each host has one adapter of its own name. Ports count from 1 on each switch in the order of the definitions; a
+    definition's hosts come before its children. A switch may have several parents, and the fabric several components.
 
     :param name: name of the fabric.
-    :param rows: switches with their hosts and child switches.
+    :param rows: definitions of the switches, each with its hosts and child switches.
     :param report: receiver of problems.
     :param allow_empty: whether a switch may have neither hosts nor child switches.
-    :raises FabricError: for a repeated host or switch, an unknown child, a cycle.
+    :raises FabricError: if a host or switch is repeated, a child is unknown, or switches form a cycle.
     Cost: linear in switches, hosts and cables.
     """
     checked = _unique_switches(rows, report)
@@ -81,7 +81,7 @@ def _check_filled(rows: Rows, report: Report) -> None:
 
 
 def _check_hosts(rows: Rows, report: Report) -> None:
-    """Remove hosts that are already at another switch or have the name of a switch, and report them."""
+    """Report and remove hosts that are already at another switch, or that have the name of a switch."""
     leaf: dict[str, SwitchRow] = {}
     for row in rows.values():
         kept = []
@@ -106,7 +106,7 @@ def _check_hosts(rows: Rows, report: Report) -> None:
 
 
 def _check_children(rows: Rows, report: Report) -> None:
-    """Remove child switches that no row defines and repeated ones, and report them."""
+    """Report and remove child switches that are not defined, and repeated ones."""
     for row in rows.values():
         if row.nodes and row.switches:
             report.problem(SourceError(f"{row.place}: switch {row.name}: expecting nodes or child switches, got both"))
@@ -122,7 +122,7 @@ def _check_children(rows: Rows, report: Report) -> None:
 
 
 def _check_cycles(rows: Rows, report: Report) -> None:
-    """Remove the child that closes a cycle, and report the cycle.
+    """Report each cycle of switches, and remove the child that closes it.
 
     The search is depth first without recursion, because chains of switches may be long.
     """

@@ -12,9 +12,9 @@ __all__ = ["NAME", "read"]
 
 
 def read(addresses: Mapping[str, tuple[str, str]], report: Report) -> Discovery:
-    """The fabric of the switches in the addresses of a job's hosts.
+    """Make the fabric of a job's hosts and of the switches that their addresses name.
 
-    :param addresses: host -> address and pattern, see `switches_above`.
+    :param addresses: host -> (address, pattern), for example ``("core.leaf1.n1", "switch.switch.node")``.
     :param report: receiver of problems.
     :raises SourceError: if an address does not match its pattern, contains no switch, or belongs to another host.
     :raises FabricError: if the addresses contradict each other.

@@ -13,11 +13,11 @@ __all__ = ["NAME", "read", "recognise"]
 
 
 def read(texts: Sequence[InputFile], report: Report) -> Discovery:
-    """The fabric of the first topology with ``cluster_default: true``, else of the first topology.
+    """Read the fabric of a file's first topology with ``cluster_default: true``, else of its first topology.
 
     :param texts: the files.
     :param report: receiver of problems.
-    :raises SourceError: with file and line, for an invalid file, and for a flat topology, because it lists no hosts.
-    :raises FabricError: with file and line, for contradictory switches.
+    :raises SourceError: if the file is invalid, or the topology is flat and thus lists no hosts, with file and line.
+    :raises FabricError: if definitions of switches contradict each other, with file and line.
     """
     return build_tree(texts[0].name, read_switches(texts, report.problem), report)

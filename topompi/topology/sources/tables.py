@@ -1,4 +1,4 @@
-"""Reader of forwarding tables printed by OpenSM, ``dump_fts`` or ``ibroute``, or in OpenSM's ``opensm.fdbs``."""
+"""Reader of the forwarding tables that OpenSM, ``dump_fts`` or ``ibroute`` print, or OpenSM's ``opensm.fdbs`` has."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ MAX_PATHS = 128  # 2^7, because the LMC has three bits
 
 
 def recognise(head: str) -> bool:
-    """Whether a text begins as forwarding tables do."""
+    """Whether the beginning of a text is that of forwarding tables in a known format."""
     return _HEAD.search(head) is not None or fdbs.recognise(head)
 
 
 def read(texts: Sequence[InputFile], discovery: Discovery, report: Report) -> Routes:
-    """The routes in forwarding tables, in one text for all switches or in several.
+    """Read the routes in forwarding tables, which are in one text for all switches or in several.
 
     Destinations are identified by port GUID, or by the LIDs of ``discovery`` if an entry has no GUID. Further LIDs of a
-    port (LMC > 0) become further paths. A table that lists its last LID and then ends in ``ibroute``'s own error line
-    is complete; the report gets a note on the line.
+    port (LMC > 0) give alternative paths. A table that lists its last LID and then ends in ``ibroute``'s own error line
+    is complete; the report gets a note on this line.
 
     :param texts: the texts of the tables.
     :param discovery: the fabric and the LIDs of its devices.
     :param report: receiver of problems, notes and progress.
-    :raises SourceError: (through the report) for tables that are truncated, damaged, missing or of unknown switches,
-        and for entries that lead to a port without a link.
-    :raises RouteError: (through the report) if a route loops or dies, see ``check_routes``.
+    :raises SourceError: (through the report) if a table is truncated, damaged, missing or of an unknown switch, or an
+        entry leads to a port without a link.
+    :raises RouteError: (through the report) if a route loops or ends before its destination, see ``check_routes``.
     """
     reader = _Reader(discovery, report)
     for text in texts:
@@ -57,7 +57,7 @@ def read(texts: Sequence[InputFile], discovery: Discovery, report: Report) -> Ro
 
 
 class _Reader:
-    """A collector of the tables of all switches, with one (switch, adapter, LID, link) per entry.
+    """A collector of the tables of all switches, as one row (switch, adapter, LID, link) per entry.
 
     :param discovery: the fabric and the LIDs of its devices.
     :param report: receiver of problems and progress.
@@ -138,7 +138,7 @@ class _Reader:
         self.parts.append(np.stack(columns)[:, ~dead])
 
     def routes(self, name: str) -> Routes:
-        """The routes of all tables read.
+        """Make the routes of all tables that have been read.
 
         :param name: name of the source of the tables.
         """
@@ -158,7 +158,7 @@ class _Reader:
         return Routes(fabric, f"forwarding tables of {os.path.basename(name)}", next_link)
 
     def _with_paths(self, columns: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The columns (switch, adapter, LID, link) with path numbers instead of LIDs.
+        """Replace LIDs by path numbers (of alternative routes) in the columns (switch, adapter, LID, link).
 
         The LIDs of a port are a block that is aligned to its size (InfiniBand Architecture Specification, volume 1,
         section 4.1.3). Therefore path = LID - base LID, and tables that contradict this are reported.

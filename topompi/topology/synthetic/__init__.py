@@ -1,4 +1,4 @@
-"""Synthetic fabrics: fat trees, tori, dragonflies, and the systems measured in Subramoni 2013."""
+"""Generators of synthetic fabrics: fat trees, tori, dragonflies, and the systems measured in Subramoni 2013."""
 
 from .dragonfly import dragonfly
 from .presets import PRESETS

@@ -1,4 +1,4 @@
-"""Blueprints from which the generators build fabrics: hosts, switches and cables that have no ids yet."""
+"""Blueprints from which the generators build fabrics, namely hosts, switches and cables without ids."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ Integers = NDArray[np.int64]
 DEFAULT_RATE = infiniband_rate("4xQDR")
 
 # Synthetic GUIDs are EUI-64s with the "locally administered" bit set, so that they equal no vendor's GUID. An adapter's
-# id is the GUID of its port 1: the device's GUID plus 1, as in real adapters.
+# id is the GUID of its port 1, which is the device's GUID plus 1, as in real adapters.
 SWITCH_GUID = 0x0200_0001_0000_0000
 ADAPTER_GUID = 0x0200_0002_0000_0001
 GUID_STRIDE = 16
 
-# A larger count is probably a typing error, because the largest machines have some 10^5 hosts.
+# Largest number of hosts, switches or cables; a larger one is probably a typing error, because the largest machines
+# have some 10^5 hosts.
 LARGEST = 4_000_000
 
 
@@ -45,12 +46,12 @@ class Cables(NamedTuple):
 
     @classmethod
     def join(cls, parts: Iterable[Cables]) -> Cables:
-        """The cables of all parts in one value, in order."""
+        """Concatenate the cables of several parts, in order."""
         return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def cables(first: ArrayLike, second: ArrayLike, first_port: ArrayLike, second_port: ArrayLike, rate: float) -> Cables:
-    """Cables from columns of any shapes that broadcast together.
+    """Make cables from columns, arrays of any shapes that numpy broadcasts together, in row-major order.
 
     :param first: vertices at the first end.
     :param second: vertices at the second end.
@@ -85,7 +86,7 @@ def check_size(*counts: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Blueprint:
-    """A fabric before its vertices have ids.
+    """A fabric whose vertices have no ids yet.
 
     :param num_hosts: number of hosts, each with one adapter.
     :param switch_names: display names, one per switch.
@@ -97,7 +98,7 @@ class Blueprint:
     cables: Cables
 
     def combined_with(self, other: Blueprint) -> Blueprint:
-        """Both blueprints in one, without cables between them; the other's hosts and switches follow this one's."""
+        """Combine two blueprints, without cables between them; hosts and switches of ``other`` come second."""
         hosts, switches = self.num_hosts, len(self.switch_names)
         mine, theirs = self.cables, other.cables
         moved = Cables.join(
@@ -115,7 +116,7 @@ class Blueprint:
         return Blueprint(hosts + other.num_hosts, self.switch_names + other.switch_names, moved)
 
     def build(self, name: str) -> Fabric:
-        """The fabric, with one adapter per host and links sorted by (source, port); latencies are unknown (NaN)."""
+        """Make the fabric, with one adapter per host, links sorted by source and port, and unknown latencies (NaN)."""
         drawn = self.cables
         source, target = np.r_[drawn.first, drawn.second], np.r_[drawn.second, drawn.first]
         source_port = np.r_[drawn.first_port, drawn.second_port]

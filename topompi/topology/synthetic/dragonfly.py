@@ -1,4 +1,4 @@
-"""Dragonfly networks."""
+"""Generator of dragonfly networks."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def dragonfly(
     rate: float = DEFAULT_RATE,
     name: str | None = None,
 ) -> Fabric:
-    """A dragonfly: groups of fully connected routers, and every pair of groups joined.
+    """Make a dragonfly: groups of fully connected routers, in which every two groups are joined by cables.
 
-    Kim, Dally, Scott and Abts, "Technology-driven, highly-scalable dragonfly topology", 2008; their a, p, h, g. With
-    fewer groups than a h + 1, pairs of groups have the same number of cables, or one more if ports are left over; a
-    port without a partner stays free. Routers are named ``group<n>/<router>``. Ports: hosts first, then the group's
-    other routers in order, then the global cables.
+    The source is Kim, Dally, Scott and Abts, "Technology-driven, highly-scalable dragonfly topology", 2008, with its
+    letters a, p, h, g. With fewer than a h + 1 groups, every two groups have the same number of cables; ports that are
+    left over give some of them one more, and a port without a partner stays free. Routers are named
+    ``group<n>/<router>``. Ports: hosts first, then the group's other routers in order, then the global cables.
 
     :param routers: a, number of routers per group.
     :param hosts: p, number of hosts per router.
@@ -55,7 +55,7 @@ def dragonfly(
 
 
 def _local_cables(group_start: Integers, routers: int, hosts: int, rate: float) -> Cables:
-    """One cable between any two routers of each group; a router's ports are in the order of the other routers.
+    """Make one cable between any two routers of each group; a router's ports are in the order of the other routers.
 
     :param group_start: vertex of each group's first router, shape (groups,).
     :param routers: number of routers per group.
@@ -68,7 +68,7 @@ def _local_cables(group_start: Integers, routers: int, hosts: int, rate: float) 
 
 
 def _global_cables(first: int, groups: int, routers: int, links: int, port: int, rate: float) -> Cables:
-    """The cables between groups.
+    """Make the cables between groups.
 
     A group's global ports are numbered router by router, ``links`` per router. Port q of group g leads to group (g +
     ``offset[q]``) modulo ``groups``; its other end is port ``back[q]`` of that group, which has the opposite offset.
@@ -82,7 +82,8 @@ def _global_cables(first: int, groups: int, routers: int, links: int, port: int,
     """
     offset, back = _offsets(groups, routers * links)
     group, slot = np.ogrid[:groups, : len(offset)]
-    # Each cable is found from both ends: keep the end with the smaller offset, or the lower group if both are equal.
+    # Each cable is found from both of its ends. Only one is kept: that with the smaller offset, else that of the lower
+    # group.
     keep = (2 * offset < groups) | ((2 * offset == groups) & (2 * group < groups))
     group, slot = np.nonzero(keep)
     far_group, far_slot = (group + offset[slot]) % groups, back[slot]
@@ -93,7 +94,7 @@ def _global_cables(first: int, groups: int, routers: int, links: int, port: int,
 
 
 def _offsets(groups: int, ports: int) -> tuple[Integers, Integers]:
-    """For each global port of a group, the offset of the group that it leads to, and the port at the other end.
+    """Compute for each global port of a group the offset of the group that it leads to, and the port at its other end.
 
     The ports are divided into runs that contain each offset together with its opposite, sorted, so that the other end
     of a run's k-th port is the k-th port from its end. Every full run contains all offsets. The last run has one offset

@@ -31,14 +31,14 @@ _TREE = re.compile(r"(?:xgft|pgft)\s*(?::(?P<bare>[^()]*)|\((?P<height>[^;()]*);
 
 
 def recognise_spec(source: str) -> bool:
-    """Whether the user's text is a synthetic fabric, valid or not, instead of a file name."""
+    """Whether the user's text has the form of a synthetic fabric, valid or not, and not of a file name."""
     return source.strip().lower() in PRESETS or _SPEC.match(source) is not None
 
 
 def from_spec(source: str) -> Fabric:
-    """The fabric that a specification describes; its name is the specification.
+    """Make the fabric that a specification describes; the specification becomes its name.
 
-    :raises SourceError: if the specification is malformed, or its numbers describe no fabric.
+    :raises SourceError: if the specification is malformed, or a generator refuses its numbers.
     """
     preset = PRESETS.get(source.strip().lower())
     if preset is not None:

@@ -1,4 +1,4 @@
-"""Torus networks, including rings."""
+"""Generator of torus networks, including rings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["torus"]
 def torus(
     dims: Sequence[int], hosts_per_switch: int = 1, rate: float = DEFAULT_RATE, name: str | None = None
 ) -> Fabric:
-    """A torus of switches, of any dimension, with the same number of hosts on each switch.
+    """Make a torus of switches, of any number of dimensions, with the same number of hosts on each switch.
 
     A dimension of size 2 has one cable between its two switches, not two; a dimension of size 1 has none. Switches and
     hosts are numbered with the last dimension fastest; switch ``torus/1.0.3`` is at coordinates (1, 0, 3). Ports: hosts
@@ -44,7 +44,7 @@ def torus(
 
 
 def _rings(grid: Integers, axis: int, port: int, rate: float) -> Cables:
-    """The cables along one dimension, from ``port`` of each switch to ``port + 1`` of the next higher one.
+    """Make the cables along one dimension, from ``port`` of each switch to ``port + 1`` of the next higher switch.
 
     :param grid: vertex of each switch, shape ``dims``.
     :param axis: number of the dimension.

@@ -1,4 +1,4 @@
-"""Fat trees, with full or reduced bandwidth towards the root."""
+"""Generators of fat trees, with full or reduced bandwidth towards the root."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def fat_tree(
     rate: float = DEFAULT_RATE,
     name: str | None = None,
 ) -> Fabric:
-    """The parallel-ports generalised fat tree PGFT(h; m1..mh; w1..wh; p1..ph).
+    """Make the parallel-ports generalised fat tree PGFT(h; m1..mh; w1..wh; p1..ph), with h levels of switches.
 
     Zahavi, "D-Mod-K routing providing non-blocking traffic for shift permutations on real life fat trees", 2010; with
     one cable to each parent (p = 1) it is the XGFT of Öhring et al., "On generalized fat trees", 1995. A node of level
     l has m(l) children, and w(l+1) parents with p(l+1) cables to each; hosts are level 0. Small w and p reduce the
-    bandwidth upwards: m = 20 with w p = 16 above it is a 5:4 over-subscribed leaf.
+    bandwidth upwards; for example, a leaf with m = 20 hosts and w p = 16 cables upwards is 5:4 over-subscribed.
 
     Switches are named ``L<level>/<subtree>.<number within it>``. Down ports come first, in turns over the children, so
     that cable k to child a is port 1 + a + k m(l); the up ports follow, in turns over the parents.
@@ -50,10 +50,10 @@ def fat_tree(
 def k_ary_n_tree(
     k: int, n: int, hosts: int | None = None, rate: float = DEFAULT_RATE, name: str | None = None
 ) -> Fabric:
-    """The k-ary n-tree: k^n hosts under n levels of k^(n-1) switches.
+    """Make the k-ary n-tree: k^n hosts under n levels of k^(n-1) switches each.
 
-    Petrini and Vanneschi, "k-ary n-trees: high performance networks for massively parallel architectures", 1997; it is
-    XGFT(n; k..k; 1, k..k). Errors as for :func:`fat_tree`.
+    The source is Petrini and Vanneschi, "k-ary n-trees: high performance networks for massively parallel
+    architectures", 1997. The tree is XGFT(n; k..k; 1, k..k), a `fat_tree`, which also raises the errors.
 
     :param k: number of children, and of parents, of a switch.
     :param n: number of levels of switches.
@@ -74,7 +74,7 @@ def draw_fat_tree(
     rate: float = DEFAULT_RATE,
     label: str = "L",
 ) -> Blueprint:
-    """The blueprint of a :func:`fat_tree`.
+    """Make the blueprint (the vertices without ids, and the cables) of a :func:`fat_tree`.
 
     :param children: number of children of a node of each level 1..h.
     :param parents: number of parents of a node of each level 0..h-1.
@@ -88,7 +88,7 @@ def draw_fat_tree(
     # number of the sub-tree (host // M); B, the digits b_l..b_1, is the number among the sub-tree's W nodes.
     below = [prod(children[:level]) for level in range(len(children) + 1)]  # M: hosts under a node of each level
     width = [prod(parents[:level]) for level in range(len(children) + 1)]  # W: nodes of each level in a sub-tree
-    # A is the more significant part, so trimming the hosts keeps the first nodes of each level.
+    # A is the more significant part of the number; therefore the first hosts need only the first nodes of each level.
     kept = [-(-hosts // m) * w for m, w in zip(below, width, strict=True)]
     check_size(hosts, sum(kept[1:]), *(k * w * p for k, w, p in zip(kept, parents, cables, strict=False)))
     start = np.concatenate(([0], np.cumsum(kept)))
@@ -105,7 +105,7 @@ def draw_fat_tree(
 
 
 def _stage(start: Integers, kept: int, width: int, down_ports: int, arity: tuple[int, int, int], rate: float) -> Cables:
-    """The cables between the nodes of one level and their parents.
+    """Make the cables between the nodes of one level and their parents.
 
     :param start: vertices of the first node of the lower and of the upper level.
     :param kept: number of nodes of the lower level.

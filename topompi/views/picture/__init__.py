@@ -1,1 +1,1 @@
-"""Pictures of fabrics: grouping of switches, layout, and output as SVG, HTML or PNG."""
+"""Pictures of fabrics: grouping of switches into boxes, layout, and output as SVG, HTML or PNG."""

@@ -1,4 +1,4 @@
-"""Bundles: the links between two nodes of a picture, drawn as one line."""
+"""Bundles: the links between two nodes of a picture (boxes of one or more switches), drawn as one line."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["Bundle", "bundles_of"]
 
 @dataclass(frozen=True)
 class Bundle:
-    """All cables between two nodes of a picture.
+    """All cables between two nodes of a picture, which are drawn as one line.
 
     :param low: lower number of the two nodes.
     :param high: higher number of the two nodes.
     :param cables: number of cables.
     :param rate: bandwidth of all cables together in one direction in bytes/s; NaN if unknown.
-    :param bytes: bytes sent from low to high, and from high to low.
-    :param seconds: time that the busiest of the links needs for its bytes, in either direction.
+    :param bytes: bytes sent from the node ``low`` to ``high``, and from ``high`` to ``low``.
+    :param seconds: time in seconds that the busiest of the links, in either direction, needs for its bytes.
     """
 
     low: int
@@ -34,7 +34,7 @@ class Bundle:
     seconds: float
 
     def tip(self, low: str, high: str) -> str:
-        """Description of the bundle in words.
+        """Describe the bundle in words, for a tool tip.
 
         :param low: name of the low node.
         :param high: name of the high node.
@@ -47,11 +47,11 @@ class Bundle:
 
 
 def bundles_of(fabric: Fabric, of_switch: NDArray[np.int64], loads: Loads | None) -> list[Bundle]:
-    """The bundles of a picture; links within a node are left out.
+    """Bundle the links between the nodes of a picture; links within a node are left out.
 
     :param fabric: the whole fabric.
-    :param of_switch: node of each switch, shape (switches,).
-    :param loads: bytes on the links; None for none.
+    :param of_switch: number of the node (box) that contains each switch, shape (switches,).
+    :param loads: bytes on the links; None if no loads are shown.
     """
     links = fabric.switch_links
     source, target = (of_switch[ends[links] - fabric.num_adapters] for ends in (fabric.link_source, fabric.link_target))

@@ -1,4 +1,4 @@
-"""The loads of links for a job's exchange, given as a graph, a schedule or an algorithm."""
+"""The loads of links in a job's exchange of messages, given as a graph, a schedule or an algorithm."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = ["exchanged_loads"]
 
 
 def exchanged_loads(exchanged: str, routes: Routes, hosts: Sequence[str], nbytes: int) -> Loads:
-    """The loads of all links for a job's exchange.
+    """Compute the loads of all links when a job exchanges the messages of a graph, a schedule or an algorithm.
 
     :param exchanged: file of a communication graph, file of a schedule (FILE.json), or ``COLLECTIVE:ALGORITHM``.
     :param routes: the routes over the whole fabric.
     :param hosts: host name of each rank of the job.
-    :param nbytes: bytes of a block of the schedule, or of the whole message of an algorithm.
+    :param nbytes: number of bytes of one block if a schedule's file is given; of the whole message if an algorithm is.
     :raises PictureError: if the text is none of these, or the exchange has more ranks than the job.
     """
     try:
@@ -45,12 +45,12 @@ def exchanged_loads(exchanged: str, routes: Routes, hosts: Sequence[str], nbytes
 
 
 def _messages(exchanged: str, routes: Routes, hosts: Sequence[str], nbytes: int) -> tuple[Any, Any, Any]:
-    """Sending rank, receiving rank and bytes of each message, three arrays of shape (messages,).
+    """Return the sending rank, the receiving rank and the bytes of each message, arrays of shape (messages,).
 
     :param exchanged: file of a communication graph, file of a schedule (FILE.json), or ``COLLECTIVE:ALGORITHM``.
     :param routes: the routes over the whole fabric.
     :param hosts: host name of each rank of the job.
-    :param nbytes: bytes of a block of the schedule, or of the whole message of an algorithm.
+    :param nbytes: number of bytes of one block if a schedule's file is given; of the whole message if an algorithm is.
     """
     collective, colon, algorithm = exchanged.partition(":")
     if colon and collective in ALGORITHMS and not Path(exchanged).exists():

@@ -1,4 +1,4 @@
-"""A fabric as a scene: switches by level, the hosts below them, the links between them."""
+"""Drawing of a fabric as a scene: switches by level, the hosts below them, and the links between them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from .scene import Box, Line, Scene, Text
 
 __all__ = ["DrawnJob", "fabric_scene"]
 
-BOW = 70.0  # largest height of the curve between two switches of one level, in pixels
-LEFT, TOP, SIDE = 232.0, 64.0, 24.0  # margins in pixels
-LEVEL, BOX, ROW = 136.0, 44.0, 15.0  # distance of levels, height of a switch and of a host's line, in pixels
-NARROWEST, WIDEST = 64.0, 128.0  # limits of a column's width in pixels
-MOST_LISTED = 96  # hosts that are drawn one by one in the whole picture
-MOST_ROWS = 24  # hosts that are drawn one by one below one switch
-OVER = 1.01  # over-subscription above which a level is marked
-MOST_BUSY = 3  # busiest links in the legend
+BOW = 70.0  # pixels; largest height of the curve between two switches of one level
+LEFT, TOP, SIDE = 232.0, 64.0, 24.0  # pixels; margins, the left one with the descriptions of levels
+LEVEL, BOX, ROW = 136.0, 44.0, 15.0  # pixels; distance of levels, height of a switch, height of a host's line
+NARROWEST, WIDEST = 64.0, 128.0  # pixels; limits of a column's width
+MOST_LISTED = 96  # hosts; if a picture would list more, each leaf switch shows only their number
+MOST_ROWS = 24  # hosts; if a leaf switch would list more, each leaf switch shows only their number
+OVER = 1.01  # over-subscription above which a level is marked; above 1 because of rounding
+MOST_BUSY = 3  # number of busiest links in the legend
 BLUE, PALE, GREY, RED, BAND = "#1f6fd6", "#dce9fa", "#8a8a8a", "#c62828", "#fdecea"
-SHADES = ((0.9, RED), (0.5, "#ef8e19"), (0.0, BLUE))  # (share of the busiest link's time, colour above it)
+SHADES = ((0.9, RED), (0.5, "#ef8e19"), (0.0, BLUE))  # (share of the busiest link's time, colour of links above it)
 IDLE = "#d4d4d4"
 
 Integers = NDArray[np.int64]
@@ -35,7 +35,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class DrawnJob:
-    """The job in a picture.
+    """A job to be shown in the picture of a fabric.
 
     :param hosts: host numbers in the fabric, each once.
     :param ranks: host number -> its ranks, ascending; empty if only hosts are known.
@@ -46,7 +46,7 @@ class DrawnJob:
 
     @classmethod
     def of_ranks(cls, rank_host: Integers) -> DrawnJob:
-        """The job whose rank i is on host ``rank_host[i]`` of the fabric."""
+        """Make the job whose rank i is on host number ``rank_host[i]`` of the fabric."""
         ranks: dict[int, list[int]] = {}
         for rank, host in enumerate(rank_host.tolist()):
             ranks.setdefault(host, []).append(rank)
@@ -56,17 +56,17 @@ class DrawnJob:
 def fabric_scene(
     routes: Routes, title: str, job: DrawnJob | None = None, loads: Loads | None = None, full: float | None = None
 ) -> Scene:
-    """The picture of a fabric.
+    """Draw a fabric, with a job and the loads of links if they are given.
 
-    Levels with many switches, and hosts beyond some dozens, are drawn in groups; the part that a job crosses stays
-    apart as long as there is room. The width of a link shows the time that it needs for its bytes. Over-subscribed
-    levels are marked.
+    If a level has many switches, or there are more than some dozens of hosts, they are drawn in groups; switches that
+    the job's routes cross are drawn one by one as long as there is room. The width of a link shows the time that it
+    needs for its bytes, or, without loads, its number of cables. Over-subscribed levels are marked.
 
     :param routes: the routes over the whole fabric.
     :param title: title of the picture.
-    :param job: hosts and ranks to show; None for none.
+    :param job: the job whose hosts and ranks are shown; None if no job is shown.
     :param loads: bytes on the links; None to draw the number of cables instead.
-    :param full: time in seconds that is drawn at full width; by default the time of the busiest link.
+    :param full: time of a link in seconds that is drawn at full width; by default the time of the busiest link.
     """
     return _Picture(routes, job, loads, full).scene(title)
 
@@ -75,9 +75,9 @@ class _Picture:
     """The layout of a picture and its items.
 
     :param routes: the routes over the whole fabric.
-    :param job: hosts and ranks to show; None for none.
+    :param job: the job whose hosts and ranks are shown; None if no job is shown.
     :param loads: bytes on the links; None to draw the number of cables instead.
-    :param full: time in seconds that is drawn at full width; None for that of the busiest link.
+    :param full: time of a link in seconds that is drawn at full width; None for that of the busiest link.
     """
 
     def __init__(self, routes: Routes, job: DrawnJob | None, loads: Loads | None, full: float | None) -> None:
@@ -102,7 +102,7 @@ class _Picture:
         self._place()
 
     def _hosts_of_nodes(self) -> list[list[int]]:
-        """Hosts below each node, by the leaf switch of their first adapter, in the order of the fabric."""
+        """Hosts below each node (box), which has the leaf switch of their first adapter, in the order of the fabric."""
         hosts: list[list[int]] = [[] for _ in self.nodes]
         for host, adapters in enumerate(self.fabric.host_adapters):
             leaf = self.fabric.adapter_leaf[adapters]
@@ -111,7 +111,7 @@ class _Picture:
         return hosts
 
     def _place(self) -> None:
-        """Compute the positions of all nodes: a column per node, every level spread over the whole width."""
+        """Compute the positions of all nodes (boxes): a column per node, each level spread over the whole width."""
         rows = sorted({node.level for node in self.nodes}, key=lambda level: (level < 0, level))
         most = max((sum(node.level == level for node in self.nodes) for level in rows), default=1)
         letters = max((len(line) for node in self.nodes for line in self._label(node)), default=8)
@@ -153,7 +153,7 @@ class _Picture:
         return words + ("; boxes with a number stand for several switches" if folded else "")
 
     def _bands(self) -> list[Line | Box | Text]:
-        """A row for each level with its description; over-subscribed levels are red."""
+        """Draw a row for each level with its description; over-subscribed levels are red."""
         items: list[Line | Box | Text] = []
         for level, y in self.y.items():
             facts = next((one for one in self.levels if one["level"] == level), None)
@@ -244,7 +244,7 @@ class _Picture:
         return items
 
     def _host_look(self, number: int) -> tuple[str, float]:
-        """Colour and width of the line between a leaf switch and its hosts, given by the busiest host's link."""
+        """Colour and width of the line between a leaf switch and its hosts, by the busiest of the hosts' links."""
         if self.loads is None:
             return GREY, 1.5
         adapters = np.concatenate([self.fabric.host_adapters[host] for host in self.hosts[number]])
@@ -267,9 +267,9 @@ class _Picture:
         return Line(points, *self._look(bundle.seconds, bundle.cables), tip, (bundle.low, bundle.high))
 
     def _look(self, seconds: float, cables: int) -> tuple[str, float]:
-        """Colour and width of a line, given by its time if loads are known, else by its number of cables.
+        """Colour and width of a line, by its time if loads are known, else by its number of cables.
 
-        :param seconds: time that the link needs for its bytes.
+        :param seconds: time in seconds that the link needs for its bytes.
         :param cables: number of cables.
         """
         if self.loads is None:

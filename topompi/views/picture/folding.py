@@ -1,4 +1,4 @@
-"""Grouping of a fabric's switches into the nodes of a picture."""
+"""Grouping of a fabric's switches into the nodes (boxes) of a picture."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ...topology import Fabric
 
 __all__ = ["Node", "fold"]
 
-MOST = 18  # most nodes per level
-OTHERS = 6  # most nodes per level for switches that a job does not cross, if the level has too many switches
+MOST = 18  # nodes; limits the boxes per level
+OTHERS = 6  # nodes; limits the boxes of switches that a job does not cross, if its own switches are boxes of their own
 
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """Switches that are drawn as one box.
+    """One or more switches of a level that are drawn as one box.
 
-    :param level: number of links to the nearest leaf switch; -1 without a path.
+    :param level: number of links to the nearest leaf switch; -1 if there is no path.
     :param switches: switch numbers in the fabric.
     :param crossed: whether a job's routes cross one of the switches.
     """
@@ -35,10 +35,10 @@ class Node:
 
 
 def fold(fabric: Fabric, crossed: NDArray[np.bool_] | None = None) -> list[Node]:
-    """The nodes of a picture, level by level from the leaves up, each level from left to right.
+    """Group a fabric's switches into nodes, level by level from the leaves up, each level from left to right.
 
     Switches with the same neighbours are side by side, and are merged first if a level has too many switches. Switches
-    that a job crosses are drawn one by one as long as there is room.
+    that a job's routes cross stay nodes of their own as long as there is room.
 
     :param fabric: the whole fabric.
     :param crossed: whether the job's routes cross each switch, shape (switches,); None without a job.
@@ -58,7 +58,7 @@ def fold(fabric: Fabric, crossed: NDArray[np.bool_] | None = None) -> list[Node]
 
 
 def _neighbours(fabric: Fabric) -> list[Integers]:
-    """For each switch, the switches of other levels that it has a link to."""
+    """Find, for each switch, the switches of other levels that it has a link to."""
     first = fabric.num_adapters
     source, target = (ends[fabric.switch_links] - first for ends in (fabric.link_source, fabric.link_target))
     other = fabric.switch_level[source] != fabric.switch_level[target]
@@ -69,13 +69,14 @@ def _neighbours(fabric: Fabric) -> list[Integers]:
 
 
 def _key(fabric: Fabric, switch: int, neighbours: Integers, place: Integers) -> tuple[object, ...]:
-    """Sort key of a switch: positions of the switches below it, or else the switches above it, then its name.
+    """Make the sort key of a switch: positions of the switches below it, or else the switches above it, then its name.
 
     :param fabric: the whole fabric.
     :param switch: switch number.
     :param neighbours: switches of other levels that it has a link to.
     :param place: position of each switch in its level, shape (switches,); -1 for switches of levels not yet placed.
-    :returns: mean position of the switches below; their positions, or else the switches above; name in natural order.
+    :returns: three parts: mean position of the switches below; their positions, or if there are none the switches
+        above; the switch's name in natural order.
     """
     below = place[neighbours]
     known = below[below >= 0]
@@ -85,14 +86,14 @@ def _key(fabric: Fabric, switch: int, neighbours: Integers, place: Integers) -> 
 
 
 def _natural(name: str) -> list[tuple[str, int, str]]:
-    # Numbers are compared by length and digits, because Python's int() refuses thousands of digits.
+    # Numbers are compared by their length, then their digits, because Python's int() refuses thousands of digits.
     parts = re.split(r"([0-9]+)", name)
     numbers = [part.lstrip("0") for part in parts[1::2]]
     return [(part, len(number), number) for part, number in zip_longest(parts[::2], numbers, fillvalue="")]
 
 
 def _groups(order: Integers, keys: dict[int, tuple[object, ...]], seen: NDArray[np.bool_]) -> list[Integers]:
-    """The switches of one level, divided into the nodes of the picture.
+    """Divide the switches of one level into the nodes of the picture.
 
     :param order: switches of the level from left to right.
     :param keys: sort key of each switch.
@@ -109,7 +110,7 @@ def _groups(order: Integers, keys: dict[int, tuple[object, ...]], seen: NDArray[
 
 
 def _alike(order: Integers, keys: dict[int, tuple[object, ...]]) -> list[Integers]:
-    """Consecutive switches with the same links, as groups.
+    """Group consecutive switches that have links to the same switches.
 
     :param order: switches from left to right.
     :param keys: sort key of each switch.
@@ -121,7 +122,7 @@ def _alike(order: Integers, keys: dict[int, tuple[object, ...]]) -> list[Integer
 
 
 def _merged(parts: Sequence[Integers], most: int) -> list[Integers]:
-    """At most ``most`` groups of switches: consecutive groups joined, or, if they are few, divided evenly."""
+    """Make at most ``most`` groups: join consecutive groups, or, if there are fewer, divide them evenly."""
     if len(parts) > most:
         bounds = np.linspace(0, len(parts), most + 1).round().astype(int)
         return [np.concatenate(parts[low:high]) for low, high in pairwise(bounds.tolist())]

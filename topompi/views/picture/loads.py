@@ -1,4 +1,4 @@
-"""The bytes on each link of a fabric for messages along its routes."""
+"""The bytes on each link of a fabric when messages follow its routes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Integers = NDArray[np.int64]
 
 
 class PictureError(TopompiError, ValueError):
-    """An error for a picture that cannot be drawn."""
+    """An error: a picture cannot be drawn, or an exchange cannot be read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,8 @@ class Loads:
     """The loads of a fabric's links.
 
     :param bytes: bytes that cross each directed link, shape (links,).
-    :param seconds: time that each link needs for its bytes, shape (links,); for unknown rates see ``known_rates``.
+    :param seconds: time in seconds that each link needs for its bytes, shape (links,); unknown rates count as
+        `known_rates` returns them.
     :param rated: whether the rate of at least one link is known.
     """
 
@@ -34,18 +35,18 @@ class Loads:
     rated: bool
 
     def busiest(self, most: int) -> list[int]:
-        """At most ``most`` links that need the longest time for their bytes, busiest first; none without bytes."""
+        """Numbers of the links, at most ``most``, that need the longest time for their bytes, busiest first."""
         order = np.argsort(-self.seconds, kind="stable")[:most]
         return [int(link) for link in order if self.bytes[link]]
 
 
 def link_loads(routes: Routes, rank_host: Integers, messages: tuple[Integers, Integers, Integers]) -> Loads:
-    """The loads of all links for messages along their routes.
+    """Compute the loads of all links when messages follow their routes.
 
     :param routes: the routes over the whole fabric.
     :param rank_host: host number of each rank in the fabric, shape (p,).
     :param messages: sending rank, receiving rank and bytes of each message, three arrays of shape (messages,).
-    Cost: a walk for each distinct pair of a leaf switch and a receiving host.
+    Cost: one route followed for each distinct pair of a leaf switch and a receiving host.
     """
     source, target, nbytes = messages
     carried = routes.tables.loads(rank_host[source], rank_host[target], nbytes)
@@ -58,7 +59,7 @@ def crossed_switches(routes: Routes, hosts: Integers) -> NDArray[np.bool_]:
 
     :param routes: the routes over the whole fabric.
     :param hosts: host numbers in the fabric, each once.
-    Cost: a link from each leaf switch of these hosts to each of their adapters.
+    Cost: the next-hop links from each leaf switch of these hosts to each of their adapters.
     """
     adapters = routes.fabric.rails[:, hosts]
     switches, _, _ = routes.tables.crossed(adapters[adapters >= 0])

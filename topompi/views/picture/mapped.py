@@ -1,4 +1,4 @@
-"""The picture of a mapping on its fabric."""
+"""The picture of a mapping (ranks placed on hosts) on its fabric."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["mapped_scene"]
 
 
 def mapped_scene(routes: Routes, graph: CommunicationGraph, given: Mapping, mapped: Mapping, words: str) -> Scene:
-    """The scene of a mapping on its fabric; full line width stands for the busiest link under either order of ranks.
+    """Draw a mapping on its fabric; full line width is the time of the busiest link before or after the mapping.
 
     :param routes: the routes over the whole fabric.
     :param graph: bytes between ranks.
-    :param given: the original order of the ranks.
+    :param given: the original placement of the ranks, before the mapping.
     :param mapped: the mapping to draw, over the same hosts.
     :param words: title of the picture.
     :raises HostError: if the fabric does not have one of the hosts.

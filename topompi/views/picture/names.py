@@ -14,12 +14,12 @@ __all__ = ["amount", "cut", "level_words", "link_name", "listed", "ranges", "sho
 
 
 def shortened(name: str, most: int) -> str:
-    """A name of at most ``most`` letters; of a longer name the end, which differs between switches of one chassis."""
+    """Shorten a name to its last ``most`` letters, because the ends differ between the switches of one chassis."""
     return name if len(name) <= most else "…" + name[len(name) - most + 1 :]
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names as a host list if possible, else separated by commas."""
+    """Write names as a host list if possible, else separated by commas."""
     try:
         return compress(names)
     except SourceError:
@@ -27,7 +27,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def ranges(numbers: Sequence[int]) -> str:
-    """Ascending numbers as ``0-3,8``."""
+    """Write ascending numbers as ranges, for example ``0-3,8``."""
     parts: list[list[int]] = []
     for number in numbers:
         if parts and number == parts[-1][-1] + 1:
@@ -38,7 +38,7 @@ def ranges(numbers: Sequence[int]) -> str:
 
 
 def amount(value: float, unit: str) -> str:
-    """A value with its unit and the decimal prefix that makes it shortest, for example ``1.5 GB``."""
+    """Write a value with its unit and the decimal prefix that makes it shortest, for example ``1.5 GB``."""
     power = next((power for power in range(5) if value < 1000 ** (power + 1)), 5)
     return f"{value / 1000**power:.3g} {('', 'K', 'M', 'G', 'T', 'P')[power]}{unit}"
 
@@ -62,16 +62,16 @@ def _vertex(fabric: Fabric, vertex: int) -> str:
 
 
 def level_words(facts: dict[str, Any] | None, drawn: int, ratio: float | None, over: bool) -> str:
-    """Description of a level in one line.
+    """Describe a level of switches in one line.
 
-    :param facts: row of the level from ``levels_of``; None if there is none.
+    :param facts: row of the level from `summary.levels_of`; None if no route crosses the level.
     :param drawn: number of switches of the level in the picture.
     :param ratio: over-subscription of the level; None if unknown.
     :param over: whether the level is marked as over-subscribed.
     """
     if facts is None:
         return ""
-    crossed = f"{facts['switches']:,} of " if facts["switches"] != drawn else ""  # the others are on no route
+    crossed = f"{facts['switches']:,} of " if facts["switches"] != drawn else ""  # no route crosses the other switches
     words = f"{crossed}{drawn:,} switch{'es' * (drawn != 1)}"
     if facts["top"]:
         return f"{words}, top"
@@ -81,5 +81,5 @@ def level_words(facts: dict[str, Any] | None, drawn: int, ratio: float | None, o
 
 
 def cut(words: str, most: int) -> str:
-    """The beginning of a text, of at most ``most`` letters."""
+    """Shorten a text to at most ``most`` letters of its beginning."""
     return words if len(words) <= most else words[: most - 1] + "…"

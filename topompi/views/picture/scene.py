@@ -1,4 +1,4 @@
-"""Scenes: lines, boxes and texts with pixel coordinates, independent of the output format."""
+"""Scenes, that is, lines, boxes and texts with pixel coordinates, independent of the output format."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 
 __all__ = ["Box", "Line", "Scene", "Text"]
 
-LETTER = 0.56  # approximate width of a letter, relative to its height
+LETTER = 0.56  # approximate width of a letter as a multiple of its height, because no font is measured
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line through some points.
+    """A line of a picture, through some points.
 
     :param points: (x, y) of each point in pixels.
     :param colour: colour of the line.
     :param width: width in pixels.
     :param tip: tool tip, shown when the pointer rests on the line.
-    :param ends: numbers of the nodes at its ends; -1 for none.
+    :param ends: numbers of the nodes (boxes of switches) at its ends; -1 if an end is at no node.
     """
 
     points: tuple[tuple[float, float], ...]
@@ -30,16 +30,16 @@ class Line:
 
 @dataclass(frozen=True)
 class Box:
-    """A filled rectangle.
+    """A filled rectangle of a picture.
 
     :param x: left edge in pixels.
     :param y: upper edge in pixels.
     :param width: width in pixels.
     :param height: height in pixels.
     :param colour: colour of the area.
-    :param edge: colour of the outline; empty for none.
+    :param edge: colour of the outline; empty if there is no outline.
     :param tip: tool tip, shown when the pointer rests on the box.
-    :param node: number of the node that the box represents; -1 for none.
+    :param node: number of the node (switches drawn as one box) that it represents; -1 if it is no node.
     """
 
     x: float
@@ -56,11 +56,11 @@ class Box:
 class Text:
     """A line of text.
 
-    :param x: x of the anchor in pixels.
-    :param y: y of the base line in pixels.
+    :param x: horizontal position of the anchor in pixels.
+    :param y: vertical position of the base line in pixels.
     :param words: the text.
     :param size: height of the letters in pixels.
-    :param anchor: part of the text at ``x``: ``start``, ``middle`` or ``end``.
+    :param anchor: part of the text that is at ``x``: ``start``, ``middle`` or ``end``.
     :param colour: colour of the letters.
     :param bold: whether the letters are bold.
     """
@@ -81,7 +81,7 @@ class Text:
 
 @dataclass
 class Scene:
-    """One picture.
+    """A picture as a list of items to draw.
 
     :param width: width in pixels.
     :param height: height in pixels.
@@ -95,5 +95,5 @@ class Scene:
     items: list[Line | Box | Text] = field(default_factory=list)
 
     def lines(self) -> Sequence[Line]:
-        """The lines among the items."""
+        """Select the lines among the items."""
         return [one for one in self.items if isinstance(one, Line)]

@@ -17,12 +17,12 @@ __all__ = ["SUFFIXES", "check_file", "html", "svg", "write"]
 
 SUFFIXES = (".svg", ".png", ".html")
 _PAGE = Path(__file__).with_name("page.html")
-DOTS = 100.0  # pixels of a scene per inch of matplotlib
-MOST_DOTS = 30_000  # limit of a PNG's width and height
+DOTS = 100.0  # pixels of a scene per inch, the unit of matplotlib's figures
+MOST_DOTS = 30_000  # pixels; limits a PNG's width and height
 
 
 def check_file(path: Path) -> None:
-    """Check before any long work that a picture can be written to a file.
+    """Check, before any long work, that a picture could be written to a file of this name.
 
     :raises PictureError: if the suffix is not .svg, .png or .html, or for .png without matplotlib.
     """
@@ -48,7 +48,7 @@ def write(scene: Scene, path: Path) -> None:
 
 
 def svg(scene: Scene) -> str:
-    """The scene as SVG; tool tips become titles, and nodes and lines have the numbers of their nodes as attributes."""
+    """Write a scene as SVG; tool tips become titles, and boxes and lines have their nodes' numbers as attributes."""
     canvas = Canvas(scene.width, scene.height, scene.title)
     for item in scene.items:
         if isinstance(item, Line):
@@ -66,7 +66,7 @@ def svg(scene: Scene) -> str:
 
 
 def html(scene: Scene) -> str:
-    """The scene as a page: the wheel zooms, dragging moves, and pointing at a box shows only its links."""
+    """Write a scene as an HTML page; the wheel zooms, dragging moves, and pointing at a box shows only its links."""
     page = _PAGE.read_text(encoding="utf-8")
     return page.replace("{{title}}", unmarked(escape(scene.title))).replace("{{picture}}", svg(scene))
 
