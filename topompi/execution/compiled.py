@@ -44,7 +44,7 @@ Instruction = tuple[int, int, int, int, int, int]  # kind, first address, second
 
 
 class _UnsuitedError(Exception):
-    """A part of the plan that the loop in C cannot run."""
+    """The plan has a part that the loop in C cannot run."""
 
 
 def compiled(
@@ -52,10 +52,10 @@ def compiled(
 ) -> Callable[[], None] | None:
     """The function that runs a plan in C; None if C cannot run it.
 
-    C cannot run a plan if the C extension is missing, for copies and ordered reductions of data with gaps, and for
-    messages of 2^31 or more entries.
+    C cannot run a plan if the C extension is missing, if the plan copies data with gaps or reduces them in rank order,
+    or if a message has 2^31 or more entries.
 
-    :param plan: this rank's plan.
+    :param plan: this rank's plan, namely its messages, copies and reductions in each step.
     :param areas: the memory of each buffer; the caller keeps it alive as long as the function.
     :param comm: the communicator of all messages.
     :param op: the operation of a reduction; None in other calls.
@@ -109,7 +109,7 @@ def _sizes() -> tuple[int, int, int]:
 
 
 def _instructions(plan: Plan, areas: Mapping[int, Area], op: MPI.Op | None) -> Iterator[NDArray[np.int64]]:
-    """The instructions of one run of a plan, in arrays of shape (instructions, 6), one array per part of a step."""
+    """The instructions of one run of a plan, as a series of arrays of shape (instructions, 6), in order."""
     posted = 0
     flying: deque[tuple[int, int]] = deque()
     for step, begins in plan.turns():

@@ -1,4 +1,4 @@
-"""Collectives over the leaders of a job's levels, by the MPI library's collectives on sub-communicators."""
+"""Collectives over leaders, one rank per host, leaf switch and so on, by MPI's collectives on sub-communicators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collectives without a root, and reductions, over the leaders of levels."""
+"""Collectives without a root, and reductions, over leaders: one rank per host, leaf switch and so on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["allgather", "allgatherv", "allreduce", "barrier", "reduce"]
 
 
 def reduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> None:
-    """Reduce along the stages of a gather: each leader sends the reduced vector of its cluster.
+    """Reduce level by level: each leader reduces its cluster's (host's, leaf switch's) vectors and sends the result.
 
     :param levels: the communicator's levels for calls of this kind.
     :param sendbuf: this rank's vector, in the form that mpi4py's ``Reduce`` takes.
@@ -81,7 +81,7 @@ class _Total:
         self._held = own is received
 
     def turn(self, leads: bool) -> Callable[[MPI.Intracomm, MPI.Op, int], None]:
-        """The method for a stage: ``reduce`` if this rank leads, else ``send``."""
+        """The method that runs a stage on this rank: ``reduce`` if it leads, else ``send``."""
         return self.reduce if leads else self.send
 
     def send(self, part: MPI.Intracomm, op: MPI.Op, root: int) -> None:
@@ -133,7 +133,7 @@ def allgather(levels: Levels, sendbuf: Any, recvbuf: Any) -> None:
 
 
 def allgatherv(levels: Levels, sendbuf: Any, recvbuf: Any) -> None:
-    """Gather as ``allgather`` does, with blocks of different sizes, which all ranks know.
+    """Allgather blocks of different sizes, which all ranks know, in the same stages as ``allgather``.
 
     :param levels: the communicator's levels for calls of this kind.
     :param sendbuf: this rank's block, in the form that mpi4py's ``Allgatherv`` takes.
