@@ -111,7 +111,7 @@ def run_and_remember(
     arguments: tuple[Any, ...],
     again: Callable[..., None] | None,
 ) -> Run:
-    """Put the function that runs a call into the table of calls, where identical calls find it, and return the function.
+    """Put the function that runs a call into the table of calls, where identical calls find it, and return it.
 
     :param state: topompi's state of the communicator.
     :param spec: the description of the call.
