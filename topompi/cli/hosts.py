@@ -1,4 +1,4 @@
-"""The hosts that a command works on: those of its option, else those of the Slurm job, else all."""
+"""The hosts that a command works on: the hosts of its option ``--hosts``, else of the Slurm job, else all hosts."""
 
 from __future__ import annotations
 

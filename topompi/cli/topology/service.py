@@ -107,7 +107,7 @@ def query(
 
 
 def is_local(host: str) -> bool:
-    """Return whether an address to listen at is out of reach of other hosts; of names, only ``localhost`` is."""
+    """Return whether only this host can reach an address at which a service listens: loopback or ``localhost``."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
