@@ -1,6 +1,7 @@
 """Communicator methods that count the data they send, and then call the methods that they replace.
 
-They replace methods of topompi's classes only during a recording: a program that is not recorded has no extra cost.
+They replace the methods of topompi's classes only during a recording, so that a program that is not recorded has no
+extra cost.
 """
 
 from __future__ import annotations
