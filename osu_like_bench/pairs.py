@@ -14,7 +14,7 @@ from .patterns import pattern
 __all__ = ["PAIRS", "Pair"]
 
 TAG = 1
-WINDOW = 64  # messages, as in OSU
+WINDOW = 64  # number of messages in flight in a benchmark of bandwidth, as in OSU
 
 
 class Pair(Operation):

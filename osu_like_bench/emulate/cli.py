@@ -239,6 +239,6 @@ def _fate(state: NetworkRecord) -> str:
 
 
 def _exports(entries: Sequence[str]) -> dict[str, str]:
-    """Parse ``NAME=VALUE``, or ``NAME``, which has its value in this process."""
+    """Parse variables for the ranks: ``NAME=VALUE``, or ``NAME``, whose value is that of this process."""
     pairs = (entry.partition("=") for entry in entries)
     return {name: value if equals else os.environ.get(name, "") for name, equals, value in pairs}

@@ -27,7 +27,7 @@ def key(*parts: object) -> str:
 
 
 class Cache:
-    """A store of seconds, one small file each; failures are not stored, because the next run may succeed.
+    """A store of simulated seconds, one small file each; failures are not stored, because the next run may succeed.
 
     :param path: the folder, made at the first write; None to store nothing.
     """

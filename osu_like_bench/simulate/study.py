@@ -34,17 +34,18 @@ def study(
     jobs: int = 2,
     progress: Progress = lambda what, done, total: None,
 ) -> Findings:
-    """Time algorithms and peers at several sizes.
+    """Time topompi's algorithms and other MPI libraries (peers) at several sizes.
 
     :param arena: the simulated network.
     :param collective: name of the collective.
-    :param algorithms: names of our algorithms.
+    :param algorithms: names of topompi's algorithms.
     :param peers: names of other libraries.
     :param sizes: message sizes in bytes.
     :param root: root of a rooted collective.
-    :param window: number of steps in flight, for algorithms with this parameter; None for their own.
+    :param window: number of steps in flight, for algorithms with this parameter; if it is None, their own number.
     :param jobs: number of simultaneous simulations; each takes a processor and the memory of one schedule.
-    :param progress: function of the last simulation's name, the number of finished simulations, and their total.
+    :param progress: function that shows the latest simulation's name, the number of finished simulations, and the
+        number of all.
     :raises BenchmarkError: if the root is not a rank.
     """
     if collective in ROOTED and not 0 <= root < arena.network.num_ranks:
@@ -67,7 +68,7 @@ def study(
         raise
     pool.shutdown()
     bounds = {size: _bound(arena, collective, size, root) for size in sizes}
-    # In the order of the table, not of completion, so that every run prints the same.
+    # Sorted in the order of the table, not of completion, so that every run prints the same.
     outcomes = {(side, size): outcomes[side, size] for side in (*algorithms, *peers) for size in sizes}
     return Findings(tuple(sizes), tuple(algorithms), tuple(peers), outcomes, bounds)
 
