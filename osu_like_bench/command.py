@@ -14,7 +14,7 @@ from topompi.errors import TopompiError
 
 __all__ = ["UsageError", "run_command"]
 
-# The parent of typer's parameter errors; not every version of typer exports it by name.
+# The error class for wrong usage: the parent of typer's parameter errors, which not every version exports by name.
 UsageError: Any = typer.BadParameter.__bases__[0]
 
 

@@ -21,7 +21,7 @@ Contents = NDArray[Any] | None
 
 
 class Operation:
-    """One operation of one rank at one message size.
+    """One measured operation (an MPI call) of one rank at one message size: buffers, calls, and validation of data.
 
     :param rank: number of this rank.
     :param ranks: number of ranks that take part.
@@ -43,7 +43,7 @@ class Operation:
     tests: ClassVar[int] = 0  # calls of Test during a non-blocking collective
     atomic: ClassVar[bool] = False  # True if a message has a single element
     extra: ClassVar[tuple[str, ...]] = ()  # titles of the columns after the time; ``time`` returns their values
-    sizes: ClassVar[str | None] = None  # default message sizes, if they are not OSU's
+    sizes: ClassVar[str | None] = None  # default message sizes, MIN:MAX; None if they are OSU's
 
     def __init__(self, rank: int, ranks: int, nbytes: int) -> None:
         self.rank, self.ranks = rank, ranks

@@ -117,7 +117,7 @@ class MultiBandwidth(Bandwidth):
 
 
 class Kept(Operation):
-    """Persistent point-to-point requests, made by ``bind`` and started by each call."""
+    """A point-to-point operation by persistent requests, which ``bind`` makes and each call starts."""
 
     def __init__(self, rank: int, ranks: int, nbytes: int) -> None:
         super().__init__(rank, ranks, nbytes)

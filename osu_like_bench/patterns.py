@@ -14,7 +14,11 @@ EXACT_FLOATS = 1 << 24  # greatest whole number up to which float32 is exact, so
 
 
 def _stream(items: int, salt: int) -> NDArray[np.uint32]:
-    """Return well mixed words, one per index, by the finaliser of MurmurHash3 (A. Appleby, 2011)."""
+    """Return a pseudo-random 32-bit number for each index from 0 on, by MurmurHash3's finaliser (A. Appleby, 2011).
+
+    :param items: number of indices.
+    :param salt: number that selects one of the sequences.
+    """
     words = np.arange(items, dtype=np.uint32) * np.uint32(0x9E3779B1) + np.uint32(salt)
     words ^= words >> np.uint32(16)
     words *= np.uint32(0x85EBCA6B)

@@ -27,7 +27,7 @@ class Facts:
     :param nodes: machine on which each rank really ran.
     :param hosts: host of each rank in the topology.
     :param virtual: True if ``hosts`` are a virtual placement, not the machines.
-    :param topology: source of the topology; empty without a topology.
+    :param topology: source of the topology; "" if there is no topology.
     :param description: description of the topology in a line.
     :param affinity: CPUs on which each rank may run, as ranges (``0-3,8``).
     :param cpu: model of the processor of rank 0's machine.
@@ -118,9 +118,11 @@ class Record:
 
 
 def _build(kind: type[Any], data: object, place: str) -> Any:
-    """Make an instance of a flat dataclass from a JSON object.
+    """Make an instance of a dataclass from a JSON object; lists become tuples, and fields with defaults may be missing.
 
-    Lists become tuples, fields with defaults may be missing.
+    :param kind: the dataclass, which contains no other dataclass.
+    :param data: the object.
+    :param place: position of the object in the record, for error messages.
     """
     known = {one.name for one in fields(kind)}
     wanted = {one.name for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING}

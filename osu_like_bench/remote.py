@@ -24,10 +24,10 @@ class Remote(Pair):
     library makes progress on rank 1, too.
     """
 
-    datatype = MPI.UINT8_T  # a byte type that MPI can add
+    datatype = MPI.UINT8_T  # one byte per item, and unlike MPI.BYTE a type that MPI can add
     blocks = ("slots", "slots")
     changes: ClassVar[bool] = True  # True if the operation changes the memory of the target
-    completed: ClassVar[str] = "MPI_Win_flush"  # name of the completing call
+    completed: ClassVar[str] = "MPI_Win_flush"  # MPI's name of the call that completes the operation
 
     def __init__(self, rank: int, ranks: int, nbytes: int) -> None:
         super().__init__(rank, ranks, nbytes)

@@ -175,7 +175,7 @@ def _leave(number: int, _frame: object) -> NoReturn:
 
 
 def _existing(spec: str, rates: Rates) -> Emulated | None:
-    """Return the network that is up under this name, or that has the same fabric; None if there is none."""
+    """Return a network that is up: the one with this name, else one with the same fabric; None if there is none."""
     check_rights()
     lasting = [state for state in states() if state.owner == 0]
     named = [state for state in lasting if state.name == spec]

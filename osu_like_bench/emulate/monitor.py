@@ -84,7 +84,7 @@ class Monitor:
             said = subprocess.run(command, capture_output=True, text=True, timeout=30)
             links = json.loads(said.stdout or "[]")
         except (OSError, ValueError, subprocess.TimeoutExpired):
-            return  # the network is going down
+            return  # the network is being taken down
         found = {link["ifname"]: link["stats64"] for link in links}
         carried = {(port, way): found[port][way]["bytes"] for port, way in self._rates if port in found}
         self._looks.append((time.monotonic(), idle_ticks(), carried))
@@ -102,6 +102,6 @@ class Monitor:
             nbytes = sum(moved.values())
             idle += nbytes * (after[0] - before[0]) / ticks
             total += nbytes
-            if end - start > PERIOD / 2:  # in less time, the contents of token buckets may pass at once
+            if end - start > PERIOD / 2:  # in a shorter period, a token bucket's content may exceed the link's rate
                 busiest = max(busiest, used)
         return Usage(idle / total if total else None, busiest, total)

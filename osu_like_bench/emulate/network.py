@@ -55,12 +55,12 @@ LATENESS = 200e-6  # seconds by which a timer may be late without loss of the li
 _SYSCTLS = {
     "ipv6/conf/all/disable_ipv6": "1",  # IPv6's own packets would be noise on the links
     "ipv6/conf/default/disable_ipv6": "1",
-    "ipv4/tcp_slow_start_after_idle": "0",  # real high-speed networks have no slow start
+    "ipv4/tcp_slow_start_after_idle": "0",  # off, because real high-speed networks have no slow start
     "ipv4/tcp_no_metrics_save": "1",
     "ipv4/tcp_congestion_control": "reno",  # the simplest: it fills the window, and neither paces nor probes
     "ipv4/tcp_rmem": f"4096 {OFFERED} {OFFERED}",
     "ipv4/tcp_wmem": f"4096 {WINDOW} {WINDOW}",
-    "ipv4/tcp_early_retrans": "0",  # a late packet waits in a queue and is not lost
+    "ipv4/tcp_early_retrans": "0",  # off, because a late packet waits in a queue and is not lost
     "ipv4/tcp_rto_min_us": "4000000",  # because a late packet is not lost; Linux has this setting since 6.11
     "ipv4/neigh/default/gc_stale_time": "86400",
 }
@@ -111,7 +111,7 @@ def address(host: int, interface: str, prefix: bool = False) -> str:
 
 
 def lower(state: NetworkRecord, patience: float = 10.0) -> None:
-    """End the processes of a network, and remove it and its directory; missing parts are no error.
+    """End the processes on an emulated network, and remove it and its directory; missing parts are no error.
 
     :param state: record of the network.
     :param patience: seconds to wait for processes to end.

@@ -96,8 +96,8 @@ class NetworkRecord:
     def make(cls, name: str, spec: str, hosts: tuple[str, ...], owned: bool) -> NetworkRecord:
         """Write the record of a new network.
 
-        :param name: name that the user gives it.
-        :param spec: specification that it is made from.
+        :param name: name that the user gives the network.
+        :param spec: specification of the network.
         :param hosts: names of the hosts.
         :param owned: True if this process takes the network down.
         :raises BenchmarkError: if a network has this name, or it cannot be the name of a directory.

@@ -32,7 +32,8 @@ __all__ = ["Emulated", "Finished", "LaunchOptions", "take_down"]
 
 ROOT = Path(__file__).resolve().parents[2]
 MARKER = "OSU_EMULATED_RUN"
-# The launcher and its child both put the child into a process group; the later of them prints this warning.
+# Open MPI's launcher and its child both put the child into a process group; the later of them prints this harmless
+# warning.
 _NOISE = re.compile(r"[^\n]*plm:ssh: Warning: setpgid\([^\n]*\n?")
 
 

@@ -209,7 +209,7 @@ def _host_rates(text: str) -> dict[str, float]:
 
 
 def _hosts_named(fabric: Fabric, name: str) -> list[int]:
-    """Return indices of hosts in a host list, or in a range FIRST-LAST; leading zeros of numbers may be omitted."""
+    """Return the indices of the hosts that a host list or a range FIRST-LAST names; leading zeros may be omitted."""
     known = {_plain(host): index for index, host in enumerate(fabric.hosts)}
     first, dash, last = name.partition("-")
     if dash and "[" not in name:

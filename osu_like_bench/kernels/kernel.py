@@ -94,7 +94,7 @@ class Kernel(ABC):
     message: ClassVar[str]  # meaning of the message size
     dimensions: ClassVar[tuple[int, ...]]  # numbers of dimensions that the grid may have, the usual number first
     stencil: ClassVar[bool] = True  # True if the kernel has borders and faces; it gains most from an order of ranks
-    sizes: ClassVar[str | None] = None  # default message sizes, if they are not OSU's
+    sizes: ClassVar[str | None] = None  # default message sizes, MIN:MAX; None if they are OSU's
 
     def __post_init__(self) -> None:
         if len(self.grid) not in self.dimensions or min(self.grid) < 1:

@@ -59,7 +59,7 @@ def order_of(name: str, kernel: Kernel, interface: TopologyInterface, seed: int 
     :param seed: seed of the mapper.
     :raises BenchmarkError: if the name is unknown, or the mapper refuses.
 
-    Cost: that of the mapper; ``best`` takes about a second for 1,000 ranks.
+    Cost: a run of the mapper; ``best`` takes about a second for 1,000 ranks.
     """
     if name not in ORDERS:
         raise BenchmarkError(f"kernels: expecting an order of {', '.join(ORDERS)}, got {name!r}")

@@ -40,8 +40,7 @@ class Seat:
         """Return the communicator of this rank's row or column. Collective if it does not exist yet."""
         if phase.name not in self.groups:
             of, at = np.argwhere(phase.groups == self.comm.Get_rank())[0].tolist()
-            # mpi4py declares the result of Split for any communicator; for an intracommunicator it is an
-            # intracommunicator.
+            # mpi4py declares the result of Split as any communicator; an intracommunicator's is an intracommunicator.
             self.groups[phase.name] = cast(MPI.Intracomm, self.comm.Split(of, at))
         return self.groups[phase.name]
 

@@ -88,7 +88,7 @@ def command(
     Compare: python -m osu_like_bench compare A.json A.json --side shift,mpich
     """
     if _one_of("--network", network, NETWORKS) == "simgrid":
-        version()  # first, because nothing can be done without SimGrid
+        version()  # raises before any work if SimGrid is not installed
     _refuse_simgrid(network, model=model != MODELS[0])
     _refuse_grid(collective, grid=grid, periodic=periodic, faces=faces)
     _refuse_bracket(network, collective, bracket=bracket)
@@ -229,7 +229,7 @@ def _refuse_grid(collective: str, **given: object) -> None:
 
 
 def _refuse_bracket(network: str, collective: str, *, bracket: bool) -> None:
-    """Raise if --bracket is given to another simulator than packet, or to a kernel."""
+    """Raise if ``--bracket`` is given with another network than ``packet``, or with a kernel."""
     if bracket and (network != "packet" or collective in KERNELS):
         raise BenchmarkError(
             f"--bracket: expecting --network packet and a collective with it, got {network}, {collective}"

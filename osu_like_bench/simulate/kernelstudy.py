@@ -31,7 +31,7 @@ def ours_of(name: str) -> tuple[str, ...]:
 
 
 def others_of(name: str) -> tuple[str, ...]:
-    """Return the names of a kernel's sides without topompi: other orders, or libraries' alltoalls in the given order."""
+    """Return the names of a kernel's sides without topompi: other orders, or libraries' alltoalls in the given one."""
     return tuple(OTHERS) if KERNELS[name].stencil else tuple(PLAIN)
 
 
@@ -84,7 +84,7 @@ class KernelStudy:
             for done, task in enumerate(as_completed(tasks), 1):
                 found[tasks[task]] = task.result()
                 progress(f"{tasks[task][0]} {tasks[task][1]}", done, len(tasks))
-        except BaseException:  # on an interrupt too, running simulations are ended, not waited for
+        except BaseException:  # also on an interrupt, so that running simulations are ended and not waited for
             pool.shutdown(wait=False, cancel_futures=True)
             self.arena.close()
             raise

@@ -19,7 +19,7 @@ __all__ = ["SLOWER", "UNIT_WEIGHT", "complete", "digest", "equal_shares", "write
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-UNKNOWN_RATE = 1.0  # bytes/s of every link of a network whose source has no rates; only ratios of times are then valid
+UNKNOWN_RATE = 1.0  # bytes/s; if all links have this rate, the network's source has no rates, and they are filled in
 # SimGrid shares a link among flows in the inverse ratio of the sum over their routes of latency + UNIT_WEIGHT / rate.
 # With a weight this large, latency has no effect on the shares.
 UNIT_WEIGHT = 1e9

@@ -62,7 +62,7 @@ def study(
         for done, task in enumerate(as_completed(tasks), 1):
             outcomes.update(task.result())
             progress(tasks[task], done, len(tasks))
-    except BaseException:  # on an interrupt too, running simulations are ended, not waited for
+    except BaseException:  # also on an interrupt, so that running simulations are ended and not waited for
         pool.shutdown(wait=False, cancel_futures=True)
         arena.close()
         raise
@@ -87,7 +87,7 @@ def _time(
     arena: Arena | FlowArena, collective: str, name: str, size: int, root: int, parameters: dict[str, int | None]
 ) -> Timing:
     ranks, most = arena.network.num_ranks, 4 * arena.most_messages
-    if collective in ("alltoall", "fft") and ranks**2 > most:  # too large even to generate
+    if collective in ("alltoall", "fft") and ranks**2 > most:  # too many messages even to generate the schedule
         return Failure(f"left out: {ranks:,} ranks exchange {ranks**2:,} blocks, more than {most:,}")
     try:
         made = arena.schedule(collective, name, size, root, **parameters)

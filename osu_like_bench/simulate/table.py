@@ -56,7 +56,7 @@ class Findings:
 
     @property
     def broken(self) -> bool:
-        """Whether the simulator crashed on one of our algorithms, or on some side while no side has a time."""
+        """Whether the simulator crashed on an algorithm of topompi, or on any side while no side has a time."""
         crashed = {side for (side, _), one in self.outcomes.items() if isinstance(one, Failure) and one.crash}
         return bool(crashed) and (not self.timed or not crashed.isdisjoint(self.algorithms))
 

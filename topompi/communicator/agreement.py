@@ -81,7 +81,7 @@ def checked(
 
 
 def _waits(said: Facts, where: str, name: str, rank: int, size: int) -> str:
-    """The watchdog's line about a call that still waits."""
+    """The watchdog's line about a call in which this rank still waits."""
     about = {"root": said.root, "operation": said.operation, "bytes": said.size}
     details = "".join(f", {what} {value}" for what, value in about.items() if value is not None)
     world = MPI.COMM_WORLD.Get_rank()
@@ -157,7 +157,7 @@ def _described(said: Facts, arguments: tuple[Any, ...], rank: int, size: int) ->
 
 
 def _messages(spec: CallSpec, arguments: tuple[Any, ...], rank: int) -> list[Any]:
-    """The messages of a call that MPI uses on this rank."""
+    """The arguments that are messages, without those that MPI ignores on this rank."""
     named = dict(zip(spec.parameters, arguments, strict=False))
     if spec.rooted and named.get("root") != rank and spec.form is not Form.BROADCAST:
         named.pop("sendbuf" if spec.form is Form.SCATTER else "recvbuf", None)

@@ -136,7 +136,7 @@ def make_ours(kind: type[Handle], name: str, everyone: bool) -> None:
 
     @functools.wraps(call)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(self, Handle):  # mpi4py's own communicator, on which our class's method was called
+        if not isinstance(self, Handle):  # mpi4py's own communicator, on which topompi's method was called
             return call(self, *args, **kwargs)
         if counters.enabled and name == "Create_intercomm":
             counters.count(name, 0, "native", "the MPI library's always")

@@ -48,7 +48,7 @@ class Handle(NativeIntracomm):
     # Table of calls; it stays empty if calls are checked or counted.
     _calls: Calls
 
-    # The launcher's MPI.COMM_WORLD; None without a launcher.
+    # topompi's communicator that the launcher has put in place of MPI.COMM_WORLD; None if no launcher runs.
     launched: Handle | None = None
 
     # The state attached to the communicator, as this handle last saw it. It is kept here, too, because reading an
@@ -193,7 +193,7 @@ class Handle(NativeIntracomm):
         """The state attached to this communicator, which may be freed; made here, collectively, if there is none."""
         state = self._held
         if state is None or not state.usable:
-            with _keyval_lock:  # safe, because no MPI call in here waits for another rank
+            with _keyval_lock:  # cannot deadlock, because no MPI call in here waits for another rank
                 found = attached(self)
             state = self._attach(self._find(), self._inherited) if found is None else found
             self._hold(state)
@@ -217,7 +217,7 @@ class Handle(NativeIntracomm):
         return None if self._cut is None else self._cut.siblings
 
     def _find(self) -> Common:
-        """The shared state of these ranks, from the parent's topology; without a parent, found collectively."""
+        """The state that communicators over these ranks share, from the parent's topology; else found collectively."""
         if self._inherited is not None and self._inherited.common is not None:
             return self._inherited.common
         if self._origin is None and (world := Handle.launched) is not None and world is not self:

@@ -59,7 +59,7 @@ def _split(parent: Any, origin: Origin, call: Call, color: Any = 0, key: Any = 0
 
 
 def _rows_of_grids(cart: Any, origin: Origin, remain_dims: Any) -> bytes:
-    """The rows that ranks would exchange to split a grid into smaller ones, computed from its extents."""
+    """The colors and keys that ranks would exchange to split a Cartesian grid by ``Sub``, computed from its extents."""
     dims, _, _ = cart.Get_topo()
     table = np.zeros((cart.Get_size(), 3), dtype=np.int32)
     for extent, coordinate, remains in zip(dims, np.indices(dims), remain_dims, strict=True):

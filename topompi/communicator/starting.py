@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["settings_of"]
 
-WRONG, RULES, FORGETFUL = 1, 2, 4  # bits of rank 0's answer
+# Bits of rank 0's answer: a variable is invalid, a rules file follows, nothing is measured or remembered.
+WRONG, RULES, FORGETFUL = 1, 2, 4
 
 
 def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:

@@ -60,7 +60,8 @@ def choose(
     moved = _understood(state.groups.size, spec, arguments, root, op)
     if state.only and moved is not None:
         return state.only, moved
-    if not (young or state.only or state.common.leaves(spec.name)):  # collective, so whatever this rank's arguments are
+    # Collective; therefore it does not depend on this rank's arguments.
+    if not (young or state.only or state.common.leaves(spec.name)):
         state.groups.connect()
     if moved is None:
         if any(map(on_device, arguments)):  # all ranks have device memory or none has, so they need not ask each other
@@ -131,14 +132,17 @@ def run_and_remember(
 
 
 def _table(state: Parts, spec: CallSpec, choice: Choice) -> Calls:
-    """The table for a choice: of this communicator, or of all communicators over the same ranks."""
+    """The table of calls into which a choice is put: this communicator's, or one that all over the same ranks share."""
     if choice is YOUNG:
         return state.common.early
     return state.common.natives if state.common.leaves(spec.name) else state.calls
 
 
 def remember(calls: Calls, spec: CallSpec, arguments: tuple[Any, ...], run: Run) -> None:
-    """Put the function that runs a call into a table, if its message is an array or absent and its operation lasts.
+    """Put the function that runs a call into a table of calls, if later identical calls can be recognised.
+
+    They can if the message that gives the size is a numpy array, and the operation is predefined, or if the call is a
+    barrier.
 
     :param calls: the table.
     :param spec: the description of the call.

@@ -40,7 +40,7 @@ class Area(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Units of equal extent in bytes, one after the other in memory.
+    """Units of equal extent, one after the other in memory, which messages and copies of a collective refer to.
 
     :param memory: the bytes of the units.
     :param extent: bytes from the begin of one unit to the begin of the next.
@@ -61,7 +61,7 @@ class Span:
         return cls(MPI.buffer.frombuffer(memory), extent, MPI.BYTE, extent, True)
 
     def like(self, units: int) -> Span:
-        """New memory for a number of units of the same extent and datatype."""
+        """Allocate a span of as many new units, of the same extent and datatype."""
         memory = MPI.buffer.frombuffer(np.empty(units * self.extent, dtype=np.uint8))
         return Span(memory, self.extent, self.datatype, self.entries, self.dense)
 
@@ -124,7 +124,7 @@ class Pieces:
         return cls(messages, blocks.dense)
 
     def message(self, begin: int, length: int) -> Specification | None:
-        """The message of unit ``begin``, in mpi4py's form; None for a unit without data."""
+        """The message of unit ``begin``, in mpi4py's form; None if the unit has no data."""
         if length != 1:
             raise ValueError(f"expecting one unit a message, got {length}")
         return self.messages[begin]

@@ -54,7 +54,7 @@ class Binding:
 
     :param calls: the calls, in the order in which they run.
     :param weight: bytes of memory that the binding owns.
-    :param plan: the plan; None for a binding that only records that a call's arguments were checked.
+    :param plan: the plan; None if the binding only records that a call's arguments were checked.
     :param areas: memory of each buffer, by number of the buffer.
     """
 
@@ -78,7 +78,7 @@ def bind(plan: Plan, operands: Operands, groups: Groups, channel: Channel) -> Bi
 
     :param plan: this rank's plan.
     :param operands: buffers, extent and operation of the call.
-    :param groups: the communicator's groups.
+    :param groups: the communicator and its sub-communicators.
     :param channel: the channel of all messages.
     :raises ValueError: if the call is in place, has pieces, and the plan moves or overwrites them.
     """
@@ -95,7 +95,7 @@ def bind_persistent(
 
     :param plan: this rank's plan.
     :param operands: buffers, extent and operation of the call.
-    :param groups: the communicator's groups.
+    :param groups: the communicator and its sub-communicators.
     :param channel: the channel of all messages.
     :returns: the calls of a run; the requests that they start, which the caller frees; and the peers and sizes of the
         messages that a run sends.

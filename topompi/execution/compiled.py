@@ -36,8 +36,9 @@ FUNCTIONS = (
     "MPI_Reduce_local",
     "MPI_Error_class",
 )
-MOST = 2**31 - 1  # entries of a message: older MPI libraries lack functions for larger counts
-# mpi4py sets an error class that the library lacks to ERR_UNKNOWN.
+MOST = 2**31 - 1  # maximum entries of a message, because older MPI libraries lack functions for larger counts
+# Error classes after which no rank waits for another. ERR_UNKNOWN is taken out, because mpi4py uses it for every class
+# that the MPI library lacks.
 REVOKED = {MPI.ERR_REVOKED, MPI.ERR_PROC_FAILED} - {MPI.ERR_UNKNOWN}
 
 Instruction = tuple[int, int, int, int, int, int]  # kind, first address, second address, count, datatype, peer
@@ -139,7 +140,7 @@ def _posts(step: Step, areas: Mapping[int, Area]) -> list[Instruction]:
 
 
 def _blocking(posts: list[Instruction]) -> list[Instruction]:
-    """The instructions for a step that ends before the next begins: the last message blocks and needs no wait."""
+    """The instructions of a step that must end before the next begins; a blocking call replaces the wait if it can."""
     kinds = [row[0] for row in posts]
     if kinds == [START_RECEIVE]:
         return [(RECEIVE, *posts[0][1:])]

@@ -150,7 +150,7 @@ def _ranks(comm: MPI.Intracomm) -> bytes:
 
 @cache
 def _shares() -> bool:
-    """Whether user communicators share communicators of topompi: the library has few, and cannot revoke them."""
+    """Whether user communicators share topompi's: True if the MPI library has many tags and cannot revoke any."""
     tried = NativeIntracomm(MPI.COMM_SELF).Split()
     try:
         tried.Revoke()  # raises if the library cannot; ``Is_revoked`` works without support, too

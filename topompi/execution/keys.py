@@ -24,7 +24,7 @@ MOST_COUNTS = 1024  # bytes; longer arrays of counts get no key, because compari
 # Objects that exist as long as MPI does, by ``id``: no other object gets their ids.
 _LASTING: dict[int, Any] = {id(one): one for one in vars(MPI).values() if isinstance(one, MPI.Op | MPI.Datatype)}
 _LASTING.update((id(one), one) for one in (None, MPI.IN_PLACE))
-_LASTING_KIND = 24  # numpy's own types have smaller numbers, which identify them
+_LASTING_KIND = 24  # least number of a user's type in numpy; smaller numbers identify numpy's own types
 
 _buffer = MPI.buffer.frombuffer
 

@@ -21,7 +21,7 @@ Function = Callable[[Any, Any], Any]
 def combine(executor: Executor, collective: str, algorithm: str, sendobj: Any, op: Function) -> Any:
     """Combine an object of each rank by a schedule, in rank order; collective.
 
-    :param executor: the communicator's executor.
+    :param executor: the executor, which holds the communicator's plans and sub-communicators.
     :param collective: a reduction without a root, a key of ``schedules.ALGORITHMS``.
     :param algorithm: an algorithm that keeps rank order, the same on all ranks.
     :param sendobj: this rank's object, which must be picklable.

@@ -20,7 +20,7 @@ __all__ = ["checked"]
 def checked(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple[Operands | None, Exception | None]:
     """The operands of a call (None if the MPI library must run it), and the error of this rank's arguments, or None.
 
-    :param groups: the communicator's groups.
+    :param groups: the communicator and its sub-communicators.
     :param spec: the description of the call.
     :param arguments: all arguments of mpi4py's method, in their order.
     """
@@ -57,7 +57,7 @@ def _check(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> None:
     if _is_one_buffer(*sides):
         with Alone.lock:  # another thread may call here, too
             _ask(spec, operands, alone)
-    if _share_a_piece(*sides):  # MPICH aborts the job if a piece is copied to itself; its own calls raise this error
+    if _share_a_piece(*sides):  # MPICH's collectives raise this error, but a copy of a piece to itself aborts the job
         raise MPI.Exception(MPI.ERR_BUFFER)
 
 

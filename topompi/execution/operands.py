@@ -360,7 +360,7 @@ _READERS: dict[tuple[Form, Counts, bool], Callable[..., Operands | None]] = {
 def read(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> Operands | None:
     """The operands of a call; None, on all ranks, if no plan can run it.
 
-    :param groups: the communicator's groups.
+    :param groups: the communicator and its sub-communicators.
     :param spec: the description of the call.
     :param arguments: all arguments of mpi4py's method, in their order, defaults filled in.
     :raises DeviceMemoryError: if a message is in a device's memory.

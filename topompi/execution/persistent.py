@@ -13,7 +13,7 @@ from .program import Flight, Resumable, run_all
 
 __all__ = ["PersistentPlan"]
 
-_active: dict[int, PersistentPlan] = {}  # by id, the requests that are started and not complete
+_active: dict[int, PersistentPlan] = {}  # requests that are started and not complete, by ``id`` of the object
 
 
 class PersistentPlan:

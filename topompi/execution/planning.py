@@ -131,7 +131,7 @@ def is_ready(executor: Executor, method: str, algorithm: str) -> bool:
 def is_shared(executor: Executor, collective: str, algorithm: str) -> bool:
     """Whether all ranks have an algorithm's schedule already, or the schedule is cheap, so that each rank makes it.
 
-    :param executor: the communicator's executor.
+    :param executor: the executor, which holds the communicator's plans and sub-communicators.
     :param collective: a key of ``schedules.ALGORITHMS``.
     :param algorithm: a key of ``schedules.ALGORITHMS[collective]``, or any other name.
     """

@@ -64,7 +64,7 @@ def run_all(calls: Iterable[Call]) -> None:
     try:
         for call, arguments in rest:
             call(*arguments)
-    except BaseException as error:  # also from a signal handler
+    except BaseException as error:  # any error, also one that a signal handler raises
         finish(rest, error)
         raise
 

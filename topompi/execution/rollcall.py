@@ -50,7 +50,7 @@ class RollCall:
         for place, step in enumerate(self._steps):
             sent.append(self._say(step, now, present))
             about, says = -1, False
-            while about < now:  # skip abstentions from earlier calls, in which no roll was called
+            while about < now:  # skip abstentions from earlier calls, in which no roll call was held
                 about, says = self._next_from((self._groups.rank - step) % self._groups.size)
             present = present and says
             if about > now:

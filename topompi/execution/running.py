@@ -202,7 +202,9 @@ def prepare(
 def _bound(
     executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...], key: Hashable | None
 ) -> Binding | Exception | None:
-    """A plan bound to the arguments; None to run natively; or the error of this rank's arguments.
+    """Bind a plan to a call's arguments: the result is the binding, the error of this rank's arguments, or None.
+
+    None means that the MPI library must run the call.
 
     The binding is cached under the key if addresses alone identify the arguments.
     """
@@ -228,7 +230,7 @@ def _read(
     if why_not(method, algorithm):
         raise ValueError(f"expecting an algorithm that can run {method}, got {algorithm!r}")
     spec = CALLS[method]
-    # Collective steps come first, whatever this rank's arguments are.
+    # Collective steps come before the reading of arguments, because the other ranks take part even if it fails here.
     share_costly(executor, spec.collective, cut(algorithm)[0])
     executor.groups.connect()
     operands, error = checked(executor.groups, spec, arguments)

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 __all__ = ["CALLS", "COLLECTIVES", "LEVELS", "NATIVE", "NO_NEEDS", "CallSpec", "Counts", "Form", "Needs", "calls_of"]
 
-NATIVE, LEVELS = "native", "levels"  # algorithms without a schedule: the MPI library's own, and the leaders' stages
+# Names of the two algorithms without a schedule: the MPI library's own, and its collectives over leaders (one rank per
+# host, leaf switch and so on).
+NATIVE, LEVELS = "native", "levels"
 
 
 class Form(Enum):

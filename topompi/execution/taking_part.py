@@ -62,7 +62,7 @@ def _with_own_memory(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups)
 
     :param spec: the description of the call.
     :param arguments: all arguments of mpi4py's method, in their order.
-    :param groups: the communicator's groups.
+    :param groups: the communicator and its sub-communicators.
     :raises Exception: if another argument is wrong, too.
     """
     if spec.counts is not Counts.EQUAL or spec.form is Form.NOTHING:
@@ -110,7 +110,7 @@ def _with_own_blocks(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups)
 
     :param spec: the description of the call.
     :param arguments: all arguments of mpi4py's method, in their order.
-    :param groups: the communicator's groups.
+    :param groups: the communicator and its sub-communicators.
     :raises Exception: if the receive buffer is wrong, too.
     """
     if spec.name != "Scatter" or groups.rank != arguments[-1]:
@@ -137,7 +137,7 @@ def _gathers_sizes(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -
 
     :param spec: the description of the call.
     :param arguments: all arguments of mpi4py's method, in their order.
-    :param groups: the communicator's groups.
+    :param groups: the communicator and its sub-communicators.
     """
     if spec.form is not Form.GATHER or spec.counts is Counts.EQUAL or groups.rank != arguments[-1]:
         return False
@@ -151,7 +151,11 @@ def _gathers_sizes(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -
 
 
 def _unread(size: int, root: int) -> Operands:
-    """Stand-in operands, of unknown memory, for the plan of a root that gathers uneven blocks from ``size`` ranks."""
+    """Operands without memory, with which a root that cannot read its receive buffer makes its plan of a gather.
+
+    :param size: number of ranks.
+    :param root: the root, which gathers uneven blocks.
+    """
     none: list[list[Any] | None] = [None]
     return Operands(0, Pieces(none), Pieces(none * size), root)
 
@@ -163,7 +167,7 @@ def _with_what_arrives(spec: CallSpec, plan: Plan, groups: Groups, root: int) ->
 
     :param spec: the description of the call.
     :param plan: the root's plan.
-    :param groups: the communicator's groups.
+    :param groups: the communicator and its sub-communicators.
     :param root: this rank, the root.
     :returns: the arguments of mpi4py's method.
     """

@@ -55,8 +55,8 @@ class Replacing:
         from ..communicator.kinds import KINDS
         from ..communicator.standin import take_places
 
-        # pkl5's classes derive from mpi4py's and call Comm.__new__, which is unsafe for bases with slots: so it is
-        # imported before the classes are replaced.
+        # pkl5 is imported before the classes are replaced, because its classes derive from mpi4py's and call
+        # Comm.__new__, which is unsafe for bases with slots, as topompi's classes have.
         import_module("mpi4py.util.pkl5")
         take_places(KINDS)
         pickle_by_name()

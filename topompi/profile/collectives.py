@@ -30,7 +30,7 @@ def collective(native: Method, counters: Counters, group_of: GroupOf, spec: Call
 
     :param native: the method that makes the call.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     :param spec: the description of the call.
     """
     at, root_at = _places(spec)
@@ -138,13 +138,13 @@ def collective_later(native: Method, counters: Counters, group_of: GroupOf, spec
 
     :param native: the method that makes the request.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     :param spec: the description of the call.
     """
 
     def prepare(self: Any, *args: Any, **named: Any) -> Any:
         request = native(self, *args, **named)
-        sent = getattr(request, "sent", None)  # present if it is a plan's; the library's requests do not tell
+        sent = getattr(request, "sent", None)  # requests of topompi's plans have it, the MPI library's do not
         return counted(request, _count(group_for(self, counters, group_of), spec, args, named, sent))
 
     return prepare
@@ -155,7 +155,7 @@ def of_objects(native: Method, counters: Counters, group_of: GroupOf, spec: Call
 
     :param native: the method that makes the call.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     :param spec: the description of the call on buffers.
     """
     parameters = tuple(one for one in spec.parameters if one != "recvbuf")

@@ -142,7 +142,7 @@ def _whole_lines(path: Path, owners: Collection[int] | None) -> Iterator[str]:
     """The complete lines of a compressed file, as far as it can be decompressed.
 
     :param path: path of the file.
-    :param owners: users who may own the file; None for any.
+    :param owners: numbers of the users who may own the file; None if any user may.
     :raises ProfileError: if the file is not compressed, exceeds a limit, or belongs to another user.
     """
     file = open_begun(path, ProfileError, "a profile, as topompi profile writes it", owners=owners)

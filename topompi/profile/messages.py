@@ -55,7 +55,7 @@ def sending(native: Method, counters: Counters, group_of: GroupOf) -> Method:
 
     :param native: the method that sends.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
     messages, volume = counters.table("E")
 
@@ -78,7 +78,7 @@ def sending_object(native: Method, counters: Counters, group_of: GroupOf) -> Met
 
     :param native: the method that sends.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
     buffers = getattr(MPI.Comm, native.__name__.capitalize())
     messages, volume = counters.table("E")
@@ -104,7 +104,7 @@ def exchanging(native: Method, counters: Counters, group_of: GroupOf) -> Method:
 
     :param native: the method that sends and receives.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
     messages, volume = counters.table("E")
     objects = native.__name__ == "sendrecv"
@@ -143,7 +143,7 @@ def sending_later(native: Method, counters: Counters, group_of: GroupOf) -> Meth
 
     :param native: the method that makes the request.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
 
     def prepare(self: Any, buf: Any, dest: int, tag: int = 0) -> Any:

@@ -37,7 +37,7 @@ def install(counters: Counters, group_of: GroupOf) -> None:
     """Replace methods of topompi's communicators by counting ones.
 
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
     Executor.watched = True
     for name in SENDS:

@@ -21,7 +21,7 @@ def neighbours(native: Method, counters: Counters, group_of: GroupOf) -> Method:
 
     :param native: the method that makes the call.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
 
     def call(self: Any, sendbuf: Any, recvbuf: Any) -> Any:
@@ -37,7 +37,7 @@ def neighbours_later(native: Method, counters: Counters, group_of: GroupOf) -> M
 
     :param native: the method that makes the request.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
 
     def prepare(self: Any, sendbuf: Any, recvbuf: Any, *info: Any) -> Any:
@@ -67,7 +67,7 @@ def neighbour_objects(native: Method, counters: Counters, group_of: GroupOf) -> 
 
     :param native: the method that makes the call.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
 
     def call(self: Any, sendobj: Any) -> Any:

@@ -78,7 +78,7 @@ def _facts(whole: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _tree(profile: Profile, interface: TopologyInterface) -> str:
-    """The loads of links on the fabric's tree, as SVG; "" without a fabric."""
+    """The picture of the bytes on each link, on the fabric's tree, as SVG; "" if there is no fabric."""
     scene = tree_of(profile.graph(), interface, "What the links carry")
     # SVG inside HTML needs no namespace.
     return "" if scene is None else svg(scene).replace(' xmlns="http://www.w3.org/2000/svg"', "")

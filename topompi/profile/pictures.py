@@ -178,7 +178,8 @@ def _around(figure: Any, axes: Any, title: str = "", legend: str = "") -> None:
     """Put the title above and the classes beside the axes, so that neither is clipped."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles[::-1], labels[::-1], fontsize=8, title=legend, title_fontsize=8, loc="outside right upper")
-    axes.set_title(fill(title, int(10 * (figure.get_figwidth() - 2))), fontsize=10)  # without the classes' 2 inches
+    # About 10 characters fit an inch of the figure's width, of which the list of classes takes 2 inches.
+    axes.set_title(fill(title, int(10 * (figure.get_figwidth() - 2))), fontsize=10)
 
 
 @contextmanager

@@ -119,7 +119,7 @@ class Profile:
     def graph(self, kinds: str | None = None) -> CommunicationGraph:
         """The communication graph of the ranks, as `topompi.mapping` takes it; cached.
 
-        :param kinds: letters of ``KINDS`` to count; None for the data that moved.
+        :param kinds: letters of the kinds (keys of ``KINDS``) to count; if it is None, the kinds that moved data.
         :raises ProfileError: if a letter is unknown, or a peer is not a rank.
         """
         wanted = self.moves if kinds is None else kinds

@@ -43,7 +43,7 @@ class Verdict:
 
     @property
     def sure(self) -> bool:
-        """Whether later jobs need no further trial: native won, or the gain exceeds the variation between jobs."""
+        """Whether later jobs need no other trial: native won, or the gain exceeds the variation between jobs."""
         later = self.trials - 1
         return self.algorithm == NATIVE or (later > 0 and self.ratio >= exp(SURE * JOBS_DIFFER / sqrt(later)))
 

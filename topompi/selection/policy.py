@@ -65,7 +65,7 @@ class Policy:
         return self._unmodelled(interface) is not None and all(name == "native" for name in named)
 
     def minds_siblings(self, interface: TopologyInterface) -> bool:
-        """Whether a choice may depend on the other communicators that the same split made."""
+        """Whether a choice may depend on siblings, the other communicators that the same ``Split`` makes."""
         if interface.routes is None or interface.num_hosts < 2:
             return False
         named = self.rules is not None and self.rules.name_joint

@@ -58,7 +58,7 @@ def probe(
             _say(str(error))
         world.Barrier()
         raise typer.Exit(1) from None
-    except Exception:  # perhaps on this rank alone, so the other ranks would wait for it
+    except Exception:  # perhaps on this rank alone, so that the other ranks would wait for it
         import traceback
 
         traceback.print_exc()

@@ -82,7 +82,7 @@ def tune(
             print(f"topompi: {error}", file=sys.stderr, flush=True)
         world.Barrier()
         raise typer.Exit(1) from None
-    except Exception:  # perhaps on this rank alone, so the other ranks would wait for it
+    except Exception:  # perhaps on this rank alone, so that the other ranks would wait for it
         import traceback
 
         traceback.print_exc()

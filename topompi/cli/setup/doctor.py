@@ -31,7 +31,7 @@ __all__ = ["Finding", "doctor", "examine"]
 HERE = "this host"
 OK, ABSENT, FAULT = "ok", "absent", "fault"
 PATIENCE = 60.0  # maximum seconds that an MPI library may take to start, or a tool to answer
-# Run in a process of its own, because a library that cannot start ends the process that loads it.
+# A program that is run in a process of its own, because an MPI library that cannot start ends the process.
 _ASK_MPI = """
 import json, mpi4py
 from importlib.util import find_spec

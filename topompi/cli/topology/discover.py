@@ -91,7 +91,8 @@ def _in_job(output: Path, ranks: int) -> bool:
             f"expecting {ranks} ranks in one MPI job, got ranks alone: is the launcher the MPI library's?"
         )
     told = world.gather((MPI.Get_processor_name(), own_address(os.environ)))
-    others = {name: value for name, value in os.environ.items() if name != ADDRESS}  # without the way being tried
+    # Without Slurm's variable, so that the way that is tried now is not recommended if it fails.
+    others = {name: value for name, value in os.environ.items() if name != ADDRESS}
     passed = told is None or _tried(lambda folder: from_addresses(told, folder), output, others)
     return bool(world.bcast(passed))  # before any rank ends, because the launcher then ends all
 

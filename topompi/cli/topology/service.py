@@ -57,7 +57,7 @@ def serve(
     from ...topology.service.unit import unit_text
     from ...topology.sources import is_input
 
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the service can read again
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # ignored until the service can read its source again
     addresses = [Address(path=str(unix))] if unix is not None else []
     if listen is not None or unix is None:
         addresses.append(Address.parse(listen or LISTEN))

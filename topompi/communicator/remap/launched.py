@@ -22,7 +22,7 @@ def in_order_of(world: Any, path: str) -> Any:
     :param world: the communicator of topompi over all processes of the job.
     :param path: path of the graph's file, in any format that ``topompi map`` reads; rank 0's path is used.
 
-    Cost: that of ``remap``, and one broadcast of a line.
+    Cost: a call of ``remap``, and one broadcast of a line.
     """
     plain, graph, problem = NativeIntracomm(world), None, None
     if plain.Get_rank() == 0:
