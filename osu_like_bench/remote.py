@@ -163,7 +163,7 @@ class GetBandwidth(Get):
 
 
 class PutBiBandwidth(PutBandwidth):
-    """Puts by both ranks, between two fences."""
+    """The bandwidth of puts that both ranks make at the same time, between two fences."""
 
     title, ways, completed = "MPI_Put Bi-Directional Bandwidth", 2, "MPI_Win_fence"
 

@@ -141,9 +141,9 @@ def end_processes(namespaces: Iterable[str], marker: str = "", patience: float =
     """Kill the processes in namespaces, and the processes that they start meanwhile.
 
     :param namespaces: names of the namespaces.
-    :param marker: kill only processes whose environment contains this text.
-    :param patience: seconds to wait for them to end.
-    :raises BenchmarkError: if some are left after that.
+    :param marker: text in the environment of the processes to kill; "" to kill all processes.
+    :param patience: maximum seconds to wait for the processes to end.
+    :raises BenchmarkError: if processes are left after that.
     """
     namespaces = list(namespaces)
     until = time.monotonic() + patience

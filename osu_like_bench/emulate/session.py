@@ -75,7 +75,7 @@ class Finished:
 
     :param returncode: exit code of mpirun.
     :param stdout: standard output; empty if it was not captured.
-    :param stderr: standard error, without the launcher's known noise; empty if it was not captured.
+    :param stderr: standard error, without known harmless warnings of the launcher; empty if it was not captured.
     :param usage: load of processors and links during the job.
     :param background: output of the second job: a line with the number of its alltoalls.
     """

@@ -26,7 +26,7 @@ def make_kernel(
     periodic: bool = False,
     faces: str | None = None,
 ) -> Kernel:
-    """Make the kernel of this name.
+    """Make a communication kernel from its name and the texts of its options.
 
     :param name: a key of ``KERNELS``.
     :param hosts: host of each rank.

@@ -1,4 +1,4 @@
-"""Pictures of times over message sizes."""
+"""Pictures of simulated times over message sizes."""
 
 from __future__ import annotations
 

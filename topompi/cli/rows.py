@@ -27,7 +27,7 @@ def print_rows(words: str, facts: Mapping[str, Any], rows: Rows, *, as_json: boo
 
     :param words: heading of the table.
     :param facts: other fields of the JSON object, which has the rows as its field ``rows``.
-    :param rows: for each row, the figures by name; all rows have the same names.
+    :param rows: figures of each row by name; all rows have the same names.
     :param as_json: True to print JSON.
     :param as_csv: True to print CSV.
     :raises SourceError: if both JSON and CSV are asked for.

@@ -38,8 +38,8 @@ except ImportError:
         :ivar passes: True if calls of methods that the MPI library always runs go to it at once, because they need not
             be counted or checked.
         :ivar made: number of the communicator's blocking collective calls on buffers, including the current one.
-        :ivar until: if this table is another table's ``others``, the last call of a communicator for which it may be
-            used, counted from 1; 0 if it may be used for all calls.
+        :ivar until: last call of a communicator, counted from 1, for which this table may be used as another table's
+            ``others``; 0 if it may be used for all calls.
         :ivar others: another table, searched after this one; None at first.
         :ivar runs: the function that runs a call, by number of the method, root, ``id`` of the operation, and bytes.
         """

@@ -37,7 +37,7 @@ class Common:
     :ivar plans: cache of this rank's parts of schedules, and of the plans compiled from them.
     :ivar answers: choices that rank 0 has made for all ranks.
     :ivar orders: cache of the rank orders that this process computed.
-    :ivar known: by class of calls (method, size class, operation's demands), the choice that every rank can make alone;
+    :ivar known: choice that every rank can make alone, by class of calls (method, size class, operation's demands);
         None if rank 0 must be asked.
     :ivar natives: table of calls that the MPI library runs on all these communicators. It has only methods whose every
         call the library runs: a call of any other method may have to make a sub-communicator together with ranks that

@@ -132,7 +132,7 @@ class Origin:
         :param rows: three 32-bit integers per member of the split communicator, in rank order: color, key, and rank in
             the topology.
 
-        Cost: O(p log p), and much less for one of the latest splits.
+        Cost: O(p log p) for p members; much less if the split is one of the latest 16.
         """
         cut: Cut | None = self._cuts.get(rows)
         if cut is None and (meeting := self._met(rows)) is not None:

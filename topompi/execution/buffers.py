@@ -39,7 +39,10 @@ HOST_KINDS = (1, 3, 11)  # DLPack device types whose memory the host may access:
 
 
 class DeviceMemoryError(TypeError):
-    """A message lies in a device's or unknown memory, which the host may be unable to read; only MPI can send it."""
+    """A message lies in a device's or unknown memory, which the host's processors may be unable to read.
+
+    Only the MPI library can send it.
+    """
 
 
 class ShortMemoryError(ValueError):

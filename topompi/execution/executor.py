@@ -31,10 +31,10 @@ class Executor:
     :param network: function that makes the network; called at the first need, because n hosts have n * n routes.
     :param plans: cache of this rank's parts of schedules and of the plans compiled from them, which communicators over
         the same ranks may share; if it is None, the executor makes a cache of its own.
-    :param shared: by collective and algorithm, the schedule that rank 0 sent to all ranks, or the reason why there is
-        none; entries are never dropped, so that all ranks hold the same ones. If it is None, there are no entries yet.
+    :param shared: schedule that rank 0 sent to all ranks, or the reason why there is none, by collective and algorithm;
+        entries are never dropped, so that all ranks hold the same ones. If it is None, there are no entries yet.
     :ivar bindings: cache of the bindings of the latest calls.
-    :ivar unplanned: by method and algorithm, the reason why the algorithm could not run the method's latest call.
+    :ivar unplanned: reason why an algorithm could not run the latest call of a method, by method and algorithm.
     :ivar ran: the binding that ran last, until its messages are counted; None if no recording is active.
     """
 

@@ -201,7 +201,7 @@ def _in_lanes(rows: Integers, part: Part, shift: int | None, lanes: int) -> Plan
 
 
 def _cut(rows: Integers, parts: int) -> tuple[Integers, Integers]:
-    """Every row cut into ``parts`` rows, each in a step of its own, and the part number of each."""
+    """Every transfer cut into ``parts`` rows, each in a step of its own; and the part number of each row."""
     part = np.tile(np.arange(parts), len(rows))
     rows = np.repeat(rows, parts, axis=0)
     begin, end = (rows[:, _LENGTH] * number // parts for number in (part, part + 1))
@@ -213,7 +213,7 @@ def _cut(rows: Integers, parts: int) -> tuple[Integers, Integers]:
 
 
 def _divided(rows: Integers, bounds: Integers) -> Integers:
-    """The rows in units of a vector instead of blocks; the scratch may hold several vectors side by side."""
+    """The transfers in units of a vector instead of blocks; scratch memory may hold several vectors side by side."""
     blocks, length = len(bounds) - 1, bounds[-1]
     (here, block), (there, same) = (np.divmod(rows[:, place], blocks) for place in (_BEGIN, _TO))
     if (block != same).any() or (block + rows[:, _LENGTH] > blocks).any():
@@ -225,7 +225,7 @@ def _divided(rows: Integers, bounds: Integers) -> Integers:
 
 
 def _stays(rows: Integers, shift: int) -> NDArray[np.bool_]:
-    """Per row True if it copies data onto themselves, shape (rows,)."""
+    """True for each row that copies data onto themselves, because input and output share memory, shape (rows,)."""
     stays: NDArray[np.bool_] = (
         (rows[:, _SOURCE] == rows[:, _DESTINATION])
         & (rows[:, _FROM] == INPUT)
@@ -304,7 +304,7 @@ def _arriving(rows: Integers, ends: bool = True) -> list[int]:
 
 
 def _reach(rows: Integers, rank: int) -> int:
-    """Units of scratch that a rank's rows use."""
+    """Number of units that the scratch buffer needs for a rank's transfers."""
     ends = [0]
     for who, buffer, begin in ((_SOURCE, _FROM, _BEGIN), (_DESTINATION, _INTO, _TO)):
         used = rows[(rows[:, who] == rank) & (rows[:, buffer] == SCRATCH)]

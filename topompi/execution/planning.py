@@ -201,7 +201,7 @@ def _generated(network: Network, wanted: _Wanted) -> Schedule:
 
 
 def _precedes(schedule: Schedule) -> NDArray[np.bool_]:
-    """Per row True if its data come from lower ranks than the data that they are reduced into, shape (rows,).
+    """True for each row whose data come from lower ranks than the data that they are reduced into, shape (rows,).
 
     :raises ScheduleError: if the schedule does not keep rank order.
     :raises ValueError: if a row has both blocks from lower and blocks from higher ranks.

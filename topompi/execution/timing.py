@@ -51,7 +51,7 @@ def timed(ready: Call, call: Call) -> float:
 def time_in_turn(sides: Sequence[Sequence[Call]], order: Order, ready: Call) -> NDArray[np.float64]:
     """Time the calls of compared implementations ("sides") on this rank, with the garbage collector off.
 
-    :param sides: for each side, the calls that it makes one after the other, in a cycle.
+    :param sides: calls of each side, which it makes one after the other, in a cycle.
     :param order: number of the side of each call, as ``interleave`` returns it, shape (calls,).
     :param ready: function called before each call and not timed, for example a barrier, as in the OSU benchmarks.
     :returns: seconds of the timed calls, shape (sides, rounds).

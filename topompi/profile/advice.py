@@ -129,7 +129,7 @@ def seconds_by_order(
 
     :param profile: a profile by process.
     :param interface: the hosts and links of the job.
-    :param orders: for each order, the host of each rank, shape (ranks,).
+    :param orders: host of each rank, shape (ranks,), for each order.
     :param library: the model of the MPI library; if it is None, the fastest modelled library takes its place.
     :param model: the model of start-up times; if it is None, the model of networks with equally fast host links.
     """

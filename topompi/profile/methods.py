@@ -34,7 +34,7 @@ _replaced: list[tuple[type, str, Any]] = []
 
 
 def install(counters: Counters, group_of: GroupOf) -> None:
-    """Replace methods of topompi's communicators by counting ones.
+    """Replace methods of topompi's communicators by methods that count the data which they send.
 
     :param counters: the counters of the recording.
     :param group_of: function of a communicator, which returns its ranks as peers in these counters.

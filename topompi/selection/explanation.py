@@ -1,4 +1,4 @@
-"""The explanation of which algorithm would run for a call if nothing has been measured; without MPI."""
+"""The explanation, without MPI, of which algorithm would run for a call if nothing has been measured."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Row:
 
     @property
     def wins(self) -> bool:
-        """Whether the algorithm is at least 5 % faster than native, and significantly faster among all algorithms."""
+        """Whether the algorithm is at least 5 % faster than native, and not by luck (``floor`` is above 1)."""
         return self.ratio >= CLEAR and self.floor > 1
 
 

@@ -132,8 +132,8 @@ class Program:
         """Run the stages of a scatter.
 
         :param own: memory for this rank's block; if it is None, the block stays in the buffer.
-        :param buffer: on the root, the blocks to send; on other ranks, memory for received blocks, which the method
-            allocates if it is None; ``self.length`` bytes.
+        :param buffer: blocks to send on the root, memory for received blocks on other ranks, ``self.length`` bytes; if
+            it is None, the method allocates the memory.
         :param alone: a communicator of this rank only; a message on it copies a block with gaps.
         """
         if buffer is None and self._single and own is not None and own.dense:
