@@ -27,7 +27,7 @@ class Barrier(Operation):
         return ()
 
     def verify(self, comm: MPI.Intracomm, native: MPI.Intracomm, root: int) -> bool:
-        """Check that no rank leaves the barrier before all have entered, first with rank 0 and then with the last rank late.
+        """Check that no rank leaves the barrier before all have entered, even if the first or the last rank is late.
 
         The late rank sends a message to every other rank, waits until all have it (synchronous mode), and only then
         enters the barrier. A rank that leaves the barrier without the message left too early.
