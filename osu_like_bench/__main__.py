@@ -4,7 +4,7 @@ import sys
 
 from .guard import require_own_code
 
-if sys.argv[1:2] == ["emulate"]:  # needs root: checked before others' modules could be imported
+if sys.argv[1:2] == ["emulate"]:  # runs as root, so that no module that another user could replace may be imported
     require_own_code("osu_like_bench")
 
 import os
@@ -19,7 +19,7 @@ __all__ = ["main"]
 
 RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")  # launchers' variables for the number of a rank
 
-COMMANDS = {  # name -> module whose ``main`` takes the arguments after the name; none of them imports mpi4py
+COMMANDS = {  # by name, the module whose ``main`` takes the arguments after the name; none of them imports mpi4py
     "compare": "compare",
     "emulate": "emulate.cli",
     "simulate": "simulate.cli",

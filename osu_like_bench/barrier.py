@@ -12,7 +12,7 @@ from .operations import Call, Operation
 __all__ = ["Barrier"]
 
 TAG = 1
-DELAY = 0.01  # seconds by which a rank is late in the validation
+DELAY = 0.01  # seconds by which the validation lets a rank enter late, so that a rank that leaves too early is noticed
 POLLS = 100
 
 
@@ -27,10 +27,10 @@ class Barrier(Operation):
         return ()
 
     def verify(self, comm: MPI.Intracomm, native: MPI.Intracomm, root: int) -> bool:
-        """Check that no rank leaves the barrier before the last one has entered, with the first and the last rank late.
+        """Check that no rank leaves the barrier before all have entered, even if the first or the last rank is late.
 
-        The late rank sends to all others, waits until every receiver has the message (synchronous mode), and only then
-        enters. A rank that leaves without the message left too early; a correct barrier never fails this.
+        The late rank sends a message to every other rank, waits until all have it (synchronous mode), and only then
+        enters the barrier. A rank that leaves the barrier without the message left too early.
 
         :param comm: communicator under test.
         :param native: native communicator over the same ranks.

@@ -24,7 +24,7 @@ Benchmark = type[Operation] | KernelBenchmark
 
 
 def benchmark_of(options: Options, world: MPI.Intracomm) -> tuple[Options, Benchmark]:
-    """Return the selected benchmark, and the options with the kernel's grid filled in. Collective.
+    """Return the options, with the grid of processes of a kernel filled in, and the selected benchmark. Collective.
 
     :raises BenchmarkError: on all ranks, if the benchmark does not take one of the options.
     """

@@ -35,11 +35,11 @@ Side = StrEnum("Side", [(name, name) for name in SIDES])  # type: ignore[misc]  
 Native = StrEnum("Native", [("native", "native")])
 
 NAMES = "; ".join([*(f"{group.title}: {' '.join(group.kinds)}" for group in GROUPS), f"kernels: {' '.join(KERNELS)}"])
-LAST_WORDS = 0.3  # seconds for a launcher to forward a rank's output before it ends all ranks
+LAST_WORDS = 0.3  # seconds that a failed rank waits before it aborts, so that the launcher forwards its output first
 
 
 def _named(word: str) -> str:
-    """Return the benchmark of a name, which may begin with OSU's ``osu_``."""
+    """Return the benchmark's name without OSU's prefix ``osu_``; refuse an unknown name."""
     name = word.removeprefix("osu_")
     if name in ABSENT:
         raise typer.BadParameter(f"{word} is not here: {ABSENT[name]}")

@@ -1,4 +1,4 @@
-"""A runner for commands that start no MPI: exit codes, and one line on standard error for an error."""
+"""A runner for commands that do not use MPI: it turns errors into one line on standard error and an exit code."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from topompi.errors import TopompiError
 
 __all__ = ["UsageError", "run_command"]
 
-# The parent of typer's parameter errors; not every version of typer exports it by name.
+# The error class for wrong usage: the parent of typer's parameter errors, which not every version exports by name.
 UsageError: Any = typer.BadParameter.__bases__[0]
 
 
 def run_command(app: typer.Typer, name: str, arguments: Sequence[str], program: str = "osu_like_bench") -> int:
-    """Run a command of ``osu_like_bench``, or of another program.
+    """Run a typer command that does not use MPI; errors go to standard error, one line each.
 
     :param app: the typer application.
-    :param name: name of the command, for messages.
+    :param name: name of the command, for error messages.
     :param arguments: arguments after the command's name; ``--debug`` among them shows tracebacks.
     :param program: name of the program to which the command belongs.
     :returns: exit code: 0; 1 for an error; 2 for wrong usage; 130 if interrupted; 143 if terminated.

@@ -1,4 +1,4 @@
-"""The communicators under test, and work on rank 0 whose result or error all ranks share."""
+"""The communicators under test, and work that rank 0 does for all ranks, which get its result or error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .options import Options
 __all__ = ["leave_together", "on_root", "open_sides", "rank_hosts"]
 
 Value = TypeVar("Value")
-PATIENCE = 5.0  # seconds that ranks wait for each other at the end of a failed run
+PATIENCE = 5.0  # maximum seconds that ranks wait for each other at the end of a failed run, because some may not come
 
 
 def on_root(comm: MPI.Intracomm, work: Callable[[], Value]) -> Value:
@@ -40,7 +40,7 @@ def on_root(comm: MPI.Intracomm, work: Callable[[], Value]) -> Value:
 
 
 def leave_together(comm: MPI.Intracomm) -> bool:
-    """Wait for all ranks, so that no exit cuts off another rank's last message; return False if some do not come."""
+    """Wait for all ranks, because a rank's exit may end the others; return False if some do not come in 5 seconds."""
     request, deadline = comm.Ibarrier(), time.monotonic() + PATIENCE
     while not request.Test():
         if time.monotonic() > deadline:
@@ -51,7 +51,7 @@ def leave_together(comm: MPI.Intracomm) -> bool:
 
 @contextmanager
 def open_sides(options: Options) -> Iterator[tuple[MPI.Intracomm, dict[str, MPI.Intracomm]]]:
-    """Provide a native communicator over all ranks, and the communicator of each side in the options. Collective.
+    """Provide a native communicator over all ranks, and by name the communicator of each side to measure. Collective.
 
     After an error nothing is freed, because freeing is collective and the other ranks may be elsewhere.
     """
@@ -76,7 +76,7 @@ def _wrap(comm: MPI.Intracomm, options: Options) -> topompi.Intracomm:
 
 
 def _routed(options: Options, rank_hosts: list[str], virtual: bool) -> TopologyInterface:
-    """Return the job's view of a topology source whose forwarding tables are in separate files."""
+    """Return the placement of the ranks on a topology source whose forwarding tables are in a separate file."""
     if options.topology is None:
         raise BenchmarkError("--lfts: expecting --topology too, for tables belong to a fabric, got none")
     routes = load_routes(options.topology, options.lfts)

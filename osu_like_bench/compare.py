@@ -29,7 +29,9 @@ __all__ = ["ComparisonTable", "Series", "compare_records", "main", "plot"]
 
 FORMAT, VERSION = "osu_like_bench comparison", 1
 OURS, NATIVE = SIDES
-SIMULATED, BOUND = "simulate", "bound"  # the arena whose times have no noise; the side that no schedule can beat
+# The arena (origin of the times) whose times have no noise; and the side of its records that has the lower bounds of
+# any schedule's time.
+SIMULATED, BOUND = "simulate", "bound"
 SUFFIXES = (".svg", ".png")
 COLUMNS = (("A(us)", 12), ("IQR(us)", 12), ("B(us)", 12), ("IQR(us)", 12), ("Ratio", 8), ("95% interval", 16))
 SIZE, VERDICT = 16, 18
@@ -46,9 +48,9 @@ app = typer.Typer(add_completion=False, context_settings=HELP)
 
 @dataclass(frozen=True)
 class Series:
-    """The measurements of one side of a record.
+    """The measurements of one side (one of the implementations compared in a run) of a record.
 
-    :param name: name of the record, for messages.
+    :param name: name of the record, for error messages.
     :param record: the whole record.
     :param side: name of the side.
     :param results: results by message size in bytes.
@@ -61,9 +63,9 @@ class Series:
 
     @classmethod
     def choose(cls, name: str, record: Record, side: str) -> Series:
-        """Choose the side of this name, or the only side of the record.
+        """Choose a record's side by name; if the record has a single side, choose that one.
 
-        :param name: name of the record, for messages.
+        :param name: name of the record, for error messages.
         :param record: a record with results.
         :param side: name of the side.
         :raises BenchmarkError: if the record has no results, or several sides and none of this name.
@@ -74,7 +76,7 @@ class Series:
         if not by_side:
             raise BenchmarkError(f"{name}: expecting results, got none")
         chosen = next(iter(by_side)) if len(by_side) == 1 else side
-        if chosen not in by_side:  # a simulation's sides are algorithms and other libraries, so the user has to choose
+        if chosen not in by_side:  # the sides of a simulation are algorithms and libraries, of which the user chooses
             raise BenchmarkError(f"{name}: expecting a side in {sorted(by_side)}, got {chosen!r}")
         return cls(name, record, chosen, by_side[chosen])
 
@@ -84,13 +86,13 @@ class Series:
 
 @dataclass(frozen=True)
 class ComparisonTable:
-    """A comparison of two series.
+    """A comparison of two series of measurements, A and B, at the sizes that both have.
 
     :param series: A and B.
     :param sizes: message sizes in bytes that both have, ascending.
-    :param summaries: summaries of A and of B, one per size.
+    :param summaries: two sequences, the summaries of A's and of B's times, one per size.
     :param rows: comparisons of A with B, one per size.
-    :param overall: geometric mean over the sizes.
+    :param overall: comparison by the geometric mean of the ratios over the sizes.
     :param notes: cautions, one line each.
     """
 
@@ -144,8 +146,8 @@ def compare_records(first: Series, second: Series, across: bool = False, seed: i
 
     :param first: A, the run in question.
     :param second: B, the run that it is compared with.
-    :param across: whether the MPI libraries may differ in vendor.
-    :param seed: seed of the resampling.
+    :param across: True if the MPI libraries may differ in vendor.
+    :param seed: seed of the resampling by which intervals are found.
     :raises BenchmarkError: if facts that matter differ, one line per fact, or no size is in both.
 
     Cost: 2,000 medians per size.
@@ -187,7 +189,7 @@ def _left_out(first: Series, second: Series, sizes: Sequence[int]) -> Iterator[s
 
 
 def _doubts(series: Series, sizes: Sequence[int], summaries: Sequence[Summary]) -> Iterator[str]:
-    """Yield notes on a record whose times are unstable or few, or whose data were wrong."""
+    """Yield notes on a series whose times are unstable or few, or whose data were wrong."""
     pairs = list(zip(sizes, summaries, strict=True))
     unstable = [size for size, side in pairs if side.unstable]
     few = [size for size, side in pairs if side.times < LEAST_TIMES]
@@ -237,7 +239,7 @@ def _words(row: Comparison) -> dict[str, object]:
 
 
 def plot(table: ComparisonTable, path: Path) -> None:
-    """Draw both medians over the message size on logarithmic axes, with bands from quartile to quartile.
+    """Draw the median times of A and B over the message size on logarithmic axes, with bands between their quartiles.
 
     :param table: the comparison.
     :param path: path of the file, which ends in .svg or .png.
@@ -252,7 +254,7 @@ def plot(table: ComparisonTable, path: Path) -> None:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise BenchmarkError("--plot: expecting matplotlib, got none; pip install 'topompi[plot]' brings it") from error
-    with rc_context({"svg.hashsalt": FORMAT}):  # a fixed salt gives equal data equal identifiers
+    with rc_context({"svg.hashsalt": FORMAT}):  # fixed, so that the same data give the same file
         figure = Figure(figsize=(7, 4.5), layout="constrained")
         axes = figure.add_subplot(xlabel="message size (bytes)", ylabel="median latency (us)")
         for series, summaries, marker in zip(table.series, table.summaries, "os", strict=True):
@@ -306,7 +308,7 @@ def command(
 
 
 def _sides(text: str | None) -> tuple[str, str]:
-    """Return the names of the wanted sides, of A and of B."""
+    """Return the names of the sides to choose in A and in B."""
     names = (text or OURS).split(",")
     if len(names) > 2 or not all(names):
         raise BenchmarkError(f"--side: expecting SIDE or SIDE,SIDE, got {text!r}")

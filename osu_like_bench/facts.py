@@ -25,7 +25,11 @@ __all__ = ["gather_facts", "ranges"]
 
 
 def gather_facts(comm: MPI.Intracomm, topology: TopologyInterface | None) -> Facts | None:
-    """Return the facts on rank 0, None on other ranks; without a topology, hosts are the machines. Collective."""
+    """Return the circumstances of the run on rank 0, None on other ranks. Collective.
+
+    :param comm: communicator of all ranks.
+    :param topology: the placement of the ranks; if it is None, their hosts are the machines on which they run.
+    """
     rows = comm.gather((MPI.Get_processor_name(), _affinity()))
     if rows is None:
         return None
@@ -52,7 +56,7 @@ def gather_facts(comm: MPI.Intracomm, topology: TopologyInterface | None) -> Fac
 
 
 def _arena() -> dict[str, Any]:
-    """Return the facts that an emulated network passes to its ranks; empty if they are not on one."""
+    """Return the facts that an emulated network passes to its ranks; empty if they do not run on one."""
     told = os.environ.get("OSU_EMULATED")
     return {} if told is None else {"arena": "emulate", "about": json.loads(told)}
 
@@ -75,7 +79,7 @@ def _affinity() -> frozenset[int]:
 
 
 def _oversubscribed(nodes: Iterable[str], affinities: Iterable[frozenset[int]]) -> bool:
-    """Return whether some machine has more ranks than CPUs that they may run on."""
+    """Return whether a machine has more ranks than CPUs on which they may run."""
     cpus: dict[str, list[frozenset[int]]] = defaultdict(list)
     for node, affinity in zip(nodes, affinities, strict=True):
         cpus[node].append(affinity)

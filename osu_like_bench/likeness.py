@@ -10,16 +10,16 @@ from .record import Record
 __all__ = ["cautions", "differences"]
 
 TOPOLOGY = ("hosts", "virtual", "topology", "fabric")
-CONDITIONS = ("background", "network")  # the entries of ``about`` that affect times
+CONDITIONS = ("background", "network")  # the entries of a record's ``about`` that affect times
 Named = tuple[str, Record]
 
 
 def differences(first: Named, second: Named, across: bool = False) -> list[str]:
-    """Return the facts that forbid a comparison, one line each with both values.
+    """Return the differences between two runs that forbid a comparison of their times, one line each with both values.
 
-    :param first: name for messages, and record, of the first run.
-    :param second: name for messages, and record, of the second run.
-    :param across: whether the MPI libraries may differ in vendor.
+    :param first: name, for messages, and record of the first run.
+    :param second: name, for messages, and record of the second run.
+    :param across: True if the MPI libraries may differ in vendor.
     """
     (a, one), (b, other) = first, second
     # The MPI library's own collectives use no topology, so a record of them alone cannot differ in it.

@@ -56,7 +56,7 @@ class NeighborAllgather(Neighbours):
 
 
 class NeighborAlltoall(Neighbours):
-    """An alltoall whose data depend only on the two ranks, because on a ring of two both directions are the same."""
+    """A neighbourhood alltoall. Its data depend only on the two ranks, because both neighbours may be the same rank."""
 
     title, method = "Neighborhood Alltoall Latency", "Neighbor_alltoall"
     blocks = ("neighbours", "neighbours")

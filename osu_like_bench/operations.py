@@ -21,7 +21,7 @@ Contents = NDArray[Any] | None
 
 
 class Operation:
-    """One operation of one rank at one message size.
+    """One measured operation (an MPI call) of one rank at one message size: buffers, calls, and validation of data.
 
     :param rank: number of this rank.
     :param ranks: number of ranks that take part.
@@ -36,14 +36,14 @@ class Operation:
     pairs: ClassVar[bool] = False  # point-to-point between each rank of the first half and one of the second
     dtype: ClassVar[type[np.generic]] = np.uint8
     datatype: ClassVar[MPI.Datatype] = MPI.BYTE
-    blocks: ClassVar[tuple[str, str]] = ("one", "one")  # of the send and the receive buffer: none, one or all
+    blocks: ClassVar[tuple[str, str]] = ("one", "one")  # blocks in the send and the receive buffer: none, one, all
     scale: ClassVar[float] = 1.0  # share of a timed call that counts as the time of one operation
     window: ClassVar[int | None] = None  # messages per call of a benchmark that prints bandwidth
     ways: ClassVar[int] = 1  # number of directions in which the window's messages go
     tests: ClassVar[int] = 0  # calls of Test during a non-blocking collective
-    atomic: ClassVar[bool] = False  # has one element only
-    extra: ClassVar[tuple[str, ...]] = ()  # titles of the columns after the time, the keys of what ``time`` adds
-    sizes: ClassVar[str | None] = None  # default message sizes, if they are not OSU's
+    atomic: ClassVar[bool] = False  # True if a message has a single element
+    extra: ClassVar[tuple[str, ...]] = ()  # titles of the columns after the time; ``time`` returns their values
+    sizes: ClassVar[str | None] = None  # default message sizes, MIN:MAX; None if they are OSU's
 
     def __init__(self, rank: int, ranks: int, nbytes: int) -> None:
         self.rank, self.ranks = rank, ranks
@@ -70,7 +70,7 @@ class Operation:
     @classmethod
     @contextmanager
     def seated(cls, sides: Mapping[str, MPI.Intracomm]) -> Iterator[tuple[Mapping[str, Any], list[str]]]:
-        """Provide, for each side, the object that ``bind`` takes as its communicator; and notes for the header.
+        """Provide for each side (communicator under test) the object that ``bind`` takes, and notes for the header.
 
         Collective.
         """
@@ -92,7 +92,7 @@ class Operation:
 
     @classmethod
     def tuned(cls, **values: int | None) -> type[Operation]:
-        """Return this operation with other values of class variables; None leaves a variable unchanged."""
+        """Return a subclass of this operation with other values of class variables; None leaves a variable as it is."""
         given = {name: value for name, value in values.items() if value is not None}
         return type(cls.__name__, (cls,), given) if given else cls
 
@@ -112,11 +112,11 @@ class Operation:
         """Time the calls of each side on this rank.
 
         :param native: communicator over the calling ranks, for messages of the measurement itself.
-        :param sides: communicators of the sides.
+        :param sides: the communicator of each side under test.
         :param roots: roots of successive calls, used in turn.
         :param ready: function called before each timed call.
-        :param repetitions: number of timed calls, and of untimed calls before them.
-        :returns: seconds, shape (sides, iterations), and further values of each side by the title of their column.
+        :param repetitions: number of timed calls of each side, and number of untimed calls before them.
+        :returns: seconds, shape (sides, timed calls), and other values of each side by the title of their column.
         """
         calls = [[self.bind(comm, root) for root in roots] for comm in sides]
         return measure(calls, ready, *repetitions), [{} for _ in sides]
@@ -158,7 +158,7 @@ class Operation:
         return all(want is None or np.array_equal(want, buffer) for want, buffer in pairs)
 
     def verify(self, comm: MPI.Intracomm, native: MPI.Intracomm, root: int) -> bool:
-        """Call once with known data; return whether this rank's buffers are right. Collective.
+        """Make one call with known data; return whether this rank's buffers are right after it. Collective.
 
         :param comm: communicator of the side under test.
         :param native: communicator over the same ranks, for messages of the test itself.
@@ -232,7 +232,7 @@ class Alltoall(Operation):
 
 
 class Vector(Operation):
-    """A v-collective; as in OSU, all counts are equal, which the library cannot know."""
+    """A collective with counts (``Gatherv``, ...); as in OSU, all are equal, but the library cannot know that."""
 
     def spec(self, buffer: NDArray[Any]) -> list[object]:
         """Return an mpi4py message with a count and a displacement for each block, if there are several blocks."""
@@ -243,7 +243,7 @@ class Vector(Operation):
 
 
 class Typed(Operation):
-    """A w-collective, whose blocks have datatypes of their own; as in OSU, these are equal."""
+    """A collective with a datatype for each block (``Alltoallw``); as in OSU, all datatypes are equal."""
 
     def spec(self, buffer: NDArray[Any]) -> list[object]:
         """Return an mpi4py message with a count, a displacement and a datatype for each block."""

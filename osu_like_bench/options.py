@@ -11,38 +11,40 @@ from topompi.errors import BenchmarkError
 __all__ = ["LARGE", "SIDES", "TAIL", "Options", "message_sizes", "parse_bytes", "parse_tail"]
 
 SIDES = ("topompi", "native")
-LARGE = 8192  # bytes; above this size, OSU measures a tenth of the iterations
-SMALL_RUN, LARGE_RUN = (1000, 100), (100, 10)  # iterations, warm-ups
+LARGE = 8192  # bytes; above this size, OSU makes a tenth of the calls
+SMALL_RUN, LARGE_RUN = (1000, 100), (100, 10)  # numbers of timed calls and of untimed calls before them, as in OSU
 DEFAULT_SIZES = "1:1M"
 TAIL = "P50,P90,P99"
 
 
 @dataclass(frozen=True)
 class Options:
-    """The options of one run.
+    """The options of one run of a benchmark.
 
     :param benchmark: name of the benchmark.
-    :param sizes: ``MAX`` or ``MIN:MAX`` in bytes, with suffixes K, M, G; None for the benchmark's own.
-    :param iterations: number of timed calls per size and side; None for OSU's defaults.
-    :param warmup: number of untimed calls before them; None for OSU's defaults.
-    :param full: whether minimum, maximum and iterations are printed too.
-    :param check: whether the data are validated after every size, on every side.
-    :param root: number of the root rank, ``rotate`` for another root in each iteration, or None for rank 0.
-    :param sides: names of the sides in SIDES that run, interleaved if both do.
-    :param topology: topology source, or None for that of the environment or the host.
-    :param lfts: forwarding tables of the source.
-    :param hosts: host list, or None for the hosts the job runs on.
+    :param sizes: smallest and largest message size in bytes, ``MAX`` or ``MIN:MAX``, with suffixes K, M, G; if it is
+        None, the benchmark's own sizes.
+    :param iterations: number of timed calls per size and side; if it is None, OSU's default.
+    :param warmup: number of untimed calls before them; if it is None, OSU's default.
+    :param full: True to print also minimum, maximum and number of iterations.
+    :param check: True to validate the data after every size, on every side.
+    :param root: number of the root rank, or ``rotate`` if each iteration has another root; if it is None, 0.
+    :param sides: names of the compared sides (topompi, native) to run; if there are two, their calls take turns.
+    :param topology: topology source; if it is None, that of the environment, else the levels inside the hosts.
+    :param lfts: path of the source's forwarding tables; None if they are in the source.
+    :param hosts: list of virtual hosts; if it is None, the hosts on which the job runs.
     :param place: placement policy for ``hosts``.
-    :param json: file for the record.
-    :param window: number of messages in flight, for benchmarks of bandwidth; None for OSU's 64.
-    :param tests: number of calls of ``Test`` during the computation, for non-blocking collectives; None for none, as in
-        OSU.
+    :param json: path of the record to write; None if none is written.
+    :param window: number of messages in flight, for benchmarks of bandwidth; if it is None, OSU's 64.
+    :param tests: number of calls of ``Test`` during the computation, for non-blocking collectives; if it is None, 0, as
+        in OSU.
     :param tail: percentiles of the iterations' times to print, ascending.
-    :param memory: most bytes that a rank may hold in buffers; larger sizes are left out.
+    :param memory: maximum bytes of a rank's buffers; sizes that need more are left out.
     :param grid: extents of the process grid, ``8x8x8``; this option and the following ones are for kernels only.
-    :param periodic: whether the grid wraps around.
+    :param periodic: True if the grid wraps around.
     :param faces: relative message sizes by dimension, ``1,1,4``.
-    :param reorder: ``topompi`` if topompi's side reorders the ranks, ``none`` if not; None for the kernel's default.
+    :param reorder: ``topompi`` if topompi's side reorders the ranks, ``none`` if not; if it is None, the kernel's
+        default.
     """
 
     benchmark: str
@@ -88,12 +90,16 @@ class Options:
 
 
 def parse_bytes(text: str, option: str) -> int:
-    """Return the number of bytes that ``64``, ``8K`` or ``1M`` means; ``option`` is its name in the error."""
+    """Convert a size such as ``64``, ``8K`` or ``1M`` to bytes.
+
+    :param text: the size.
+    :param option: name of the option, for the error message.
+    """
     return sizes.parse_bytes(text, option, BenchmarkError)
 
 
 def parse_tail(text: str | None) -> tuple[float, ...]:
-    """Return the percentiles that ``50,90`` or ``P50,P90`` means, ascending; empty for None."""
+    """Parse percentiles such as ``50,90`` or ``P50,P90``; return them ascending, or empty if the text is None."""
     words = [] if text is None else text.split(",")
     wrong = next((word for word in words if not re.fullmatch(r"[Pp]?[0-9]{1,2}(\.[0-9]+)?|[Pp]?100", word)), None)
     if wrong is not None:
@@ -104,7 +110,7 @@ def parse_tail(text: str | None) -> tuple[float, ...]:
 def message_sizes(text: str | None, item: int) -> tuple[int, ...]:
     """Return message sizes in bytes, each double the one before.
 
-    :param text: ``MAX`` or ``MIN:MAX``; None for the defaults.
+    :param text: ``MAX`` or ``MIN:MAX``; if it is None, OSU's default range.
     :param item: bytes of one element; as in OSU, no size is below it.
     :raises BenchmarkError: if the range is malformed or empty, or its first size is not a multiple of ``item``.
     """

@@ -16,14 +16,15 @@ from .timing import measure
 __all__ = ["Overlapped", "overlapped"]
 
 ORDER = 25  # order of the matrix whose products are the dummy computation, as in OSU
-PRODUCTS, TRIALS = 100, 5  # products per trial, and trials, to time a product; the fastest trial counts
+PRODUCTS, TRIALS = 100, 5  # number of products per trial and of trials to time a product, by the fastest trial
 
 
 class Overlapped(Operation):
     """A non-blocking collective, timed alone and around a computation that takes equally long.
 
-    Its time is that of start, computation, calls of ``Test`` and ``Wait`` together. Overlap is the share of the pure
-    communication that is hidden: 100 % x (1 - (overall - compute) / pure), at least 0 %.
+    The time of a call is that of its start, the computation with calls of ``Test``, and ``Wait`` together ("overall").
+    Overlap is the share of the communication's time alone ("pure") that the computation hides: 100 % x (1 - (overall -
+    compute) / pure), at least 0 %.
     """
 
     extra = ("Compute(us)", "Pure Comm.(us)", "Overlap(%)")
@@ -45,15 +46,15 @@ class Overlapped(Operation):
         ready: Call,
         repetitions: tuple[int, int],
     ) -> Times:
-        """Time the calls as ``Operation.time`` does.
+        """Time the calls of each side on this rank, with a computation between start and ``Wait``.
 
-        The pure communication comes first, to set the computation's length.
+        The communication alone is timed first, because the computation has the same length.
 
         :param native: communicator over the calling ranks, for messages of the measurement itself.
-        :param sides: communicators of the sides.
+        :param sides: the communicator of each side under test.
         :param roots: roots of successive calls, used in turn.
         :param ready: function called before each timed call.
-        :param repetitions: number of timed calls, and of untimed calls before them.
+        :param repetitions: number of timed calls of each side, and number of untimed calls before them.
         """
         alone = super().time(native, sides, roots, ready, repetitions)[0]
         # The median sets the length of the computation, so that a delay in one iteration does not extend it.

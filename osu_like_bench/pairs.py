@@ -14,7 +14,7 @@ from .patterns import pattern
 __all__ = ["PAIRS", "Pair"]
 
 TAG = 1
-WINDOW = 64  # messages, as in OSU
+WINDOW = 64  # number of messages in flight in a benchmark of bandwidth, as in OSU
 
 
 class Pair(Operation):
@@ -117,7 +117,7 @@ class MultiBandwidth(Bandwidth):
 
 
 class Kept(Operation):
-    """Persistent point-to-point requests, made by ``bind`` and started by each call."""
+    """A point-to-point operation by persistent requests, which ``bind`` makes and each call starts."""
 
     def __init__(self, rank: int, ranks: int, nbytes: int) -> None:
         super().__init__(rank, ranks, nbytes)

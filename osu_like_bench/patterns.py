@@ -7,13 +7,18 @@ from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["contribution", "contribution_sum", "pattern"]
 
-# Odd, so that ranks 0..255 give 256 different bytes; unequal, so that (source, destination) is not symmetric.
+# Factors of the ranks in a block's bytes. They are odd, so that ranks 0 to 255 give 256 different bytes, and unequal,
+# so that the bytes from a source to a destination differ from those of the other direction.
 SOURCE, DESTINATION = 167, 59
-EXACT_FLOATS = 1 << 24  # whole numbers up to this are exact in float32, and so are sums in any order
+EXACT_FLOATS = 1 << 24  # greatest whole number up to which float32 is exact, so that sums are exact in any order
 
 
 def _stream(items: int, salt: int) -> NDArray[np.uint32]:
-    """Return well mixed words, one per index, by the finaliser of MurmurHash3 (A. Appleby, 2011)."""
+    """Return a pseudo-random 32-bit number for each index from 0 on, by MurmurHash3's finaliser (A. Appleby, 2011).
+
+    :param items: number of indices.
+    :param salt: number that selects one of the sequences.
+    """
     words = np.arange(items, dtype=np.uint32) * np.uint32(0x9E3779B1) + np.uint32(salt)
     words ^= words >> np.uint32(16)
     words *= np.uint32(0x85EBCA6B)
@@ -30,10 +35,10 @@ def pattern(source: ArrayLike, destination: ArrayLike, items: int) -> NDArray[np
     they are, blocks of more than a few bytes still differ somewhere. A block that is shifted by some bytes differs from
     itself.
 
-    :param source: sending ranks, broadcast against ``destination`` to n blocks.
-    :param destination: receiving ranks.
+    :param source: sending rank of each block, or one rank for all blocks.
+    :param destination: receiving rank of each block, or one rank for all blocks.
     :param items: bytes per block.
-    :returns: bytes, shape (n, items).
+    :returns: bytes, shape (blocks, items).
     """
     ranks = np.broadcast_arrays(np.atleast_1d(source), np.atleast_1d(destination))
     low = (ranks[0] * SOURCE + ranks[1] * DESTINATION).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""The record of a run, as JSON: every sample, and every fact needed to judge it."""
+"""The record of a benchmark's run, as JSON: every measured time, and every fact needed to judge the times."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class Facts:
     :param versions: versions of MPI, mpi4py, numpy, python, topompi and the operating system, by name.
     :param ranks: number of ranks.
     :param nodes: machine on which each rank really ran.
-    :param hosts: host that each rank counts as.
-    :param virtual: whether ``hosts`` are a virtual placement, not the machines.
-    :param topology: source of the topology; empty without a topology.
+    :param hosts: host of each rank in the topology.
+    :param virtual: True if ``hosts`` are a virtual placement, not the machines.
+    :param topology: source of the topology; "" if there is no topology.
     :param description: description of the topology in a line.
     :param affinity: CPUs on which each rank may run, as ranges (``0-3,8``).
     :param cpu: model of the processor of rank 0's machine.
     :param cpus: number of CPUs of rank 0's machine.
     :param load: load average of rank 0's machine over 1, 5 and 15 minutes at the start; empty if unknown.
-    :param oversubscribed: whether some machine had more ranks than CPUs for them.
-    :param date: start of the run, ISO 8601 in UTC; empty for a simulation, whose result does not depend on it.
-    :param arena: origin of the times: ``mpirun``, ``emulate`` or ``simulate``.
-    :param about: further facts of this arena, by name, as JSON values.
+    :param oversubscribed: True if a machine had more ranks than CPUs for them.
+    :param date: start of the run, ISO 8601 in UTC; empty if it is a simulation, whose result does not depend on it.
+    :param arena: origin of the times: ``mpirun`` (real), ``emulate`` (on an emulated network) or ``simulate``.
+    :param about: other facts that runs of this origin have, by name, as JSON values.
     """
 
     mpi: str
@@ -59,16 +59,16 @@ class Facts:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of one message size on one side; times are in seconds.
+    """The result of one message size on one side (one of the compared implementations); times are in seconds.
 
     :param size: message size in bytes; 0 if the benchmark has no size.
     :param side: name of the side.
     :param average: mean time over iterations and ranks.
     :param minimum: smallest of the ranks' mean times.
     :param maximum: largest of the ranks' mean times.
-    :param valid: whether the data were right; None if they were not validated.
-    :param samples: time of the slowest rank in each iteration.
-    :param more: further values of the benchmark, by the title of their column; times in seconds.
+    :param valid: True if the data were right, False if not; None if they were not validated.
+    :param samples: time of the slowest rank in each iteration, in order.
+    :param more: other values of the benchmark, by the title of their column; times in seconds.
     """
 
     size: int
@@ -95,7 +95,7 @@ class Record:
     results: tuple[Result, ...]
 
     def to_json(self) -> str:
-        """Return the record as JSON text; floats keep every bit."""
+        """Return the record as JSON text, which has every bit of its floats."""
         return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}) + "\n"
 
     @classmethod
@@ -118,9 +118,11 @@ class Record:
 
 
 def _build(kind: type[Any], data: object, place: str) -> Any:
-    """Make an instance of a flat dataclass from a JSON object.
+    """Make an instance of a dataclass from a JSON object; lists become tuples, and fields with defaults may be missing.
 
-    Lists become tuples, fields with defaults may be missing.
+    :param kind: the dataclass, which contains no other dataclass.
+    :param data: the object.
+    :param place: position of the object in the record, for error messages.
     """
     known = {one.name for one in fields(kind)}
     wanted = {one.name for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING}

@@ -20,14 +20,14 @@ __all__ = ["REMOTE"]
 class Remote(Pair):
     """An operation in which rank 0 accesses the memory of rank 1.
 
-    Rank 1 makes no MPI call for it: it waits in the collective freeing of the window, in which the library makes
-    progress on rank 1's side.
+    Rank 1 makes no MPI call for the operation: it waits in the collective freeing of the window, in which the MPI
+    library makes progress on rank 1, too.
     """
 
-    datatype = MPI.UINT8_T  # a byte type that MPI can add
+    datatype = MPI.UINT8_T  # one byte per item, and unlike MPI.BYTE a type that MPI can add
     blocks = ("slots", "slots")
-    changes: ClassVar[bool] = True  # whether the operation changes the memory of the target
-    completed: ClassVar[str] = "MPI_Win_flush"  # name of the completing call
+    changes: ClassVar[bool] = True  # True if the operation changes the memory of the target
+    completed: ClassVar[str] = "MPI_Win_flush"  # MPI's name of the call that completes the operation
 
     def __init__(self, rank: int, ranks: int, nbytes: int) -> None:
         super().__init__(rank, ranks, nbytes)
@@ -81,7 +81,7 @@ class Remote(Pair):
         return call if self.leads else _nothing
 
     def reaching(self, window: MPI.Win) -> Callable[[], None]:
-        """Return a function that makes the calls on a window; the caller completes them."""
+        """Return a function that makes the one-sided calls of one operation on a window; the caller completes them."""
         raise NotImplementedError
 
     def release(self) -> None:
@@ -163,7 +163,7 @@ class GetBandwidth(Get):
 
 
 class PutBiBandwidth(PutBandwidth):
-    """Puts by both ranks, between two fences."""
+    """The bandwidth of puts that both ranks make at the same time, between two fences."""
 
     title, ways, completed = "MPI_Put Bi-Directional Bandwidth", 2, "MPI_Win_fence"
 

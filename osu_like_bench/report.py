@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Report"]
 
-# OSU's widths of the size, of a number and of the iterations (osu_util.h of version 7)
+# OSU's column widths in characters, of the size, of a number, and of the iterations (osu_util.h of version 7).
 SIZE, FIELD, COUNT = 10, 18, 12
 
 
@@ -125,11 +125,8 @@ class Report:
         return [*names, *count, ("Ratio", COUNT), ("95% interval", FIELD), ("Verdict", FIELD)]
 
     def _numbers(self, result: Result) -> list[str]:
-        """Return a side's cells: OSU's average, or the median if two sides are compared.
-
-        Then the numbers that -f adds.
-        """
-        # The smallest bandwidth belongs to the longest time.
+        """Return a side's cells: OSU's average, or the median if two sides are compared; then the numbers of ``-f``."""
+        # In the order of the columns "min" and "max": the smallest bandwidth belongs to the longest time.
         extremes = (result.minimum, result.maximum)[:: 1 if self.operation.window is None else -1]
         times = [result.average, *extremes] if self.options.full else [result.average]
         if len(self.options.sides) == 2:
@@ -164,9 +161,9 @@ class Report:
         return [*extra, *rate, *(f"P{one:g} Tail {what}" for one in self.options.tail)]
 
     def _further(self, result: Result) -> list[str]:
-        """Return a side's cells after its times.
+        """Return a side's cells after its times: other values, and percentiles.
 
-        Of a bandwidth, the tail is the rate that the given share of calls reaches.
+        A percentile of a bandwidth is the rate that this percentage of the calls reaches.
         """
         cells = []
         for title in self._titles():

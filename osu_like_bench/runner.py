@@ -1,4 +1,4 @@
-"""A run, from its options to its exit code."""
+"""A run of a benchmark, from its options to its exit code."""
 
 from __future__ import annotations
 
@@ -139,7 +139,8 @@ class _Bench:
 
     def _time(self, operation: Operation, size: int) -> tuple[list[Times], list[dict[str, float]]]:
         native, roots = self.native, self.roots
-        # In a pair, one rank's answer is the other's start signal, and rank 0's own clock times the exchange.
+        # In an operation of two ranks no barrier precedes a call, because one rank's answer is the other's start
+        # signal; the clock of rank 0 alone times the exchange.
         alone = operation.paired and not operation.pairs
         ready, clocks = (_nothing, MPI.COMM_SELF) if alone else (native.Barrier, native)
         operation.prepare(native.rank if native.rank in roots else roots[0])

@@ -1,4 +1,4 @@
-"""Comparison of two sides: the ratio of medians with its interval, and a verdict in words."""
+"""Comparison of two sides (implementations): the ratio of their median times, its interval, and a verdict in words."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from topompi.errors import BenchmarkError
 __all__ = ["LEAST_TIMES", "TOO_FEW", "Comparison", "Summary", "compare", "compare_runs", "summary", "summary_of_starts"]
 
 RESAMPLES = 1000
-WORK = 1 << 20  # numbers held at once while resampling
-# Two native communicators of one process sometimes differ by 1 %, by clock ticks or the position of their memory.
+WORK = 1 << 20  # maximum count of numbers held at once while resampling, which bounds memory
+# Least relative difference that counts, because two native communicators of one process sometimes differ by 1 %, by
+# clock ticks or the position of their memory.
 LEAST_EFFECT = 0.02
-LEAST_EXACT = 0.005  # relative accuracy of computed times
-LEAST_TIMES = 20  # number of times below which intervals from resampling are too narrow
+LEAST_EXACT = 0.005  # least relative difference of computed times that counts, because of their accuracy
+LEAST_TIMES = 20  # least number of times for a verdict, because intervals from resampling fewer are too narrow
 TOO_FEW = "too few pairs"
 
 
@@ -25,12 +26,12 @@ TOO_FEW = "too few pairs"
 class Comparison:
     """The ratio of the speeds of two sides, above 1 if the first is faster, with its interval.
 
-    :param ratio: median time of the second over median time of the first.
+    :param ratio: median time of the second side over that of the first.
     :param low: lower end of the ratio's 95 % interval.
     :param high: upper end of the ratio's 95 % interval.
     :param pairs: number of compared pairs of times; if the times are not paired, the smaller number of times of the two
         sides.
-    :param exact: whether the times were computed, not measured, so that one time suffices.
+    :param exact: True if the times were computed, not measured, so that one time suffices.
     """
 
     ratio: float
@@ -63,13 +64,14 @@ class Comparison:
 
 
 def compare(first: NDArray[np.float64], second: NDArray[np.float64], seed: int = 0) -> Comparison:
-    """Compare the times of two sides that ran interleaved.
+    """Compare the times of two sides (implementations) whose calls took turns.
 
-    The interval is the percentile interval of a circular block bootstrap (D. N. Politis and J. P. Romano, 1992) on
-    pairs, because successive iterations resemble each other, and both sides of an iteration met the same disturbance.
+    The interval is the percentile interval of a circular block bootstrap (D. N. Politis and J. P. Romano, 1992). It
+    resamples blocks, because successive iterations resemble each other, and pairs of times, because both calls of an
+    iteration met the same disturbance.
 
     :param first: times of the first side in seconds, shape (iterations,).
-    :param second: times of the second side in seconds, shape (iterations,), pair by pair.
+    :param second: times of the second side in seconds in the same iterations, shape (iterations,).
     :param seed: seed of the resampling.
     :raises BenchmarkError: if there are no times, or the numbers of times differ.
 
@@ -89,10 +91,10 @@ def compare(first: NDArray[np.float64], second: NDArray[np.float64], seed: int =
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """The times of one run at one size, in seconds.
+    """A summary of the times of one run at one size, in seconds.
 
     :param median: median of the times.
-    :param quartiles: lower and upper quartile.
+    :param quartiles: lower and upper quartile of the times.
     :param medians: medians of the resampled times, shape (1000,).
     :param times: number of times.
     """
@@ -130,7 +132,7 @@ def summary(times: NDArray[np.float64], generator: np.random.Generator) -> Summa
 
 
 def summary_of_starts(starts: Sequence[NDArray[np.float64]], generator: np.random.Generator) -> Summary:
-    """Summarise the times of all starts of one program; the interval covers the variation from start to start.
+    """Summarise the times of several starts of one program; the interval covers the variation from start to start.
 
     The bootstrap draws whole starts, because the times within a start share its conditions (A. C. Davison and D. V.
     Hinkley, Bootstrap Methods and their Application, 1997, section 3.8). With a single start it draws times, as
@@ -151,8 +153,8 @@ def summary_of_starts(starts: Sequence[NDArray[np.float64]], generator: np.rando
 def compare_runs(first: Sequence[Summary], second: Sequence[Summary]) -> Comparison:
     """Compare two separate runs by the geometric mean over sizes of the ratios of their medians.
 
-    The iterations of separate runs are not paired, so each run was resampled on its own. The interval covers the
-    variation of the times within the runs, not the difference of a third run.
+    The iterations of separate runs are not paired, so that each run was resampled on its own. The interval covers the
+    variation of the times within the two runs; a third run may differ by more.
 
     :param first: summaries of the first run, one per size, made with one generator for both runs, so that their
         resamples are independent.

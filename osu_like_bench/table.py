@@ -1,4 +1,4 @@
-"""The table of operations, which the command line, its help, the documentation and the tests use."""
+"""The table of all benchmarks by name, which the command line, its help, the documentation and the tests use."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Group:
     """A group of similar operations.
 
     :param title: title in the documentation.
-    :param kinds: operations by the name of the benchmark, which is OMB's without ``osu_``.
+    :param kinds: class of each operation by the name of its benchmark, which is OMB's without ``osu_``.
     """
 
     title: str
@@ -60,7 +60,7 @@ ABSENT = {
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """Return rows of the documentation's table: OMB's name, our name or "no", and the group or the reason."""
+    """Return the rows of the documentation's table: OMB's name; the name here, or "no"; the group, or the reason."""
     made = []
     for group in GROUPS:
         for name, kind in group.kinds.items():

@@ -1,4 +1,4 @@
-"""Timing: a loop that treats all sides equally, and the summary over all ranks."""
+"""Timing of the compared implementations (sides): a loop that treats all equally, and the summary over all ranks."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from topompi.execution.timing import interleave, time_in_turn
 __all__ = ["Call", "Times", "idle", "measure", "summarise"]
 
 Call = Callable[[], object]
-POLL = 0.002  # seconds between two polls of an idle rank
+POLL = 0.002  # seconds that an idle rank sleeps between two polls, so that it leaves the processor to others
 
 
 @dataclass(frozen=True, eq=False)
 class Times:
-    """The times of one side at one size, in seconds.
+    """The times of one side (one of the compared implementations) at one size, in seconds.
 
     :param average: mean over iterations and ranks.
     :param minimum: smallest of the ranks' means, as OSU prints it.
@@ -35,21 +35,27 @@ class Times:
 
 
 def measure(sides: Sequence[Sequence[Call]], ready: Call, iterations: int, warmup: int) -> NDArray[np.float64]:
-    """Time calls on this rank, the sides in turn in the order A B, B A, A B, so that drift favours none.
+    """Time the calls of compared implementations (sides) on this rank, in the order A B, B A, A B, and so on.
 
-    :param sides: calls of successive iterations for each side, made in turn, repeatedly.
-    :param ready: function called before each timed call and not timed; a barrier, as in OSU.
+    In this order a drift of the machine's speed favours no side.
+
+    :param sides: calls of each side, which it makes one after the other, in a cycle.
+    :param ready: function called before each timed call and not timed, for example a barrier, as in OSU.
     :param iterations: number of timed calls of each side.
     :param warmup: number of untimed calls of each side before them.
     :returns: seconds, shape (sides, iterations).
     """
-    # One loop for warm-up and timing, because a call after a pause is slow, and would be the first side's first timed
+    # Warm-up and timing are one loop, because a call after a pause is slow; it would be the first side's first timed
     # call.
     return time_in_turn(sides, interleave(len(sides), warmup + iterations), ready)[:, warmup:]
 
 
 def summarise(comm: MPI.Intracomm, times: NDArray[np.float64]) -> list[Times]:
-    """Summarise each side's times from every rank's, shape (sides, iterations); valid on rank 0 only. Collective."""
+    """Summarise the times of each side over all ranks; the result is valid on rank 0 only. Collective.
+
+    :param comm: communicator of all ranks.
+    :param times: seconds of this rank's calls, shape (sides, iterations).
+    """
     times = np.ascontiguousarray(times)
     means, slowest = times.mean(axis=1), np.empty_like(times)
     total, extremes = np.empty(len(times)), np.empty((2, len(times)))
@@ -61,7 +67,7 @@ def summarise(comm: MPI.Intracomm, times: NDArray[np.float64]) -> list[Times]:
 
 
 def idle(comm: MPI.Intracomm) -> None:
-    """Wait in a barrier while waiting ranks leave the processor to working ones. Collective."""
+    """Wait for all ranks in a barrier in which waiting ranks sleep, so that working ranks get the processor."""
     request = comm.Ibarrier()
     while not request.Test():
         sleep(POLL)

@@ -24,7 +24,7 @@ ROOMS = (
     "schedules",
     "topology",
     "views",
-)  # packages that programs use, imported when first asked for
+)  # public packages; each is imported at its first use
 
 
 def __getattr__(name: str) -> "Any":

@@ -1,4 +1,4 @@
-"""Imports by name: a user's ``module:function``, the MPI library, and lazily the public names of a package."""
+"""Imports by name: a user's ``module:function``, mpi4py's ``MPI``, and public names of a package at their first use."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def names_function(name: str) -> bool:
 
 
 def imported(name: str) -> Callable[..., Any]:
-    """The function that ``module:function`` names; the current directory is searched first, as ``python -m`` does.
+    """Import the function that ``module:function`` names; the current directory is searched first, as by ``python -m``.
 
-    :raises ValueError: if the module cannot be imported or lacks the function; also, for root, if others may write in
-        the current directory, because the module could be theirs.
+    :raises ValueError: if the module cannot be imported or lacks the function; for the superuser also if other users
+        may write in the current directory, because the module could be theirs.
     """
     module, _, function = name.partition(":")
     here = os.getcwd()
@@ -60,7 +60,7 @@ def require_mpi() -> None:
 def library_hint(said: object) -> str:
     """The advice for a machine without an MPI library, in one line.
 
-    :param said: the error that mpi4py raised, or a text in its place; its first line is quoted.
+    :param said: the error that mpi4py raised, or a text that describes the problem; its first line is quoted.
     """
     first = str(said).strip().partition("\n")[0].rstrip(":")
     return (

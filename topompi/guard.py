@@ -1,8 +1,8 @@
-"""Checks that no other user can replace the code that root is about to run or the files that root believes.
+"""Checks that no other user can replace the code that root (the superuser) runs or the files that root reads.
 
-``osu_like_bench/guard.py`` is a link to this file: each of the two packages imports its copy before anything else, and
-the file imports only ``os`` and ``sys``. Python has loaded these two before it puts the current directory on
-``sys.path``; any other module could be one that somebody left in that directory.
+``osu_like_bench/guard.py`` is a link to this file: each of the two packages imports its copy before anything else. The
+file imports only ``os``, ``stat`` and ``sys``, which Python loads before it puts the current directory on ``sys.path``;
+any other module could come from a file that another user left in that directory.
 """
 
 import os
@@ -13,14 +13,14 @@ __all__ = ["intrusion", "require_own_code"]
 
 
 def intrusion(path: str, *, may_add: bool = False, any_owner: bool = False) -> str:
-    """The first folder or file through which others may replace a path's content, and who they are; "" if nobody may.
+    """The first folder or file through which other users may replace a path's content, and which users; "" if none may.
 
     Root and this process's user are trusted. The sticky bit of a folder keeps others from replacing its entries, not
     from adding entries.
 
     :param path: the path of a file or folder, which need not exist.
     :param may_add: True to allow that others add files to the folder ``path``.
-    :param any_owner: True to trust the owners of the files, too.
+    :param any_owner: True to trust also the owners of all folders and files on the path.
     """
     for chain in dict.fromkeys((os.path.abspath(path), os.path.realpath(path))):
         parts = [part for part in _parts(chain) if os.path.lexists(part)]
@@ -38,7 +38,7 @@ def _parts(path: str) -> list[str]:
 
 
 def _others(found: os.stat_result, is_sticky_enough: bool, any_owner: bool) -> str:
-    """A phrase that names who else may write a file; "" if nobody may.
+    """A phrase that names the other users who may write a file; "" if none may.
 
     A group whose number is the owner's user number is trusted, because it is the owner's private group.
 
@@ -58,7 +58,7 @@ def _others(found: os.stat_result, is_sticky_enough: bool, any_owner: bool) -> s
 
 
 def require_own_code(program: str, *, any_owner: bool = False) -> None:
-    """End a process of root that would import modules which others may replace; do nothing for other users.
+    """Exit with an error if the process is root's and may import modules that other users can replace.
 
     :param program: name of the package, with which the error message begins.
     :param any_owner: True to trust the owners of the files, and to check only the current directory, if it is on

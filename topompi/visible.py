@@ -1,4 +1,4 @@
-"""Foreign text made safe to show: control characters are escaped, and spreadsheets run no CSV cell as a formula."""
+"""Text from files and users made safe to print: control characters escaped, no CSV cell that runs as a formula."""
 
 from __future__ import annotations
 

@@ -12,10 +12,9 @@ __all__ = ["HEAD", "agent_path", "enter", "write_agent"]
 
 HEAD = "topompi-head"  # name of the machine from which jobs start; no host has this name
 
-# A host has its own network, name, System V memory, hosts file, and /dev/shm. The last vanishes with the job's
-# processes
-# and holds what killed launchers leave behind. ``ip netns exec`` is no replacement: it lacks most of this, and mounts
-# another /sys, in which hwloc finds no processors.
+# A host has its own network, name, System V memory, hosts file, and /dev/shm. /dev/shm vanishes with the job's
+# processes, and with it the files that killed launchers leave in it. ``ip netns exec`` cannot replace this script,
+# because it lacks most of these, and mounts another /sys, in which hwloc finds no processors.
 _ENTER = """#!/bin/sh
 # Run COMMAND... on the emulated host NAME: enter NAME COMMAND...
 set -e
@@ -41,10 +40,10 @@ exec {enter} "$name" sh -c "$*"
 
 
 def write_agent(state: NetworkRecord, addresses: Sequence[str]) -> None:
-    """Write the agent, its script that enters hosts, and the hosts file into the network's directory.
+    """Write the launch agent, its script that enters hosts, and the hosts file into the network's directory.
 
     :param state: record of the network.
-    :param addresses: address of each host on the network that starts jobs.
+    :param addresses: address of each host on the control network, over which jobs are started.
     """
     names = state.path / "hosts"
     lines = ["127.0.0.1 localhost", *(f"{at} {host}" for at, host in zip(addresses, state.hosts, strict=True))]

@@ -18,11 +18,11 @@ RUNNING, END = "running", "end"
 
 
 def load_links(nbytes: int, seconds: float, directory: Path) -> int:
-    """Repeat an alltoall until END exists or the time is over; collective over COMM_WORLD.
+    """Repeat an alltoall until the file ``end`` exists or the time is over; collective over COMM_WORLD.
 
-    :param nbytes: bytes of a block.
-    :param seconds: longest run time in seconds.
-    :param directory: folder in which RUNNING is made and END is looked for.
+    :param nbytes: bytes that each rank sends each other in one alltoall.
+    :param seconds: maximum run time in seconds.
+    :param directory: folder of the files ``running``, made after the first alltoall, and ``end``.
     :returns: number of completed alltoalls.
     """
     from mpi4py import MPI  # imported here, because a process that only needs the file names may have no MPI

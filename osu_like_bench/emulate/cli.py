@@ -175,7 +175,7 @@ def _leave(number: int, _frame: object) -> NoReturn:
 
 
 def _existing(spec: str, rates: Rates) -> Emulated | None:
-    """Return the network that is up under this name, or that has the same fabric; None if there is none."""
+    """Return a network that is up: the one with this name, else one with the same fabric; None if there is none."""
     check_rights()
     lasting = [state for state in states() if state.owner == 0]
     named = [state for state in lasting if state.name == spec]
@@ -239,6 +239,6 @@ def _fate(state: NetworkRecord) -> str:
 
 
 def _exports(entries: Sequence[str]) -> dict[str, str]:
-    """Parse ``NAME=VALUE``, or ``NAME``, which has its value in this process."""
+    """Parse variables for the ranks: ``NAME=VALUE``, or ``NAME``, whose value is that of this process."""
     pairs = (entry.partition("=") for entry in entries)
     return {name: value if equals else os.environ.get(name, "") for name, equals, value in pairs}

@@ -35,10 +35,11 @@ class Launch:
     """A job to start with mpirun on emulated hosts.
 
     :param words: program and arguments.
-    :param peer: name of an MPI library with settings, in PEERS.
+    :param peer: name of an MPI library with settings, a key of ``PEERS``.
     :param mpirun: path of the launcher.
     :param hosts: host of each rank.
-    :param placement: options of mpirun that place the ranks instead, on the same hosts with the same numbers of slots.
+    :param placement: options of mpirun that place the ranks on these hosts, each with as many slots as it has ranks in
+        ``hosts``; "" if the ranks are placed as in ``hosts``.
     """
 
     words: Sequence[str]
@@ -53,10 +54,10 @@ def rank_hosts(
 ) -> list[str]:
     """The host of each rank.
 
-    :param fabric: the emulated one.
-    :param ranks: number of ranks; as many as fit on all hosts by default.
-    :param ppn: ranks per host at most, 1 by default or as many as the ranks need; the first hosts are filled.
-        ``3/1/4/2`` gives successive hosts these numbers by turns, and all hosts are filled.
+    :param fabric: the emulated fabric.
+    :param ranks: number of ranks; if it is None, as many as fit on all hosts.
+    :param ppn: maximum number of ranks per host, of which the first hosts are filled; if it is None, 1, or as many as
+        the ranks need. A text such as ``3/1/4/2`` gives successive hosts these numbers of ranks in turn, on all hosts.
     :param order: ``block``, ``cyclic`` over the hosts, ``leaf-cyclic`` (successive ranks on successive leaf switches),
         or ``random:SEED``.
     :raises BenchmarkError: if there are too few hosts, or the order is unknown.
@@ -78,7 +79,7 @@ def rank_hosts(
 
 
 def _counts(ppn: str) -> list[int]:
-    """Return the numbers of ranks that a text like ``3/1/4/2`` contains."""
+    """Parse numbers of ranks per host such as ``3/1/4/2``."""
     words = ppn.split("/")
     if not all(word.isascii() and word.isdecimal() and int(word) for word in words):
         raise BenchmarkError(f"--ppn: expecting a number of ranks, or several as 3/1/4/2, got {ppn!r}")
@@ -86,7 +87,7 @@ def _counts(ppn: str) -> list[int]:
 
 
 def _uneven(fabric: Fabric, counts: list[int], ranks: int | None, order: str) -> list[str]:
-    """Return the host of each rank if successive hosts have these numbers of ranks in turn."""
+    """The host of each rank, if successive hosts have these numbers of ranks in turn."""
     slots = [host for host, count in zip(fabric.hosts, cycle(counts), strict=False) for _ in range(count)]
     if order.endswith("cyclic"):
         raise BenchmarkError(f"--order: expecting block or random:SEED for hosts with different ranks, got {order!r}")
@@ -103,21 +104,25 @@ def _placed(ranks: int, hosts: list[str], order: str) -> list[str]:
 
 
 def leaf_cyclic(fabric: Fabric, hosts: Sequence[str]) -> list[str]:
-    """Reorder hosts so that successive hosts are on successive leaf switches, as long as these have hosts left."""
+    """Reorder hosts so that successive hosts are on successive leaf switches; leaves without hosts left are skipped."""
     leaf = np.array([int(fabric.adapter_leaf[fabric.host_adapters[fabric.host_index[host]][0]]) for host in hosts])
     turn = np.array([int((leaf[:index] == of).sum()) for index, of in enumerate(leaf)])
     return [hosts[index] for index in np.lexsort((leaf, turn))]
 
 
 def coordinates(fabric: Fabric, hosts: Sequence[str]) -> str:
-    """Return the text of MPICH's coordinates file for ranks on these hosts."""
+    """Return the text of MPICH's coordinates file, which has each rank's position on the fabric.
+
+    :param fabric: the emulated fabric.
+    :param hosts: host of each rank.
+    """
     return write_coordinates(TopologyInterface.place(list(hosts), compute_routes(fabric)))
 
 
 def command_line(job: Launch, state: NetworkRecord) -> list[str]:
-    """Write the list of hosts, and return the command that runs the job from the network's head.
+    """Write mpirun's list of hosts, and return the command that runs the job from the network's head.
 
-    Ranks sit as the list defines, one per line. They are not bound, because all hosts share the processors.
+    The list has one line per rank, in rank order. Ranks are not bound to cores, because all hosts share the processors.
     """
     peer = PEERS[job.peer]
     text = "\n".join(_listed(job)) + "\n"
@@ -146,9 +151,10 @@ def _mpich(job: Launch, listed: Path, state: NetworkRecord) -> list[str]:
 
 
 def find_peer(name: str | None, python: str) -> str:
-    """Return the peer of this name, or the defaults of the MPI library that a Python runs with.
+    """Return the name of the MPI library with settings (peer) to run a job with.
 
-    :param name: name of a peer in PEERS, or None.
+    :param name: a key of ``PEERS``; if it is None, the default settings of the library to which the Python's mpirun
+        belongs.
     :param python: path of the interpreter.
     :raises BenchmarkError: if the name is unknown, or the Python's mpirun belongs to another library.
     """
@@ -193,6 +199,6 @@ def program(words: Sequence[str], python: str) -> list[str]:
     if first.startswith("-") or first.endswith(".py"):
         return [python, *words]
     is_module = shutil.which(first) is None and importlib.util.find_spec(first.partition(".")[0]) is not None
-    if is_module or first == OURS:  # its console script may belong to another Python
+    if is_module or first == OURS:  # run as a module, because a console script may belong to another Python
         return [python, "-m", *words]
     return list(words)

@@ -17,9 +17,9 @@ from .records import NetworkRecord
 
 __all__ = ["ENOUGH", "Monitor", "Usage", "idle_ticks"]
 
-PERIOD = 0.5  # seconds between samples; a sample takes some milliseconds
-ENOUGH = 0.10  # idle share above which the processor is not the bottleneck
-QUIET = 1e-3  # share of the fastest link's rate below which a period is ignored
+PERIOD = 0.5  # seconds between samples, so that samples, of some milliseconds each, do not disturb the job
+ENOUGH = 0.10  # least idle share of the processors with which they are not the bottleneck
+QUIET = 1e-3  # share of the fastest link's rate; a period in which no link carries more is ignored, as no data flowed
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Usage:
     """The load of processors and links during a job, weighted by the bytes that the links carried.
 
     :param idle: idle share of the processors, 0 to 1; None if no data flowed.
-    :param busiest: share of its rate that the busiest link carried in the busiest period.
+    :param busiest: greatest share of its rate that a link carried in a period between two samples.
     :param nbytes: bytes that all links carried together.
     """
 
@@ -84,7 +84,7 @@ class Monitor:
             said = subprocess.run(command, capture_output=True, text=True, timeout=30)
             links = json.loads(said.stdout or "[]")
         except (OSError, ValueError, subprocess.TimeoutExpired):
-            return  # the network is going down
+            return  # the network is being taken down
         found = {link["ifname"]: link["stats64"] for link in links}
         carried = {(port, way): found[port][way]["bytes"] for port, way in self._rates if port in found}
         self._looks.append((time.monotonic(), idle_ticks(), carried))
@@ -102,6 +102,6 @@ class Monitor:
             nbytes = sum(moved.values())
             idle += nbytes * (after[0] - before[0]) / ticks
             total += nbytes
-            if end - start > PERIOD / 2:  # in less time, the contents of token buckets may pass at once
+            if end - start > PERIOD / 2:  # in a shorter period, a token bucket's content may exceed the link's rate
                 busiest = max(busiest, used)
         return Usage(idle / total if total else None, busiest, total)

@@ -1,8 +1,9 @@
 """The emulated network: each host a namespace, each switch a bridge, each link a veth pair, shaped in both directions.
 
-All bridges and their ends of the links are in one separate namespace. So none of them appears among the machine's
-interfaces, and removing our namespaces removes everything. A second, unshaped interface of every host (``ctl0``), like
-the administration network of a cluster, carries the traffic that starts and controls jobs.
+All bridges, with their ends of the links, are in one separate namespace. Therefore none of them appears among the
+machine's interfaces, and removing the namespaces removes everything. Every host has a second interface (``ctl0``)
+without a limit of rate, which carries the traffic that starts and controls jobs, like a cluster's administration
+network.
 """
 
 from __future__ import annotations
@@ -37,29 +38,30 @@ __all__ = [
 ]
 
 DATA, CONTROL = "eth0", "ctl0"
-# Jumbo frames: the processor's cost per packet limits the emulation, with 1,500 bytes long before the links do.
+# Bytes of a frame (jumbo frames), because the processor's cost per packet limits the emulation: with frames of 1,500
+# bytes it would be the bottleneck at much lower rates than the links.
 MTU = 9000
-QUEUE = 16 << 20  # bytes: more than all windows of a network together, because a lossless fabric drops nothing
-# Far above the bandwidth-delay product of a few KiB, so that links stay busy while processes wait for a processor; but
-# small enough that senders to one common host do not wait until their time-outs.
+QUEUE = 16 << 20  # bytes of a link's queue, more than all TCP windows together, because a lossless fabric drops nothing
+# Bytes of TCP's send window. They are far above the bandwidth-delay product of a few KiB, so that links stay busy while
+# processes wait for a processor, but small enough that senders to one common host do not run into their time-outs.
 WINDOW = 262144
-# The receive window. It exceeds the bytes that arrive while data of the other direction wait in a queue, because
-# acknowledgements overtake these data (see _shape), and TCP drops data whose own acknowledgement is older than the
+# Bytes of TCP's receive window. They exceed the data that arrive while data of the other direction wait in a queue,
+# because acknowledgements overtake these (see _shape), and TCP drops data whose own acknowledgement is older than the
 # window (RFC 5961, 5.2).
 OFFERED = 4 << 20
-UNSHAPED = "20gbit"  # rate of the classes inside the bucket, which only order packets
-LATENESS = 200e-6  # seconds that a timer may be late without the link losing throughput
+UNSHAPED = "20gbit"  # rate of the classes inside the token bucket, above any link's, because they only order packets
+LATENESS = 200e-6  # seconds by which a timer may be late without loss of the link's throughput
 
 _SYSCTLS = {
     "ipv6/conf/all/disable_ipv6": "1",  # IPv6's own packets would be noise on the links
     "ipv6/conf/default/disable_ipv6": "1",
-    "ipv4/tcp_slow_start_after_idle": "0",  # real high-speed networks have no slow start
+    "ipv4/tcp_slow_start_after_idle": "0",  # off, because real high-speed networks have no slow start
     "ipv4/tcp_no_metrics_save": "1",
-    "ipv4/tcp_congestion_control": "reno",  # the simplest: up to the window and no further, without pacing or probing
+    "ipv4/tcp_congestion_control": "reno",  # the simplest: it fills the window, and neither paces nor probes
     "ipv4/tcp_rmem": f"4096 {OFFERED} {OFFERED}",
     "ipv4/tcp_wmem": f"4096 {WINDOW} {WINDOW}",
-    "ipv4/tcp_early_retrans": "0",  # a late packet waits in a queue and is not lost
-    "ipv4/tcp_rto_min_us": "4000000",  # for the same reason; Linux has it since 6.11
+    "ipv4/tcp_early_retrans": "0",  # off, because a late packet waits in a queue and is not lost
+    "ipv4/tcp_rto_min_us": "4000000",  # because a late packet is not lost; Linux has this setting since 6.11
     "ipv4/neigh/default/gc_stale_time": "86400",
 }
 
@@ -102,14 +104,14 @@ def address(host: int, interface: str, prefix: bool = False) -> str:
 
     :param host: number of the host.
     :param interface: ``DATA`` or ``CONTROL``.
-    :param prefix: whether the length of the network's prefix follows.
+    :param prefix: True to append the length of the network's prefix.
     """
     net = {DATA: "10.77", CONTROL: "10.78"}[interface]
     return f"{net}.{(host + 1) // 256}.{(host + 1) % 256}" + ("/16" if prefix else "")
 
 
 def lower(state: NetworkRecord, patience: float = 10.0) -> None:
-    """End the processes of a network, and remove it and its directory; missing parts are no error.
+    """End the processes on an emulated network, and remove it and its directory; missing parts are no error.
 
     :param state: record of the network.
     :param patience: seconds to wait for processes to end.
@@ -139,9 +141,9 @@ def end_processes(namespaces: Iterable[str], marker: str = "", patience: float =
     """Kill the processes in namespaces, and the processes that they start meanwhile.
 
     :param namespaces: names of the namespaces.
-    :param marker: kill only processes whose environment contains this text.
-    :param patience: seconds to wait for them to end.
-    :raises BenchmarkError: if some are left after that.
+    :param marker: text in the environment of the processes to kill; "" to kill all processes.
+    :param patience: maximum seconds to wait for the processes to end.
+    :raises BenchmarkError: if processes are left after that.
     """
     namespaces = list(namespaces)
     until = time.monotonic() + patience
@@ -231,7 +233,10 @@ def _addressed(host: int, interface: str) -> list[str]:
 
 
 def burst_of(rate: float) -> int:
-    """Return the bytes that a link of this rate (bytes/s) passes at once after a rest: two frames and timer delay."""
+    """Return the bytes that an idle link passes at once: two frames, and the bytes of the time a timer may be late.
+
+    :param rate: rate of the link in bytes/s.
+    """
     return 2 * (MTU + 14) + int(rate * LATENESS)
 
 

@@ -1,7 +1,7 @@
 """The MPI libraries that a job may run with, with settings that suit the emulation best.
 
-In all entries but one, waiting ranks sleep. Sixteen ranks that poll on two processors would delay the ranks that have
-data, and the idle share could not tell whether the network or the processor was the bottleneck.
+With all settings except one, ranks sleep while they wait. If sixteen ranks polled on two processors, they would delay
+the ranks that have data, and the idle share of the processors could not show whether these were the bottleneck.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Peer:
     :param what: description for tables and help.
     :param options: options of mpirun.
     :param environment: environment variables of the ranks.
-    :param coordinates: whether the library reads the positions of ranks from a file that we write.
+    :param coordinates: True if the library reads the positions of ranks from a file that is written for it.
     """
 
     vendor: str

@@ -1,6 +1,7 @@
 """Records of emulated networks: each network has a file, written before the network is made, so that no part is lost.
 
-Root runs and removes what these files name, so they are read only if no other user could have written them.
+Root runs the programs and removes the namespaces that these files name. Therefore a file is read only if no other user
+could have written it.
 """
 
 from __future__ import annotations
@@ -38,13 +39,16 @@ def directory() -> Path:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder, writable by its owner and readable by all, whatever the umask; FileExistsError if it exists."""
+    """Make a folder, writable by its owner and readable by all, independent of the umask.
+
+    :raises FileExistsError: if the folder exists.
+    """
     path.mkdir(mode=0o700)
     path.chmod(0o755)
 
 
 def put(path: Path, text: str, mode: int = 0o644) -> None:
-    """Write a file as a whole, whatever the umask is and whatever had its name before.
+    """Write a file as a whole, with given permissions, in place of any file of the same name.
 
     :param path: path of the file, in a folder that only this user may write.
     :param text: content of the file.
@@ -92,10 +96,10 @@ class NetworkRecord:
     def make(cls, name: str, spec: str, hosts: tuple[str, ...], owned: bool) -> NetworkRecord:
         """Write the record of a new network.
 
-        :param name: name that the user gives it.
-        :param spec: specification that it is made from.
+        :param name: name that the user gives the network.
+        :param spec: specification of the network.
         :param hosts: names of the hosts.
-        :param owned: whether this process takes the network down.
+        :param owned: True if this process takes the network down.
         :raises BenchmarkError: if a network has this name, or it cannot be the name of a directory.
         """
         owner = os.getpid() if owned else 0

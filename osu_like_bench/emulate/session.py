@@ -32,7 +32,8 @@ __all__ = ["Emulated", "Finished", "LaunchOptions", "take_down"]
 
 ROOT = Path(__file__).resolve().parents[2]
 MARKER = "OSU_EMULATED_RUN"
-# The launcher and its child both put the child into a process group; the later of them prints this warning.
+# Open MPI's launcher and its child both put the child into a process group; the later of them prints this harmless
+# warning.
 _NOISE = re.compile(r"[^\n]*plm:ssh: Warning: setpgid\([^\n]*\n?")
 
 
@@ -40,17 +41,19 @@ _NOISE = re.compile(r"[^\n]*plm:ssh: Warning: setpgid\([^\n]*\n?")
 class LaunchOptions:
     """The options with which a job is started on an emulated network.
 
-    :param mpi: a name of PEERS; None for the defaults of the Python's MPI.
-    :param ranks: how many; see ``rank_hosts`` for this and the next two.
-    :param ppn: ranks per host at most; ``3/1/4/2`` for hosts with different numbers.
-    :param order: of the ranks over the hosts.
+    :param mpi: name of an MPI library with settings, a key of ``PEERS``; if it is None, the defaults of the Python's
+        MPI library.
+    :param ranks: number of ranks; if it is None, as many as fit on all hosts.
+    :param ppn: maximum number of ranks per host; ``3/1/4/2`` if hosts have different numbers, see ``rank_hosts``.
+    :param order: order of the ranks over the hosts, see ``rank_hosts``.
     :param python: interpreter whose MPI starts the job.
-    :param background: bytes of a block of the alltoall that a second job repeats meanwhile on all hosts; 0 for none.
+    :param background: bytes that each rank of a second job sends each other in an alltoall that it repeats on all hosts
+        meanwhile; 0 if there is no second job.
     :param timeout: seconds after which the job is ended.
-    :param environment: further environment variables for the ranks.
+    :param environment: additional environment variables for the ranks.
     :param hosts: host of each rank, in place of ``ranks``, ``ppn`` and ``order``.
     :param placement: options of mpirun that place the ranks on these hosts, for example ``--map-by rankfile:file=F``.
-    :param topology: whether the ranks find the fabric in ``TOPOMPI_TOPOLOGY``.
+    :param topology: True if the ranks get the fabric's path in ``TOPOMPI_TOPOLOGY``.
     """
 
     mpi: str | None = None
@@ -72,7 +75,7 @@ class Finished:
 
     :param returncode: exit code of mpirun.
     :param stdout: standard output; empty if it was not captured.
-    :param stderr: standard error, without the launcher's known noise; empty if it was not captured.
+    :param stderr: standard error, without known harmless warnings of the launcher; empty if it was not captured.
     :param usage: load of processors and links during the job.
     :param background: output of the second job: a line with the number of its alltoalls.
     """
@@ -109,7 +112,10 @@ class Emulated:
         return found
 
     def up(self, owned: bool = False) -> NetworkRecord:
-        """Make the network; if ``owned``, ``emulate down`` without a name spares it as long as this process lives."""
+        """Make the network.
+
+        :param owned: True if ``emulate down`` without a name must spare the network as long as this process lives.
+        """
         check_rights()
         self._state = NetworkRecord.make(self.name, self.spec, self.fabric.hosts, owned)
         raise_network(self.fabric, self._state)
@@ -148,7 +154,7 @@ class Emulated:
 
         :param words: a Python script, options of Python (``-m``), a program, or a module's name; then arguments.
         :param options: options of the job; by default one rank on each host.
-        :param capture: whether the output is kept; otherwise it goes to this process's output.
+        :param capture: True to keep the output in the result; False to let it go to this process's output.
         :raises BenchmarkError: if the program cannot be run, other users may write the current directory, or the job
             exceeds its time and is ended.
         """

@@ -15,8 +15,8 @@ from topompi.topology import Fabric, FabricBuilder, load
 
 __all__ = ["DEFAULT_RATE", "Rates", "emulated_fabric", "parse_rate"]
 
-DEFAULT_RATE = 100e6 / 8  # bytes/s that two cores can carry for sixteen hosts at once
-FASTEST = 1e9 / 8  # bytes/s above which the processor is the bottleneck, not the link
+DEFAULT_RATE = 100e6 / 8  # bytes/s of a link by default, because two cores can carry this for sixteen hosts at once
+FASTEST = 1e9 / 8  # maximum bytes/s of a link, because above it the processor is the bottleneck, not the link
 SLOWEST = 64e3 / 8
 MOST_HOSTS = 254
 UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
@@ -29,8 +29,10 @@ _NUMBERED = re.compile(r"(.*?)0*([0-9]+)")
 
 
 def parse_rate(text: str, option: str) -> float:
-    """Convert a rate in bits/s (``100M``, ``25Mbit``, ``1.5G``) to bytes/s; ``option`` is its name in the error.
+    """Convert a rate in bits/s (``100M``, ``25Mbit``, ``1.5G``) to bytes/s.
 
+    :param text: the rate.
+    :param option: name of the option, for the error message.
     :raises SourceError: if the text is not a rate from 64 kbit/s to 1 Gbit/s.
     """
     match = _RATE.fullmatch(text)
@@ -42,11 +44,11 @@ def parse_rate(text: str, option: str) -> float:
 
 @dataclass(frozen=True)
 class Rates:
-    """The rates, in bytes/s, that a user asks for; None keeps the rates of the source.
+    """The rates of links, in bytes/s, that a user asks for; a rate that is None stays as in the topology source.
 
     :param host: rate of every host link.
-    :param uplinks: rates of the links above switches, by level from the leaves up; the last one holds for higher
-        levels.
+    :param uplinks: rates of the links above switches, by level from the leaves up; the last rate is also that of all
+        higher levels.
     :param hosts: rate of a host's link by host name, or by a range ``h0-h7``; overrides ``host``.
     """
 
@@ -207,7 +209,7 @@ def _host_rates(text: str) -> dict[str, float]:
 
 
 def _hosts_named(fabric: Fabric, name: str) -> list[int]:
-    """Return indices of hosts in a host list, or in a range FIRST-LAST; leading zeros of numbers may be omitted."""
+    """Return the indices of the hosts that a host list or a range FIRST-LAST names; leading zeros may be omitted."""
     known = {_plain(host): index for index, host in enumerate(fabric.hosts)}
     first, dash, last = name.partition("-")
     if dash and "[" not in name:

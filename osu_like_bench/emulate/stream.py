@@ -1,8 +1,8 @@
 """One end of a TCP connection, on sockets alone: ``stream.py receive|send|echo|ping ADDRESS PORT``.
 
-It prints ``ready`` once connected, and then reads a begin and an end time of the monotonic clock, which all hosts
-share. ``receive`` prints the bits/s that arrive between them, ``ping`` the median round trip of one byte in seconds. It
-is run by its path, so that no other module is imported.
+The program prints ``ready`` once it is connected, and then reads a begin and an end time of the monotonic clock, which
+all hosts share. ``receive`` prints the bits/s that arrive between these times, ``ping`` the median round trip of one
+byte in seconds. The file is run by its path, so that no other module is imported.
 """
 
 import socket

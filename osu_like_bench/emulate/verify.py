@@ -31,7 +31,8 @@ class LinkRate:
     """The rates measured on one cable.
 
     :param link: names of its two ends.
-    :param nominal: bits/s that should pass, packet headers included: the cable's rate, or less if its hosts send less.
+    :param nominal: bits/s that should pass, including packet headers: the cable's rate, or the rate that its hosts can
+        send if that is less.
     :param up: measured bits/s of payload from the lower end to the upper end.
     :param down: measured bits/s of payload from the upper end to the lower end.
     """
@@ -43,7 +44,7 @@ class LinkRate:
 
     @property
     def shares(self) -> tuple[float, float]:
-        """Measured over nominal rate, up and down."""
+        """Ratios of the measured to the nominal rate, up and down."""
         return self.up / self.nominal, self.down / self.nominal
 
 
@@ -105,7 +106,12 @@ class _Tree:
                 above = self.parent[above]
 
     def pairs(self, lower: int, inside: list[int], outside: list[int]) -> tuple[list[tuple[int, int]], float]:
-        """Return pairs of hosts that fill the cable above a vertex, and the bytes/s that it should then carry."""
+        """Return pairs of hosts whose traffic fills the cable above a vertex, and the bytes/s that it should carry.
+
+        :param lower: the vertex.
+        :param inside: hosts below the vertex.
+        :param outside: all other hosts.
+        """
         cable = min(self.rates[lower])
         chosen: list[tuple[int, int]] = []
         able = 0.0
@@ -138,7 +144,7 @@ class _Tree:
 
 
 def _measure(state: NetworkRecord, pairs: Sequence[tuple[int, int]], seconds: float) -> tuple[float, float]:
-    """Return the total bits/s of all pairs, from first to second hosts and back, measured at once."""
+    """Return the total bits/s of all pairs of hosts, from the first to the second host, and back, measured at once."""
     started = []
     for number, (first, second) in enumerate(pairs):
         for source, target in ((first, second), (second, first)):

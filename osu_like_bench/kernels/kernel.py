@@ -1,4 +1,4 @@
-"""The messages of one iteration of a communication kernel: phases as arrays, the same for every arena."""
+"""The messages of one iteration of a communication kernel, as phases in arrays, for real runs and simulations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Messages:
-    """Messages that are sent at once, as columns of shape (m,).
+    """Messages that are sent at once, as columns of shape (messages,).
 
     :param source: sending ranks.
     :param target: receiving ranks.
@@ -42,11 +42,11 @@ class Messages:
 
 @dataclass(frozen=True, eq=False)
 class Alltoalls:
-    """An alltoall within each of some disjoint groups of ranks, all at once.
+    """An alltoall within each of several disjoint groups of ranks, all at once.
 
     :param name: ``rows`` or ``columns`` of the process grid.
-    :param groups: ranks of each group in their order, shape (groups, n).
-    :param nbytes: bytes that one rank sends to one other.
+    :param groups: ranks of each group in their order, shape (groups, ranks of a group).
+    :param nbytes: bytes that one rank sends to each other rank of its group.
     """
 
     name: str
@@ -80,8 +80,8 @@ class Kernel(ABC):
     """A kernel on a grid of processes, whose ranks are in row-major order.
 
     :param grid: extents of the process grid.
-    :param periodic: whether the grid wraps around.
-    :param faces: size of the messages in each dimension, as a multiple of the message size; empty for 1 everywhere.
+    :param periodic: True if the grid wraps around.
+    :param faces: size of the messages in each dimension, as a multiple of the message size; empty if all are 1.
     :raises BenchmarkError: if the grid has a wrong dimension or an extent below 1, or the kernel lacks an option.
     """
 
@@ -93,8 +93,8 @@ class Kernel(ABC):
     title: ClassVar[str]
     message: ClassVar[str]  # meaning of the message size
     dimensions: ClassVar[tuple[int, ...]]  # numbers of dimensions that the grid may have, the usual number first
-    stencil: ClassVar[bool] = True  # whether it has borders and faces, and gains most from another order of ranks
-    sizes: ClassVar[str | None] = None  # default message sizes, if they are not OSU's
+    stencil: ClassVar[bool] = True  # True if the kernel has borders and faces; it gains most from an order of ranks
+    sizes: ClassVar[str | None] = None  # default message sizes, MIN:MAX; None if they are OSU's
 
     def __post_init__(self) -> None:
         if len(self.grid) not in self.dimensions or min(self.grid) < 1:
@@ -139,7 +139,7 @@ class Kernel(ABC):
 
 
 def _pairs(phase: Messages | Alltoalls) -> Integers:
-    """Return source, target and bytes of each message of a phase, shape (3, m)."""
+    """Return source, target and bytes of each message of a phase, shape (3, messages)."""
     if isinstance(phase, Messages):
         return np.stack((phase.source, phase.target, phase.nbytes))
     source, target = pairs_within(phase.groups)

@@ -33,12 +33,13 @@ ORDERS = {**OURS, **OTHERS}
 
 
 class Order:
-    """An order of ranks with its mapping; ``process`` is the number of each rank's process in the job, shape (p,).
+    """An order of a kernel's ranks, which assigns each rank to a process of the job.
 
     :param name: name of the order.
     :param mapping: mapping of ranks to hosts.
-    :param machine: machine that the mapping was made for.
-    :param rank_host: host of each process, shape (p,).
+    :param machine: machine for which the mapping was made.
+    :param rank_host: host of each process, shape (ranks,).
+    :ivar process: number of each rank's process in the job, shape (ranks,).
     """
 
     def __init__(self, name: str, mapping: Mapping, machine: Machine, rank_host: Integers) -> None:
@@ -50,15 +51,15 @@ class Order:
 
 @lru_cache(maxsize=32)  # tables of shares and of times use the same orders
 def order_of(name: str, kernel: Kernel, interface: TopologyInterface, seed: int = 0) -> Order:
-    """Return the order of this name; ``given`` leaves every rank on its process.
+    """Find the order of ranks that a mapper makes for a kernel.
 
-    :param name: a key of ``ORDERS``.
+    :param name: name of the order, a key of ``ORDERS``; ``given`` leaves every rank on its process.
     :param kernel: kernel whose graph is mapped.
     :param interface: topology of the job.
     :param seed: seed of the mapper.
     :raises BenchmarkError: if the name is unknown, or the mapper refuses.
 
-    Cost: that of the mapper; ``best`` takes about a second for 1,000 ranks.
+    Cost: a run of the mapper; ``best`` takes about a second for 1,000 ranks.
     """
     if name not in ORDERS:
         raise BenchmarkError(f"kernels: expecting an order of {', '.join(ORDERS)}, got {name!r}")

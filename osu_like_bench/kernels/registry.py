@@ -26,13 +26,13 @@ def make_kernel(
     periodic: bool = False,
     faces: str | None = None,
 ) -> Kernel:
-    """Make the kernel of this name.
+    """Make a communication kernel from its name and the texts of its options.
 
     :param name: a key of ``KERNELS``.
     :param hosts: host of each rank.
-    :param grid: extents as ``8x8x8``; by default as even as possible. For a transform on several hosts with equally
-        many ranks, more than one, a default row has as many ranks as a host.
-    :param periodic: whether the grid wraps around.
+    :param grid: extents as ``8x8x8``; if it is None, as even as possible. If the kernel is a transform, and several
+        hosts have the same number of ranks, above 1, a row of the default grid has as many ranks as a host.
+    :param periodic: True if the grid wraps around.
     :param faces: relative message sizes by dimension as ``1,1,4``.
     :raises BenchmarkError: if a text is malformed, or the grid has another number of ranks.
     """

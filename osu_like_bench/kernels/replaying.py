@@ -18,7 +18,8 @@ from .kernel import Alltoalls, Kernel, Messages, Phase, Sums, pairs_within
 __all__ = ["JOINT", "PLAIN", "Replay"]
 
 Integers = NDArray[np.int64]
-# The alltoalls that MPI libraries run on a sub-communicator, unaware of its siblings; topompi's ``joint`` knows them.
+# The alltoalls that MPI libraries run on a row or column, without regard to the other rows and columns, which run one
+# at the same time; topompi's ``joint`` takes them into account.
 PLAIN = {
     "pairwise": direct.alltoall_pairwise,
     "shift": direct.alltoall_shift,
@@ -26,19 +27,19 @@ PLAIN = {
     "at_once": direct.alltoall_at_once,
 }
 JOINT = "joint"
-ACCURACY = 1e-4  # relative error of a simulated time, which is printed to the nanosecond and adds rounded rates
+ACCURACY = 1e-4  # greatest relative error of a simulated time, which is rounded to nanoseconds and sums rounded rates
 REDUCTIONS = ("doubling", "leaders")
 
 
 class Replay:
-    """The simulation of a kernel on an arena, with its ranks in some order.
+    """The simulation of a kernel on an arena (a simulated network), with its ranks in a given order.
 
-    Phases are timed one by one, as if a barrier separated them: no rank begins a phase before all have ended the
-    previous one.
+    Phases are timed one by one, as if a barrier separated them, so that no rank begins a phase before all ranks have
+    ended the previous phase.
 
     :param arena: the simulated network.
     :param kernel: the kernel, with as many ranks as the arena.
-    :param process: number of the arena's process that takes each rank, shape (p,).
+    :param process: number of the arena's process that takes each rank, shape (ranks,).
     """
 
     def __init__(self, arena: Arena | FlowArena, kernel: Kernel, process: Integers) -> None:
@@ -64,7 +65,10 @@ class Replay:
         return total
 
     def bound(self, nbytes: int) -> float:
-        """Return the seconds that the links need in this order of ranks with any schedule: busiest links, summed."""
+        """Return the lower bound of an iteration's seconds in this order of ranks: the phases' busiest links, summed.
+
+        :param nbytes: message size in bytes.
+        """
         return sum(self._busiest(phase) for phase in self.kernel.phases(nbytes))
 
     def _phase(self, phase: Phase, alltoall: str) -> float | Failure:

@@ -1,4 +1,4 @@
-"""A kernel over MPI: its phases as the calls of an application, on each side's communicator."""
+"""A kernel over MPI: its phases as calls that an application makes, on the communicator of each compared side."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Contents = Callable[[], NDArray[Any]]
 
 @dataclass(eq=False)
 class Seat:
-    """The communicators that one side of a kernel runs on.
+    """The communicators on which one side (topompi's or the native one) runs a kernel.
 
     :param comm: communicator whose rank r is rank r of the kernel.
     :param groups: communicators of this rank's row and column, made when first needed.
@@ -40,8 +40,7 @@ class Seat:
         """Return the communicator of this rank's row or column. Collective if it does not exist yet."""
         if phase.name not in self.groups:
             of, at = np.argwhere(phase.groups == self.comm.Get_rank())[0].tolist()
-            # mpi4py declares the result of Split for any communicator; for an intracommunicator it is an
-            # intracommunicator.
+            # mpi4py declares the result of Split as any communicator; an intracommunicator's is an intracommunicator.
             self.groups[phase.name] = cast(MPI.Intracomm, self.comm.Split(of, at))
         return self.groups[phase.name]
 
@@ -50,8 +49,8 @@ class KernelBenchmark:
     """A kernel with the interface that the runner expects, in place of a subclass of ``Operation``.
 
     :param kernel: the kernel, with as many ranks as there are.
-    :param reorder: whether topompi's side reorders the ranks.
-    :param sides: number of measured sides, each with buffers of its own.
+    :param reorder: True if topompi's side reorders the ranks.
+    :param sides: number of measured sides (communicators), each with buffers of its own.
     """
 
     rooted, sized, paired, pairs, atomic = False, True, False, False, False
@@ -80,7 +79,7 @@ class KernelBenchmark:
 
     @contextmanager
     def seated(self, sides: Mapping[str, MPI.Intracomm]) -> Iterator[tuple[dict[str, Seat], list[str]]]:
-        """Provide each side's seat, topompi's in its own order of ranks, and notes for the header. Collective.
+        """Provide the communicators of each side, topompi's with reordered ranks, and notes for the header. Collective.
 
         After an error nothing is freed, because freeing is collective.
         """

@@ -1,8 +1,8 @@
 """The transposes of a pencil FFT: alltoalls within the rows and within the columns of a process grid.
 
-The rank at (r, c) of R x C is r * C + c. A row is C consecutive ranks, which in the usual placement share a host if C
-is its number of slots; a column then has one rank on each host (Subramoni 2013, section 6, uses the words the other way
-round).
+The grid has R rows and C columns; the rank in row r and column c is r * C + c. A row is C consecutive ranks, which in
+the usual placement share a host if C is its number of slots; a column then has one rank on each host. (Subramoni 2013,
+section 6, calls rows columns, and columns rows.)
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Transposes(Kernel):
 
 
 class FFT3D(Transposes):
-    """The reference's micro-benchmark: an alltoall in the rows, then one in the columns, of blocks of one size."""
+    """The micro-benchmark of Subramoni 2013: an alltoall in the rows, then one in the columns, with equal blocks."""
 
     name, title = "fft3d", "3D FFT Transposes Latency"
     message = "bytes that a rank has for one other"

@@ -27,9 +27,9 @@ def key(*parts: object) -> str:
 
 
 class Cache:
-    """A store of seconds, one small file each; failures are not stored, because the next run may succeed.
+    """A store of simulated seconds, one small file each; failures are not stored, because the next run may succeed.
 
-    :param path: the folder, made at the first write; None to store nothing.
+    :param path: the folder, made at the first write; if it is None, nothing is stored.
     """
 
     def __init__(self, path: Path | None) -> None:

@@ -88,7 +88,7 @@ def command(
     Compare: python -m osu_like_bench compare A.json A.json --side shift,mpich
     """
     if _one_of("--network", network, NETWORKS) == "simgrid":
-        version()  # first, because nothing can be done without SimGrid
+        version()  # raises before any work if SimGrid is not installed
     _refuse_simgrid(network, model=model != MODELS[0])
     _refuse_grid(collective, grid=grid, periodic=periodic, faces=faces)
     _refuse_bracket(network, collective, bracket=bracket)
@@ -114,13 +114,13 @@ def command(
 
 @dataclass(frozen=True)
 class Trial:
-    """The simulations to run on a job.
+    """The simulations to run for a job.
 
-    :param names: names of our algorithms.
+    :param names: names of topompi's algorithms.
     :param others: names of other libraries, or, for kernels, of other orders.
     :param sizes: message sizes in bytes.
     :param root: root of a rooted collective.
-    :param window: number of steps in flight, None for each algorithm's own.
+    :param window: number of steps in flight; if it is None, each algorithm's own.
     :param jobs: number of simultaneous simulations.
     :param background: description of the second job, as the user gave it.
     """
@@ -150,8 +150,8 @@ def _timed(
     :param interface: topology of the job.
     :param options: options of the run.
     :param trial: the simulations to run.
-    :param grid: extents of a kernel's process grid, None for its default.
-    :param report: receiver of the progress.
+    :param grid: extents of a kernel's process grid; if it is None, its default.
+    :param report: object that shows the progress.
     """
     name, given = options.benchmark, (trial.names, trial.others, trial.sizes)
     kernel = None
@@ -192,7 +192,7 @@ def _show(options: Options, facts: Facts, found: Findings, json: Path | None, dr
 
 
 def _algorithms(collective: str, text: str) -> tuple[str, ...]:
-    """Return the names of the wanted algorithms; raise before any long work."""
+    """Return the names of the algorithms to simulate; raise before any long work if one does not exist."""
     if collective in KERNELS:
         known = ours_of(collective)
         return known if text == "all" else tuple(_one_of("--algorithm", name, known) for name in _words(text))
@@ -206,7 +206,7 @@ def _algorithms(collective: str, text: str) -> tuple[str, ...]:
 
 
 def _peers(collective: str, text: str, network: str) -> tuple[str, ...]:
-    """Return the names of the wanted libraries; empty if the simulator has no models of them for this collective."""
+    """Return the names of the libraries to simulate; empty if the simulator has no models for this collective."""
     libraries, collectives = (PEERS, ACTIONS) if network == "simgrid" else (tuple(LIBRARIES), METHODS)
     known = others_of(collective) if collective in KERNELS else libraries if collective in collectives else ()
     if text in ("none", "all") or not known:
@@ -215,7 +215,7 @@ def _peers(collective: str, text: str, network: str) -> tuple[str, ...]:
 
 
 def _refuse_simgrid(network: str, **given: bool) -> None:
-    """Raise if an option that only SimGrid has is given to our own simulator."""
+    """Raise if an option that only SimGrid has is given to topompi's own simulator."""
     wrong = next((option for option, value in given.items() if value), None)
     if wrong is not None and network != "simgrid":
         raise BenchmarkError(f"--{wrong}: expecting --network simgrid with it, got {network}")
@@ -229,7 +229,7 @@ def _refuse_grid(collective: str, **given: object) -> None:
 
 
 def _refuse_bracket(network: str, collective: str, *, bracket: bool) -> None:
-    """Raise if --bracket is given to another simulator than packet, or to a kernel."""
+    """Raise if ``--bracket`` is given with another network than ``packet``, or with a kernel."""
     if bracket and (network != "packet" or collective in KERNELS):
         raise BenchmarkError(
             f"--bracket: expecting --network packet and a collective with it, got {network}, {collective}"

@@ -1,4 +1,4 @@
-"""Pictures of times over message sizes."""
+"""Pictures of simulated times over message sizes."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ def drawable(path: Path | None) -> None:
 
 
 def draw(options: Options, facts: Facts, found: Findings, path: Path) -> None:
-    """Draw all sides over the message size, as multiples of the lower bound, or as times if no bound is known.
+    """Draw the times of all sides over the message size, as multiples of the lower bound, if it is known.
 
-    Our algorithms have solid lines, peers dashed ones. A line has a gap at a size at which the side has no time.
+    topompi's algorithms have solid lines, other libraries (peers) dashed lines. A line has a gap at a size for which
+    the side has no time.
 
     :param options: options of the run.
     :param facts: circumstances of the run.
@@ -65,9 +66,9 @@ def draw(options: Options, facts: Facts, found: Findings, path: Path) -> None:
 
 
 def heights(found: Findings, side: str) -> NDArray[np.float64]:
-    """Return the drawn values of a side, shape (sizes,): multiples of the bound, else microseconds.
+    """Return the drawn values of a side, shape (sizes,): multiples of the bound, or microseconds if no bound is known.
 
-    NaN without a time.
+    A size without a time has NaN.
     """
     outcomes = [found.outcomes[side, size] for size in found.sizes]
     seconds = np.array([np.nan if isinstance(one, Failure) else one for one in outcomes])

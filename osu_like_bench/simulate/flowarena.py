@@ -1,4 +1,4 @@
-"""Our own arena: messages as flows or packets, and other libraries by their documented decisions."""
+"""The arena of topompi's own simulator: messages as flows or packets, other libraries by their documented decisions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .ground import MOST_MESSAGES, Failure, Ground, Starts
 
 __all__ = ["LIBRARIES", "METHODS", "SKEW", "FlowArena", "one_switch", "repeated_alltoall"]
 
-SKEW = 2e-6  # seconds within which ranks start, if there are seeds
+SKEW = 2e-6  # seconds within which ranks start at random times, if there are seeds
 FDR = packets.PRESETS["fdr"]
 BRACKET = {
     "16 KiB a port": replace(FDR.settings, buffer=16384),
@@ -41,19 +41,21 @@ METHODS = {
 class FlowArena(Ground):
     """A network on which ``topompi.netsim`` times schedules.
 
-    Messages inside a host are copied at the rate of the system: with flows, all messages that one rank receives share
-    it; with packets, they are copied one after the other. Packets have the switches and adapters of the preset ``fdr``.
+    Messages inside a host are copied at the system's memory rate. If messages are flows, all that one rank receives
+    share it; if they are packets, they are copied one after the other. Packets pass the switches and adapters of the
+    preset ``fdr``.
 
     :param network: network of the job; unknown rates and latencies are filled in, see ``platform.complete``.
-    :param system: system in table 1.1 whose latencies and rates are filled in: ``stampede`` or ``ranger``.
-    :param background: second job on the same hosts, which runs until the first has ended.
-    :param eager: bytes up to which a send does not wait for its receiver; None for 0 with flows, and for the preset's
-        number with packets.
-    :param seeds: number of runs with other starts of the ranks, within ``SKEW``, of which the median counts; 0 for one
-        run in which all ranks start together.
-    :param most_messages: number of messages above which a schedule is left out.
-    :param routes: routes from which the job's network was made, for packets; None for flows.
-    :param bracket: whether packets also run with the switches of ``BRACKET``, which takes three times as long.
+    :param system: system in table 1.1 of Subramoni 2013 whose latencies and rates are filled in: ``stampede`` or
+        ``ranger``.
+    :param background: second job on the same hosts, which runs until the first has ended; None if there is none.
+    :param eager: maximum bytes of a message whose send does not wait for its receiver; if it is None, 0 for flows, and
+        the preset's number for packets.
+    :param seeds: number of runs in which ranks start at different random times within ``SKEW``, and of which the median
+        is taken; 0 for a single run in which all ranks start together.
+    :param most_messages: maximum number of messages of a schedule; a longer one is not simulated.
+    :param routes: routes from which the job's network was made, if messages are packets; None if they are flows.
+    :param bracket: True to simulate packets also with the switches of ``BRACKET``, which takes three times as long.
     """
 
     def __init__(
@@ -98,13 +100,15 @@ class FlowArena(Ground):
         return f"{super().describe()}, {model}, {starts}{sends}"
 
     def time(self, schedule: Schedule, block_bytes: int = 1, lanes: int = 1) -> float | Failure:
-        """Return the simulated seconds until the last rank has completed a schedule, as ``Starts``, or a failure.
+        """Return the simulated seconds until the last rank has completed a schedule, or a failure.
+
+        With several starts of the ranks, the seconds are a ``Starts``: the median, with the seconds of each start.
 
         :param schedule: the messages, in blocks.
         :param block_bytes: bytes of one block.
         :param lanes: number of parts into which every transfer is cut.
 
-        Cost: that of ``netsim.run`` or ``netsim.packets.run``, for each seed and each entry of the bracket.
+        Cost: a run of ``netsim.run`` or ``netsim.packets.run`` for each seed and each entry of ``BRACKET``.
         """
         if (left_out := self.left_out(schedule, lanes)) is not None:
             return left_out
@@ -146,7 +150,7 @@ class FlowArena(Ground):
 
 
 def one_switch(network: Network) -> Network:
-    """Return the network with all hosts on one switch, which is how a library sees it."""
+    """Return the network as an MPI library without topology sees it: all hosts on one switch."""
     hosts = network.num_hosts
     return replace(
         network,

@@ -17,38 +17,40 @@ from .smpi import Failure
 
 __all__ = ["MOST_MESSAGES", "Cut", "Failure", "Ground", "Starts"]
 
-ACCURACY = 1e-4  # relative error: SimGrid prints nanoseconds, and sums of rates are rounded
-MOST_MESSAGES = 3_000_000  # SimGrid replays them in about a minute, and their traces take 400 MB
+ACCURACY = 1e-4  # greatest relative error of a time, because SimGrid prints nanoseconds, and sums of rates are rounded
+# Maximum number of messages of a simulated schedule, for which SimGrid takes about a minute and 400 MB of traces.
+MOST_MESSAGES = 3_000_000
 
 
 class Starts(float):
-    """The median seconds of several starts of the ranks, with all their seconds.
+    """The median of a schedule's seconds over several runs, in which ranks start at different times.
 
-    :param samples: seconds of each start.
-    :param bracket: median seconds with other switches, by a description of the switches.
+    :param samples: seconds of each run.
+    :param bracket: median seconds of runs with other switches, by a description of the switches.
     """
 
     samples: tuple[float, ...]
     bracket: dict[str, float]
 
     def __new__(cls, samples: Sequence[float], bracket: Mapping[str, float] | None = None) -> Self:
-        """Make the median, with its samples and its bracket."""
+        """Compute the median, and keep the samples and the bracket as attributes."""
         made = super().__new__(cls, float(np.median(samples)))
         made.samples, made.bracket = tuple(samples), dict(bracket or {})
         return made
 
 
 class Ground:
-    """The base class of arenas: a network with a rate and a latency for every link, on which schedules are timed.
+    """The base class of arenas, simulated networks on which schedules are timed; every link has a rate and a latency.
 
     :param network: network of the job; unknown rates and latencies are filled in, see ``platform.complete``.
-    :param system: system in table 1.1 whose latencies and rates are filled in: ``stampede`` or ``ranger``.
-    :param most_messages: number of messages above which a schedule is left out.
+    :param system: system in table 1.1 of Subramoni 2013 whose latencies and rates are filled in: ``stampede`` or
+        ``ranger``.
+    :param most_messages: maximum number of messages of a schedule; a longer one is not simulated.
     """
 
     def __init__(self, network: Network, system: str, most_messages: int) -> None:
         self.network = complete(network, system)
-        self.shared = self.network  # the part of it that a background leaves
+        self.shared = self.network  # the network with the rates that a second job leaves
         self.system, self.most_messages = system, most_messages
         self._given = bool((network.capacity == self.network.capacity).all()), ~np.isnan(network.latency)
         inside = Model.preset(system)
@@ -74,7 +76,7 @@ class Ground:
     def schedule(self, collective: str, algorithm: str, nbytes: int, root: int = 0, **parameters: Any) -> Cut:
         """Return the schedule of an algorithm for messages of ``nbytes``, divided into whole blocks, rounded up.
 
-        It is made for the network without its background, which a job does not know.
+        It is made for the network without the second job (background), of which a job knows nothing.
 
         :param collective: name of the collective.
         :param algorithm: name of the algorithm, with a cut if wanted (``ring/32K``).
@@ -85,16 +87,18 @@ class Ground:
         return make_cut(collective, algorithm, self.network, root, nbytes, **parameters)
 
     def left_out(self, schedule: Schedule, lanes: int = 1) -> Failure | None:
-        """Return the reason why a schedule with this number of parts per transfer is not simulated; None if it is."""
+        """Return the reason why a schedule is not simulated; None if it is.
+
+        :param schedule: the schedule.
+        :param lanes: number of parts into which every transfer is cut.
+        """
         messages = lanes * int(np.count_nonzero(schedule.messages))
         if messages <= self.most_messages:
             return None
         return Failure(f"left out: {messages:,} transfers, more than {self.most_messages:,}")
 
     def bound(self, collective: str, nbytes: int, root: int = 0) -> float:
-        """Return the seconds that no schedule on these routes can beat, without start-ups.
-
-        See ``schedules.lower_bound``.
+        """Return a lower bound, without start-ups, of the seconds of any schedule: see ``schedules.lower_bound``.
 
         :param collective: name of the collective.
         :param nbytes: bytes of one message, see ``peers.Peer``.
@@ -104,7 +108,7 @@ class Ground:
         return lower_bound(self.shared, collective, root=chosen, block_bytes=nbytes).seconds
 
     def possible(self, found: float | Failure, collective: str, nbytes: int, root: int = 0) -> float | Failure:
-        """Return a result, or a failure if the result is below the bound.
+        """Return a simulated time, or a failure if it is below the lower bound, because it then must be wrong.
 
         :param found: simulated seconds, or a failure.
         :param collective: name of the collective.

@@ -16,11 +16,11 @@ def job_on(
     """Return the virtual job that the command's options describe.
 
     :param topology: a topology source.
-    :param lfts: forwarding tables of the source, None for its own.
-    :param hosts: a host list, a file, or the number of first hosts; None for all.
+    :param lfts: path of the source's forwarding tables; None if they are in the source.
+    :param hosts: a host list, a file, or a number N for the first N hosts; if it is None, all hosts.
     :param ppn: ranks per host.
     :param place: placement policy: block, cyclic or random:SEED.
-    :param report: receiver of the progress of reading.
+    :param report: object that shows the progress of reading.
     :raises BenchmarkError: if the hosts or the policy do not exist.
     """
     routes = load_routes(topology, lfts, report)

@@ -22,15 +22,16 @@ GIVEN, REMAPPED = "given", "remapped"
 
 
 def ours_of(name: str) -> tuple[str, ...]:
-    """Return our sides of a kernel: orders of ranks.
+    """Return the names of topompi's sides (alternatives to compare) of a kernel.
 
-    For a transform, joint alltoalls in the given order and in ours.
+    For a stencil or conjugate gradients they are orders of ranks; for a transform, joint alltoalls in the given order
+    and in topompi's.
     """
     return tuple(OURS) if KERNELS[name].stencil else (JOINT, REMAPPED)
 
 
 def others_of(name: str) -> tuple[str, ...]:
-    """Return the alternatives of a user: other orders, or a library's alltoalls in the given order."""
+    """Return the names of a kernel's sides without topompi: other orders, or libraries' alltoalls in the given one."""
     return tuple(OTHERS) if KERNELS[name].stencil else tuple(PLAIN)
 
 
@@ -40,7 +41,7 @@ class KernelStudy:
     :param arena: the simulated network.
     :param kernel: the kernel, with as many ranks as the arena.
     :param interface: topology of the job from which the arena's network was made.
-    :param orders: orders already found for this kernel and job; further ones are added.
+    :param orders: orders already found for this kernel and job, by name; the study adds those that it finds.
     """
 
     def __init__(
@@ -64,11 +65,12 @@ class KernelStudy:
     ) -> Findings:
         """Time all sides at all sizes.
 
-        :param ours: names of our sides.
+        :param ours: names of topompi's sides.
         :param others: names of the other sides.
         :param sizes: message sizes in bytes.
         :param jobs: number of simultaneous simulations.
-        :param progress: function of the last simulation's name, the number of finished simulations, and their total.
+        :param progress: function that shows the latest simulation's name, the number of finished simulations, and the
+            number of all.
         """
         sides = (*ours, *others)
         for number, side in enumerate(sides):
@@ -82,7 +84,7 @@ class KernelStudy:
             for done, task in enumerate(as_completed(tasks), 1):
                 found[tasks[task]] = task.result()
                 progress(f"{tasks[task][0]} {tasks[task][1]}", done, len(tasks))
-        except BaseException:  # on an interrupt too, running simulations are ended, not waited for
+        except BaseException:  # also on an interrupt, so that running simulations are ended and not waited for
             pool.shutdown(wait=False, cancel_futures=True)
             self.arena.close()
             raise
@@ -95,10 +97,7 @@ class KernelStudy:
         return self._replay(side).time(size, side if side in PLAIN else JOINT)
 
     def bound(self, size: int) -> float:
-        """Return the seconds that the links need for a transform in the given order.
-
-        0 for a stencil, without a bound.
-        """
+        """Return a lower bound of a transform's seconds in the given order; 0 for a stencil, which has no bound."""
         return 0.0 if self.kernel.stencil else self._replay(GIVEN).bound(size)
 
     def share(self, side: str) -> float:

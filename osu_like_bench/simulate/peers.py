@@ -1,4 +1,4 @@
-"""The collectives of other libraries, re-implemented by SimGrid: one action of each rank's trace."""
+"""The collectives of other MPI libraries (peers), as SimGrid re-implements them: one action of each rank's trace."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from topompi.schedules.exports.simgrid import BYTE, MOST_BYTES
 __all__ = ["ACTIONS", "PEERS", "Peer"]
 
 PEERS = ("mvapich2", "mpich", "ompi", "impi")
-# The arguments after the collective's name in a trace: bytes, flops of the reductions (which take no time in our
-# schedules
-# either), root, types. {p} is repeated for each rank.
+# By collective, its action in a trace: name, bytes, operations of the reduction (0, because reductions take no time in
+# simulations of topompi's schedules), root, types. {each} stands for the bytes of every rank.
 ACTIONS = {
     "bcast": "bcast {n} {root} {byte}",
     "gather": "gather {n} {n} {root} {byte} {byte}",
@@ -26,8 +25,8 @@ ACTIONS = {
     "alltoall": "alltoall {n} {n} {byte} {byte}",
 }
 # SimGrid's two-level algorithms split the communicator by hosts at their first call, and then its parts, with messages
-# round a ring of all ranks. This one-time cost would dominate a small broadcast, so another collective's two-level
-# algorithm is called before, and then the collective itself. Alltoall has no two-level algorithm.
+# round a ring of all ranks. This cost occurs once and would dominate the time of a small broadcast. Therefore another
+# collective's two-level algorithm is called first, and then the timed collective. Alltoall has no two-level algorithm.
 SETTING_UP = (("smpi/bcast:SMP_binary", f"bcast 1 0 {BYTE}"), ("smpi/allreduce:smp_binomial", f"allreduce 1 0 {BYTE}"))
 ONE_LEVEL = ("alltoall",)
 
@@ -37,8 +36,8 @@ class Peer:
 
     :param collective: a key of ``ACTIONS``.
     :param ranks: number of ranks.
-    :param nbytes: bytes of one message: the whole for bcast, reduce and allreduce, one rank's block for one other for
-        alltoall, one rank's share for the others.
+    :param nbytes: bytes of one message: in bcast, reduce and allreduce the whole, in alltoall one rank's block for one
+        other rank, in other collectives one rank's share.
     :param root: root of a rooted collective.
     :raises BenchmarkError: if the collective has no action, or the message has 2 GiB or more.
     """
@@ -56,14 +55,17 @@ class Peer:
         self.option = f"--cfg={option}"
 
     def write_warm_up(self, folder: Path) -> Path:
-        """Write the traces of all ranks up to the warm-up's end; return the path of the file that lists them."""
+        """Write the traces of all ranks with only the untimed first call; return the path of the file that lists them.
+
+        :param folder: folder for the traces.
+        """
         return _write(folder, [[*self.warm_up, "finalize"]] * self.ranks)
 
     def write(self, folder: Path, waits: Sequence[float]) -> Path:
         """Write traces as ``write_warm_up`` does, followed by the collective.
 
         :param folder: folder for the traces.
-        :param waits: seconds that each rank waits between warm-up and collective, shape (p,).
+        :param waits: seconds that each rank waits between warm-up and collective, shape (ranks,).
         """
         return _write(folder, [[*self.warm_up, f"sleep {wait:.9f}", self.action, "finalize"] for wait in waits])
 

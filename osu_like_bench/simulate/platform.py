@@ -19,7 +19,7 @@ __all__ = ["SLOWER", "UNIT_WEIGHT", "complete", "digest", "equal_shares", "write
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-UNKNOWN_RATE = 1.0  # rate of all links of a network whose source has no rates
+UNKNOWN_RATE = 1.0  # bytes/s; if all links have this rate, the network's source has no rates, and they are filled in
 # SimGrid shares a link among flows in the inverse ratio of the sum over their routes of latency + UNIT_WEIGHT / rate.
 # With a weight this large, latency has no effect on the shares.
 UNIT_WEIGHT = 1e9
@@ -35,7 +35,7 @@ TAIL = "</zone></platform>\n"
 
 
 def complete(network: Network, system: str = "stampede") -> Network:
-    """Return the network with unknown rates and latencies filled in from a system of table 1.1 of the reference.
+    """Return the network with unknown rates and latencies filled in from a system in table 1.1 of Subramoni 2013.
 
     The table has the latency of a message by the number of switches that it crosses. A least-squares line through it
     gives the latencies of links: half of the line's value at one switch for a link between host and switch, its slope
@@ -58,7 +58,7 @@ def complete(network: Network, system: str = "stampede") -> Network:
 
 
 def _host_links(network: Network) -> Integers:
-    """Return the links of hosts; if tables are not known, the first and last links of all routes."""
+    """Return the links between hosts and switches; if tables are not known, the first and last links of all routes."""
     if isinstance(network.paths, Tables):
         ends = np.minimum(network.paths.source, network.paths.target)
         return np.flatnonzero(ends < network.paths.first_switch)
@@ -68,10 +68,10 @@ def _host_links(network: Network) -> Integers:
 
 
 def equal_shares(network: Network) -> tuple[Integers, Floats, Integers]:
-    """Return links without contention that make the flows on any link share it equally, whatever their routes' lengths.
+    """Return additional links without contention, with which SimGrid shares every link equally among its flows.
 
-    A switch serves its ports in turn, whatever the length of a route, but SimGrid gives a longer route less. So every
-    flow gets links of its own, none slower than its route, which raise its sum of 1 / rate to that of the longest
+    A switch serves its ports in turn, but SimGrid gives a flow with a longer route less of a link. Therefore every flow
+    gets additional links of its own, none slower than its route, which raise its sum of 1 / rate to that of the longest
     route.
 
     :returns: kind of each ordered pair of hosts, shape (n, n), -1 if it needs no such link; and for each kind the rate
@@ -83,7 +83,7 @@ def equal_shares(network: Network) -> tuple[Integers, Floats, Integers]:
     lack = np.where(total > 0, total.max(initial=0.0) - total, 0.0)
     lack[lack < 1e-9 * total.max(initial=0.0)] = 0.0
     count = np.ceil(lack / np.where(slowest > 0, slowest, 1.0) * (1 - 1e-9)).astype(np.int64)
-    # Rounded, because otherwise every pair would have a kind of its own.
+    # The numbers are rounded, because otherwise every pair of hosts would need a kind of its own.
     keys = np.stack((np.round(lack / max(total.max(initial=0.0), 1e-300) * 1e9).astype(np.int64), count), axis=-1)
     kinds, kind = np.unique(keys.reshape(-1, 2), axis=0, return_inverse=True)
     rate = kinds[:, 1] / np.maximum(kinds[:, 0] * 1e-9 * total.max(initial=0.0), 1e-300)
@@ -106,7 +106,7 @@ def write_platform(network: Network, path: str | Path, loopback: tuple[float, fl
     :param network: network with every rate and latency, see ``complete``.
     :param path: path of the XML file.
     :param loopback: rate in bytes/s and latency in seconds of a message inside a host.
-    :param fair: whether the flows on a link share it equally, see ``equal_shares``; otherwise SimGrid's own rule holds.
+    :param fair: True if the flows on a link share it equally, see ``equal_shares``; False for SimGrid's own rule.
 
     Cost: a line of about 150 bytes for each ordered pair of hosts.
     """

@@ -1,4 +1,4 @@
-"""SimGrid's arena: schedules and peers timed on one network."""
+"""SimGrid's arena: a simulated network on which schedules and other MPI libraries (peers) are timed."""
 
 from __future__ import annotations
 
@@ -31,20 +31,21 @@ DEFAULT_CACHE = folder()
 
 
 class Arena(Ground):
-    """A network on which SimGrid times schedules and peers.
+    """A simulated network on which SimGrid times schedules and other MPI libraries (peers).
 
     Times depend on the platform's rates and latencies alone: a rank takes no time to start a message, the flows on a
     link share it equally, and a switch never blocks. SimGrid adds 16 bytes to each message. ``time`` and ``peer`` may
     be called from several threads.
 
     :param network: network of the job; unknown rates and latencies are filled in, see ``platform.complete``.
-    :param system: system in table 1.1 whose latencies and rates are filled in: ``stampede`` or ``ranger``.
-    :param background: second job on the same hosts, which slows the links.
+    :param system: system in table 1.1 of Subramoni 2013 whose latencies and rates are filled in: ``stampede`` or
+        ``ranger``.
+    :param background: second job on the same hosts, which slows the links; None if there is none.
     :param model: ``flow``, or ``smpi`` for SimGrid's own corrections of rates and latencies, see ``smpi.MODELS``.
-    :param eager: bytes below which a send does not wait for its receiver, in schedules and in peers.
-    :param timeout: seconds of real time for one simulation.
-    :param cache: folder of earlier results; None to store none.
-    :param most_messages: number of messages above which a schedule is left out.
+    :param eager: bytes; the send of a smaller message does not wait for its receiver, in schedules and in peers.
+    :param timeout: maximum seconds of real time of one simulation.
+    :param cache: folder of earlier results; if it is None, results are not stored.
+    :param most_messages: maximum number of messages of a schedule; a longer one is not simulated.
     """
 
     def __init__(
@@ -113,10 +114,10 @@ class Arena(Ground):
     def peer(self, selector: str, collective: str, nbytes: int, root: int = 0) -> float | Failure:
         """Return the simulated seconds of a library's own choice of algorithm for a collective, or a failure.
 
-        The time is that of a second collective, without the set-up of the communicator. All ranks begin together. A
-        time below the bound is a failure, because it shows that the algorithm does not move all data.
+        The time is that of a second call, without the set-up of the communicator; all ranks begin it together. A time
+        below the lower bound is a failure, because it shows that the algorithm does not move all data.
 
-        :param selector: one of ``PEERS``, or another selector of SimGrid.
+        :param selector: name of the library, one of ``PEERS``, or another of SimGrid's selectors of algorithms.
         :param collective: name of the collective.
         :param nbytes: bytes of one message, see ``peers.Peer``.
         :param root: root of a rooted collective.
@@ -130,7 +131,7 @@ class Arena(Ground):
         return self.possible(found, collective, nbytes, root)
 
     def _peer(self, peer: Peer, selector: str) -> float | Failure:
-        """Return the time from the moment at which all ranks have finished the warm-up."""
+        """Return the seconds of the timed collective, from the moment at which all ranks have finished the warm-up."""
         options = [peer.option, *smpi.configuration(self.model, selector, self.eager)]
         with self._replaying(peer.write_warm_up) as files:
             ends = self._simulator.ends(*files, options, peer.ranks, self.timeout)

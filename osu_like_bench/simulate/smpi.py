@@ -27,8 +27,7 @@ __all__ = ["MODELS", "Failure", "Simulator", "configuration", "version"]
 MODELS = ("flow", "smpi")
 FLOW = {
     # The platform's own rates and latencies: no factors by message size (SimGrid 3.32 does not take a bare 1 as a
-    # list), no
-    # acknowledgements that share links, no window that limits a flow's rate.
+    # list), no acknowledgements that share links, no window that limits a flow's rate.
     "smpi/bw-factor": "0:1",
     "smpi/lat-factor": "0:1",
     "network/crosstraffic": "0",
@@ -93,7 +92,7 @@ def version() -> str:
 
 
 class Simulator:
-    """A runner of replays, several at once from several threads; ``close`` ends them all."""
+    """A runner of SimGrid's replays; several threads may run one each at once, and ``close`` ends them all."""
 
     def __init__(self) -> None:
         self._jobs: set[subprocess.Popen[str]] = set()
@@ -115,7 +114,8 @@ class Simulator:
         said = self.say(listing, platform, hostfile, options, ranks, timeout)
         if isinstance(said, Failure):
             return said
-        # A rank without work that finishes before others begin takes itself for the last one, and prints a time, too.
+        # Every rank that takes itself for the last one prints a time, also one without work that finishes before others
+        # begin.
         found = [float(seconds) for seconds in SECONDS.findall(said)]
         return max(found) / SLOWER if found else Failure(f"crashed: {_reason(said)}")
 

@@ -34,17 +34,18 @@ def study(
     jobs: int = 2,
     progress: Progress = lambda what, done, total: None,
 ) -> Findings:
-    """Time algorithms and peers at several sizes.
+    """Time topompi's algorithms and other MPI libraries (peers) at several sizes.
 
     :param arena: the simulated network.
     :param collective: name of the collective.
-    :param algorithms: names of our algorithms.
+    :param algorithms: names of topompi's algorithms.
     :param peers: names of other libraries.
     :param sizes: message sizes in bytes.
     :param root: root of a rooted collective.
-    :param window: number of steps in flight, for algorithms with this parameter; None for their own.
+    :param window: number of steps in flight, for algorithms with this parameter; if it is None, their own number.
     :param jobs: number of simultaneous simulations; each takes a processor and the memory of one schedule.
-    :param progress: function of the last simulation's name, the number of finished simulations, and their total.
+    :param progress: function that shows the latest simulation's name, the number of finished simulations, and the
+        number of all.
     :raises BenchmarkError: if the root is not a rank.
     """
     if collective in ROOTED and not 0 <= root < arena.network.num_ranks:
@@ -61,13 +62,13 @@ def study(
         for done, task in enumerate(as_completed(tasks), 1):
             outcomes.update(task.result())
             progress(tasks[task], done, len(tasks))
-    except BaseException:  # on an interrupt too, running simulations are ended, not waited for
+    except BaseException:  # also on an interrupt, so that running simulations are ended and not waited for
         pool.shutdown(wait=False, cancel_futures=True)
         arena.close()
         raise
     pool.shutdown()
     bounds = {size: _bound(arena, collective, size, root) for size in sizes}
-    # In the order of the table, not of completion, so that every run prints the same.
+    # Sorted in the order of the table, not of completion, so that every run prints the same.
     outcomes = {(side, size): outcomes[side, size] for side in (*algorithms, *peers) for size in sizes}
     return Findings(tuple(sizes), tuple(algorithms), tuple(peers), outcomes, bounds)
 
@@ -86,7 +87,7 @@ def _time(
     arena: Arena | FlowArena, collective: str, name: str, size: int, root: int, parameters: dict[str, int | None]
 ) -> Timing:
     ranks, most = arena.network.num_ranks, 4 * arena.most_messages
-    if collective in ("alltoall", "fft") and ranks**2 > most:  # too large even to generate
+    if collective in ("alltoall", "fft") and ranks**2 > most:  # too many messages even to generate the schedule
         return Failure(f"left out: {ranks:,} ranks exchange {ranks**2:,} blocks, more than {most:,}")
     try:
         made = arena.schedule(collective, name, size, root, **parameters)

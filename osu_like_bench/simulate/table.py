@@ -25,13 +25,13 @@ Timing = float | Failure
 
 @dataclass(frozen=True)
 class Findings:
-    """Times by size and side.
+    """Simulated times by side (an algorithm of topompi or another library) and message size.
 
     :param sizes: bytes of one message, ascending.
-    :param algorithms: names of our algorithms.
+    :param algorithms: names of topompi's algorithms.
     :param peers: names of other libraries.
     :param outcomes: seconds, or a failure, by (side, size).
-    :param bounds: seconds that no schedule can beat, by size; 0 if unknown.
+    :param bounds: lower bounds of any schedule's seconds, by size; 0 if unknown.
     """
 
     sizes: tuple[int, ...]
@@ -41,9 +41,9 @@ class Findings:
     bounds: dict[int, float]
 
     def best(self, sides: Sequence[str], size: int) -> tuple[str, float] | None:
-        """Return the fastest of some sides at a size, the first among equals, with its seconds.
+        """Return the name and seconds of the fastest of some sides at a size, the first among equals.
 
-        None if all have failed.
+        The result is None if all have failed.
         """
         timed = [(side, self.outcomes[side, size]) for side in sides]
         found = [(side, seconds) for side, seconds in timed if not isinstance(seconds, Failure)]
@@ -56,7 +56,7 @@ class Findings:
 
     @property
     def broken(self) -> bool:
-        """Whether the simulator crashed on one of our algorithms, or on some side while no side has a time."""
+        """Whether the simulator crashed on an algorithm of topompi, or on any side while no side has a time."""
         crashed = {side for (side, _), one in self.outcomes.items() if isinstance(one, Failure) and one.crash}
         return bool(crashed) and (not self.timed or not crashed.isdisjoint(self.algorithms))
 
@@ -94,9 +94,9 @@ def facts_of(interface: TopologyInterface, about: dict[str, Any]) -> Facts:
 
 
 def record(options: Options, facts: Facts, found: Findings) -> Record:
-    """Return the record, with a sample per start of each size and side.
+    """Return the record of a simulation, with the seconds of every start of the ranks for each size and side.
 
-    The bound is a side, failures are among the facts.
+    The lower bounds are one of its sides; failures are among its facts.
 
     :param options: options of the run.
     :param facts: circumstances of the run.
@@ -121,7 +121,7 @@ def _samples(seconds: float) -> tuple[float, ...]:
 
 
 def lines(options: Options, facts: Facts, found: Findings) -> Iterator[str]:
-    """Yield the lines of the table, after the sizes at which a peer wins.
+    """Yield the lines of the output: first the sizes at which another library wins, then the table.
 
     :param options: options of the run.
     :param facts: circumstances of the run.
@@ -163,7 +163,7 @@ def _intervals(found: Findings) -> Iterator[str]:
 
 
 def _short(found: Findings) -> Iterator[str]:
-    """Yield the sizes at which our best is slower than a peer, and the sides without a time."""
+    """Yield lines with the sizes at which topompi's best algorithm is slower than a peer, and sides without a time."""
     slower = []
     for size in found.sizes:
         ours, peer = found.best(found.algorithms, size), found.best(found.peers, size)

@@ -1,4 +1,4 @@
-"""The common frame of all commands: common options, one-line errors, and import of a command only when it is called."""
+"""The command line's common part: list of commands, common options, one-line errors, import of only the called one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .terminal import HELP, guard_streams
 
 __all__ = ["COMMANDS", "app", "main"]
 
-# name -> module and function (or group) of the command, and its line in the list of commands.
+# By name of the command: its module and function (or group of subcommands), and its line in the list of commands.
 COMMANDS = {
     "schedule": (
         "schedule.app:schedule",
@@ -140,7 +140,7 @@ def main() -> None:
         if "--debug" in sys.argv:
             raise
         if isinstance(error, BrokenPipeError):
-            sys.stderr.close()  # the reader of our output has gone, so nobody would read the message
+            sys.stderr.close()  # the reader of the output has gone, so that nobody would read the message
         else:
             words = f"expecting less than what memory holds, got more: {error}"
             print(f"topompi: {words if isinstance(error, MemoryError) else error}", file=sys.stderr)

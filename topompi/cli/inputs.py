@@ -1,4 +1,4 @@
-"""Arguments that commands share, and reading of topologies with progress."""
+"""Arguments that several commands have, and the reading of topologies with progress shown on a terminal."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 @contextmanager
 def reporting(error: type[TopompiError], words: str = "reading", *, partial: bool = False) -> Iterator[Report]:
-    """Provide a report whose progress is shown on a terminal.
+    """Provide a report on the reading of an input, and show its progress on a terminal until the context ends.
 
-    :param error: class that replaces a ValueError of a library, so that the user sees one line.
+    :param error: error class that replaces a ValueError raised in the context, so that the user sees one line.
     :param words: text shown until there is progress.
-    :param partial: whether reading continues after faults, with the sound part.
+    :param partial: True to go on after faults in the input with its valid part.
     """
     with console(to_error=True).status(words) as status:
 
@@ -64,15 +64,15 @@ def reading(source: str, lfts: Path | None, partial: bool) -> Iterator[tuple[Dis
     """Read a topology; provide it with its report, and show progress on a terminal until the context ends.
 
     :param source: topology source as the user gave it.
-    :param lfts: forwarding tables, if they are in a place of their own.
-    :param partial: whether reading continues after faults, with the sound part.
+    :param lfts: path of the forwarding tables, if they are separate from the source; else None.
+    :param partial: True to go on after faults in the source with its valid part.
     """
     with reporting(SourceError, f"reading {source}", partial=partial) as report:
         yield load(source, lfts, report), report
 
 
 def routes_of(discovery: Discovery) -> Routes:
-    """Return the routes that ``load`` found or computed."""
+    """Return the routes of a topology that ``load`` has read, which has found or computed them."""
     assert discovery.routes is not None  # load() always fills them in
     return discovery.routes
 

@@ -19,18 +19,18 @@ __all__ = ["SHOWN", "AsCsv", "Rows", "print_rows"]
 
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 Rows = list[dict[str, Any]]
-SHOWN = 12  # number of names of one list, and of pairs, that a table shows
+SHOWN = 12  # maximum number of names that a table's cell lists, and of example pairs, so that a row stays short
 
 
 def print_rows(words: str, facts: Mapping[str, Any], rows: Rows, *, as_json: bool, as_csv: bool) -> None:
-    """Print a table with a heading, or a JSON object, or CSV with one line of names.
+    """Print rows of figures as a table with a heading, as a JSON object, or as CSV with a line of column names.
 
     :param words: heading of the table.
-    :param facts: fields of the JSON object beside its rows.
-    :param rows: figures by name, with the same names in each row.
-    :param as_json: whether to print JSON.
-    :param as_csv: whether to print CSV.
-    :raises SourceError: if both are asked for.
+    :param facts: other fields of the JSON object, which has the rows as its field ``rows``.
+    :param rows: figures of each row by name; all rows have the same names.
+    :param as_json: True to print JSON.
+    :param as_csv: True to print CSV.
+    :raises SourceError: if both JSON and CSV are asked for.
     """
     if as_json and as_csv:
         raise SourceError("expecting --json or --csv, got both")

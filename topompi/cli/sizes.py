@@ -13,10 +13,10 @@ _SIZE = re.compile(r"([0-9]{1,18})([KMG]?)I?B?")
 
 
 def parse_bytes(text: str, option: str, error: type[TopompiError]) -> int:
-    """Return the number of bytes that ``64``, ``8K`` or ``1M`` means.
+    """Convert a size such as ``64``, ``8K`` or ``1M`` to bytes.
 
     :param text: a number of at least 1, with K, M or G for powers of 1,024, and optionally B or iB.
-    :param option: name of the option, for the message.
+    :param option: name of the option, for the error message.
     :param error: class of the error that is raised if the text has another form.
     """
     match = _SIZE.fullmatch(text.strip().upper())

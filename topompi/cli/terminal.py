@@ -1,4 +1,4 @@
-"""Help settings and printing of all commands: text without markup or control characters."""
+"""Help settings and output that all commands use: text is printed without markup and control characters."""
 
 from __future__ import annotations
 
@@ -27,27 +27,30 @@ def _raised(entries: list[str] | None) -> list[str] | None:
     return entries
 
 
-# An option of every command that reads. It sets the limits of the process, so no command has to pass it on.
+# The option of every command that reads files. It sets the limits of the process, so that commands need not pass it on.
 Limit = Annotated[
     list[str] | None,
     typer.Option("--limit", metavar="NAME=NUMBER", callback=_raised, help="Raise a limit of reading: see SECURITY.md."),
 ]
 
-UNREAD = 10_000  # columns without a terminal: another program reads the table, or a file holds it
+UNREAD = 10_000  # columns of a table if the output is no terminal, so that a file or program gets it uncut
 # Colours and rich's cursor movements for progress; none of these sequences sets titles, clipboards or links.
 _RICH = re.compile("(\x1b\\[[0-9;]*[mAKG]|\x1b\\[\\?25[lh]|\r)")
-PLAIN = {"█": "#", "→": "->", "×": "x", "├": "|", "└": "`", "│": "|", "─": "-"}  # other signs become question marks
+# Replacements of characters that the locale cannot encode; other such characters become question marks.
+PLAIN = {"█": "#", "→": "->", "×": "x", "├": "|", "└": "`", "│": "|", "─": "-"}
 
 
 class Screen(Console):
     """A console that prints text as it is: no markup, emoji or highlighting, and control characters as escapes."""
 
     def render_str(self, text: str, *, style: str | Style = "", **look: Any) -> Text:
-        """Convert a string to rich's text, in tables and trees too.
+        """Convert a string to rich's ``Text`` as it is, without rich's parsing of markup, emoji and highlights.
+
+        Rich calls this method for every string, also in tables and trees.
 
         :param text: text to print.
         :param style: style of the whole text.
-        :param look: further settings of rich, of which justification and overflow are used.
+        :param look: other settings of rich; only ``justify`` and ``overflow`` have an effect.
         """
         place = {name: look[name] for name in ("justify", "overflow") if look.get(name) is not None}
         return Text(visible(text), style, **place)
@@ -67,10 +70,11 @@ def _plain(words: RenderableType) -> RenderableType:
 
 
 def console(*, to_error: bool = False, width: int | None = None) -> Screen:
-    """Return a screen on which a command prints tables; only on a terminal are they cut to its width.
+    """Return a screen for a command's tables. On a terminal they are cut to its width, elsewhere they are not cut.
 
-    :param to_error: standard error instead of standard output.
-    :param width: columns, for output that passes through other programs, which is printed without colours.
+    :param to_error: True to print to standard error instead of standard output.
+    :param width: number of columns, if output may pass through other programs (``mpirun``), which also turns colours
+        off; else None.
     """
     stream = sys.stderr if to_error else sys.stdout
     if width is not None:
@@ -79,7 +83,7 @@ def console(*, to_error: bool = False, width: int | None = None) -> Screen:
 
 
 class _Shown:
-    """A text stream that shows control characters as escapes, whoever writes to it."""
+    """A text stream that shows control characters as escapes, whatever code writes to it."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -98,7 +102,7 @@ class _Shown:
 
 
 class _Coloured(_Shown):
-    """A stream that also passes the sequences with which rich colours and erases lines."""
+    """A text stream that shows control characters as escapes, except rich's sequences that colour and erase lines."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -109,7 +113,7 @@ class _Coloured(_Shown):
 
 
 def overwrite(words: str) -> None:
-    """Show progress in a line of standard error that the next one overwrites; nothing if it is not a terminal."""
+    """Show progress in a line of standard error that the next call overwrites; do nothing if it is not a terminal."""
     if sys.stderr.isatty():
         stream = getattr(sys.stderr, "stream", sys.stderr)
         stream.write(f"\r\x1b[K{visible(words)}")
@@ -117,7 +121,7 @@ def overwrite(words: str) -> None:
 
 
 def guard_streams() -> None:
-    """Show control characters that this process prints as escapes; replace characters that the locale cannot encode."""
+    """Make this process print control characters as escapes, and replace characters that its locale cannot encode."""
     codecs.register_error("topompi", _in_plain)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)

@@ -32,14 +32,14 @@ class Facts:
 
     :param method: name of mpi4py's method.
     :param root: the root; None in a call without one.
-    :param operation: name of the reduction operation; for users' operations, only whether they commute. None without
-        one.
+    :param operation: name of the reduction operation, or, for a user's operation, whether it commutes; None in other
+        calls.
     :param size: bytes of the vector, if it must be equally long on all ranks; else None.
-    :param sends: bytes to each rank, shape (ranks,), or one number for all; None if the rank sends nothing or cannot
-        know.
-    :param receives: bytes from each rank, shape (ranks,), or one number for all; None if the rank receives nothing or
-        cannot know.
-    :param memory: kind of memory of the messages; for device memory nothing else is compared.
+    :param sends: bytes that the rank sends to each rank, shape (ranks,), or one number for all ranks; None if the rank
+        sends nothing or does not know the number.
+    :param receives: bytes that the rank expects from each rank, shape (ranks,), or one number for all ranks; None if
+        the rank receives nothing or does not know the number.
+    :param memory: kind of memory of the messages; if it is a device's, no bytes are compared.
     :param problem: the reason why this rank cannot make the call; None if it can.
     """
 
@@ -60,8 +60,8 @@ def checked(
     """Verify that all ranks make the same call with matching arguments, then run the body of the ``with``; collective.
 
     The check compares method, root, operation, the bytes of vectors, and for each pair of ranks the bytes that one
-    sends with the bytes that the other expects. It does not compare the datatypes' items, which MPI requires to match,
-    too. If check and call take longer than ``TOPOMPI_CHECK``'s seconds, the watchdog prints a line.
+    sends with the bytes that the other expects. It does not compare the types of the items, although MPI requires them
+    to match. If check and call together take longer than the seconds in ``TOPOMPI_CHECK``, the watchdog prints a line.
 
     :param comm: the communicator of topompi on which the call is made.
     :param method: name of mpi4py's method.
@@ -70,7 +70,7 @@ def checked(
     :param op: the operation of a reduction, an ``MPI.Op`` or a function of two objects; None in other calls.
     :raises AgreementError: if the calls differ; the same on all ranks.
 
-    Cost: one allgather of objects, and p * p numbers per rank: for debugging.
+    Cost: one allgather of objects, and p * p numbers on each of p ranks, which only debugging can afford.
     """
     plain = NativeIntracomm(comm)
     rank, size = plain.Get_rank(), plain.Get_size()
@@ -81,7 +81,7 @@ def checked(
 
 
 def _waits(said: Facts, where: str, name: str, rank: int, size: int) -> str:
-    """The watchdog's line about a call that still waits."""
+    """The watchdog's line about a call in which this rank still waits."""
     about = {"root": said.root, "operation": said.operation, "bytes": said.size}
     details = "".join(f", {what} {value}" for what, value in about.items() if value is not None)
     world = MPI.COMM_WORLD.Get_rank()
@@ -157,7 +157,7 @@ def _described(said: Facts, arguments: tuple[Any, ...], rank: int, size: int) ->
 
 
 def _messages(spec: CallSpec, arguments: tuple[Any, ...], rank: int) -> list[Any]:
-    """The messages of a call that MPI uses on this rank."""
+    """The arguments that are messages, without those that MPI ignores on this rank."""
     named = dict(zip(spec.parameters, arguments, strict=False))
     if spec.rooted and named.get("root") != rank and spec.form is not Form.BROADCAST:
         named.pop("sendbuf" if spec.form is Form.SCATTER else "recvbuf", None)

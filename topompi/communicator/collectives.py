@@ -50,7 +50,7 @@ class Collectives(Handle):
         if choice.always:
             state.only = choice
             self._leave_all(state)
-        if choice.trial is not None:  # so that the call is timed without the making of its plan
+        if choice.trial is not None:  # the plan is made now, because the trial times the call without that
             from ..execution import running
 
             running.ready(state.executor, method, choice.algorithm, arguments)
@@ -65,7 +65,7 @@ class Collectives(Handle):
         self.Barrier()
 
     def bcast(self, obj: Any, root: int = 0) -> Any:
-        """Broadcast the root's object, pickled once, by the algorithm chosen for its bytes. No trial times it."""
+        """Broadcast the root's object, pickled once, by the algorithm chosen for the size of the pickled bytes."""
         if (self._knows_natives() or self._held is not None or self._calls is ALL) and self._calls.all:
             return NativeIntracomm.bcast(self, obj, root)
         state = self._working()
@@ -92,15 +92,15 @@ class Collectives(Handle):
         return MPI.pickle.loads(pickled)
 
     def scan(self, sendobj: Any, op: MPI.Op | Callable[[Any, Any], Any] = MPI.SUM) -> Any:
-        """Combine the objects of all ranks up to this one, those of lower ranks first."""
+        """The combination, in rank order, of the objects of all ranks up to and including this rank."""
         return self._combine("Scan", sendobj, op)
 
     def exscan(self, sendobj: Any, op: MPI.Op | Callable[[Any, Any], Any] = MPI.SUM) -> Any:
-        """Combine the objects of all ranks before this one; None on rank 0."""
+        """The combination, in rank order, of the objects of all ranks before this rank; None on rank 0."""
         return self._combine("Exscan", sendobj, op)
 
     def _combine(self, method: str, sendobj: Any, op: Any) -> Any:
-        """Reduce objects by the algorithm chosen for messages of unknown size. Trials never time these calls."""
+        """Reduce objects by the algorithm that is chosen without knowing their size. No trial times these calls."""
         name, state = method.lower(), self._working()
         with agreement.checked(self, name, (sendobj, op), None, op) if self._checks else nullcontext():
             return self._combine_chosen(state, method, sendobj, op)
@@ -117,7 +117,7 @@ class Collectives(Handle):
         return objects.combine(state.executor, spec.collective, choice.algorithm.partition("/")[0], sendobj, op)
 
     def _prepare(self, method: str, arguments: tuple[Any, ...], info: MPI.Info) -> MPI.Prequest:
-        """A request that runs a collective at each start: by a plan for a chosen schedule, else by the MPI library."""
+        """A persistent request of a collective: topompi's if a schedule is chosen, else the MPI library's."""
         state, given = self._working(), dict(zip(CALLS[method].parameters, arguments, strict=True))
         root, op = given.get("root"), given.get("op")
         with agreement.checked(self, f"{method}_init", arguments, root, op) if self._checks else nullcontext():

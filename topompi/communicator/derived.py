@@ -1,4 +1,4 @@
-"""Communicators made from one of topompi's get topompi's class of their kind, and their part of the topology."""
+"""Communicators made from one of topompi's: they get topompi's class of their kind and their part of its topology."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .standin import is_derived
 
 __all__ = ["CHILDREN", "FOUND", "adopt", "give_ours", "make_ours", "register"]
 
-# Methods that make a communicator: True if all ranks of the parent call them.
+# By methods that make a communicator, True if all ranks of the parent call the method.
 CHILDREN = {
     "Dup": True,
     "Dup_with_info": True,
@@ -40,7 +40,7 @@ CHILDREN = {
     "Connect": False,
 }
 
-# Class methods that return a communicator: True if the caller must free it.
+# By class methods that return a communicator, True if the caller must free it.
 FOUND = {
     "f2py": False,
     "fromhandle": False,
@@ -58,18 +58,22 @@ _kinds: list[tuple[type[MPI.Comm], type[Any]]] = []
 
 
 def register(native: type[MPI.Comm], ours: type[Any]) -> None:
-    """Register topompi's class for one of mpi4py's. The first registered pair that fits a communicator is used."""
+    """Register topompi's class for a class of mpi4py. A communicator gets the first pair that fits its class.
+
+    :param native: mpi4py's class.
+    :param ours: topompi's class, which replaces it.
+    """
     _kinds.append((native, ours))
 
 
 def adopt(comm: Any, parent: Any, same: bool = False) -> Any:
-    """Turn a communicator made by a call on ``parent`` into one of topompi, whose topology is its part of the parent's.
+    """Turn a communicator made by a call on ``parent`` into one of topompi, with its ranks' part of the topology.
 
-    No communication: the part of the topology is computed at its first use.
+    The ranks do not communicate. The part of the topology is computed at its first use.
 
     :param comm: the new communicator, of mpi4py's class or topompi's.
     :param parent: the communicator of topompi on which it was made.
-    :param same: True if the ranks and their order are the parent's.
+    :param same: True if ``comm`` has the parent's ranks in the parent's order.
     :returns: the communicator of topompi; ``comm`` itself if topompi has no class of its kind.
     """
     child: Any = comm if isinstance(comm, Handle) else _ours(comm)
@@ -100,9 +104,9 @@ def _kind_of(given: Any) -> type[Any] | None:
 
 
 def give_ours(kind: Any, name: str, owned: bool) -> None:
-    """Replace a class method that returns a communicator by one that returns topompi's class. Local: no communication.
+    """Replace a class method that returns a communicator, so that it returns one of topompi's classes.
 
-    :param kind: the class whose method ``name``, mpi4py's, is replaced.
+    :param kind: the class of topompi that inherits the method from mpi4py's class.
     :param name: name of the method, for example ``fromhandle``.
     :param owned: True if the caller must free the communicator.
     """
@@ -121,9 +125,9 @@ def give_ours(kind: Any, name: str, owned: bool) -> None:
 
 
 def make_ours(kind: type[Handle], name: str, everyone: bool) -> None:
-    """Replace a method that makes a communicator by one that returns a communicator of topompi.
+    """Replace a method that makes a communicator, so that it returns a communicator of topompi.
 
-    :param kind: the class whose method ``name``, mpi4py's, is replaced.
+    :param kind: the class of topompi that inherits the method from mpi4py's class.
     :param name: name of the method, for example ``Split``.
     :param everyone: True if all ranks of the communicator call the method, so that the calls can be compared.
     """
@@ -132,7 +136,7 @@ def make_ours(kind: type[Handle], name: str, everyone: bool) -> None:
 
     @functools.wraps(call)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(self, Handle):  # mpi4py's own communicator, on which our class's method was called
+        if not isinstance(self, Handle):  # mpi4py's own communicator, on which topompi's method was called
             return call(self, *args, **kwargs)
         if counters.enabled and name == "Create_intercomm":
             counters.count(name, 0, "native", "the MPI library's always")

@@ -28,16 +28,16 @@ def find_topology(
 ) -> TopologyInterface:
     """Find the topology of a communicator's ranks; collective.
 
-    Rank 0's arguments and environment are used: rank 0 reads the source, and the other ranks get the job's part of it.
-    An error on rank 0 is raised on every rank.
+    Only rank 0's arguments and environment count: rank 0 reads the source of the topology and sends the part that
+    concerns the job to the other ranks. An error on rank 0 is raised on every rank.
 
     :param comm: communicator of the ranks, mpi4py's or topompi's.
-    :param topology: a source (see ``topompi.topology.load``). Default: ``TOPOMPI_TOPOLOGY``; without that, ``auto`` in
-        a job of Slurm and if a topology service is known; without these, the hosts' own levels. With ``auto``, hosts
-        that no source knows form one flat level.
-    :param hosts: virtual placement: the host of each rank of ``comm``, or a host list that is filled in blocks.
-        Default: ``TOPOMPI_HOSTS``, a host list for the ranks of ``MPI.COMM_WORLD``, which is filled in blocks if it is
-        shorter; without that, the hosts on which the ranks run.
+    :param topology: a source (see ``topompi.topology.load``). If it is None, ``TOPOMPI_TOPOLOGY`` is used; if that is
+        not set, ``auto`` if Slurm runs the job or a topology service is known, else the levels inside the hosts. With
+        ``auto``, hosts that no source knows form one flat level.
+    :param hosts: virtual placement: the host of each rank of ``comm``, or a host list that is filled in blocks. If it
+        is None, ``TOPOMPI_HOSTS`` is used, a host list for the ranks of ``MPI.COMM_WORLD``, which is filled in blocks
+        if it is shorter; if that is not set, the ranks are on the hosts on which they run.
     :raises TopompiError: if the source cannot be read, the service does not answer, or a host is not in the source
         (with ``TOPOMPI_FALLBACK`` set to ``print`` or ``silent``, the last two cases give one flat level of hosts
         instead).
@@ -57,12 +57,13 @@ def find_topology(
 
 
 class Facts(NamedTuple):
-    """The facts that a rank knows about its place.
+    """The facts that a rank knows about its place in the machine.
 
-    :param name: name of the processor, as MPI returns it.
+    :param name: name of the rank's host, as ``MPI.Get_processor_name`` returns it.
     :param world_rank: the rank's number in ``MPI.COMM_WORLD``.
     :param place: the rank's place inside its host, and the host's adapters.
-    :param address: the switches above the host as Slurm names them, and the pattern of that text; None without Slurm.
+    :param address: the names of the switches above the host and the pattern of that text, both from Slurm; None outside
+        a job of Slurm.
     """
 
     name: str
@@ -104,7 +105,7 @@ def _place(
 
 
 def _domains(of_ranks: Sequence[Mapping[str, int]]) -> list[tuple[str, list[int]]]:
-    """Each rank's domain per kind (package, NUMA node, cache) that a host has, coarsest first; -1 for none."""
+    """Pairs of a kind of domain (package, NUMA node, cache), coarsest first, and each rank's domain, -1 if unknown."""
     known = {kind for domains in of_ranks for kind in domains}
     return [(kind, [domains.get(kind, -1) for domains in of_ranks]) for kind in KINDS if kind in known]
 
@@ -118,7 +119,7 @@ def _default_source() -> str | None:
 def _discover(
     topology: str | os.PathLike[str] | None, names: Sequence[str], facts: Sequence[Facts], fallback: str
 ) -> tuple[Discovery | None, str]:
-    """The source's answer, None if the job goes on without it, and words that tell its origin, or why there is none."""
+    """The topology from the source, or None if the job runs without it; and its origin or the problem, in words."""
     if topology is None:
         return None, ""
     from ..topology.sources import automatic, load  # slow to import: only rank 0 needs it

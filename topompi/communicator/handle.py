@@ -1,4 +1,4 @@
-"""The base class of topompi's communicators: topology, state, and whether calls are checked."""
+"""The base class of topompi's communicators, with their topology, their state, and the checks of their calls."""
 
 from __future__ import annotations
 
@@ -30,30 +30,31 @@ __all__ = ["Handle", "pickle_by_name"]
 # By MPI's names. They are read at import, because the launcher later puts topompi's handle in place of MPI.COMM_WORLD.
 PREDEFINED = {"COMM_WORLD": MPI.COMM_WORLD, "COMM_SELF": MPI.COMM_SELF, "COMM_NULL": MPI.COMM_NULL}
 
-ALL = Calls()  # table of all handles whose every call the MPI library runs
+ALL = Calls()  # table of calls for all communicators whose every call the MPI library runs
 ALL.all = True
 
 _keyval_lock = Lock()
 
 
 class Handle(NativeIntracomm):
-    """A second handle of a communicator, with topology and state. The communicator is not duplicated.
+    """A second handle (mpi4py object) of a communicator, with topology and state. The communicator is not duplicated.
 
     An object of a derived class, or one made by compiled code, may exist without ``__new__`` having run. The class
-    attributes are the values for that case: nothing is known yet.
+    attributes hold the values for that case, in which nothing is known yet.
     """
 
-    # The collectives read this first: a slot is the fastest attribute, in C, too.
+    # A slot, because it is the fastest attribute, also in C, and every collective reads this one first.
     __slots__ = ("_calls",)
     # Table of calls; it stays empty if calls are checked or counted.
     _calls: Calls
 
-    # The launcher's MPI.COMM_WORLD; None without a launcher.
+    # topompi's communicator that the launcher has put in place of MPI.COMM_WORLD; None if no launcher runs.
     launched: Handle | None = None
 
-    # The state as last seen by this handle: reading an attribute of Python is far faster than reading one of MPI.
+    # The state attached to the communicator, as this handle last saw it. It is kept here, too, because reading an
+    # attribute in Python is far faster than reading an MPI attribute.
     _held: Parts | None = None
-    # The ancestor's topology, in a communicator made from another one; else None.
+    # The topology of the communicator from which this one was made; None if it was made from none of topompi's.
     _origin: Origin | None = None
     # The result of the ``Split`` or ``Sub`` that made this communicator, if choices may depend on its siblings.
     _cut: Cut | None = None
@@ -84,15 +85,16 @@ class Handle(NativeIntracomm):
     ) -> Handle:
         """Make a handle of a communicator.
 
-        ``__new__`` does all of it, and there is no ``__init__``, as in mpi4py: a user's derived class may have other
-        arguments. Nothing is communicated under the launcher, or for a second handle of a communicator of topompi.
+        There is no ``__init__``, as in mpi4py, because a user's derived class may have other arguments. The call is
+        collective; under the launcher, or if ``comm`` is one of topompi's, it sends no messages.
 
-        :param comm: the communicator; collective over it.
+        :param comm: the communicator.
         :param topology: a source (see ``topompi.topology.load``), or a ``TopologyInterface`` over the ranks of
-            ``comm``, the same on all ranks; it replaces a topology that the communicator has. Default: the topology
-            that it has; without one, ``TOPOMPI_TOPOLOGY``; without that, the hosts' own levels.
-        :param hosts: virtual placement: the host of each rank, or a host list that is filled in blocks. Default:
-            ``TOPOMPI_HOSTS``; without that, the hosts on which the ranks run.
+            ``comm``, the same on all ranks; it replaces a topology that the communicator has. If it is None, the
+            communicator keeps the topology that it has; if it has none, ``TOPOMPI_TOPOLOGY`` is used; if that is not
+            set, the levels inside the hosts.
+        :param hosts: virtual placement: the host of each rank, or a host list that is filled in blocks. If it is None,
+            ``TOPOMPI_HOSTS`` is used; if that is not set, the hosts on which the ranks run.
         :raises TopompiError: if the source cannot be read or does not have a host; the same on all ranks.
         """
         self: Handle = cls._bare(comm)
@@ -156,7 +158,7 @@ class Handle(NativeIntracomm):
             self._calls.others = common.early if common.policy.native_calls else common.natives
 
     def _knows_natives(self) -> bool:
-        """Give a new handle its parent's table, if it has none yet; True if the table has calls to look up. Local."""
+        """Give a new handle the table of its ranks' calls, if it has none; True if that has calls to look up. Local."""
         if not hasattr(self, "_calls"):  # made by another class's __new__
             self._calls = Calls()
         if self._held is not None or self._origin is None or self._calls.others is not None or self._checks:
@@ -166,7 +168,7 @@ class Handle(NativeIntracomm):
         return self._calls.all or (self._is_quick and len(common.natives) + len(common.early) > 0)
 
     def leave_to_library(self) -> None:
-        """Leave each call on this handle of one rank, and on those made from it, to the MPI library. Local."""
+        """Let the MPI library run every call on this communicator of one rank and on communicators made from it."""
         self._policy = Policy()
         self._inherit(Bequest(None, self._policy.alone, {}, {}))
 
@@ -191,7 +193,7 @@ class Handle(NativeIntracomm):
         """The state attached to this communicator, which may be freed; made here, collectively, if there is none."""
         state = self._held
         if state is None or not state.usable:
-            with _keyval_lock:  # safe, because no MPI call in here waits for another rank
+            with _keyval_lock:  # cannot deadlock, because no MPI call in here waits for another rank
                 found = attached(self)
             state = self._attach(self._find(), self._inherited) if found is None else found
             self._hold(state)
@@ -199,13 +201,13 @@ class Handle(NativeIntracomm):
 
     @property
     def _family(self) -> Origin | None:
-        """The topology for communicators made from this one; None if it is not found yet."""
+        """The topology of which communicators made from this one get their part; None if it is not found yet."""
         held = self._held
         return self._origin or (None if held is None else held.origin)
 
     @property
     def _bequest(self) -> Bequest | None:
-        """The state that a communicator made now from this one takes over; None if nothing is known yet."""
+        """The present state, as a communicator made from this one takes it over; None if nothing is known yet."""
         held = self._held
         return self._inherited if held is None or not held.usable else held.bequest
 
@@ -215,7 +217,7 @@ class Handle(NativeIntracomm):
         return None if self._cut is None else self._cut.siblings
 
     def _find(self) -> Common:
-        """The shared state of these ranks, from the parent's topology; without a parent, found collectively."""
+        """The state that communicators over these ranks share, from the parent's topology; else found collectively."""
         if self._inherited is not None and self._inherited.common is not None:
             return self._inherited.common
         if self._origin is None and (world := Handle.launched) is not None and world is not self:
@@ -246,13 +248,12 @@ class Handle(NativeIntracomm):
         """The placement of the ranks on the network.
 
         It is not called ``topology``, because that is mpi4py's name for the kind of a Cartesian or graph topology. The
-        first use on a communicator made from another one is collective: it computes the communicator's part of the
-        topology.
+        first use may be collective, because it makes the communicator's state.
         """
         return self._state.interface
 
     def choice_of(self, method: str, nbytes: int) -> Choice | None:
-        """The algorithm chosen for calls of a size, and the reason; None if none is chosen yet. Local.
+        """The algorithm chosen for calls of a size, and the reason; None if none is chosen yet. No communication.
 
         :param method: mpi4py's name of the call, for example ``Alltoall``.
         :param nbytes: size of the call in bytes, as rules count it (docs/rules.md).
@@ -264,9 +265,9 @@ class Handle(NativeIntracomm):
     def sub_communicators(self) -> dict[str, MPI.Intracomm]:
         """The sub-communicators that this rank is in, by name, outermost first; collective at its first use.
 
-        Each has the leaders (lowest ranks) of one level within a cluster of the level above; the last one has the ranks
-        of one innermost cluster. A rank that is no leader is in the last one only. They belong to this communicator: do
-        not free them.
+        Each has the leaders (lowest ranks) of one level's clusters within a cluster of the next outer level; the last
+        one has the ranks of one innermost cluster. A rank that is no leader is in the last one only. They belong to
+        this communicator: do not free them.
         """
         state = self._state
         if not state.groups.divided:
@@ -277,8 +278,9 @@ class Handle(NativeIntracomm):
     def free(self) -> None:
         """Free topompi's state of this communicator; collective. Its collectives then raise RuntimeError.
 
-        A communicator made from one of topompi is freed, too, as by mpi4py's ``free``. A communicator that the user
-        wrapped is not, because the user owns it. The launcher's ``MPI.COMM_WORLD`` stays usable, as mpi4py's does.
+        If the communicator was made from one of topompi's, it is freed itself, too, as by mpi4py's ``free``. If the
+        user wrapped a communicator, it is not freed, because the user owns it. The launcher's ``MPI.COMM_WORLD`` stays
+        usable, as mpi4py's does.
         """
         if self == MPI.COMM_NULL or self is MPI.COMM_WORLD or self is MPI.COMM_SELF:
             return
@@ -303,7 +305,7 @@ class Handle(NativeIntracomm):
         super().Disconnect()
 
     def Revoke(self) -> None:
-        """Revoke the communicator, and those that topompi made for it, so that no rank waits in them."""
+        """Revoke the communicator and the communicators that topompi made for it, so that no rank waits in them."""
         super().Revoke()
         if (state := attached(self)) is not None:
             state.groups.revoke()
@@ -334,7 +336,7 @@ def _named(kind: type[Handle], name: str) -> Handle:
 
 
 def pickle_by_name() -> None:
-    """Make mpi4py's own handles of predefined communicators picklable while topompi's handle has the name."""
+    """Make mpi4py's objects of ``COMM_WORLD`` and ``COMM_SELF`` picklable after topompi's objects took their names."""
     copyreg.pickle(NativeIntracomm, _reduced)
 
 

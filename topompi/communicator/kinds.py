@@ -27,18 +27,16 @@ __all__ = ["KINDS", "Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intr
 class Intracomm(Reordering, Collectives, metaclass=StandIn):
     """An intracommunicator whose collectives follow the network.
 
-    A collective on buffers runs natively, over the leaders of the job's levels (switch clusters, hosts, packages), or
-    as a schedule made for the network, whichever is chosen for its size (see ``topompi.selection``); the MPI library's
-    own algorithm is always a candidate. ``bcast`` runs as chosen for the bytes of its pickled object, and ``scan`` and
-    ``exscan`` of objects as chosen for messages of unknown size. The MPI library runs all other calls with objects, and
-    non-blocking and neighbourhood collectives. Each call behaves as mpi4py documents it. If there is nothing to choose
-    (one host without inner levels, one rank), the methods are the MPI library's own.
+    A collective on buffers runs by the MPI library's algorithm, over leaders (one rank per switch cluster, host or
+    package), or by a schedule made for the network, whichever is chosen for its size (see ``topompi.selection``).
+    ``bcast`` of an object runs by the algorithm chosen for its pickled bytes, ``scan`` and ``exscan`` of objects by one
+    chosen without knowing the size. The MPI library runs all other calls with objects, and non-blocking and
+    neighbourhood collectives. Each call behaves as mpi4py documents it. If there is nothing to choose (one host without
+    inner levels, one rank), the MPI library runs every call.
 
     The object is a second handle of the communicator that it wraps, which is not duplicated. The topology is found once
     per communicator, kept with it as an MPI attribute, and freed with it, or by ``free``. Communicators made from this
-    one are of topompi's classes, too, with their ranks' part of its topology.
-
-    Its arguments are those of ``__new__``.
+    one are of topompi's classes, too, with their ranks' part of its topology. For the arguments see ``__new__``.
     """
 
 
@@ -61,7 +59,7 @@ class Distgraphcomm(Topocomm, NativeDistgraphcomm):
 class Intercomm(NativeIntercomm, metaclass=StandIn):
     """An intercommunicator: the MPI library runs its collectives, and ``Merge`` makes an ``Intracomm``."""
 
-    _checks = 0  # also of ``Merge``'s result; the two groups pass different arguments, so calls are not checked
+    _checks = 0  # calls are not checked, because the two groups pass different arguments; ``Merge``'s result gets this
     _family = _cut = _bequest = None
     _owns = True
 
@@ -76,9 +74,9 @@ class Intercomm(NativeIntercomm, metaclass=StandIn):
         return ours
 
 
-# In the order in which the class for a communicator is looked up.
+# topompi's classes by mpi4py's name, in the order in which the class for a communicator is looked up.
 KINDS: dict[str, StandIn] = {
-    # Not Comm: compiled code, for example dolfinx, checks for it by the bases of a class alone.
+    # Comm is not replaced, because compiled code, for example dolfinx, checks for it by the bases of a class.
     kind.__name__: kind
     for kind in (Cartcomm, Graphcomm, Distgraphcomm, Topocomm, Intracomm, Intercomm)
 }

@@ -1,4 +1,4 @@
-"""Collective calls that always go to the MPI library, after being counted or checked if the user asks for it."""
+"""Collective calls that the MPI library always runs; topompi only counts or checks them if the user asks for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _of_object(parameter: str) -> str:
     return {"buf": "obj", "sendbuf": "sendobj"}.get(parameter, parameter)
 
 
-# Parameter names by method, for the checks. Non-blocking and persistent forms have those of the blocking form.
+# Parameter names by method, for the checks. Non-blocking and persistent forms have the same as the blocking form.
 BUFFERS = {name: spec.parameters for name, spec in CALLS.items()}
 OBJECTS = {
     name.lower(): tuple(_of_object(one) for one in parameters if one != "recvbuf")
@@ -61,13 +61,13 @@ def _reason(kind: type, name: str) -> str:
 def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = True, slot: Any = None) -> None:
     """Replace a method of a class by one that counts and checks the call before the MPI library runs it.
 
-    :param kind: the class whose method ``name``, the MPI library's, is replaced.
+    :param kind: the class of topompi that inherits the method from mpi4py's class.
     :param name: name of the method, for example ``Ibcast``.
-    :param parameters: names of the method's parameters in order, without those that only some forms have (``info``).
+    :param parameters: names of the method's parameters in order, without ``info``, which only some forms have.
     :param checked: True if ``TOPOMPI_CHECK`` applies; False for intercommunicators, whose two groups pass different
         arguments.
-    :param slot: the descriptor of the slot in which communicators of the class keep their ``Calls``; None if they have
-        none.
+    :param slot: the descriptor of the slot in which communicators of the class keep their table of calls; None if they
+        have no table.
     """
     call: Callable[..., Any] = getattr(kind, name)
     reason = _reason(kind, name)

@@ -1,4 +1,4 @@
-"""``Split`` and ``Sub`` in the case that choices depend on siblings, the communicators that the same call makes."""
+"""``Split`` and ``Sub`` if choices of algorithms depend on siblings, the communicators that the same call makes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ Call = Callable[..., Any]
 
 
 def divide(parent: Any, name: str, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Cut | None]:
-    """Split a communicator by ``Split`` or ``Sub``; return mpi4py's new communicator and this rank's part of the split.
+    """Split a communicator by ``Split`` or ``Sub``; return mpi4py's new communicator and the result of the split.
 
-    The part is None if no choice depends on siblings: then the MPI library's method is called and nothing else.
+    The result tells which ranks got into which new communicator. It is None if no choice depends on siblings; then only
+    the MPI library's method is called.
 
     :param parent: the communicator of topompi that is split.
     :param name: name of the method, ``Split`` or ``Sub``.
@@ -41,7 +42,7 @@ def divide(parent: Any, name: str, call: Call, args: tuple[Any, ...], kwargs: di
 
 
 def _split(parent: Any, origin: Origin, call: Call, color: Any = 0, key: Any = 0) -> tuple[Any, Cut | None]:
-    """Split as an MPI library does, but keep the exchanged data: gather colors and keys, then ``Create`` groups.
+    """Split as an MPI library does, but keep the exchanged colors and keys: gather them, then ``Create`` the group.
 
     Cost: one allgather of 12 bytes per rank, and ``Create``.
     """
@@ -58,7 +59,7 @@ def _split(parent: Any, origin: Origin, call: Call, color: Any = 0, key: Any = 0
 
 
 def _rows_of_grids(cart: Any, origin: Origin, remain_dims: Any) -> bytes:
-    """The rows that ranks would exchange to split a grid into smaller ones, computed from its extents."""
+    """The colors and keys that ranks would exchange to split a Cartesian grid by ``Sub``, computed from its extents."""
     dims, _, _ = cart.Get_topo()
     table = np.zeros((cart.Get_size(), 3), dtype=np.int32)
     for extent, coordinate, remains in zip(dims, np.indices(dims), remain_dims, strict=True):

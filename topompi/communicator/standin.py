@@ -15,13 +15,13 @@ __all__ = ["StandIn", "is_derived", "pickle_by_place", "take_places"]
 class StandIn(ABCMeta):
     """The metaclass of topompi's communicator classes, each of which can take the place of one of mpi4py's.
 
-    Programs ask ``type(comm).__module__ == "mpi4py.MPI"`` (petsc4py) or ``type(comm) is MPI.Intracomm``. Compiled code
-    makes communicators of mpi4py's own classes, which must count as instances of the class that now has the name. A
-    class compares equal to the class that it replaces, because programs compare types and use them as keys. The
+    Programs test ``type(comm).__module__ == "mpi4py.MPI"`` (petsc4py) or ``type(comm) is MPI.Intracomm``. Compiled code
+    makes communicators of mpi4py's own classes, which must count as instances of topompi's class that has the name
+    now. A class compares equal to the class that it replaces, because programs compare types and use them as keys. The
     metaclass derives from ``ABCMeta``, because programs derive abstract classes from mpi4py's.
     """
 
-    # The class of mpi4py that this very class replaces; None in classes derived from it.
+    # The class of mpi4py that this class itself replaces; classes derived from this one replace none.
     _replaces: type | None = None
 
     def __eq__(cls, other: object) -> bool:
@@ -45,7 +45,7 @@ def is_derived(kind: type, base: type) -> bool:
 
 
 def take_places(kinds: dict[str, StandIn]) -> None:
-    """Put classes of topompi in the places of mpi4py's.
+    """Replace classes in ``mpi4py.MPI`` by topompi's, under the same names.
 
     :param kinds: topompi's classes, by name of the class in ``mpi4py.MPI``.
     """
@@ -58,7 +58,7 @@ _named: dict[str, StandIn] = {}  # topompi's classes, by name of mpi4py's class
 
 
 def pickle_by_place(kinds: dict[str, StandIn]) -> None:
-    """Make classes picklable: by mpi4py's name while the class has that place, else by topompi's own.
+    """Make topompi's classes picklable: by mpi4py's name while they replace mpi4py's classes, else by their own name.
 
     :param kinds: topompi's classes, by name of the class in ``mpi4py.MPI``.
     """

@@ -1,4 +1,4 @@
-"""The settings in rank 0's environment, which a communicator gets before anything else."""
+"""The settings in rank 0's environment, which all ranks get when a communicator is made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["settings_of"]
 
-WRONG, RULES, FORGETFUL = 1, 2, 4  # bits of rank 0's answer
+# Bits of rank 0's answer: a variable is invalid, a rules file follows, nothing is measured or remembered.
+WRONG, RULES, FORGETFUL = 1, 2, 4
 
 
 def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
@@ -27,7 +28,7 @@ def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
     :param comm: an instance of mpi4py's own class.
     :raises TopompiError: if a variable in rank 0's environment is invalid; the same on all ranks.
 
-    Cost: one broadcast of 12 bytes; one more of the rules file, if there is one.
+    Cost: one broadcast of 12 bytes, and one of the rules file if there is a rules file.
     """
     said: tuple[str, str] | TopompiError | None = None
     answer = np.zeros(3, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""The watchdog of ``TOPOMPI_CHECK``: prints to standard error in which collective call this rank has waited long."""
+"""The watchdog of ``TOPOMPI_CHECK``: a thread that prints in which collective call this rank has waited long."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _thread: threading.Thread | None = None
 
 @contextmanager
 def watching(seconds: float, says: Callable[[], str]) -> Iterator[None]:
-    """Watch the body of the ``with``: print a line after ``seconds``, and again at each doubling of that time.
+    """Watch the body of the ``with``: print a line to standard error after ``seconds``, and whenever that time doubles.
 
     :param seconds: seconds until the first line, above 0.
     :param says: function that returns a description of the call; another thread may call it.
@@ -56,7 +56,7 @@ def watching(seconds: float, says: Callable[[], str]) -> Iterator[None]:
 
 
 def call_site() -> str:
-    """File and line of the innermost frame outside this package, as ``name:line``."""
+    """File and line of the program from which topompi was called, as ``name:line``."""
     frame = sys._getframe(1)
     while frame.f_back is not None and (
         frame.f_code.co_filename.startswith(PACKAGE) or _is_ours(frame.f_code.co_filename)

@@ -1,4 +1,4 @@
-"""The way of a call to the function that runs it: table of calls, choice of an algorithm, and counters."""
+"""The dispatch of a collective call to the function that runs it: table of calls, choice of algorithm, counters."""
 
 from .calls import COMPILED
 

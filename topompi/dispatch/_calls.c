@@ -14,7 +14,7 @@ enum { FEWEST_PLACES = 16, MOST_CALLS = 1024, MOST_PARAMETERS = 4, NONE = -1 };
 /* An entry: the function for calls of a method (by its number; 0 in an empty entry) with a root, operation and size. */
 typedef struct {
     int64_t nbytes;
-    uintptr_t op; /* id of the operation; 0 without one */
+    uintptr_t op; /* id of the operation; 0 if the call has none */
     int32_t root;
     int32_t method;
     PyObject *run; /* owned reference */
@@ -26,10 +26,10 @@ typedef struct calls {
     char all;        /* true if the MPI library runs every call */
     char passes;     /* true if methods that the MPI library always runs go to it at once */
     Py_ssize_t made; /* number of calls, the current one included, without calls of methods that pass */
-    Py_ssize_t until; /* number of first calls for which this table, as another's `others`, may be used; 0 for all */
+    Py_ssize_t until; /* as another table's `others`, it may be used up to this call, from 1; 0 if for all calls */
     size_t places, used;
     Call *table;
-    struct calls *others; /* a further table, searched after this one; owned reference or NULL */
+    struct calls *others; /* another table, searched after this one; owned reference or NULL */
 } Calls;
 
 static Call *
@@ -212,7 +212,7 @@ typedef struct {
     PyTypeObject *kind; /* type of the latest call's handle; owned, so that no new type can get its address */
     Py_ssize_t slot;    /* offset of the tables' slot in handles, in bytes */
     PyObject *native;
-    int32_t number;                       /* number of the method; 0 if the MPI library runs its every call */
+    int32_t number;                       /* number of the method; 0 if the MPI library runs all its calls */
     int8_t parameters, message, root, op; /* number of parameters, and places of three among them; NONE if absent */
     PyObject *names[MOST_PARAMETERS];     /* interned */
     PyObject *defaults[MOST_PARAMETERS];  /* NULL for a parameter without a default */
@@ -323,7 +323,7 @@ method_vectorcall(PyObject *object, PyObject *const *given, size_t flagged, PyOb
         return PyObject_Vectorcall(self->function, given, flagged, names);
     if (calls->all || (calls->passes && self->number == 0))
         return PyObject_Vectorcall(self->native, given, flagged, names);
-    calls->made += self->number != 0; /* whatever the arguments, because the ranks' counts must agree */
+    calls->made += self->number != 0; /* before the arguments are read, because the ranks' counts must agree */
     PyObject *arguments[1 + MOST_PARAMETERS] = {NULL}, *run = NULL;
     int has_size = self->message != NONE || (self->number && !self->parameters); /* a barrier's size is 0 */
     if ((calls->used || calls->others != NULL) && has_size &&

@@ -1,8 +1,8 @@
-"""The table of a communicator's calls: choices already made, keyed by method, root, operation and size.
+"""The table of a communicator's calls: the functions already chosen, keyed by method, root, operation and size.
 
-With the C extension ``_calls`` (see ``pyproject.toml``) a call that follows an identical one reaches the MPI library or
-a plan without running Python code of topompi. Without the extension, methods in Python look the call up, which takes
-about a third of the time of an 8-byte call between two ranks (``make bench-execution``).
+With the C extension ``_calls`` (see ``pyproject.toml``), a call that follows an identical one reaches the MPI library
+or topompi's plan without any Python code of topompi. Without the extension, methods in Python look the call up, which
+takes about a third of the time of an 8-byte call between two ranks (``make bench-execution``).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ..execution.specs import CallSpec, Form
 
 __all__ = ["COMPILED", "Calls", "Run", "blocking", "passing", "persistent"]
 
-Run = Callable[..., object]  # runs a call, given the communicator and the arguments of the call
-DEFAULTS = {"root": 0, "op": MPI.SUM, "recvcounts": None, "info": MPI.INFO_NULL}  # of parameters, equal to mpi4py's
-MOST = 1024  # entries of the table; when it is full, all entries are dropped
-# Errors of a look-up if the table lacks the call, or the message is no array.
+Run = Callable[..., object]  # function that runs a call; it takes the communicator and the arguments of the call
+DEFAULTS = {"root": 0, "op": MPI.SUM, "recvcounts": None, "info": MPI.INFO_NULL}  # mpi4py's defaults of parameters
+MOST = 1024  # maximum number of entries of a table, which bounds its memory; a full table is emptied
+# Errors of a look-up if the message has no ``nbytes``, because it is no array, or an argument cannot be hashed.
 NEW = (AttributeError, TypeError)
 
 try:
@@ -32,15 +32,15 @@ except ImportError:
     COMPILED = False
 
     class Calls:  # type: ignore[no-redef]  # used if the class in C is not there
-        """The table of a communicator's calls, empty at first.
+        """The table of a communicator's calls, empty at first: for each known call, the function that runs it.
 
         :ivar all: True if the MPI library runs every call.
-        :ivar passes: True if methods that the MPI library always runs go to it at once, without being counted or
-            checked.
-        :ivar made: number of blocking collective calls on buffers, the current one included, whatever their arguments.
-        :ivar until: number of first calls of a communicator for which this table, as another's ``others``, may be used;
-            0 for all calls.
-        :ivar others: a further table, searched after this one; None at first.
+        :ivar passes: True if calls of methods that the MPI library always runs go to it at once, because they need not
+            be counted or checked.
+        :ivar made: number of the communicator's blocking collective calls on buffers, including the current one.
+        :ivar until: last call of a communicator, counted from 1, for which this table may be used as another table's
+            ``others``; 0 if it may be used for all calls.
+        :ivar others: another table, searched after this one; None at first.
         :ivar runs: the function that runs a call, by number of the method, root, ``id`` of the operation, and bytes.
         """
 
@@ -69,7 +69,7 @@ except ImportError:
             self.runs[method, root, 0 if op is None else id(op), nbytes] = run
 
         def find(self, key: tuple[int, int, int, int], made: int) -> Run | None:
-            """The function that runs a call, by this table or a further one; None if none has the call.
+            """The function that runs a call, from this table or from ``others``; None if no table has the call.
 
             :param key: number of the method, root, ``id`` of the operation and bytes, as in ``runs``.
             :param made: number of calls of the communicator, the current one included.
@@ -123,11 +123,11 @@ def {name}_init(self, {signature}, info=DEFAULTS["info"]):
 
 
 def blocking(spec: CallSpec, slot: Any, module: str) -> Callable[..., None]:
-    """The method of a blocking collective on buffers.
+    """Make the method of topompi's communicators for a blocking collective on buffers.
 
-    The method looks the call up in the table; if the table lacks it, the method calls the communicator's ``_choose``
-    with the call's name, arguments, root and operation. The method is compiled from source text, as those of data
-    classes are, so that positional, named and omitted arguments cost no more than in any other method.
+    The method looks the call up in the communicator's table; if the table lacks the call, the method calls the
+    communicator's ``_choose`` with the call's name, arguments, root and operation. It is compiled from source text, as
+    methods of data classes are, so that positional, named and omitted arguments cost no more than in any other method.
 
     :param spec: the description of the call.
     :param slot: the descriptor of the slot in which communicators keep their ``Calls``.
@@ -144,14 +144,18 @@ def blocking(spec: CallSpec, slot: Any, module: str) -> Callable[..., None]:
 
 
 def persistent(spec: CallSpec, module: str) -> Callable[..., MPI.Prequest]:
-    """The method ``*_init`` of a collective, which asks the communicator's ``_prepare`` for a persistent request."""
+    """Make the method ``*_init`` of a collective, which calls the communicator's ``_prepare`` for a persistent request.
+
+    :param spec: the description of the blocking call.
+    :param module: name of the module whose class gets the method.
+    """
     return _made(_PERSISTENT, spec, getattr(NativeIntracomm, f"{spec.name}_init"), module)
 
 
 def passing(function: Callable[..., Any], native: Callable[..., Any], slot: Any) -> Callable[..., Any]:
-    """The method of a call that the MPI library always runs.
+    """Make the method of topompi's communicators for a call that the MPI library always runs.
 
-    :param function: the method in Python, which counts and checks the call before it passes the call on.
+    :param function: the method in Python, which counts and checks the call and then calls the MPI library.
     :param native: the MPI library's method, called at once if nothing is to be counted or checked.
     :param slot: the descriptor of the slot in which communicators keep their ``Calls``.
     """

@@ -30,7 +30,9 @@ NOT_UNDERSTOOD = Choice("native", "the MPI library's to run or to refuse")
 YOUNG = Choice("native", "native: one of the first calls of a new communicator")
 ON_DEVICE = Choice("native", "the MPI library's: messages in a device's memory")
 ABSENT = Choice("native", "the MPI library's: another rank's arguments cannot be read")
-PAYS = 1 << 16  # of a call that takes as long as making its plan
+# Bytes of a call that takes as long as making its plan. Among a new communicator's first calls, the MPI library runs
+# the calls up to this size, because the communicator may be freed before a plan pays off.
+PAYS = 1 << 16
 
 
 def choose(
@@ -42,26 +44,27 @@ def choose(
     measurable: bool = True,
     young: bool = False,
 ) -> tuple[Choice, int]:
-    """Choose the algorithm of a call by the bytes that it moves; the choice is the same on all ranks.
+    """Choose the algorithm of a call by its size in bytes; the choice is the same on all ranks.
 
-    Calls that topompi cannot read (root out of range, message of unknown form) are left to the MPI library.
+    If topompi cannot read a call (root out of range, message of unknown form), the MPI library runs it.
 
-    :param state: the communicator's state.
+    :param state: topompi's state of the communicator.
     :param spec: the description of the call.
     :param arguments: all arguments of mpi4py's method, in their order.
     :param root: the root; None in a call without one.
     :param op: the operation of a reduction; None in other calls.
-    :param measurable: True if a trial may time the call.
+    :param measurable: True if a trial, which compares algorithms by timing the program's own calls, may time the call.
     :param young: True for one of the first calls of a new communicator, which may be freed before a plan pays off.
     :returns: the choice, and the bytes as counted by ``sizes.nbytes`` or ``sizes.own_bytes``.
     """
     moved = _understood(state.groups.size, spec, arguments, root, op)
     if state.only and moved is not None:
         return state.only, moved
-    if not (young or state.only or state.common.leaves(spec.name)):  # collective, so whatever this rank's arguments are
+    # Collective; therefore it does not depend on this rank's arguments.
+    if not (young or state.only or state.common.leaves(spec.name)):
         state.groups.connect()
     if moved is None:
-        if any(map(on_device, arguments)):  # all ranks have device memory, or none has, so no roll call is needed
+        if any(map(on_device, arguments)):  # all ranks have device memory or none has, so they need not ask each other
             return ON_DEVICE, 0
         if state.groups.connected:
             state.roll_call.abstain(state.calls.made)
@@ -92,7 +95,7 @@ def _understood(
 def _repays_no_plan(state: Parts, spec: CallSpec, moved: int, needs: Needs) -> bool:
     """Whether a call moves too few bytes to repay the making of a plan; the same on all ranks.
 
-    False for methods that the MPI library always runs: their calls go into the table as usual.
+    The result is False if the MPI library always runs the method, because its calls need no plan.
     """
     if spec.uneven:  # no rank knows the bytes that the others send
         return True
@@ -109,15 +112,15 @@ def run_and_remember(
     arguments: tuple[Any, ...],
     again: Callable[..., None] | None,
 ) -> Run:
-    """Put the function that runs a call into the table, where later identical calls find it, and return the function.
+    """Put the function that runs a call into the table of calls, where identical calls find it, and return it.
 
-    :param state: the communicator's state.
+    :param state: topompi's state of the communicator.
     :param spec: the description of the call.
     :param choice: the choice for the call.
     :param arguments: all arguments of mpi4py's method, in their order.
-    :param again: function to choose anew, called with the communicator and the arguments when a trial goes on to
-        another algorithm; None to leave the table as it is.
-    :returns: the function, called with the communicator and the arguments.
+    :param again: function that chooses again, called with the communicator and the arguments when a trial goes on to
+        another algorithm; if it is None, the table stays as it is.
+    :returns: the function, which takes the communicator and the arguments.
     """
     run = _runner(state, spec.name, choice.algorithm)
     if choice.trial is not None:
@@ -129,19 +132,22 @@ def run_and_remember(
 
 
 def _table(state: Parts, spec: CallSpec, choice: Choice) -> Calls:
-    """The table for a choice: of this communicator, or of all communicators over the same ranks."""
+    """The table of calls into which a choice is put: this communicator's, or one that all over the same ranks share."""
     if choice is YOUNG:
         return state.common.early
     return state.common.natives if state.common.leaves(spec.name) else state.calls
 
 
 def remember(calls: Calls, spec: CallSpec, arguments: tuple[Any, ...], run: Run) -> None:
-    """Put the function that runs a call into a table, if its message is an array or absent and its operation lasts.
+    """Put the function that runs a call into a table of calls, if later identical calls can be recognised.
+
+    They can if the message that gives the size is a numpy array, and the operation is predefined, or if the call is a
+    barrier.
 
     :param calls: the table.
     :param spec: the description of the call.
     :param arguments: all arguments of mpi4py's method; root, operation and bytes are the key.
-    :param run: the function, called with the communicator and the arguments of each further call.
+    :param run: the function, called with the communicator and the arguments of each later identical call.
     """
     from ..execution.keys import lasting
 
@@ -166,7 +172,7 @@ def _runner(state: Parts, method: str, algorithm: str) -> Run:
 
 
 def _timed(state: Parts, trial: Trial, run: Run) -> Run:
-    """The function that runs a call of a trial: all ranks meet, then each notes the seconds of its own call."""
+    """The function that runs a call of a trial after a barrier, and records its seconds on this rank."""
 
     def call(handle: MPI.Intracomm, *arguments: Any) -> None:
         trial.note(timed(state.groups.talks.meet, lambda: run(handle, *arguments)))
@@ -177,8 +183,8 @@ def _timed(state: Parts, trial: Trial, run: Run) -> Run:
 def _tried(state: Parts, spec: CallSpec, choice: Choice, run: Run, again: Callable[..., None]) -> Run:
     """The function for the next calls of a trial: it keeps the algorithm until the trial moves on, then chooses anew.
 
-    Calls of a trial must follow each other as fast as later calls will: with more work between two calls the network
-    would drain, and accept at once a load that it does not accept in back-to-back calls of many ranks.
+    Calls of a trial must follow each other as fast as later calls will: with more work between two calls the network's
+    queues would empty, and the calls would be faster than back-to-back calls of many ranks.
     """
     trial, algorithm = choice.trial, choice.algorithm
 
@@ -197,9 +203,9 @@ def _tried(state: Parts, spec: CallSpec, choice: Choice, run: Run, again: Callab
 def execute(state: Parts, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
     """Run a call by the algorithm of this name; collective.
 
-    :param state: the communicator's state.
+    :param state: topompi's state of the communicator.
     :param method: name of the call, a key of ``specs.CALLS``.
-    :param algorithm: name of the algorithm, the same on all ranks, in the form that ``running.run`` takes.
+    :param algorithm: name of the algorithm, the same on all ranks: ``native``, ``levels`` or a schedule's name.
     :param arguments: all arguments of mpi4py's method, in their order.
     :returns: name of the algorithm that ran: ``native`` if the given one cannot run the call.
     """

@@ -1,4 +1,4 @@
-"""State shared by communicators over the same ranks, so that a further one costs little to make, use and free."""
+"""State shared by communicators over the same ranks, so that another one costs little to make, use and free."""
 
 from __future__ import annotations
 
@@ -22,27 +22,28 @@ if TYPE_CHECKING:
 
 __all__ = ["Bequest", "Common"]
 
-ORDERS_HELD = 32  # rank orders held, one per recent communication graph; each has O(p) numbers
+ORDERS_HELD = 32  # maximum number of cached rank orders, one per communication graph; each has p numbers on p ranks
 
 
 class Common:
     """The state that communicators over the same ranks in the same order share on this process.
 
-    The ranks exchange nothing to keep it consistent: every rank computes the same values from the same inputs. If one
-    rank has dropped a value that another still holds, it computes the value again.
+    The ranks need no messages to keep it consistent, because every rank computes the same values from the same inputs.
+    If one rank has dropped a value that another still holds, it computes the value again.
 
     :param interface: the placement of the ranks on the fabric.
     :param policy: rank 0's settings, known to all ranks.
-    :param meeting: the split that made the communicators; None if no split did.
+    :param meeting: the data of the ``Split`` that made the communicators; None if no ``Split`` did.
     :ivar plans: cache of this rank's parts of schedules, and of the plans compiled from them.
-    :ivar answers: choices that rank 0 has made.
+    :ivar answers: choices that rank 0 has made for all ranks.
     :ivar orders: cache of the rank orders that this process computed.
-    :ivar known: choices that every rank can make without asking rank 0, by class of calls; None if it must be asked.
-    :ivar natives: table of the calls that each of these communicators leaves to the MPI library. It has only methods
-        whose every call the library runs: a call of any other method may have to create contexts, collectively with
-        ranks that do not find it in their tables.
-    :ivar early: table of the calls that the library runs only among a communicator's first calls; then
-        ``natives``.
+    :ivar known: choice that every rank can make alone, by class of calls (method, size class, operation's demands);
+        None if rank 0 must be asked.
+    :ivar natives: table of calls that the MPI library runs on all these communicators. It has only methods whose every
+        call the library runs: a call of any other method may have to make a sub-communicator together with ranks that
+        do not find the call in their tables.
+    :ivar early: table of calls that the MPI library runs only among a communicator's first calls; ``natives`` is
+        searched after it.
     """
 
     def __init__(self, interface: TopologyInterface, policy: Policy, meeting: Meeting | None = None) -> None:
@@ -75,7 +76,7 @@ class Common:
 
     @cached_property
     def network(self) -> Network:
-        """The network as the arrays that schedules take."""
+        """The network between the ranks' hosts, as the arrays from which schedules are generated."""
         from ..views.network import network_of
 
         network = network_of(self.interface)
@@ -83,20 +84,20 @@ class Common:
 
     @cached_property
     def only(self) -> Choice | None:
-        """The single choice for every call, if all ranks know that there is only one; valid for any subset, too."""
+        """The single choice for every call, also on any subset of the ranks; None if choices may differ by call."""
         return self.policy.only(self.interface)
 
     @cached_property
     def bequest(self) -> Bequest:
-        """The state that a new communicator over the same ranks takes over, from whichever communicator it is made."""
+        """The state that any new communicator over the same ranks takes over."""
         return Bequest(self, self.only, {}, {})
 
 
 class Bequest(NamedTuple):
     """The state that a new communicator takes over from its parent.
 
-    All ranks inherit equal values: making a communicator is a collective call of the parent, so it comes between the
-    same two other calls of the parent on every rank.
+    All ranks take over equal values, because making a communicator is a collective call of the parent, which comes
+    between the same two other collective calls on every rank.
 
     :param common: the parent's shared state, if the new communicator has the same ranks in the same order; else None.
     :param only: the single choice for every call; None if there are several.

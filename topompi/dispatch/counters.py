@@ -14,7 +14,7 @@ import numpy as np
 __all__ = ["Counters", "Row", "counters"]
 
 COLUMNS = ("operation", "bytes each", "calls", "bytes", "algorithm", "predicted", "measured", "why")
-LATEST = 1000  # durations that a row holds: the latest
+LATEST = 1000  # maximum number of durations that a row holds, the latest ones, which bounds its memory
 
 
 @dataclass
@@ -22,7 +22,7 @@ class Row:
     """The calls of one operation and size class that one algorithm ran on this rank.
 
     :param reason: why the algorithm was chosen for the latest call.
-    :param predicted: seconds that the cost model predicts for the latest call; None without a prediction.
+    :param predicted: seconds that the cost model predicts for the latest call; None if there is no prediction.
     :param calls: number of calls.
     :param bytes: bytes of all calls together.
     :param seconds: durations of the latest timed calls, in seconds.
@@ -59,10 +59,10 @@ class Counters:
         """Count one call.
 
         :param method: name of the operation.
-        :param nbytes: bytes by which the algorithm was chosen, 0 if unknown; their bit length is the size class.
+        :param nbytes: size in bytes by which the algorithm was chosen, 0 if unknown; its bit length is the size class.
         :param algorithm: name of the algorithm that ran the call.
-        :param reason: why the algorithm was chosen.
-        :param predicted: seconds that the cost model predicts; None without a prediction.
+        :param reason: the reason why the algorithm was chosen, in words.
+        :param predicted: seconds that the cost model predicts; None if there is no prediction.
         :param seconds: duration of the call on this rank; None if it was not timed.
         """
         with self._lock:
@@ -74,7 +74,7 @@ class Counters:
                 row.seconds.append(seconds)
 
     def lines(self) -> list[str]:
-        """The lines of the table: a heading, then one line per operation, size class and algorithm."""
+        """The table of counted calls as lines: column names, then a line per operation, size class and algorithm."""
         with self._lock:
             cells = [COLUMNS, *(_cells(*key, row) for key, row in sorted(self.rows.items()))]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]

@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Cut", "Origin"]
 
-GROUPS_HELD = 16  # latest groups of ranks, and latest splits, that each topology keeps
-BYTES_HELD = 1 << 26  # for the routes of the held groups' networks, as estimated by ``BYTES_OF_PAIR``
+GROUPS_HELD = 16  # maximum number of groups of ranks, and of splits, whose state each topology keeps, the latest ones
+BYTES_HELD = 1 << 26  # maximum bytes of the routes of these groups' networks, as estimated by ``BYTES_OF_PAIR``
 NOWHERE = -1  # color of a rank that is in no part of a split
-BYTES_OF_ROW = 4  # memory of a split per byte that the ranks exchanged for it
-BYTES_OF_PAIR = 32  # memory of a network's routes per pair of hosts, roughly
+BYTES_OF_ROW = 4  # bytes of memory that a split takes per byte that the ranks exchanged for it, roughly
+BYTES_OF_PAIR = 32  # bytes of memory that a network's routes take per pair of hosts, roughly
 
 
 class Cut:
-    """The result of a split on one rank.
+    """The result on one rank of a ``Split``, which divides a communicator's ranks into parts.
 
-    :param meeting: the colors and keys that the ranks exchanged, from which all else is computed.
+    :param meeting: the colors and keys that the ranks exchanged, from which everything else is computed.
     :param whole: the MPI group of all ranks of the topology; not freed here.
     :ivar meeting: the exchanged data if the split made several communicators and this rank is in one; else None.
     :ivar ranks: (members,) the ranks of this rank's part in their order, numbered as in the topology; empty if the rank
@@ -45,7 +45,7 @@ class Cut:
 
     @property
     def siblings(self) -> Siblings | None:
-        """The communicators that the split made; None if it made this rank's only."""
+        """All communicators that the split made; None if it made a single one."""
         return None if self.meeting is None else self.meeting.siblings
 
     @cached_property
@@ -59,7 +59,7 @@ class Cut:
 
 
 class Origin:
-    """A communicator's topology, from which communicators of some of its ranks take theirs.
+    """A communicator's topology, of which communicators made from it get their ranks' part.
 
     :param comm: the communicator; it may be freed while derived communicators still exist.
     :param common: the shared state of the communicator's ranks.
@@ -132,7 +132,7 @@ class Origin:
         :param rows: three 32-bit integers per member of the split communicator, in rank order: color, key, and rank in
             the topology.
 
-        Cost: O(p log p), and much less for one of the latest splits.
+        Cost: O(p log p) for p members; much less if the split is one of the latest 16.
         """
         cut: Cut | None = self._cuts.get(rows)
         if cut is None and (meeting := self._met(rows)) is not None:

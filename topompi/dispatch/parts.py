@@ -26,17 +26,17 @@ __all__ = ["Parts", "attach", "attached"]
 
 
 class Parts:
-    """The state of one communicator; each part of it is made at its first use.
+    """The state that topompi keeps with one communicator; each part of it is made at its first use.
 
     :param comm: the user's communicator, as an instance of mpi4py's own class; not freed here.
     :param common: the state shared with other communicators over the same ranks.
-    :param bequest: the state taken over from the parent communicator; None without a parent.
-    :param native_calls: number of small calls, counted from the communicator's first, that the MPI library runs.
-    :param calls: the table of choices already made, which may be in use already; None for a new one.
+    :param bequest: the state taken over from the parent communicator; None if there is no parent.
+    :param native_calls: number of the communicator's first calls among which the MPI library runs the small ones.
+    :param calls: the communicator's table of calls, which may be in use already; if it is None, a table is made.
     :param quick: True to look calls up in the table; False if each call is to be checked or counted.
     :ivar groups: the communicator and its sub-communicators.
-    :ivar executor: runs plans over the groups.
-    :ivar length: buffer (1 int64) in which the root sends the others the byte count of a pickled object.
+    :ivar executor: the plans made so far, and everything that running them needs.
+    :ivar length: buffer (1 int64) for the size in bytes of a pickled object, which the root sends before the object.
     :ivar only: the single choice for every call; None if there are several.
     """
 
@@ -60,7 +60,7 @@ class Parts:
         self.calls = Calls() if calls is None else calls
         if quick:
             self.calls.passes, self.calls.others = True, common.early if native_calls else common.natives
-        # Computed from data that all ranks have, because asking the selector would communicate.
+        # Computed from data that all ranks have, because asking the selector may need messages.
         self.only = common.only if bequest is None else bequest.only or common.only
 
     @property
@@ -92,18 +92,18 @@ class Parts:
 
     @cached_property
     def roll_call(self) -> RollCall:
-        """The communicator's roll call, by which ranks learn whether one of them cannot read its arguments."""
+        """The communicator's roll calls, by which the ranks learn whether all of them can read their arguments."""
         from ..execution.rollcall import RollCall
 
         return RollCall(self.groups)
 
     def is_heard(self, key: Key) -> bool:
-        """Whether the ranks can choose together for a call, because every rank can read its arguments.
+        """Whether every rank can read its arguments of a call, so that the ranks can choose an algorithm together.
 
         The ranks ask each other only if a collective step precedes the call: rank 0's choice for the class of calls, a
         trial, or the set-up of an algorithm that runs for the first time. In all other cases the answer is True.
 
-        :param key: the class of the call.
+        :param key: the class of the call: method, size class and the operation's demands.
         """
         if key in self._heard and key not in self.selector.trials:
             return True
@@ -118,19 +118,19 @@ class Parts:
 
     @cached_property
     def on_the_network(self) -> OnTheNetwork:
-        """The model's choices for the network of a virtual placement."""
+        """The cost model's choices for the network of a virtual placement, as if the ranks really ran there."""
         from .realnetwork import OnTheNetwork
 
         return OnTheNetwork(self.common, self.selector)
 
     @cached_property
     def origin(self) -> Origin:
-        """The topology for communicators made from this one, which must not be freed yet."""
+        """The topology for communicators made from this one; this one must not be freed before the first use."""
         return Origin(self.comm, self.common)
 
     @property
     def bequest(self) -> Bequest:
-        """The state that a communicator made now from this one, with the same ranks in the same order, takes over."""
+        """The present state, as a new communicator with the same ranks in the same order takes it over."""
         return Bequest(self.common, self.only, self._chosen.copy(), self.executor.shared.copy())
 
     def choice_of(self, method: str, nbytes: int) -> Choice | None:

@@ -20,7 +20,7 @@ __all__ = ["OnTheNetwork"]
 
 
 class OnTheNetwork:
-    """The model's choices for a virtual placement, as if the ranks really ran on its hosts. Local: no communication.
+    """The cost model's choices for a virtual placement, as if the ranks really ran on its hosts; without messages.
 
     :param common: the communicator's shared state, with the virtual placement.
     :param selector: the communicator's selector, asked which algorithms can run.
@@ -39,7 +39,11 @@ class OnTheNetwork:
         return Predictor(interface, model_of(MPI.Get_library_version()), self._common.siblings)
 
     def predict(self, key: Key, root: int) -> Prediction:
-        """The choice for a class of calls. It runs the model, once per class."""
+        """The choice for a class of calls and the root of its first call. The cost model runs once per class.
+
+        :param key: the class: method, size class and the operation's demands.
+        :param root: the root; it counts only in the first call of a class.
+        """
         if key not in self._made:
             from ..prediction.untuned import predict
 

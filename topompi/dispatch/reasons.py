@@ -22,11 +22,12 @@ UNSOUND = "something is wrong with the call on this rank"
 def why_ran(
     state: Parts, method: str, choice: Choice, ran: str, nbytes: int, root: int | None, op: MPI.Op | None
 ) -> str:
-    """The reason of the choice, preceded by why another algorithm ran, or followed by the choice for the real network.
+    """The reason why an algorithm ran a call, in words: the reason of the choice, with one addition if it applies.
 
-    The choice for the real network is given by rank 0 of a virtual placement, where messages do not cross the network.
+    If another algorithm ran than the chosen one, the reason for that precedes. On rank 0 of a virtual placement, whose
+    messages do not cross the network, the cost model's choice for the real network follows.
 
-    :param state: the communicator's state.
+    :param state: topompi's state of the communicator.
     :param method: name of the call, a key of ``specs.CALLS``.
     :param choice: the choice for the call.
     :param ran: name of the algorithm that ran.
@@ -34,7 +35,7 @@ def why_ran(
     :param root: the root; None in a call without one.
     :param op: the operation of a reduction; None in other calls.
 
-    Cost: on rank 0 of a virtual placement one run of the model per class of calls; else O(1).
+    Cost: on rank 0 of a virtual placement one run of the cost model per class of calls; else O(1).
     """
     said = [choice.reason]
     if ran != choice.algorithm:

@@ -5,7 +5,7 @@
 #include "_buffers.h"
 #include <stdint.h>
 
-enum { RECEIVE, SEND, START_RECEIVE, START_SEND, WAIT, COPY, REDUCE, NUM_KINDS }; /* as in compiled.py */
+enum { RECEIVE, SEND, START_RECEIVE, START_SEND, WAIT, COPY, REDUCE, NUM_KINDS }; /* numbers as in compiled.py */
 enum { KIND, FIRST, SECOND, COUNT, DATATYPE, PEER, NUM_FIELDS };
 
 typedef int64_t Instruction[NUM_FIELDS];
@@ -108,7 +108,7 @@ is_revoked(const Program *self, int code)
     return found;
 }
 
-/* Run all instructions. If one fails, those after it run nevertheless, because other ranks wait for their messages. */
+/* Run all instructions. If one fails, all later ones run nevertheless, because other ranks wait for their messages. */
 static PyObject *
 run(PyObject *object, PyObject *Py_UNUSED(nothing))
 {

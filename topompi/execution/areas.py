@@ -1,4 +1,4 @@
-"""The memory of a plan's buffers, divided into units, with messages and copies of some of the units."""
+"""Areas: the buffers of a plan (one rank's steps of a collective), divided into units that are sent or copied."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ Call = tuple[Callable[..., Any], tuple[Any, ...]]
 Specification = list[Any]
 
 TAG = 0  # one tag for all blocking calls: only topompi uses the communicator, and a pair of ranks posts in one order
-FEWEST_ROWS = 4  # blocks; more moves than this, of fewer blocks each on average, are made by one indexed copy
+# Units. More than 4 moves, of at most 4 units each on average, are made by one indexed copy, because a call per short
+# move takes longer.
+FEWEST_ROWS = 4
 
 
 class Area(Protocol):
@@ -28,17 +30,17 @@ class Area(Protocol):
         """The message of ``length`` units from unit ``begin`` on, in mpi4py's form; None if the units have no data."""
 
     def moves(self, other: Any, moves: Moves, alone: MPI.Intracomm) -> list[Call]:
-        """The calls that copy units of this area to another.
+        """The calls that copy units of this area to another area.
 
         :param other: the target area, of the same class.
-        :param moves: per copy the first unit here, the first unit there and the number of units.
-        :param alone: a communicator of this rank only, which copies data with gaps.
+        :param moves: the copies: for each, the first unit in this area, the first unit in ``other``, and their number.
+        :param alone: a communicator of this rank only; a message on it copies data with gaps.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Units of equal extent in bytes, one after the other in memory.
+    """Units of equal extent, one after the other in memory, which messages and copies of a collective refer to.
 
     :param memory: the bytes of the units.
     :param extent: bytes from the begin of one unit to the begin of the next.
@@ -59,7 +61,7 @@ class Span:
         return cls(MPI.buffer.frombuffer(memory), extent, MPI.BYTE, extent, True)
 
     def like(self, units: int) -> Span:
-        """New memory for a number of units of the same extent and datatype."""
+        """Allocate a span of as many new units, of the same extent and datatype."""
         memory = MPI.buffer.frombuffer(np.empty(units * self.extent, dtype=np.uint8))
         return Span(memory, self.extent, self.datatype, self.entries, self.dense)
 
@@ -74,11 +76,11 @@ class Span:
         return [self.memory[begin * extent : (begin + length) * extent], length * self.entries, self.datatype]
 
     def moves(self, other: Span, moves: Moves, alone: MPI.Intracomm) -> list[Call]:
-        """The calls that copy units of this span to another: one indexed copy if the moves are many and short.
+        """The calls that copy units of this span to another; a single indexed copy if the moves are many and short.
 
         :param other: the target span, of the same extent.
-        :param moves: per copy the first unit here, the first unit there and the number of units.
-        :param alone: a communicator of this rank only, which copies data with gaps.
+        :param moves: the copies: for each, the first unit in this span, the first unit in ``other``, and their number.
+        :param alone: a communicator of this rank only; a message on it copies data with gaps.
         """
         if not self.dense:
             pairs = zip(moves.begin.tolist(), moves.to.tolist(), moves.length.tolist(), strict=True)
@@ -103,9 +105,9 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Units of any size, each with its own datatype and address, as v- and w-forms of collectives have them.
+    """Units of any size, each with its own datatype and address, as in ``Alltoallv`` and ``Alltoallw``.
 
-    :param messages: per unit its message in mpi4py's form, by address; None for a unit without data.
+    :param messages: message of each unit in mpi4py's form, with the unit's address; None if the unit has no data.
     :param dense: True if all datatypes are predefined.
     """
 
@@ -122,17 +124,17 @@ class Pieces:
         return cls(messages, blocks.dense)
 
     def message(self, begin: int, length: int) -> Specification | None:
-        """The message of unit ``begin``, in mpi4py's form; None for a unit without data."""
+        """The message of unit ``begin``, in mpi4py's form; None if the unit has no data."""
         if length != 1:
             raise ValueError(f"expecting one unit a message, got {length}")
         return self.messages[begin]
 
     def moves(self, other: Pieces, moves: Moves, alone: MPI.Intracomm) -> list[Call]:
-        """The calls that copy units to other pieces, whose datatypes may differ from those here.
+        """The calls that copy units to other pieces, whose datatypes may differ.
 
         :param other: the target pieces.
-        :param moves: per copy the unit here and the unit there; all of length 1.
-        :param alone: a communicator of this rank only, which copies between datatypes.
+        :param moves: the copies: for each, the unit in these pieces and the unit in ``other``; all lengths are 1.
+        :param alone: a communicator of this rank only; a message on it copies data between datatypes.
         """
         pairs = [(self.message(*place), other.message(*to)) for place, to in _ends(moves)]
         return [(alone.Sendrecv, (here, 0, TAG, there, 0, TAG)) for here, there in pairs if here and there]

@@ -1,4 +1,4 @@
-"""The binding of a plan to the operands of a call: memory for every buffer, and the list of calls to run."""
+"""Bindings: a plan (one rank's steps of a collective) with the buffers of a call, as a list of calls to run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Sent:
 
     @classmethod
     def of(cls, plan: Plan, areas: Mapping[int, Area]) -> Sent:
-        """The messages that a plan sends from the memory that it is bound to. Units without data send none."""
+        """The messages that a plan sends from given areas of memory; units without data are not sent."""
         sends = [(one.peer, message_of(one, areas)) for step in plan.steps for one in step.sends]
         rows = [(peer, message[1] * message[2].Get_size()) for peer, message in sends if message is not None]
         table = np.array(rows, dtype=np.int64).reshape(-1, 2)
@@ -47,12 +47,12 @@ class Sent:
 class Binding:
     """A plan bound to given buffers, as a list of calls.
 
-    It contains the addresses of the user's memory, but does not keep that memory alive: only a call with the same
-    addresses may run it.
+    It contains the addresses of the user's memory, but does not keep that memory alive, so that only a call with
+    buffers at the same addresses may run it.
 
     :param calls: the calls, in the order in which they run.
     :param weight: bytes of memory that the binding owns.
-    :param plan: the plan; None if there is none.
+    :param plan: the plan; None if the binding only records that a call's arguments were checked.
     :param areas: memory of each buffer, by number of the buffer.
     """
 
@@ -70,12 +70,13 @@ class Binding:
 def bind(plan: Plan, operands: Operands, groups: Groups, channel: Channel) -> Binding:
     """Bind a plan to the operands of a call.
 
-    Dense data are sent from, and received into, the user's memory. Data with gaps are packed into memory of the binding
-    before the run, and unpacked after it, each once. Pieces are not packed.
+    Data without gaps are sent from, and received into, the user's memory. Data with gaps are packed into memory of the
+    binding before the run, and unpacked after it, each once. Pieces (blocks of different sizes or datatypes) are not
+    packed.
 
     :param plan: this rank's plan.
     :param operands: buffers, extent and operation of the call.
-    :param groups: the communicator's groups.
+    :param groups: the communicator and its sub-communicators.
     :param channel: the channel of all messages.
     :raises ValueError: if the call is in place, has pieces, and the plan moves or overwrites them.
     """
@@ -92,9 +93,10 @@ def bind_persistent(
 
     :param plan: this rank's plan.
     :param operands: buffers, extent and operation of the call.
-    :param groups: the communicator's groups.
+    :param groups: the communicator and its sub-communicators.
     :param channel: the channel of all messages.
-    :returns: the calls of a run; the messages that they start, which the caller frees; the messages that a run sends.
+    :returns: the calls of a run; the requests that they start, which the caller frees; and the peers and sizes of the
+        messages that a run sends.
     :raises ValueError: if the call is in place, has pieces, and the plan moves or overwrites them.
     """
     areas, before, after = _areas(plan, operands, groups.alone)

@@ -28,7 +28,7 @@ __all__ = [
     "whole",
 ]
 
-LARGEST_COUNT = 2**31 - 1  # bytes of one message that every MPI library can count
+LARGEST_COUNT = 2**31 - 1  # maximum bytes of one message that every MPI library can count (a C int)
 
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
@@ -39,7 +39,10 @@ HOST_KINDS = (1, 3, 11)  # DLPack device types whose memory the host may access:
 
 
 class DeviceMemoryError(TypeError):
-    """A message lies in memory that the host's processors may not read, so that only the MPI library can send it."""
+    """A message lies in a device's or unknown memory, which the host's processors may be unable to read.
+
+    Only the MPI library can send it.
+    """
 
 
 class ShortMemoryError(ValueError):
@@ -53,7 +56,7 @@ class Block:
     :param buffer: the user's buffer as bytes, or MPI.BOTTOM.
     :param datatype: datatype of the entries.
     :param count: number of entries in the block.
-    :param displ: first entry of the block, in extents from the begin of the buffer.
+    :param displ: displacement of the first entry from the begin of the buffer, in extents of the datatype.
     """
 
     buffer: Any
@@ -86,8 +89,8 @@ class Block:
     def require_memory(self) -> None:
         """Raise an error if the buffer is too short. A buffer at ``MPI.BOTTOM`` has no length and is not checked.
 
-        :raises ShortMemoryError: if the buffer is too short; for a datatype with gaps, if it is by more than one
-            extent.
+        :raises ShortMemoryError: if the buffer is too short; if the datatype has gaps, only if more than one extent is
+            missing, because the last entry's gap needs no memory.
         """
         if not isinstance(self.buffer, type(MPI.BOTTOM)):
             extent = self.datatype.extent
@@ -96,7 +99,7 @@ class Block:
                 raise ShortMemoryError(f"message: expecting a buffer of {length} bytes, got {have}")
 
     def memory(self) -> MPI.buffer:
-        """The memory of all entries. It refers to an address, and does not keep the buffer alive.
+        """The memory of all entries, by address; it does not keep the buffer alive.
 
         :raises ShortMemoryError: if the buffer is too short.
         """
@@ -110,8 +113,8 @@ class Block:
     def copy_to(self, target: Bytes, alone: MPI.Intracomm) -> None:
         """Copy the block's data to contiguous bytes.
 
-        :param target: the bytes, as many as the block has, or fewer.
-        :param alone: a communicator of this rank only, which copies data with gaps, because MPI knows their datatype.
+        :param target: the contiguous bytes, as many as the block has, or fewer.
+        :param alone: a communicator of this rank only; a message on it copies data with gaps, by their datatype.
         """
         if self.dense:
             source = self.view()[: len(target)]
@@ -122,8 +125,8 @@ class Block:
     def copy_from(self, source: Bytes, alone: MPI.Intracomm) -> None:
         """Copy contiguous bytes to the block.
 
-        :param source: the bytes, as many as the block has, or fewer.
-        :param alone: a communicator of this rank only, which copies data with gaps.
+        :param source: the contiguous bytes, as many as the block has, or fewer.
+        :param alone: a communicator of this rank only; a message on it copies data with gaps, by their datatype.
         """
         if self.dense:
             self.view()[: len(source)] = source
@@ -139,7 +142,8 @@ class Blocks:
     :param buffer: the user's buffer as bytes, or MPI.BOTTOM.
     :param datatype: datatype of the entries.
     :param counts: number of entries in each block, shape (blocks,).
-    :param displs: first entry of each block, in extents from the begin of the buffer, shape (blocks,).
+    :param displs: displacement of each block's first entry from the begin of the buffer, in extents of the datatype,
+        shape (blocks,).
     """
 
     buffer: Any
@@ -171,7 +175,7 @@ class Blocks:
         return Block(self.buffer, self.datatype, int(self.counts[index]), int(self.displs[index]))
 
     def of_sizes(self, sizes: Integers) -> Blocks:
-        """The same blocks with other sizes in bytes, shape (blocks,), for senders that sent less than was expected."""
+        """The same blocks with other sizes in bytes, shape (blocks,), for data that are shorter than expected."""
         entry = max(1, self.datatype.Get_size())
         return Blocks(self.buffer, self.datatype, sizes // entry, self.displs)
 
@@ -231,9 +235,9 @@ def address_of(buffer: Any) -> int:
 def message_at(address: int, count: int, datatype: MPI.Datatype) -> list[Any]:
     """The message of entries at an address, in mpi4py's form.
 
-    The buffer in it has one byte: if a count is given, mpi4py uses only the buffer's address. An address may be any;
-    displacements may not: mpi4py refuses displacements from MPI.BOTTOM, negative ones and ones beyond a buffer's end,
-    all of which v-forms allow.
+    Its buffer has one byte, because mpi4py uses only the buffer's address if a count is given. A displacement would not
+    do: mpi4py refuses displacements from MPI.BOTTOM, negative displacements, and displacements beyond a buffer's end,
+    all of which calls such as ``Alltoallv`` allow.
 
     :param address: address of the first entry.
     :param count: number of entries.
@@ -323,8 +327,8 @@ def _believed(given: Any, data: Any, datatype: MPI.Datatype, entries: int) -> An
 def vector(message: Any, number: int, *, readonly: bool) -> Blocks:
     """The blocks of a message with counts: ``[buf, counts]``, ``[buf, (counts, displs), type]``, ...
 
-    Without counts the buffer is divided as evenly as possible, and the first blocks have one entry more. Without
-    displacements the blocks follow each other; a single displacement is a stride.
+    If counts are missing, the buffer is divided as evenly as possible, and the first blocks have one entry more. If
+    displacements are missing, the blocks follow each other; a single displacement is the distance between blocks.
 
     :param message: the specification; counts and displacements are in entries.
     :param number: number of blocks, one per rank.

@@ -36,15 +36,16 @@ FUNCTIONS = (
     "MPI_Reduce_local",
     "MPI_Error_class",
 )
-MOST = 2**31 - 1  # entries of a message: older MPI libraries lack functions for larger counts
-# mpi4py sets an error class that the library lacks to ERR_UNKNOWN.
+MOST = 2**31 - 1  # maximum entries of a message, because older MPI libraries lack functions for larger counts
+# Error classes after which no rank waits for another. ERR_UNKNOWN is taken out, because mpi4py uses it for every class
+# that the MPI library lacks.
 REVOKED = {MPI.ERR_REVOKED, MPI.ERR_PROC_FAILED} - {MPI.ERR_UNKNOWN}
 
 Instruction = tuple[int, int, int, int, int, int]  # kind, first address, second address, count, datatype, peer
 
 
 class _UnsuitedError(Exception):
-    """A part of the plan that the loop in C cannot run."""
+    """The plan has a part that the loop in C cannot run."""
 
 
 def compiled(
@@ -52,10 +53,10 @@ def compiled(
 ) -> Callable[[], None] | None:
     """The function that runs a plan in C; None if C cannot run it.
 
-    C cannot run a plan if the C extension is missing, for copies and ordered reductions of data with gaps, and for
-    messages of 2^31 or more entries.
+    C cannot run a plan if the C extension is missing, if the plan copies data with gaps or reduces them in rank order,
+    or if a message has 2^31 or more entries.
 
-    :param plan: this rank's plan.
+    :param plan: this rank's plan, namely its messages, copies and reductions in each step.
     :param areas: the memory of each buffer; the caller keeps it alive as long as the function.
     :param comm: the communicator of all messages.
     :param op: the operation of a reduction; None in other calls.
@@ -109,7 +110,7 @@ def _sizes() -> tuple[int, int, int]:
 
 
 def _instructions(plan: Plan, areas: Mapping[int, Area], op: MPI.Op | None) -> Iterator[NDArray[np.int64]]:
-    """The instructions of one run of a plan, in arrays of shape (instructions, 6), one array per part of a step."""
+    """The instructions of one run of a plan, as a series of arrays of shape (instructions, 6), in order."""
     posted = 0
     flying: deque[tuple[int, int]] = deque()
     for step, begins in plan.turns():
@@ -139,7 +140,7 @@ def _posts(step: Step, areas: Mapping[int, Area]) -> list[Instruction]:
 
 
 def _blocking(posts: list[Instruction]) -> list[Instruction]:
-    """The instructions for a step that ends before the next begins: the last message blocks and needs no wait."""
+    """The instructions of a step that must end before the next begins; a blocking call replaces the wait if it can."""
     kinds = [row[0] for row in posts]
     if kinds == [START_RECEIVE]:
         return [(RECEIVE, *posts[0][1:])]

@@ -1,9 +1,9 @@
-"""Communicators for the messages of plans, which match neither the user's messages nor another communicator's.
+"""Communicators for topompi's messages, which match neither the user's messages nor another communicator's.
 
-Such a communicator has the user's ranks and is made by ``Split``: it inherits no attributes, so that no callback of the
-user runs. MPICH has about 2,000 communicators in all; there, communicators over the same ranks share one, each with a
-range of tags of its own. If the MPI library can revoke communicators, they share none, because revoking one must not
-affect another.
+Each has the ranks of a user's communicator and is made by ``Split``: it inherits no attributes, so that no callback of
+the user runs. MPICH allows about 2,000 communicators; there, the user's communicators over the same ranks share one,
+each with a range of tags of its own. If the MPI library can revoke communicators, they share none, because revoking
+one must not affect another.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from .native import NativeIntracomm
 
 __all__ = ["TAGS", "Alone", "Channel", "Context", "alone", "context_of"]
 
-TAGS = 1 << 15  # tags per user communicator; MPI 4.1, 9.1.2: MPI_TAG_UB is at least 32767
+TAGS = 1 << 15  # number of tags of each user communicator; every library has as many (MPI 4.1, 9.1.2: MPI_TAG_UB)
 
 
 class Channel(NamedTuple):
-    """A communicator and a tag on it, which one method or one collective has to itself."""
+    """A communicator and a tag on it, which only one method or one collective uses."""
 
     comm: MPI.Intracomm
     tag: int
 
 
 class Context:
-    """The range of tags for one communicator of the user.
+    """A range of tags on a communicator of topompi, for the messages of one communicator of the user.
 
-    :param pool: the communicator of topompi on which the tags are.
+    :param pool: the communicator of topompi, which several ranges may share.
     :param first: first tag of the range.
     """
 
@@ -42,15 +42,15 @@ class Context:
 
     @property
     def comm(self) -> MPI.Intracomm:
-        """The communicator of topompi on which the tags are."""
+        """The communicator of topompi on which the tags are valid."""
         return self._pool.comm
 
     def channel(self, number: int) -> Channel:
-        """The channel of a number from 0 to ``TAGS`` - 1."""
+        """The channel (communicator and tag) with a number from 0 to ``TAGS`` - 1 in this range."""
         return Channel(self._pool.comm, self._first + number)
 
     def free(self) -> None:
-        """Give the range back; the last user of the communicator frees it."""
+        """Give the range back; after its last range the communicator is freed."""
         self._pool.leave()
 
 
@@ -98,9 +98,9 @@ _asking = Lock()
 def context_of(comm: MPI.Intracomm) -> Context:
     """A context for the messages of a communicator; collective.
 
-    The ranks find by one reduction whether all offer the same pool with the same tags. They cannot rely on their own
-    pools, because several threads may call this at once, in different orders on different ranks. A thread that finds
-    another one here gets a communicator of its own.
+    The ranks find by one reduction whether all offer the same communicator of topompi with the same free tags. A rank
+    cannot decide this alone, because several threads may call this at once, in different orders on different ranks. A
+    thread that finds another thread in this function gets a new communicator.
 
     :param comm: the user's communicator, as an instance of mpi4py's own class.
 
@@ -150,7 +150,7 @@ def _ranks(comm: MPI.Intracomm) -> bytes:
 
 @cache
 def _shares() -> bool:
-    """Whether user communicators share communicators of topompi: the library has few, and cannot revoke them."""
+    """Whether user communicators share topompi's: True if the MPI library has many tags and cannot revoke any."""
     tried = NativeIntracomm(MPI.COMM_SELF).Split()
     try:
         tried.Revoke()  # raises if the library cannot; ``Is_revoked`` works without support, too

@@ -1,4 +1,4 @@
-"""The algorithms that can run a call, decided without the network and MPI, from facts that all ranks know."""
+"""Rules for which algorithms can run a call. They use only facts that all ranks know, not the network or MPI."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ CARRIED = frozenset(
 def can_run(method: str, algorithm: str, needs: Needs = NO_NEEDS) -> bool:
     """Whether an algorithm can run a call, decided from facts that all ranks know, without the network.
 
-    :param method: the call, a key of ``specs.CALLS``.
-    :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, perhaps cut (``ring/32K``).
-    :param needs: the demands of a reduction's operation.
+    :param method: name of the call, a key of ``specs.CALLS``.
+    :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, with or without a segment size
+        (``ring/32K``).
+    :param needs: the demands of a reduction's operation: rank order, or whole vectors.
     """
     return not why_not(method, algorithm, needs)
 
 
 def form_of(method: str, algorithm: str) -> str:
-    """The name under which an algorithm runs a call: ``levels`` if a rank knows too little for its schedule.
+    """The algorithm that runs a call in place of a given one: ``levels`` if ranks lack counts that its schedule needs.
 
-    The schedule of an algorithm over levels needs the counts of all ranks. If a rank of the call knows only its own,
-    the native collectives over leaders (``levels``) are the form in which the algorithm runs.
+    The schedule of an algorithm over levels (host, leaf switch and so on) needs the counts of all ranks. If each rank
+    of the call knows only its own counts, the MPI library's collectives over leaders (``levels``) replace the schedule.
+    In all other cases the result is the given algorithm.
 
     :param method: name of the call, a key of ``specs.CALLS``.
     :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, with or without a segment size.
@@ -66,7 +68,7 @@ def why_not(method: str, algorithm: str, needs: Needs = NO_NEEDS) -> str:
     :param method: name of the call, a key of ``specs.CALLS``.
     :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, with or without a segment size
         (``ring/32K``).
-    :param needs: the demands of a reduction's operation.
+    :param needs: the demands of a reduction's operation: rank order, or whole vectors.
     """
     if algorithm == NATIVE:
         return ""

@@ -15,28 +15,30 @@ if TYPE_CHECKING:
 
 __all__ = ["PLANS_HELD", "Executor", "Shared"]
 
-PLANS_HELD = 128  # plans and parts of the latest algorithms, roots and sizes; each has O(p) numbers
-BINDINGS_HELD = 64  # plans bound to the buffers of the latest calls
-BYTES_HELD = 1 << 26  # scratch memory of all bindings together
+PLANS_HELD = 128  # maximum number of cached plans and schedule parts; each has O(p) numbers on p ranks
+BINDINGS_HELD = 64  # maximum number of cached bindings (plans bound to the buffers of a call)
+BYTES_HELD = 1 << 26  # maximum bytes of scratch memory of all cached bindings together
 
 Shared: TypeAlias = "dict[tuple[str, str], Schedule | str]"
 
 
 class Executor:
-    """A communicator's groups and network, and the plans and bindings made for them.
+    """A communicator with its sub-communicators and network, and the plans and bindings made for it.
+
+    A plan is one rank's compiled part of a schedule; a binding is a plan with the addresses of a call's buffers.
 
     :param groups: the communicator and its sub-communicators.
-    :param network: function that makes the network; called at the first need, because a network has n * n routes.
-    :param plans: cache of this rank's parts of schedules and of the plans compiled from them; it may be shared by
-        communicators over the same ranks. None for a new one.
-    :param shared: schedules that rank 0 sent to all, by collective and algorithm, or reasons why there are none; never
-        dropped, so that all ranks keep the same. None for an empty one.
-    :ivar bindings: cache of plans bound to the buffers of the latest calls.
-    :ivar unplanned: reason why the latest call of a method could not run by an algorithm, by both.
-    :ivar ran: the binding that ran last and is not counted yet, while a recording is active; else None.
+    :param network: function that makes the network; called at the first need, because n hosts have n * n routes.
+    :param plans: cache of this rank's parts of schedules and of the plans compiled from them, which communicators over
+        the same ranks may share; if it is None, the executor makes a cache of its own.
+    :param shared: schedule that rank 0 sent to all ranks, or the reason why there is none, by collective and algorithm;
+        entries are never dropped, so that all ranks hold the same ones. If it is None, there are no entries yet.
+    :ivar bindings: cache of the bindings of the latest calls.
+    :ivar unplanned: reason why an algorithm could not run the latest call of a method, by method and algorithm.
+    :ivar ran: the binding that ran last, until its messages are counted; None if no recording is active.
     """
 
-    watched = False  # of the class, for all communicators: True while a recording is active
+    watched = False  # class attribute for all communicators: True while a recording of calls is active
 
     def __init__(
         self,
@@ -54,7 +56,7 @@ class Executor:
 
     @cached_property
     def network(self) -> Network:
-        """The network as the arrays that schedules take."""
+        """The network between the ranks' hosts, as the arrays from which schedules are generated; made at first use."""
         return self._make_network()
 
     def free(self) -> None:

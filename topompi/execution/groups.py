@@ -19,20 +19,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Groups"]
 
-TALKS, ROLL_CALL = 98, 99  # numbers of channels; a blocking call's channel has the number of its method, from 1
+# Numbers of the channels for the ranks' joint decisions and for roll calls (checks that all ranks can read their
+# arguments); the channel of a blocking call has the number of its method, from 1.
+TALKS, ROLL_CALL = 98, 99
 FIRST_NEW = 100  # number of the first channel for a non-blocking collective
 
 
 class Groups:
     """A communicator, its ranks divided by levels, and the communicators that topompi makes from it.
 
-    They are made by ``Split`` and have contexts of their own, so that their messages never match the user's, and do not
-    inherit the user's attributes.
+    These communicators are made by ``Split``: their messages never match the user's, and they do not inherit the user's
+    attributes.
 
     :param comm: the user's communicator; not freed here.
-    :param hierarchy: the ranks, partitioned by each level of their topology.
+    :param hierarchy: the ranks, partitioned by each level of their topology, for example hosts and leaf switches.
     :ivar usable: False once the groups are freed.
-    :ivar talks: the messages of ranks that decide together.
+    :ivar talks: the messages by which the ranks decide together.
     """
 
     def __init__(self, comm: MPI.Intracomm, hierarchy: Hierarchy) -> None:
@@ -40,7 +42,7 @@ class Groups:
         self.hierarchy = hierarchy
         self.usable = True
         self._levels: dict[Hashable, Levels] = {}
-        self._contexts: list[Context] = []  # a further one after each 32,668 new channels
+        self._contexts: list[Context] = []  # another context after each 32,668 new channels, its tags being used up
         self._next = FIRST_NEW
         self.talks = Talks(self.rank, self.size, partial(self.channel, TALKS))
 
@@ -50,11 +52,11 @@ class Groups:
         return self.hierarchy.num_levels > 1
 
     def has_levels(self, kind: Hashable) -> bool:
-        """Whether the sub-communicators for calls of this kind exist."""
+        """Whether the sub-communicators for calls of this kind (``CallSpec.kind``) exist."""
         return kind in self._levels
 
     def levels(self, kind: Hashable) -> Levels:
-        """The sub-communicators of leaders for calls of one kind; collective at their first use.
+        """The sub-communicators of leaders for calls of one kind (``CallSpec.kind``); collective at their first use.
 
         Each kind has its own, so that messages left over by a call that one rank refused match no call of another kind.
         """
@@ -81,17 +83,17 @@ class Groups:
             self._contexts.append(context_of(self.comm))
 
     def channel(self, number: int) -> Channel:
-        """The channel (communicator and tag) for messages of a method's plans; the first channel is made collectively.
+        """The channel (communicator and tag) for messages of one purpose; collective at the first use of any channel.
 
-        :param number: number of the method, ``CallSpec.number``, or one of the constants above.
+        :param number: number of the purpose: ``CallSpec.number`` for a method's plans, or ``TALKS`` or ``ROLL_CALL``.
         """
         self.connect()
         return self._contexts[0].channel(number)
 
     def new_channel(self) -> Channel:
-        """A new channel, for a collective that may run beside any others.
+        """A new channel (communicator and tag), for a collective that may run at the same time as any others.
 
-        It is the same on all ranks if each asks once in every call that makes a non-blocking or persistent collective.
+        All ranks get the same one if each calls this once per non-blocking or persistent collective that it makes.
         No channel is returned twice, because persistent collectives may be started again at any time.
 
         Cost: O(1); after each 32,668 channels a new communicator is made, collectively.

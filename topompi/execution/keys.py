@@ -19,21 +19,22 @@ except ImportError:  # topompi was installed without a compiler
 
 __all__ = ["lasting", "quick_key"]
 
-MOST_COUNTS = 1024  # bytes; to compare longer arrays of counts takes longer than to read the arguments
+MOST_COUNTS = 1024  # bytes; longer arrays of counts get no key, because comparing them takes longer than reading them
 
 # Objects that exist as long as MPI does, by ``id``: no other object gets their ids.
 _LASTING: dict[int, Any] = {id(one): one for one in vars(MPI).values() if isinstance(one, MPI.Op | MPI.Datatype)}
 _LASTING.update((id(one), one) for one in (None, MPI.IN_PLACE))
-_LASTING_KIND = 24  # numpy's own types have smaller numbers, which identify them
+_LASTING_KIND = 24  # least number of a user's type in numpy; smaller numbers identify numpy's own types
 
 _buffer = MPI.buffer.frombuffer
 
 
 def quick_key(method: str, algorithm: str, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """The key of a call: address, bytes and type of its arrays, and its other arguments.
+    """The key of a call: address, size in bytes and type of its arrays, and its other arguments.
 
-    None for a call with any argument except arrays of numpy's own types, integers, predefined datatypes and operations.
-    Another array at the same address has the same key and may use the same bound plan, which contains only addresses.
+    The result is None if an argument is anything but an array of numpy's own types, an integer, a predefined datatype
+    or a predefined operation. Another array at the same address has the same key and may use the same bound plan,
+    because a bound plan contains only addresses.
 
     :param method: name of the call, for example ``Bcast``.
     :param algorithm: name of the algorithm that runs the call.

@@ -1,4 +1,4 @@
-"""The sub-communicators of leaders for calls of one kind, and the stages that run there."""
+"""The sub-communicators of leaders (one rank per host, leaf switch and so on), and the stages that run on them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Levels"]
 
-STAGES_HELD = 128  # plans and programs of the latest roots and sizes; each has O(p) numbers
+STAGES_HELD = 128  # maximum number of cached plans and programs; each has O(p) numbers on p ranks
 
 
 class Levels:
-    """One sub-communicator per level for calls of one kind. Making it is collective: one ``Split`` per level.
+    """One sub-communicator per level of the topology, for calls of one kind. Cost: one ``Split`` per level, collective.
 
     :param comm: the user's communicator; not freed here.
     :param hierarchy: the ranks, partitioned by each level of their topology.
     :param alone: a communicator of this rank only; not freed here.
     :ivar parts: sub-communicators of this rank, by level, for the levels in which the rank is a member.
-    :ivar stages: cache of plans of the latest roots, and of programs of the latest roots and sizes.
+    :ivar stages: cache of plans by root, and of programs (calls with their slices of a buffer) by root and size.
     """
 
     def __init__(self, comm: MPI.Intracomm, hierarchy: Hierarchy, alone: MPI.Intracomm) -> None:
@@ -39,7 +39,7 @@ class Levels:
         return MPI.UNDEFINED if color < 0 else color
 
     def plan(self, root: int) -> RootedPlan:
-        """The stages of this rank in a collective over leaders with the given root."""
+        """The plan of this rank in a collective over leaders with the given root: its stages, one per level; cached."""
         plan: RootedPlan = self.stages.made(root, lambda: self._hierarchy.plan(root, self.rank))
         return plan
 

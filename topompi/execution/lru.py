@@ -1,4 +1,4 @@
-"""A cache of the latest values, bounded in number and in total weight."""
+"""A cache of the most recently used values, bounded in number and in total weight."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["LRU"]
 
 
 class LRU:
-    """The latest values by key.
+    """A cache of the most recently used values by key.
 
     :param most: maximum number of values.
-    :param heaviest: maximum total weight, in any unit; a value heavier than a quarter of it is not kept.
+    :param heaviest: maximum total weight of the values, in any unit; a value heavier than a quarter of it is not kept.
     """
 
     def __init__(self, most: int, heaviest: int = 1) -> None:
@@ -34,7 +34,7 @@ class LRU:
         return found[0]
 
     def put(self, key: Any, value: Any, weight: int = 0) -> None:
-        """Add a value under a new key, and drop the values that were not used for longest if a bound is exceeded.
+        """Add a value under a new key; while a bound is exceeded, drop the least recently used value.
 
         :param key: any hashable object.
         :param value: any object except None.

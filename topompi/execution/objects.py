@@ -1,4 +1,4 @@
-"""Reductions of Python objects by a schedule: the objects travel pickled, and a function of two combines them."""
+"""Reductions of Python objects by a schedule: the messages are pickled objects, and a function combines two of them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Function = Callable[[Any, Any], Any]
 def combine(executor: Executor, collective: str, algorithm: str, sendobj: Any, op: Function) -> Any:
     """Combine an object of each rank by a schedule, in rank order; collective.
 
-    :param executor: the communicator's executor.
+    :param executor: the executor, which holds the communicator's plans and sub-communicators.
     :param collective: a reduction without a root, a key of ``schedules.ALGORITHMS``.
     :param algorithm: an algorithm that keeps rank order, the same on all ranks.
     :param sendobj: this rank's object, which must be picklable.
     :param op: an associative function of two objects; the first argument comes from the lower ranks.
-    :returns: the object in this rank's output; None if the schedule leaves the output empty.
+    :returns: this rank's result; None on a rank for which the schedule has no result.
     :raises ValueError: if the schedule cannot be made; the same on all ranks.
-    :raises Exception: any error of ``op`` or pickle, on the ranks whose result depends on it. A rank with an error goes
-        on, and sends the error in place of an object, so that no rank waits.
+    :raises Exception: any error of ``op`` or pickle, on the ranks whose result depends on it. A rank with an error
+        sends the error in place of an object, so that no rank waits for it.
 
     Cost: the messages of the schedule, each one pickled object.
     """

@@ -1,4 +1,4 @@
-"""The operands of a call, read and checked before topompi sends a message; the MPI library checks them, too."""
+"""Checks of a call's operands, as the MPI library makes them, before topompi sends a message."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["checked"]
 
 
 def checked(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple[Operands | None, Exception | None]:
-    """The operands of a call, None if the MPI library shall run it; and this rank's error, None if there is none.
+    """The operands of a call (None if the MPI library must run it), and the error of this rank's arguments, or None.
 
-    :param groups: the communicator's groups.
+    :param groups: the communicator and its sub-communicators.
     :param spec: the description of the call.
     :param arguments: all arguments of mpi4py's method, in their order.
     """
@@ -33,13 +33,13 @@ def checked(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple
                     side.require_memory()
     except DeviceMemoryError:  # the library can send it; a plan cannot
         return None, None
-    except Exception as error:  # any error: the other ranks do not know of it
+    except Exception as error:  # any error, because the other ranks do not know of it and wait for this rank
         return None, error
     return operands, None
 
 
 def _check(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> None:
-    """Raise the MPI library's error for a call's datatypes, operation, or a buffer used for both input and output.
+    """Raise the MPI library's error for wrong datatypes, a wrong operation, or one buffer as both input and output.
 
     :param spec: the description of the call.
     :param operands: the operands of the call.
@@ -57,7 +57,7 @@ def _check(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> None:
     if _is_one_buffer(*sides):
         with Alone.lock:  # another thread may call here, too
             _ask(spec, operands, alone)
-    if _share_a_piece(*sides):  # MPICH aborts the job if a piece is copied to itself; its own calls raise this error
+    if _share_a_piece(*sides):  # MPICH's collectives raise this error, but a copy of a piece to itself aborts the job
         raise MPI.Exception(MPI.ERR_BUFFER)
 
 
@@ -85,7 +85,7 @@ def _share_a_piece(input: Side, output: Side) -> bool:
 
 
 def _ask(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> None:
-    """Make the call on one rank with the buffer used twice. A library that accepts it copies the data to themselves."""
+    """Make the call on this rank alone, with one buffer as input and output; the MPI library may raise its error."""
     sent, received = (side.message for side in (operands.input, operands.output) if isinstance(side, Block))
     if operands.op is not None:
         name = spec.name if spec.form is Form.REDUCTION else "Reduce_scatter_block"

@@ -47,7 +47,7 @@ class MismatchError(ValueError):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Operands:
-    """The buffers and sizes of a call, in units of memory.
+    """The buffers and sizes of a call, in units: equal parts of memory, or pieces of any size and datatype.
 
     :param extent: bytes of a unit; 0 if units are pieces.
     :param input: this rank's input buffer; None if there is none, or if the input lies in the output buffer.
@@ -55,8 +55,9 @@ class Operands:
     :param root: the root; None in a call without one.
     :param shift: unit of the output at which the input begins, if the two share memory; else None.
     :param shared: number of units that the input and the output share.
-    :param length: units of the vector that the collective divides; None if it divides none.
-    :param counts: units per rank, shape (ranks,), in v-forms; else None.
+    :param length: units of the vector that the collective divides into blocks; None if it divides no vector.
+    :param counts: number of each rank's units, shape (ranks,), in a call with uneven blocks whose counts all ranks
+        know; else None.
     :param op: the operation of a reduction, whose units are entries of a datatype; None in other calls.
     :param scale: units per block.
     """
@@ -74,7 +75,7 @@ class Operands:
 
     @property
     def in_bytes(self) -> Operands:
-        """The same operands in units of one byte, if data are only moved, so that blocks can be cut anywhere."""
+        """The operands in units of one byte, so that blocks can be cut anywhere; unchanged if the call reduces data."""
         if self.op is not None or self.length is not None or self.extent <= 1:
             return self
         shift = None if self.shift is None else self.shift * self.extent
@@ -89,7 +90,7 @@ class Operands:
 
     @property
     def by_address(self) -> bool:
-        """Whether a plan bound to these operands depends only on their addresses, so that it can be cached by them."""
+        """Whether a plan bound to these operands depends only on their addresses, which can then be its cache key."""
         dense = all(not isinstance(side, Blocks) and (side is None or side.dense) for side in (self.input, self.output))
         return dense and (self.op is None or self.op.is_predefined)
 
@@ -197,7 +198,7 @@ def _reduction(input: Block | None, output: Block | None, op: MPI.Op, **more: An
 
 
 def extent_of(datatype: MPI.Datatype) -> int | None:
-    """Bytes from the begin of one entry to the next; None if an entry's data lie outside these bytes."""
+    """Extent of a datatype in bytes; None if an entry's data lie outside its extent, so that entries may overlap."""
     lower, extent = datatype.Get_extent()
     first, true = datatype.Get_true_extent()
     return extent if lower == 0 and first >= 0 and first + true <= extent else None
@@ -364,7 +365,7 @@ _READERS: dict[tuple[Form, Counts, bool], Callable[..., Operands | None]] = {
 def read(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> Operands | None:
     """The operands of a call; None, on all ranks, if no plan can run it.
 
-    :param groups: the communicator's groups.
+    :param groups: the communicator and its sub-communicators.
     :param spec: the description of the call.
     :param arguments: all arguments of mpi4py's method, in their order, defaults filled in.
     :raises DeviceMemoryError: if a message is in a device's memory.

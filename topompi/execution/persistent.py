@@ -1,4 +1,4 @@
-"""The persistent request of a planned collective, which the ``*_init`` methods return."""
+"""The persistent request that ``Bcast_init`` and the other ``*_init`` methods return if topompi runs the collective."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from .program import Flight, Resumable, run_all
 
 __all__ = ["PersistentPlan"]
 
-_active: dict[int, PersistentPlan] = {}  # by id, the requests that are started and not complete
+_active: dict[int, PersistentPlan] = {}  # requests that are started and not complete, by ``id`` of the object
 
 
 class PersistentPlan:
-    """A planned collective as a persistent request, with the methods of ``MPI.Prequest``.
+    """A collective that topompi runs, as a persistent request with the methods of ``MPI.Prequest``.
 
-    ``Start`` posts the first messages. The later steps of a plan progress in ``Wait`` and ``Test`` of this and of other
-    plans: ranks may start and complete several in different orders, as MPI 4.1, 6.13, allows. They do not progress in
-    other MPI calls: before a rank waits for anything else that depends on the others' part in this collective, it must
-    complete its own.
+    ``Start`` posts the first messages. The later steps progress in ``Wait`` and ``Test`` of this request and of others
+    of this class, so that ranks may start and complete several in different orders, as MPI 4.1, 6.13, allows. They do
+    not progress in other MPI calls: a rank must complete its own part before it waits for anything else that depends on
+    this collective.
 
-    :param calls: the calls of a run.
-    :param flights: the messages that the calls post.
+    :param calls: the calls of a run, in order.
+    :param flights: the requests that the calls post.
     :param arguments: the arguments of mpi4py's method, kept alive because the messages use their memory.
-    :param sent: the messages that a run sends; None if they are not counted.
+    :param sent: peers and sizes of the messages that a run sends; None if they are not counted.
     """
 
     def __init__(

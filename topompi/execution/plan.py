@@ -1,4 +1,4 @@
-"""The plan of one rank: a schedule compiled into the messages, moves and reductions of each step."""
+"""Plans: one rank's part of a schedule, compiled into its messages, local copies and reductions in each step."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ class Part:
     """One rank's part of a schedule.
 
     :param rank: the rank.
-    :param rows: the rank's transfers by step, with the columns of ``schedules.Schedule``, shape (rows, 9).
-    :param precedes: per row True if its data come from lower ranks than the data they are reduced into, shape (rows,);
-        all True if the order does not count.
+    :param rows: the rank's transfers, one per row, sorted by step, with the columns of ``schedules.Schedule``, shape
+        (rows, 9).
+    :param precedes: True for each row whose data come from lower ranks than the data that they are reduced into, shape
+        (rows,); all True if the order of operands does not count.
     :param blocks: number of blocks of the vector, in collectives that divide a vector.
     :param independent: True if no step depends on another.
-    :param window: maximum number of steps under way at once; 0 for no bound.
+    :param window: maximum number of steps under way at once; 0 if the number has no bound.
     """
 
     rank: int
@@ -44,7 +45,7 @@ class Part:
 
 
 class Message(NamedTuple):
-    """Consecutive units of a buffer, sent to or received from another rank."""
+    """A message: ``length`` units of a buffer from unit ``begin`` on, sent to or received from rank ``peer``."""
 
     peer: int
     buffer: int
@@ -72,7 +73,10 @@ class Reduction(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """Copies from one buffer of this rank to another; begin, to and length are arrays of shape (moves,), in units."""
+    """Copies from the buffer ``source`` of a rank to its buffer ``destination``.
+
+    ``begin`` (first unit in the source), ``to`` (first unit in the destination) and ``length`` have shape (moves,).
+    """
 
     source: int
     begin: Integers
@@ -82,7 +86,7 @@ class Moves(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The work of a rank in one step. Its reductions depend on its messages; all other parts are independent."""
+    """A rank's work in one step. Its reductions need its received messages; its other parts may run in any order."""
 
     moves: tuple[Moves, ...]
     receives: tuple[Message, ...]
@@ -94,14 +98,15 @@ class Step(NamedTuple):
 class Plan:
     """The steps of one rank, in units whose size in bytes the call determines.
 
-    :param steps: the steps in their order. Steps that may all overlap are merged into one.
+    :param steps: the steps in their order; if all steps may overlap, they are one step.
     :param window: maximum number of steps under way at once.
     :param scratch: units of the scratch buffer.
-    :param arrived: units of the buffer ``ARRIVED``.
+    :param arrived: units of the buffer ``ARRIVED``, for received operands of reductions.
     :param overwrites: True if the plan writes output before it has read all input, so that the two must not share
         memory.
-    :param lanes: number of parts into which every transfer is cut. Each step of the schedule is then ``lanes`` steps,
-        one per part, and some may be empty. A step depends only on the previous step of the same part.
+    :param lanes: number of parts into which every transfer is cut, so that the parts overlap. Each step of the schedule
+        is then ``lanes`` steps, one per part, and some may be empty. A step depends only on the previous step of the
+        same part.
     """
 
     steps: tuple[Step, ...]
@@ -130,17 +135,17 @@ def compile_part(
 ) -> Plan:
     """The plan for a rank's part of a schedule.
 
-    Transfers of one step between the same two ranks that are consecutive at both ends become one message. Both ranks
-    merge the same rows, so they agree on the messages. Transfers that have become empty are left out at both ends; a
-    row of no blocks is a token, which is sent as an empty message.
+    Transfers of one step between the same two ranks, whose blocks follow each other on both ranks, become one message.
+    Both ranks merge the same transfers, so that they agree on the messages. Both leave out a transfer whose blocks are
+    empty. A transfer of no blocks is a token, which is sent as an empty message.
 
-    :param part: the rank's rows, in blocks.
-    :param length: units of the vector that the collective divides into blocks as evenly as possible; None if a block is
-        a whole number of units. With a length, every block keeps its number wherever it goes; scratch may hold several
-        vectors.
+    :param part: the rank's transfers, in blocks.
+    :param length: units of the vector that the collective divides into blocks as evenly as possible; None if every
+        block has ``scale`` units. If a length is given, every block must keep its number wherever it is copied; the
+        scratch buffer may hold several vectors.
     :param shift: unit of the output at which the input begins, if they share memory; else None.
-    :param lanes: number of parts into which every transfer is cut. More than 1 is allowed if a rank forwards and
-        reduces the same units that it received, because then the parts are independent.
+    :param lanes: number of parts into which every transfer is cut. It may exceed 1 if ranks forward and reduce the same
+        units that they received, because then the parts are independent.
     :param scale: units per block, if ``length`` is None.
     :raises ValueError: if the schedule changes the numbers of a divided vector's blocks.
 
@@ -177,7 +182,7 @@ def compile_part(
 
 
 def _in_lanes(rows: Integers, part: Part, shift: int | None, lanes: int) -> Plan:
-    """The plan for rows that are cut into lanes: lane l has part l of each row."""
+    """The plan for transfers that are cut into lanes; lane number l has the part number l of each transfer."""
     rows, lane = _cut(rows, lanes)
     overwrites = False
     needed = rows[:, _LENGTH] > 0
@@ -196,7 +201,7 @@ def _in_lanes(rows: Integers, part: Part, shift: int | None, lanes: int) -> Plan
 
 
 def _cut(rows: Integers, parts: int) -> tuple[Integers, Integers]:
-    """Every row cut into ``parts`` rows, each in a step of its own, and the part number of each."""
+    """Every transfer cut into ``parts`` rows, each in a step of its own; and the part number of each row."""
     part = np.tile(np.arange(parts), len(rows))
     rows = np.repeat(rows, parts, axis=0)
     begin, end = (rows[:, _LENGTH] * number // parts for number in (part, part + 1))
@@ -208,7 +213,7 @@ def _cut(rows: Integers, parts: int) -> tuple[Integers, Integers]:
 
 
 def _divided(rows: Integers, bounds: Integers) -> Integers:
-    """The rows in units of a vector instead of blocks; the scratch may hold several vectors side by side."""
+    """The transfers in units of a vector instead of blocks; scratch memory may hold several vectors side by side."""
     blocks, length = len(bounds) - 1, bounds[-1]
     (here, block), (there, same) = (np.divmod(rows[:, place], blocks) for place in (_BEGIN, _TO))
     if (block != same).any() or (block + rows[:, _LENGTH] > blocks).any():
@@ -220,7 +225,7 @@ def _divided(rows: Integers, bounds: Integers) -> Integers:
 
 
 def _stays(rows: Integers, shift: int) -> NDArray[np.bool_]:
-    """Per row True if it copies data onto themselves, shape (rows,)."""
+    """True for each row that copies data onto themselves, because input and output share memory, shape (rows,)."""
     stays: NDArray[np.bool_] = (
         (rows[:, _SOURCE] == rows[:, _DESTINATION])
         & (rows[:, _FROM] == INPUT)
@@ -299,7 +304,7 @@ def _arriving(rows: Integers, ends: bool = True) -> list[int]:
 
 
 def _reach(rows: Integers, rank: int) -> int:
-    """Units of scratch that a rank's rows use."""
+    """Number of units that the scratch buffer needs for a rank's transfers."""
     ends = [0]
     for who, buffer, begin in ((_SOURCE, _FROM, _BEGIN), (_DESTINATION, _INTO, _TO)):
         used = rows[(rows[:, who] == rank) & (rows[:, buffer] == SCRATCH)]

@@ -1,4 +1,4 @@
-"""A rank's plan of a call, and its rows of the schedule behind that, on the communicator's network: each made once."""
+"""The making of plans: a rank's transfers in a schedule on the communicator's network, and their compiled form."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ __all__ = ["UNPLANNED", "is_ready", "is_shared", "part_of", "plan_of", "share_co
 Integers = NDArray[np.int64]
 
 UNPLANNED = "no plan takes messages in a device's memory, or of so many blocks"
-MOST_PROVED = 512  # ranks; the proof keeps the rows of all ranks, and the contents of every block
+MOST_PROVED = 512  # ranks; above them rank order is not proved, because the proof keeps all ranks' transfers and blocks
 
 
 def plan_of(executor: Executor, spec: CallSpec, algorithm: str, operands: Operands) -> Plan | None:
-    """Make this rank's plan of a call; None, on all ranks, if no plan can be made: ``unplanned`` has the reason.
+    """Make this rank's plan of a call; the result is None, on all ranks, if no plan can be made.
 
-    :param executor: the communicator's executor, which keeps the plan, or the reason in ``unplanned``.
+    :param executor: the executor, which caches the communicator's plans; its ``unplanned`` takes the reason for None.
     :param spec: the description of the call.
     :param algorithm: name of a schedule, with or without a segment size (``ring/32K``).
     :param operands: the operands of the call on this rank.
@@ -72,7 +72,7 @@ def plan_of(executor: Executor, spec: CallSpec, algorithm: str, operands: Operan
 
 
 def _pieces(collective: str, name: str, segment: int, operands: Operands, ranks: int) -> tuple[int | None, int]:
-    """Number of blocks of a message that is cut, and number of lanes of its transfers; the same on all ranks."""
+    """Number of blocks of a message that is cut (None if the algorithm chooses it) and of lanes of its transfers."""
     if divides(collective, name):
         return segments_of((operands.length or 0) * operands.extent, segment), 1
     if operands.length is not None:
@@ -91,18 +91,19 @@ def part_of(
     ordered: bool,
     blocks: int | None = None,
 ) -> Part | str:
-    """The rows of a schedule in which this rank takes part, or the reason why there is none; the same on all ranks.
+    """The transfers of a schedule in which this rank takes part, or the reason, equal on all ranks, why there are none.
 
-    :param executor: the communicator's executor.
+    :param executor: the executor, which caches the communicator's parts of schedules.
     :param collective: a key of ``schedules.ALGORITHMS``.
     :param algorithm: a key of ``schedules.ALGORITHMS[collective]``, ``module:function``, or a schedule's JSON file.
     :param root: the root; None in a collective without one.
-    :param counts: blocks of each rank, shape (ranks,), for v-forms whose counts all ranks know; else None.
+    :param counts: number of each rank's blocks, shape (ranks,), for calls with uneven blocks whose counts all ranks
+        know; else None.
     :param ordered: True if reductions must keep rank order.
-    :param blocks: number of blocks into which the message is divided; None for the algorithm's own number.
+    :param blocks: number of blocks into which the message is divided; if it is None, the algorithm chooses it.
 
-    Cost: the generator and this rank's rows, once per set of arguments. With ``ordered`` also the rows of all ranks,
-    which prove that they keep rank order; for more than ``MOST_PROVED`` ranks a reason is returned instead.
+    Cost: generating the schedule and this rank's transfers, once per set of arguments. If ``ordered``, also the proof
+    that the transfers of all ranks keep rank order; for more than ``MOST_PROVED`` ranks a reason is returned instead.
     """
     if isinstance(refusal := executor.shared.get((collective, algorithm)), str):
         return refusal
@@ -113,9 +114,9 @@ def part_of(
 
 
 def is_ready(executor: Executor, method: str, algorithm: str) -> bool:
-    """Whether a call can send its messages without a collective step before; the same on all ranks.
+    """Whether an algorithm can run a call without a collective preparation first; the same on all ranks.
 
-    :param executor: the communicator's executor, with a communicator for messages of plans.
+    :param executor: the executor of a communicator that has a communicator for messages of plans already.
     :param method: name of the call, a key of ``specs.CALLS``.
     :param algorithm: name of an algorithm that ``can_run`` allows.
     """
@@ -127,9 +128,9 @@ def is_ready(executor: Executor, method: str, algorithm: str) -> bool:
 
 
 def is_shared(executor: Executor, collective: str, algorithm: str) -> bool:
-    """Whether ``share_costly`` has nothing left to do for an algorithm.
+    """Whether all ranks have an algorithm's schedule already, or the schedule is cheap, so that each rank makes it.
 
-    :param executor: the communicator's executor.
+    :param executor: the executor, which holds the communicator's plans and sub-communicators.
     :param collective: a key of ``schedules.ALGORITHMS``.
     :param algorithm: a key of ``schedules.ALGORITHMS[collective]``, or any other name.
     """
@@ -140,14 +141,14 @@ def is_shared(executor: Executor, collective: str, algorithm: str) -> bool:
 def share_costly(executor: Executor, collective: str, algorithm: str) -> None:
     """Generate a costly schedule on rank 0 and send it to all ranks, unless they have it already.
 
-    Collective at the first call of a costly algorithm on a communicator, which is the same call on all ranks whatever
-    their buffers and counts are. Later calls do nothing.
+    Collective at the first call of a costly algorithm on a communicator. This call is the same on all ranks, because it
+    does not depend on buffers and counts. Later calls do nothing.
 
-    :param executor: the communicator's executor.
+    :param executor: the communicator's executor, whose ``shared`` takes the schedule.
     :param collective: a key of ``schedules.ALGORITHMS``.
     :param algorithm: a key of ``schedules.ALGORITHMS[collective]``.
 
-    Cost: the generator on rank 0, and one broadcast of the compact schedule, 12 bytes per pair of hosts.
+    Cost: generating the schedule on rank 0, and one broadcast of its compact form, 12 bytes per pair of hosts.
     """
     if is_shared(executor, collective, algorithm):
         return
@@ -199,7 +200,7 @@ def _generated(network: Network, wanted: _Wanted) -> Schedule:
 
 
 def _precedes(schedule: Schedule) -> NDArray[np.bool_]:
-    """Per row True if its data come from lower ranks than the data that they are reduced into, shape (rows,).
+    """True for each row whose data come from lower ranks than the data that they are reduced into, shape (rows,).
 
     :raises ScheduleError: if the schedule does not keep rank order.
     :raises ValueError: if a row has both blocks from lower and blocks from higher ranks.

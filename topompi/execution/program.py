@@ -17,7 +17,7 @@ from .plan import Message, Moves, Plan, Reduction, Step
 __all__ = ["Flight", "Resumable", "calls_of", "finish", "is_revoked", "message_of", "resumable_calls", "run_all"]
 
 OPEN_MPI = MPI.get_vendor()[0] == "Open MPI"
-CELL = 256  # bytes up to which Open MPI sends a message inline (btl_sm_max_inline_send)
+CELL = 256  # bytes; Open MPI sends messages up to this size inline, in a cell of shared memory (btl_sm_max_inline_send)
 
 
 def calls_of(
@@ -28,9 +28,9 @@ def calls_of(
     op: MPI.Op | None,
     tag: int = TAG,
 ) -> list[Call]:
-    """The calls of one run: a single call that runs all in C, or else calls of mpi4py.
+    """The calls of one run: a single call that runs the whole plan in C, or, if C cannot run it, calls of mpi4py.
 
-    Without C, a step with at most one message each way is one blocking call; any other step is non-blocking calls and
+    With mpi4py, a step with at most one message each way is one blocking call; any other step is non-blocking calls and
     one wait.
 
     :param plan: this rank's plan.
@@ -64,7 +64,7 @@ def run_all(calls: Iterable[Call]) -> None:
     try:
         for call, arguments in rest:
             call(*arguments)
-    except BaseException as error:  # also from a signal handler
+    except BaseException as error:  # any error, also one that a signal handler raises
         finish(rest, error)
         raise
 
@@ -110,8 +110,8 @@ class Resumable(NamedTuple):
 
     :param call: the function.
     :param arguments: arguments of the function.
-    :param test: function for a call that waits; returns True, and completes the messages, if the call would not
-        wait any more; None for a call that does not wait.
+    :param test: replacement for a call that waits: if the messages have arrived, it completes them and returns True,
+        else it returns False; None if the call does not wait.
     """
 
     call: Callable[..., Any]
@@ -122,9 +122,10 @@ class Resumable(NamedTuple):
 class Flight:
     """Messages that are posted together, repeatedly.
 
-    They are persistent requests, except for small messages of Open MPI: a persistent send takes several times as long
-    there as a new non-blocking one, because only the latter takes the path for messages that fit a cell of shared
-    memory.
+    They are persistent requests, except for messages of up to ``CELL`` bytes in Open MPI: there a persistent send takes
+    several times as long as a new non-blocking send, which alone is sent inline in a cell of shared memory.
+
+    :ivar persistent: True if the messages are persistent requests.
     """
 
     def __init__(self, posts: list[Call], comm: MPI.Intracomm) -> None:
@@ -181,14 +182,14 @@ def resumable_calls(
     op: MPI.Op | None,
     tag: int = TAG,
 ) -> tuple[list[Resumable], list[Flight]]:
-    """The calls of a run that is repeated (one start and one wait per step), and the messages that they start.
+    """The calls of a run that is repeated (one start and one wait per step), and the requests that they start.
 
     :param plan: this rank's plan.
     :param areas: the memory of each buffer.
     :param comm: the communicator for messages of plans, which has no other messages.
     :param alone: a communicator of this rank only, which copies data with gaps.
     :param op: the operation of a reduction; None in other calls.
-    :param tag: the tag of all messages, of this collective only: other collectives may run between its steps.
+    :param tag: the tag of all messages, used by no other collective, because others may run between its steps.
     """
     calls: list[Resumable] = []
     flights: list[Flight] = []

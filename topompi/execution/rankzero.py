@@ -1,4 +1,4 @@
-"""Work that rank 0 does for all ranks of a communicator that has no communicators of topompi yet."""
+"""Work that rank 0 does for all ranks of a communicator from which topompi has made no sub-communicator yet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..errors import TopompiError
 
 __all__ = ["from_rank_0", "tellable"]
 
-LONGEST = 1e-3  # seconds that a rank sleeps between two tests, at most
+LONGEST = 1e-3  # maximum seconds that a rank sleeps between two tests, so that it sees the arrival soon
 Answer = TypeVar("Answer")
 
 

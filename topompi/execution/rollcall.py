@@ -1,9 +1,10 @@
 """Roll calls, by which ranks learn whether all of them can read their arguments, before they decide anything together.
 
-Natively a rank whose arguments cannot be read raises an error, and the others may go on. Choosing an algorithm and
-preparing it are collective, and would wait for that rank. Therefore the ranks that can read their arguments call the
-roll before the first choice for a class of calls, and in each call of a trial. A rank that cannot read them abstains in
-every call, without waiting. If one rank abstains, the MPI library runs the call on all ranks.
+In a call of the MPI library, a rank whose arguments cannot be read raises an error, and the other ranks may go on. In
+topompi all ranks choose and prepare an algorithm together, and would wait for that rank. Therefore the ranks that can
+read their arguments hold a roll call before the first choice for a class of calls (method, size class, operation's
+demands), and in each call of a trial, which compares algorithms during the job. A rank that cannot read its arguments
+abstains in every call, without waiting. If one rank abstains, the MPI library runs the call on all ranks.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ class RollCall:
     def __init__(self, groups: Groups) -> None:
         self._groups = groups
         self._steps = [1 << number for number in range((groups.size - 1).bit_length())]
-        self._behind = 0  # how many calls this rank has counted less than the rank with the highest count
+        self._behind = 0  # difference between the highest number of a call on any rank and this rank's number
         self._under_way: list[MPI.Request] = []
         self._ahead: defaultdict[int, deque[tuple[int, bool]]] = defaultdict(deque)
 
     def hold(self, number: int) -> bool:
-        """Whether all ranks can read their arguments of a call; waits for all ranks.
+        """Hold a roll call: True if all ranks can read their arguments of a call; waits for all ranks.
 
-        Counts of calls differ between ranks after mismatched calls that were detected (``TOPOMPI_CHECK``). The highest
-        count is valid: a rank that receives a higher count than its own repeats its messages with it.
+        The numbers differ between ranks after mismatched calls that ``TOPOMPI_CHECK`` detected. The highest number is
+        valid: a rank that receives a higher number than its own repeats its messages with that number.
 
         :param number: number of the call, the same on all ranks and greater than that of any earlier call.
 
@@ -49,7 +50,7 @@ class RollCall:
         for place, step in enumerate(self._steps):
             sent.append(self._say(step, now, present))
             about, says = -1, False
-            while about < now:  # skip abstentions from earlier calls, in which no roll was called
+            while about < now:  # skip abstentions from earlier calls, in which no roll call was held
                 about, says = self._next_from((self._groups.rank - step) % self._groups.size)
             present = present and says
             if about > now:
@@ -83,7 +84,7 @@ class RollCall:
         self._tidy(number + self._behind)
 
     def _tidy(self, number: int) -> None:
-        """Receive the pending messages; drop those about calls up to ``number``, keep those about later calls."""
+        """Receive the pending messages; keep only the messages about calls after ``number``."""
         comm, tag = self._groups.channel(ROLL_CALL)
         for step in self._steps:
             source = (self._groups.rank - step) % self._groups.size

@@ -26,19 +26,18 @@ from .taking_part import instead_of
 __all__ = ["prepare", "ready", "run"]
 
 ROOTED = frozenset(name for name, spec in CALLS.items() if spec.rooted)
-NOTHING_BOUND = Binding([])  # cached for a call over leaders whose arguments were checked
+NOTHING_BOUND = Binding([])  # cached for a call over leaders, to record that its arguments were checked
 
 
 def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
     """Run a collective by an algorithm; collective.
 
-    :param executor: the communicator's executor.
+    :param executor: the executor, which holds the communicator's plans and sub-communicators.
     :param method: name of the call, a key of ``specs.CALLS``.
     :param algorithm: an algorithm that ``eligibility.can_run`` allows, the same on all ranks.
     :param arguments: all arguments of mpi4py's method, in their order, defaults filled in.
-    :returns: name of the algorithm that ran. It is ``native`` if the given one cannot run: because of the network or
-        the sizes, which are the same on all ranks, or because messages are in a device's memory, on all ranks or on
-        none.
+    :returns: name of the algorithm that ran, the same on all ranks. It is ``native`` if the given algorithm cannot run
+        because of the network or the sizes, or because messages are in a device's memory (on all ranks or on none).
     :raises ValueError: if ``can_run`` does not allow the algorithm.
     :raises Exception: the errors of the method itself.
 
@@ -78,7 +77,7 @@ def _run_in_stages(executor: Executor, method: str, algorithm: str, arguments: t
     spec = CALLS[method]
     call = stages_of(executor, method, algorithm)  # collective: before arguments are looked at
     wrong, given = _unsuited(executor, method, algorithm, arguments), arguments
-    if wrong is not None and spec.local:  # sizes go ahead of blocks, and tell the others
+    if wrong is not None and spec.local:  # the sizes, sent before the blocks, tell the other ranks of the error
         took_part = take_part(executor, spec, algorithm, arguments)
         return _settled(executor, method, arguments, wrong, took_part=took_part)
     if wrong is not None:
@@ -98,7 +97,7 @@ def _run_in_stages(executor: Executor, method: str, algorithm: str, arguments: t
 
 
 def _pass_on(executor: Executor, error: BaseException) -> None:
-    """If an error is a revocation, revoke topompi's communicators of these ranks, too, because ranks wait in them."""
+    """If an error is a revocation, revoke topompi's communicators of the same ranks, because ranks wait in them."""
     if is_revoked(error):
         executor.groups.revoke()
 
@@ -124,9 +123,10 @@ def _unsuited(executor: Executor, method: str, algorithm: str, arguments: tuple[
 def _part_despite(
     executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...], error: Exception
 ) -> Binding | None:
-    """Bind this rank's part in a call that is wrong here only, with memory of ours; None if it can take no part.
+    """Bind this rank's part in a call whose arguments are wrong on this rank, with memory of topompi for the wrong one.
 
-    The others know nothing of the error: what they send has to be received.
+    The other ranks do not know of the error, and their messages have to be received. The result is None if the rank
+    cannot take part.
     """
     instead = instead_of(executor, spec, algorithm, arguments, error)
     binding = None if instead is None else _bound(executor, spec.name, algorithm, instead, None)
@@ -136,9 +136,12 @@ def _part_despite(
 def _settled(
     executor: Executor, method: str, arguments: tuple[Any, ...], error: Exception, *, took_part: bool = False
 ) -> str:
-    """End a call that is wrong on this rank: the MPI library raises its own error if it does not wait for the others.
+    """End a call whose arguments are wrong on this rank.
 
-    :param took_part: whether this rank has taken its part, so that the others are done.
+    The error is raised here if the MPI library would miss it, or would wait for ranks that have done their part; else
+    the library gets the call and raises its own error.
+
+    :param took_part: True if this rank has sent and received its messages, so that the other ranks wait no more.
     """
     if isinstance(error, ShortMemoryError) or (took_part and isinstance(error, MPI.Exception)):
         raise error
@@ -157,7 +160,7 @@ def ready(executor: Executor, method: str, algorithm: str, arguments: tuple[Any,
 
     For algorithms that run in stages nothing is done: their communicators are made by the first run.
 
-    :param executor: the communicator's executor.
+    :param executor: the executor, which holds the communicator's plans and sub-communicators.
     :param method: name of the call, a key of ``specs.CALLS``.
     :param algorithm: an algorithm that ``can_run`` allows, the same on all ranks.
     :param arguments: all arguments of mpi4py's method, in their order, defaults filled in.
@@ -173,7 +176,7 @@ def prepare(
 ) -> MPI.Prequest | PersistentPlan:
     """A request for a collective on given buffers, to be started many times; collective.
 
-    :param executor: the communicator's executor.
+    :param executor: the executor, which holds the communicator's plans and sub-communicators.
     :param method: name of the call without ``_init``: ``Bcast`` for ``Bcast_init``.
     :param algorithm: an algorithm that ``can_run`` allows, the same on all ranks.
     :param arguments: all arguments of mpi4py's method without ``info``, in their order, defaults filled in.
@@ -198,7 +201,9 @@ def prepare(
 def _bound(
     executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...], key: Hashable | None
 ) -> Binding | Exception | None:
-    """A plan bound to the arguments; None to run natively; or the error of this rank's arguments.
+    """Bind a plan to a call's arguments: the result is the binding, the error of this rank's arguments, or None.
+
+    None means that the MPI library must run the call.
 
     The binding is cached under the key if addresses alone identify the arguments.
     """
@@ -224,7 +229,7 @@ def _read(
     if why_not(method, algorithm):
         raise ValueError(f"expecting an algorithm that can run {method}, got {algorithm!r}")
     spec = CALLS[method]
-    # Collective steps come first, whatever this rank's arguments are.
+    # Collective steps come before the reading of arguments, because the other ranks take part even if it fails here.
     share_costly(executor, spec.collective, cut(algorithm)[0])
     executor.groups.connect()
     operands, error = checked(executor.groups, spec, arguments)

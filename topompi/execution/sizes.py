@@ -1,4 +1,4 @@
-"""The facts by which a call's algorithm is chosen: its bytes and its operation's demands; the same on all ranks."""
+"""The facts by which a call's algorithm is chosen, equal on all ranks: its bytes and its operation's demands."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["nbytes", "needs_of", "own_bytes"]
 
 
 def needs_of(op: Any) -> Needs:
-    """The demands of an operation on the algorithm that applies it.
+    """The demands of an operation on the algorithm that applies it: rank order, whole vectors, or neither.
 
-    :param op: an ``MPI.Op``; None, or any other object, in a call that does not reduce.
+    :param op: the operation of a reduction, an ``MPI.Op``; any other object in a call that does not reduce.
     """
     if not isinstance(op, MPI.Op) or op.is_predefined:
         return NO_NEEDS
@@ -23,9 +23,9 @@ def needs_of(op: Any) -> Needs:
 
 
 def nbytes(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> int:
-    """Bytes of a call: of the message of a broadcast, of the vector of a reduction, in other calls of one block.
+    """Size of a call in bytes: a broadcast's message, a reduction's vector, or one block in any other call.
 
-    The result is 0 for calls whose ranks cannot know a common number, because each has its own counts; see
+    The result is 0 if each rank of the call has its own counts, so that the ranks know no common number; see
     ``own_bytes``.
 
     :param spec: the description of the call.
@@ -51,9 +51,10 @@ def nbytes(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> int:
 
 
 def own_bytes(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> int:
-    """Mean bytes per rank of the blocks that this rank sends, or in place receives, in a call with uneven blocks.
+    """Mean size in bytes of the blocks that this rank sends to each rank in a call with uneven blocks.
 
-    The result is 0 for a message that cannot be read, because every rank has to contribute a number.
+    In an in-place call these are the blocks of the receive buffer. The result is 0 if the message cannot be read,
+    because every rank has to contribute a number.
 
     :param spec: the description of the call.
     :param arguments: all arguments of mpi4py's method, in their order.

@@ -8,17 +8,19 @@ from typing import NamedTuple
 
 __all__ = ["CALLS", "COLLECTIVES", "LEVELS", "NATIVE", "NO_NEEDS", "CallSpec", "Counts", "Form", "Needs", "calls_of"]
 
-NATIVE, LEVELS = "native", "levels"  # algorithms without a schedule: the MPI library's own, and the leaders' stages
+# Names of the two algorithms without a schedule: the MPI library's own, and its collectives over leaders (one rank per
+# host, leaf switch and so on).
+NATIVE, LEVELS = "native", "levels"
 
 
 class Form(Enum):
     """The pattern of a call: which parts of the messages go to which ranks."""
 
-    NOTHING = auto()  # ranks wait for each other
-    BROADCAST = auto()  # the root's message to all
+    NOTHING = auto()  # no data: a barrier
+    BROADCAST = auto()  # the root's message to all ranks
     GATHER = auto()  # a block of each rank to the root, or, without a root, to all
     SCATTER = auto()  # a block for each rank from the root
-    ALLTOALL = auto()  # a block from each rank to each
+    ALLTOALL = auto()  # a block from each rank to each rank
     REDUCTION = auto()  # a vector of each rank combined, for the root or for all ranks
     REDUCE_SCATTER = auto()  # a vector of each rank combined, a part of the result for each rank
 
@@ -26,7 +28,7 @@ class Form(Enum):
 class Counts(Enum):
     """The properties in which the blocks of a call may differ from each other."""
 
-    EQUAL = auto()  # none: all have one size
+    EQUAL = auto()  # in none, because all blocks have one size and datatype
     COUNTED = auto()  # the size
     TYPED = auto()  # the size and the datatype
 
@@ -36,7 +38,8 @@ class Needs(NamedTuple):
 
     :param order: True if operands must be combined in rank order, because the operation does not commute.
     :param whole: True if the operation must be applied to whole vectors. MPI allows a library to cut a vector at
-        elements, but users' operations often relate elements to each other, and work because libraries rarely cut.
+        elements, but users' operations often relate elements to each other, and work only because libraries rarely cut
+        vectors.
     """
 
     order: bool = False
@@ -52,13 +55,14 @@ class CallSpec:
 
     :param name: name of mpi4py's method; ``Gather`` also stands for ``Igather``, ``Gather_init`` and ``gather``.
     :param parameters: names of the method's parameters in order; ``root`` and ``op`` mean the same in all calls.
-    :param collective: the collective whose schedules can run the call, a key of ``schedules.ALGORITHMS``; a name of its
-        own if there are no schedules.
+    :param collective: the collective whose schedules can run the call, a key of ``schedules.ALGORITHMS``; if it has no
+        schedules, a name of its own.
     :param form: pattern of the call.
     :param counts: properties in which its blocks may differ.
-    :param sized_by: index of the parameter whose message, if it is an array, has as many bytes as the size by which the
-        call's algorithm is chosen (``sizes.nbytes``); None if no parameter has.
-    :param leaders: True if ``execution.leaders`` can run the call over the leaders of the job's levels.
+    :param sized_by: index of the parameter whose array has the size in bytes by which the call's algorithm is chosen
+        (``sizes.nbytes``); None if no single parameter has this size.
+    :param leaders: True if ``execution.leaders`` can run the call over leaders, one rank per host, leaf switch and so
+        on.
     """
 
     name: str
@@ -94,7 +98,7 @@ class CallSpec:
 
     @property
     def uneven(self) -> bool:
-        """Whether each rank has a block of another size for every other rank, so that no single size is the call's."""
+        """Whether each rank's blocks for the other ranks may have different sizes, so that the call has no one size."""
         return self.counts is not Counts.EQUAL and self.form is Form.ALLTOALL
 
     @property

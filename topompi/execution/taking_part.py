@@ -29,9 +29,9 @@ NOTHING = [b"", 0, MPI.BYTE]
 def instead_of(
     executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...], error: Exception
 ) -> tuple[Any, ...] | None:
-    """Replace a message that is wrong on this rank by memory of topompi; None if that is impossible.
+    """The arguments of a call with memory of topompi in place of this rank's wrong message; None if impossible.
 
-    :param executor: the communicator's executor.
+    :param executor: the executor, which holds the communicator's plans and sub-communicators.
     :param spec: the description of the call.
     :param algorithm: name of the algorithm that runs the call on the other ranks.
     :param arguments: all arguments of mpi4py's method, in their order.
@@ -56,11 +56,13 @@ def instead_of(
 
 
 def _with_own_memory(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -> tuple[Any, ...] | None:
-    """The same call with memory of topompi in place of a receive buffer that only this rank has; None without one.
+    """The arguments of a call with memory of topompi in place of a receive buffer that only this rank uses.
+
+    The result is None if the call has no buffer of this kind.
 
     :param spec: the description of the call.
     :param arguments: all arguments of mpi4py's method, in their order.
-    :param groups: the communicator's groups.
+    :param groups: the communicator and its sub-communicators.
     :raises Exception: if another argument is wrong, too.
     """
     if spec.counts is not Counts.EQUAL or spec.form is Form.NOTHING:
@@ -72,12 +74,15 @@ def _with_own_memory(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups)
         return None
     message = block(arguments[at], readonly=True)
     if spec.form is Form.BROADCAST:
-        _check_type(message, groups.alone)  # if wrong, it is wrong on all ranks; not so in a scatter
+        _check_type(message, groups.alone)  # a datatype that is wrong in a broadcast is wrong on all ranks
     return *arguments[:at], [bytearray(message.size), message.size, MPI.BYTE], arguments[-1]
 
 
 def _with_own_results(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> tuple[Any, ...] | None:
-    """The same call with memory of topompi for the results, of the size that follows from this rank's send buffer."""
+    """The arguments of a call with memory of topompi for the results, whose size follows from this rank's send buffer.
+
+    The result is None if the send buffer does not give the size.
+    """
     sent, *_ = arguments
     if spec.form is Form.REDUCTION:
         return sent, _room(block(sent, readonly=True)), *arguments[2:]
@@ -98,14 +103,14 @@ def _room(sent: Block, parts: int = 1) -> list[Any]:
 
 
 def _with_own_blocks(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -> tuple[Any, ...] | None:
-    """A scatter whose root sends zeros instead of its own buffer; None if this rank is not the root of a Scatter.
+    """The arguments of a Scatter whose root sends zeros instead of its own buffer; None if this rank is not the root.
 
-    It serves a root whose blocks have the null datatype, because Open MPI runs that call and leaves the others' blocks
-    undefined.
+    They serve a root whose blocks have the null datatype, because Open MPI runs that call and leaves the other ranks'
+    blocks undefined.
 
     :param spec: the description of the call.
     :param arguments: all arguments of mpi4py's method, in their order.
-    :param groups: the communicator's groups.
+    :param groups: the communicator and its sub-communicators.
     :raises Exception: if the receive buffer is wrong, too.
     """
     if spec.name != "Scatter" or groups.rank != arguments[-1]:
@@ -132,7 +137,7 @@ def _gathers_sizes(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -
 
     :param spec: the description of the call.
     :param arguments: all arguments of mpi4py's method, in their order.
-    :param groups: the communicator's groups.
+    :param groups: the communicator and its sub-communicators.
     """
     if spec.form is not Form.GATHER or spec.counts is Counts.EQUAL or groups.rank != arguments[-1]:
         return False
@@ -146,17 +151,23 @@ def _gathers_sizes(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -
 
 
 def _unread(size: int, root: int) -> Operands:
-    """Stand-in operands, of unknown memory, for the plan of a root that gathers uneven blocks from ``size`` ranks."""
+    """Operands without memory, with which a root that cannot read its receive buffer makes its plan of a gather.
+
+    :param size: number of ranks.
+    :param root: the root, which gathers uneven blocks.
+    """
     none: list[list[Any] | None] = [None]
     return Operands(0, Pieces(none), Pieces(none * size), root)
 
 
 def _with_what_arrives(spec: CallSpec, plan: Plan, groups: Groups, root: int) -> tuple[Any, ...]:
-    """A gather of uneven blocks with memory of topompi for them; waits until each rank's block is announced.
+    """The arguments of a gather whose root receives uneven blocks into memory of topompi.
+
+    The root waits until it can probe the message of each rank, because the messages tell the sizes of the blocks.
 
     :param spec: the description of the call.
     :param plan: the root's plan.
-    :param groups: the communicator's groups.
+    :param groups: the communicator and its sub-communicators.
     :param root: this rank, the root.
     :returns: the arguments of mpi4py's method.
     """

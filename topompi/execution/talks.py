@@ -1,8 +1,8 @@
 """Messages by which the ranks of a communicator decide together, sent from rank to rank.
 
-The library's collectives do not serve here. On the user's communicator they could match messages left over by a call
-that a rank refused; a communicator of topompi may be shared with other communicators, whose collectives they could
-match.
+The MPI library's collectives are not used for this. On the user's communicator they could match messages left over by a
+call that one rank refused. On a communicator of topompi they could match collectives of another user communicator,
+because several may share it.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from .rankzero import tellable
 
 __all__ = ["Answers", "Talks"]
 
-QUESTIONS_HELD = 1024
+QUESTIONS_HELD = 1024  # maximum number of kept answers; a full store is emptied
 NOTHING = [bytearray(), 0, MPI.BYTE]
-LONGEST = 1e-3  # seconds that a rank sleeps between two tests, at most
+LONGEST = 1e-3  # maximum seconds that a rank sleeps between two tests, so that it sees a message soon
 Answer = TypeVar("Answer")
 
 
 class Talks:
-    """The messages of one communicator's ranks; all ranks take part in each exchange, in the same order.
+    """Exchanges by which one communicator's ranks decide together; all ranks take part in each, in the same order.
 
     :param rank: this rank.
     :param size: number of ranks.
-    :param channel: function that returns the channel of the messages, called when the first is sent; None for one rank.
+    :param channel: function that returns the messages' channel (communicator and tag), called at each message; None if
+        there is only one rank.
     """
 
     def __init__(self, rank: int, size: int, channel: Callable[[], Channel] | None = None) -> None:
@@ -53,7 +54,7 @@ class Talks:
         return Answers().ask(self, lambda: None, work, lambda answer: False)
 
     def tell(self, said: bytes) -> bytes:
-        """Rank 0's bytes, on all ranks; collective.
+        """Broadcast rank 0's bytes along a binomial tree, and return them on all ranks; collective.
 
         :param said: the bytes on rank 0; ignored on the other ranks.
         """
@@ -75,7 +76,7 @@ class Talks:
     def largest(self, values: NDArray[Any]) -> NDArray[Any]:
         """The element-wise maximum of all ranks' values, on all ranks; collective.
 
-        :param values: this rank's values, of the same shape and type on all ranks.
+        :param values: this rank's array, of the same shape and type on all ranks.
         """
         most = np.array(values)
         for child in self._children:
@@ -104,7 +105,7 @@ class Talks:
 
 
 class Answers:
-    """Rank 0's answers, kept for communicators over the same ranks that ask the same question later."""
+    """Results that rank 0 computed for all ranks, kept for communicators that need the same results later."""
 
     def __init__(self) -> None:
         self._told: dict[Hashable, bytes] = {}
@@ -117,14 +118,14 @@ class Answers:
         work: Callable[[], Answer],
         lasts: Callable[[Answer], bool],
     ) -> Answer:
-        """Rank 0's answer to a question, on all ranks; collective.
+        """Rank 0's answer to a question, kept or newly computed, on all ranks; collective.
 
         Only rank 0 looks for a kept answer, because the other ranks may have made their communicators in another order.
 
-        :param talks: the messages of the communicator.
-        :param question: function called on rank 0, which returns a key with all that the answer depends on.
-        :param work: function that finds the answer on rank 0; its error is raised on all ranks.
-        :param lasts: function that tells of an answer whether it holds for other communicators, too.
+        :param talks: the exchanges of the communicator.
+        :param question: function that returns, on rank 0, a key with everything on which the answer depends.
+        :param work: function that computes the answer on rank 0; its error is raised on all ranks.
+        :param lasts: function of an answer; True if the answer is valid for other communicators, too, and is kept.
 
         Cost: log2(p) messages, one after the other, with the pickled answer.
         """

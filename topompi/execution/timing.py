@@ -1,4 +1,4 @@
-"""Timing of calls of several sides (for example two libraries) in turn, for trials, tuning and benchmarks."""
+"""Timing of compared implementations ("sides", for example two libraries) in turn, for trials, tuning, benchmarks."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ Order = NDArray[np.int64]
 
 
 def interleave(sides: int, rounds: int, turn: int = 1, before: int = 0) -> Order:
-    """The side of each call, in turns A B C, C B A, A B C, so that a drift of the machine favours no side.
+    """The order in which compared implementations ("sides") are called: A B C, C B A, A B C, and so on.
+
+    In this order a drift of the machine's speed favours no side.
 
     :param sides: number of sides.
     :param rounds: number of timed calls of each side.
     :param turn: number of timed calls of a side in a row; the last turns may be shorter.
     :param before: number of untimed calls before each turn, which bring caches and network into the state that the
-        side's own calls leave. Their entries are -1 - side.
-    :returns: side of each call, shape (calls,).
+        side's own calls leave.
+    :returns: number of the side of each call, shape (calls,); -1 - side for an untimed call.
     """
     order: list[int] = []
     for number, first in enumerate(range(0, rounds, turn)):
@@ -39,7 +41,7 @@ def interleave(sides: int, rounds: int, turn: int = 1, before: int = 0) -> Order
 
 
 def timed(ready: Call, call: Call) -> float:
-    """Seconds of a call. It begins when ``ready``, for example a barrier, has returned."""
+    """Seconds that ``call`` takes, after ``ready``, for example a barrier, has returned."""
     ready()
     begin = perf_counter()
     call()
@@ -47,10 +49,10 @@ def timed(ready: Call, call: Call) -> float:
 
 
 def time_in_turn(sides: Sequence[Sequence[Call]], order: Order, ready: Call) -> NDArray[np.float64]:
-    """Time calls on this rank. The garbage collector is off meanwhile.
+    """Time the calls of compared implementations ("sides") on this rank, with the garbage collector off.
 
-    :param sides: per side the calls that it repeats one after the other.
-    :param order: side of each call, as ``interleave`` returns it, shape (calls,).
+    :param sides: calls of each side, which it makes one after the other, in a cycle.
+    :param order: number of the side of each call, as ``interleave`` returns it, shape (calls,).
     :param ready: function called before each call and not timed, for example a barrier, as in the OSU benchmarks.
     :returns: seconds of the timed calls, shape (sides, rounds).
     """
@@ -68,7 +70,7 @@ def time_in_turn(sides: Sequence[Sequence[Call]], order: Order, ready: Call) -> 
 
 
 def slowest(comm: MPI.Intracomm, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The slowest rank's time of each call, the same on all ranks; collective, one reduction.
+    """The time of each call on its slowest rank, the same on all ranks; collective, one reduction.
 
     :param comm: communicator of the ranks.
     :param seconds: seconds of this rank's calls, in any shape; infinite for a call that failed.

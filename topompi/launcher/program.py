@@ -1,4 +1,4 @@
-"""Runs of a program in the manner of Python's own command line: a script, ``-m``, ``-c``, or standard input."""
+"""Runs of a program (script, ``-m`` module, ``-c`` code or standard input) as Python's own command line runs it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 __all__ = ["outside", "run"]
 
-_kept: list[ModuleType] = []  # earlier ``__main__`` modules: Python clears a module without references
+_kept: list[ModuleType] = []  # earlier ``__main__`` modules, because Python clears a module without references
 
 
 def run(words: Sequence[str]) -> None:
@@ -91,9 +91,9 @@ def _execute(code: CodeType, **facts: Any) -> None:
 
 
 def outside(trace: TracebackType | None) -> TracebackType | None:
-    """The traceback from the program's first frame on.
+    """The part of a traceback from the program's first frame on.
 
-    :param trace: the traceback of an exception raised by ``run``, which begins with the launcher's frames.
+    :param trace: the traceback of an exception raised by ``run``, which begins with the launcher's frames, or None.
     """
     here = os.path.dirname(__file__)
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(here):

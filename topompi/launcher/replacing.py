@@ -1,7 +1,8 @@
-"""The replacement of mpi4py's communicators by topompi's, at the moment when a program imports ``mpi4py.MPI``.
+"""The replacement of mpi4py's communicators by topompi's, when a program imports ``mpi4py.MPI``.
 
-Before that the program may set ``mpi4py.rc``, and it may initialise MPI itself. ``COMM_WORLD`` and ``COMM_SELF`` are
-replaced when MPI is initialised, because mpi4py makes no handle of a communicator before.
+The classes are replaced right after the import. ``COMM_WORLD`` and ``COMM_SELF`` are replaced as soon as MPI is
+initialised, because mpi4py makes no communicator objects earlier: the import initialises MPI, unless the program has
+set ``mpi4py.rc`` to call ``Init`` itself.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ NAME = "mpi4py.MPI"
 class Replacing:
     """The changes that the launcher makes to ``mpi4py.MPI``.
 
-    :param fail: function that ends the program, called with an error in words, and True on the rank that prints it.
+    :param fail: function that ends the program; it takes the text of an error, and True on the rank that prints it.
     """
 
     def __init__(self, fail: Callable[[str, bool], None]) -> None:
@@ -39,20 +40,23 @@ class Replacing:
         self._recording: Recording | None = None
 
     def await_import(self) -> None:
-        """Replace the names as soon as the module is imported; at once if it is imported already."""
+        """Arrange that ``replace`` is called when ``mpi4py.MPI`` is imported; call it now if that has happened."""
         if NAME in sys.modules:
             self.replace(sys.modules[NAME])
         else:
             sys.meta_path.insert(0, _Finder(self.replace))
 
     def replace(self, module: Any) -> None:
-        """Put topompi's classes and communicators in the places of mpi4py's; collective if MPI is initialised."""
+        """Replace the classes in ``mpi4py.MPI`` by topompi's, and ``COMM_WORLD`` and ``COMM_SELF`` after MPI's start.
+
+        :param module: the module ``mpi4py.MPI``. The call is collective if MPI is initialised.
+        """
         from ..communicator.handle import pickle_by_name
         from ..communicator.kinds import KINDS
         from ..communicator.standin import take_places
 
-        # pkl5's classes derive from mpi4py's and call Comm.__new__, which is unsafe for bases with slots: so it is
-        # imported before the classes are replaced.
+        # pkl5 is imported before the classes are replaced, because its classes derive from mpi4py's and call
+        # Comm.__new__, which is unsafe for bases with slots, as topompi's classes have.
         import_module("mpi4py.util.pkl5")
         take_places(KINDS)
         pickle_by_name()
@@ -102,7 +106,8 @@ class Replacing:
     def close(self, *, joint: bool) -> None:
         """Stop the recording, if there is one.
 
-        :param joint: True if all ranks stop it together; False to leave this rank's part of the recording on its own.
+        :param joint: True if all ranks stop it together; False if this rank alone ends, so that its part of the
+            recording stays separate.
         """
         recording, self._recording = self._recording, None
         if recording is not None:
@@ -110,9 +115,9 @@ class Replacing:
 
 
 class _Finder:
-    """A finder of the module ``mpi4py.MPI`` only, used once, which calls a function when the module is imported.
+    """An import hook for the module ``mpi4py.MPI``, used once, which calls a function after the import.
 
-    :param then: the function, called with the module.
+    :param then: the function, which takes the module.
     """
 
     def __init__(self, then: Callable[[ModuleType], None]) -> None:
@@ -135,7 +140,7 @@ class _Loader:
     """A loader that calls a function after the module is loaded, and then removes itself from the module.
 
     :param loader: the module's real loader.
-    :param then: the function, called with the module.
+    :param then: the function, which takes the module.
     """
 
     def __init__(self, loader: Any, then: Callable[[ModuleType], None]) -> None:

@@ -1,12 +1,13 @@
-"""Profiles of the messages that a program really sent: recording, analysis, pictures, report.
+"""Profiles of the messages that a program sent: recording, analysis, pictures, report.
 
 ``with topompi.profile(comm, FILE) as comm:`` records a part of an mpi4py program.
 
-Modules: ``recording`` has the data of a recorded run, ``file`` its file. ``monitored`` records by Open MPI; ``live``
-records from inside a program, with ``counting`` and with ``methods`` that replace those of communicators (``messages``,
-``collectives``, ``neighbourhoods``, ``requests``), and ``windows`` for one-sided calls. ``analysis`` finds where
-messages went, ``summary`` puts all of it in one table; ``pictures``, ``tree`` and ``colours`` draw it, ``page`` makes
-an interactive page, ``advice`` finds possible improvements, ``export`` writes files for other programs.
+Modules: ``recording`` has the data of a recorded run, ``file`` its file. ``monitored`` records by Open MPI's monitoring
+component. ``live`` records from inside a program: ``methods`` replaces the methods of communicators by counting ones
+(from ``messages``, ``collectives``, ``neighbourhoods``, ``requests``), ``counting`` has the counters, and ``windows``
+counts one-sided calls. ``analysis`` finds the distances and links of messages, ``summary`` collects all results;
+``pictures``, ``tree`` and ``colours`` draw them, ``page`` makes an interactive page, ``advice`` finds possible
+improvements, ``export`` writes files for other programs.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ __all__ = ["Profile", "ProfileError", "read_profile", "record", "write_profile"]
 def record(
     comm: MPI.Intracomm, file: str | os.PathLike[str], granularity: str = "process", every: float = 10.0
 ) -> Recording:
-    """Record a communicator's messages, as a context manager that gives the communicator to use; collective.
+    """Record the messages of a ``with`` block, whose ``as`` gives the communicator to use in the block; collective.
 
-    :param comm: a communicator of topompi, or one of mpi4py, for which the ``with`` block gets one of topompi.
+    :param comm: a communicator of topompi; if it is mpi4py's, the block gets a communicator of topompi over it.
     :param file: path of the profile.
-    :param granularity: kind of the recorded peers: ``process``, or ``host``, which needs memory per host instead of per
-        rank.
+    :param granularity: kind of the peers for which messages are counted: ``process``, or ``host``, which needs memory
+        per host instead of per rank.
     :param every: seconds between two writes of each rank's numbers so far.
     :raises ProfileError: if the folder does not exist or another recording is active; the same on all ranks.
 
@@ -48,7 +49,7 @@ def record(
 
 
 class _Room(ModuleType):
-    """The package as a module that can be called as ``record``.
+    """The package as a module that can be called like the function ``record``.
 
     When Python imports a package, it binds the package to its name in the parent, replacing any other object there.
     Therefore ``topompi.profile`` can be both the package and a function only if the package itself is callable.

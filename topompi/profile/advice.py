@@ -1,4 +1,4 @@
-"""Advice on a program's possible gains on a network: by another mapping or other schedules; and its limits."""
+"""Advice on a recorded program: possible gains by another order of its ranks or other schedules, and their limits."""
 
 from __future__ import annotations
 
@@ -28,18 +28,17 @@ from .seconds import message_seconds, rates_known
 
 __all__ = ["advise", "seconds_by_order"]
 
-SEARCH = 10.0  # seconds for the search for a better order
+SEARCH = 10.0  # maximum seconds of the search for a better order of the ranks
 
 Integers = NDArray[np.int64]
 
 
 def advise(profile: Profile, interface: TopologyInterface, library: Library | None = None) -> dict[str, Any]:
-    """The contents of `topompi profile advise`, as numbers and words for JSON.
+    """The advice that `topompi profile advise` prints, as a dictionary of numbers and words for JSON.
 
     :param profile: a profile by process, with as many ranks as the job.
-    :param interface: the real or an assumed placement of the ranks.
-    :param library: the model of the MPI library; None if it is unknown: then the fastest modelled library takes its
-        place.
+    :param interface: the placement of the ranks, real or assumed.
+    :param library: the model of the MPI library; if it is None, the fastest modelled library takes its place.
     :raises ProfileError: if the profile is by host.
 
     Cost: some seconds for the search for a better order.
@@ -123,16 +122,16 @@ def seconds_by_order(
     library: Library | None = None,
     model: Model | None = None,
 ) -> list[tuple[float, float] | None]:
-    """Predicted seconds of messages and of collective calls for each order of the ranks; None without link rates.
+    """Predicted seconds of messages and of collective calls for each order of the ranks; None if rates are unknown.
 
-    Collective calls are predicted only if all of them can be; otherwise the bytes that they ask to move count as
-    messages.
+    Collective calls are predicted only if all of them can be predicted. Otherwise their seconds are 0, and the bytes
+    that they ask to move are predicted as messages.
 
     :param profile: a profile by process.
     :param interface: the hosts and links of the job.
-    :param orders: per order the host of each rank, shape (p,).
-    :param library: the model of the MPI library; None if it is unknown.
-    :param model: the model of start-ups; None for that of networks with equally fast host links.
+    :param orders: host of each rank, shape (ranks,), for each order.
+    :param library: the model of the MPI library; if it is None, the fastest modelled library takes its place.
+    :param model: the model of start-up times; if it is None, the model of networks with equally fast host links.
     """
     calls, others = _even_calls(profile)
     predictable = not Predictor(replace(interface, virtual=False), library).inapplicable
@@ -151,7 +150,7 @@ def seconds_by_order(
 
 
 def _even_calls(profile: Profile) -> tuple[list[Call], dict[str, int]]:
-    """Collective calls of all ranks with equal blocks, and the numbers of other calls, by reason."""
+    """Collective calls with equal blocks on all ranks, and the numbers of other calls, by reason of their exclusion."""
     even, others = [], {"parts": 0, "uneven": 0}
     for call in next((one.calls for one in profile.of_rank if one.calls), ()):
         spec = CALLS.get(call.name)
@@ -169,7 +168,7 @@ def _even_calls(profile: Profile) -> tuple[list[Call], dict[str, int]]:
 def _collectives(
     profile: Profile, interface: TopologyInterface, library: Library | None
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """The calls with their predicted fastest schedules, and the reasons why other calls have no prediction."""
+    """The calls with their algorithms by the model, longest first; and reasons why other calls have no prediction."""
     if not any(one.calls for one in profile.of_rank):
         return [], ["schedules of collectives: sizes of calls were not recorded (only mpi4py's recording has them)"]
     predictor = Predictor(replace(interface, virtual=False), library)

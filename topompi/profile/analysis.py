@@ -1,4 +1,4 @@
-"""Traffic by hops, by level, by host and switch, and over links (Subramoni 2013, section 9)."""
+"""Sums of a profile's messages and bytes by hops, level, host or switch, and link (Subramoni 2013, section 9)."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Traffic:
-    """The traffic of one class of pairs of ranks.
+    """The traffic of one class of pairs of ranks, for example of all pairs 3 hops apart.
 
     :param name: name of the class.
-    :param hops: number of switches crossed; 0 within a host, -1 without a route, None for a class of another kind.
+    :param hops: number of switches between the ranks of a pair, 0 within a host, -1 if there is no route; None if the
+        class is not a class of hops.
     :param messages: number of messages.
-    :param volume: bytes.
+    :param volume: number of bytes.
     """
 
     name: str
@@ -44,21 +45,21 @@ class Traffic:
 
 
 def hop_name(hops: int) -> str:
-    """The name of a hop class."""
+    """The name of the class of pairs with a number of hops: ``3 hops``, ``within hosts`` (0) or ``no route`` (-1)."""
     if hops <= 0:
         return "no route" if hops else "within hosts"
     return f"{hops} hop{'s' * (hops != 1)}"
 
 
 def edge_hops(graph: CommunicationGraph, interface: TopologyInterface) -> Integers:
-    """Number of switches that each edge of the graph crosses, shape (edges,); 0 within a host, -1 without a route."""
+    """Number of switches between the ends of each edge, shape (edges,); 0 within a host, -1 if there is no route."""
     _check(graph, interface)
     host = interface.rank_host
     return interface.hop_matrix[host[graph.sources], host[graph.targets]].astype(np.int64)
 
 
 def by_hops(graph: CommunicationGraph, interface: TopologyInterface) -> list[Traffic]:
-    """Messages and bytes by hop class, nearest first; the class within hosts is always included.
+    """Messages and bytes by number of hops, nearest first; traffic within hosts is always included.
 
     :raises ProfileError: if the graph has another number of ranks than the job.
     """
@@ -82,8 +83,10 @@ def by_level(graph: CommunicationGraph, interface: TopologyInterface) -> list[Tr
 
 
 def units_of(interface: TopologyInterface, granularity: str) -> tuple[list[str], Integers]:
-    """The names of the units of a granularity, and the unit of each rank, shape (p,).
+    """The names of the units (processes, hosts or leaf switches), and the unit of each rank, shape (ranks,).
 
+    :param interface: the placement of the ranks.
+    :param granularity: kind of units: ``process``, ``host`` or ``switch``.
     :raises ProfileError: if the granularity is not one of ``GRANULARITIES``.
     """
     if granularity == "process":
@@ -101,10 +104,10 @@ def units_of(interface: TopologyInterface, granularity: str) -> tuple[list[str],
 
 
 def contract(graph: CommunicationGraph, unit: Integers, units: int) -> CommunicationGraph:
-    """The communication graph of units: traffic between ranks, summed over their units.
+    """The communication graph of units, for example hosts: the traffic between their ranks, summed.
 
     :param graph: communication graph of the ranks.
-    :param unit: unit of each rank, shape (p,).
+    :param unit: unit of each rank, shape (ranks,).
     :param units: number of units.
     """
     if units == graph.size and (unit == np.arange(units)).all():
@@ -113,7 +116,7 @@ def contract(graph: CommunicationGraph, unit: Integers, units: int) -> Communica
 
 
 def link_loads(graph: CommunicationGraph, interface: TopologyInterface) -> NDArray[np.float64]:
-    """Bytes over each directed link of the job's part of the fabric, shape (links,); shape (0,) without a fabric.
+    """Bytes over each directed link of the job's part of the fabric, shape (links,); shape (0,) if there is no fabric.
 
     :raises ProfileError: if the graph has another number of ranks than the job.
 

@@ -1,4 +1,4 @@
-"""Collective methods that count the bytes which their calls ask to move."""
+"""Makers of collective methods that count, during a recording, the bytes which their calls ask to move."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from .requests import counted
 
 __all__ = ["collective", "collective_later", "of_objects", "parts"]
 
-IN_ALL_BLOCKS = ("Alltoall", "Allgather")  # their size is that of one block, but their message has all blocks
+IN_ALL_BLOCKS = ("Alltoall", "Allgather")  # calls whose size is counted as one block, while the message has all blocks
 
 
 def collective(native: Method, counters: Counters, group_of: GroupOf, spec: CallSpec) -> Method:
-    """A blocking or non-blocking collective method that counts the bytes which its calls ask to move.
+    """Make a blocking or non-blocking collective method that counts the bytes which its calls ask to move.
 
     :param native: the method that makes the call.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     :param spec: the description of the call.
     """
     at, root_at = _places(spec)
@@ -54,7 +54,7 @@ def collective(native: Method, counters: Counters, group_of: GroupOf, spec: Call
 
 
 def _places(spec: CallSpec) -> tuple[int, int]:
-    """Index of the argument that alone determines the size, and of the root; 99 if there is none."""
+    """Index of the argument whose array alone determines the call's size, and of the root; 99 if there is none."""
     alone = {"Gatherv": 0, "Allgatherv": 0}.get(spec.name, spec.sized_by)
     root = spec.parameters.index("root") if spec.rooted else 99
     return 99 if alone is None else alone, root
@@ -73,7 +73,7 @@ def ran(comm: Any) -> Sent | None:
 def _count(
     group: Group, spec: CallSpec, args: tuple[Any, ...], named: dict[str, Any], sent: Sent | None = None
 ) -> Callable[[], None]:
-    """A function that counts a call. A call that topompi cannot read, but the library can, counts 0 bytes."""
+    """A function that counts a call. If topompi cannot read the call, though the MPI library ran it, it has 0 bytes."""
     given = {**DEFAULTS, **dict(zip(spec.parameters, args, strict=False)), **named}
     arguments, root = tuple(given.get(one) for one in spec.parameters), int(given.get("root") or 0)
     try:
@@ -99,11 +99,13 @@ def _size(spec: CallSpec, arguments: tuple[Any, ...], group: Group) -> int:
 
 
 def parts(spec: CallSpec, arguments: tuple[Any, ...], number: int) -> NDArray[np.int64]:
-    """Bytes of each part of a rank's message, shape (parts,); in place the received parts have the same sizes.
+    """Bytes of each part of the message that a rank sends in a call with uneven blocks, shape (number,).
+
+    In an in-place call the parts are in the receive buffer.
 
     :param spec: the description of the call.
     :param arguments: the arguments of the call, in the order of its parameters.
-    :param number: number of parts.
+    :param number: number of parts, one per rank or neighbour.
     """
     message = arguments[1] if is_in_place(arguments[0]) else arguments[0]
     each = (
@@ -132,28 +134,28 @@ def _count_parts(
 
 
 def collective_later(native: Method, counters: Counters, group_of: GroupOf, spec: CallSpec) -> Method:
-    """A persistent collective method whose requests count at each start.
+    """Make a persistent collective method whose requests count the call at each start.
 
     :param native: the method that makes the request.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     :param spec: the description of the call.
     """
 
     def prepare(self: Any, *args: Any, **named: Any) -> Any:
         request = native(self, *args, **named)
-        sent = getattr(request, "sent", None)  # present if it is a plan's; the library's requests do not tell
+        sent = getattr(request, "sent", None)  # requests of topompi's plans have it, the MPI library's do not
         return counted(request, _count(group_for(self, counters, group_of), spec, args, named, sent))
 
     return prepare
 
 
 def of_objects(native: Method, counters: Counters, group_of: GroupOf, spec: CallSpec) -> Method:
-    """A collective method for objects, which pickles them once more to count their bytes.
+    """Make a collective method for Python objects that pickles them a second time to count their bytes.
 
     :param native: the method that makes the call.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     :param spec: the description of the call on buffers.
     """
     parameters = tuple(one for one in spec.parameters if one != "recvbuf")

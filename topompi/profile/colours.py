@@ -8,8 +8,8 @@ from .errors import ProfileError
 
 __all__ = ["PALETTES", "colours_of"]
 
-# Colours by number of switches crossed, 0 within a host; then colours for other classes, in their order. The reference
-# palette is that of Subramoni 2013, section 7; the other one is that of Okabe and Ito for all kinds of colour vision.
+# For each palette the colours by number of hops (0 within a host), then colours for other classes, in order. The
+# reference palette is that of Subramoni 2013, section 7; ``colour-blind`` is Okabe and Ito's, for all colour vision.
 PALETTES: dict[str, tuple[dict[int, str], tuple[str, ...]]] = {
     "reference": (
         {0: "#d62728", 1: "#2ca02c", 3: "#1f6fd6", 5: "#e377c2", 7: "#17becf"},
@@ -23,9 +23,11 @@ PALETTES: dict[str, tuple[dict[int, str], tuple[str, ...]]] = {
 
 
 def colours_of(hops: Iterable[int], palette: str = "reference") -> dict[int, str]:
-    """The colour of each class, nearest first, classes without a route last; surplus classes share the last colour.
+    """The colour of each class of pairs by its hops, nearest first, pairs without a route last.
 
-    :param hops: hop classes; negative without a route.
+    If there are more classes than colours, the surplus classes share the last colour.
+
+    :param hops: numbers of hops; negative if pairs have no route.
     :param palette: name of a palette, a key of ``PALETTES``.
     :raises ProfileError: if the palette is unknown.
     """

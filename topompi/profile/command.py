@@ -22,10 +22,10 @@ _NAMED_NEXT = ("-env", "--env", "-genv", "-x")  # launchers' options followed by
 
 
 def kept_command(words: Sequence[str]) -> str:
-    """A command line as it is stored in a profile: quoted, with *** for values that are named like a secret.
+    """A command line as it is stored in a profile: quoted, with *** in place of values that look like secrets.
 
-    These are ``--password=X``, ``--password X``, ``PASSWORD=X`` and the password of ``scheme://user:password@``. With
-    ``TOPOMPI_PROFILE_COMMAND=whole`` they are kept.
+    These are the values in ``--password=X``, ``--password X``, ``PASSWORD=X`` and ``scheme://user:X@``, also with other
+    names of secrets. If ``TOPOMPI_PROFILE_COMMAND`` is ``whole``, they are kept.
 
     :param words: the words of the command line.
     """

@@ -1,7 +1,7 @@
 """Counters of one rank's traffic: messages and bytes per peer and kind, and numbers of collective calls.
 
-The bytes that collectives ask to move are computed when the counters are read, so that counting a call costs one
-look-up.
+A collective call is only counted in a table of calls. The bytes that the calls ask to move are computed when the
+counters are read, so that counting a call costs one look-up.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 __all__ = ["Counters", "Group", "asked"]
 
 Integers = NDArray[np.int64]
-MOST_CALLS = 512  # different calls that a group holds before they are added to the counters
-MOST_SIZES = 512  # rows of the table of calls, beyond which sizes are rounded up to powers of two
+MOST_CALLS = 512  # maximum number of different calls that a group holds; then they are added to the counters
+MOST_SIZES = 512  # maximum number of rows of the table of calls with exact sizes; later sizes are rounded up to 2^k
 
 
 def asked(spec: CallSpec, size: int, rank: int, root: int, nbytes: int) -> tuple[Integers, Integers]:
-    """The ranks to which one collective call asks a rank to move data, and the bytes for each, both of shape (peers,).
+    """The ranks to which a collective call asks one rank to move data, and the bytes to each, both of shape (peers,).
 
     A broadcast or scatter moves data from the root to each rank, a gather or reduction from each rank to the root, an
     allgather or alltoall from each rank to each. An allreduce counts as the least that has to move (Patarasuk and Yuan
@@ -63,9 +63,9 @@ class Counters:
     """The counters of one rank's traffic, by kind and peer.
 
     :param size: number of peers: ranks, or hosts.
-    :param peers: the rank that names each peer in a file, shape (size,).
+    :param peers: rank by which each peer is named in a file, shape (size,); of a host, its lowest rank.
 
-    Cost: 16 bytes per peer and kind that occurs.
+    Cost: 16 bytes per peer and kind of message that occurs.
     """
 
     def __init__(self, size: int, peers: Integers) -> None:
@@ -75,7 +75,10 @@ class Counters:
         self.sizes: dict[tuple[str, int, int], int] = {}
 
     def table(self, kind: str) -> tuple[array[int], array[int]]:
-        """The arrays of messages and bytes per peer for a kind, to be counted in."""
+        """The arrays, to be counted in, of the messages and bytes to each peer, for a kind of message.
+
+        :param kind: a letter of ``KINDS``.
+        """
         if kind not in self.tables:
             self.tables[kind] = array("q", bytes(8 * self.size)), array("q", bytes(8 * self.size))
         return self.tables[kind]
@@ -84,7 +87,8 @@ class Counters:
         """The group of a communicator; communicators with the same ranks share one.
 
         :param rank: this rank's number in the communicator.
-        :param units: the counted peer of each of its ranks, shape (ranks,); -1 for none.
+        :param units: number of the peer that stands for each of its ranks, shape (ranks,); -1 if the rank is not
+            recorded.
         """
         key = rank, units.tobytes()
         if key not in self.groups:
@@ -92,12 +96,12 @@ class Counters:
         return self.groups[key]
 
     def add(self, kind: str, units: Integers, volume: Integers, count: int = 1) -> None:
-        """Count messages to some peers.
+        """Count messages of one kind to some peers.
 
         :param kind: a letter of ``KINDS``.
-        :param units: the peers, shape (peers,); entries of -1 are skipped.
-        :param volume: bytes of one message to each of them, shape (peers,).
-        :param count: number of messages to each of them.
+        :param units: numbers of the peers, shape (peers,); entries of -1 are skipped.
+        :param volume: bytes of one message to each of these peers, shape (peers,).
+        :param count: number of messages to each of these peers.
         """
         known = units >= 0
         for column, amount in zip(self.table(kind), (np.full(len(units), count), count * volume), strict=True):
@@ -116,7 +120,11 @@ class Counters:
         self.sizes[name, ranks, nbytes] = self.sizes.get((name, ranks, nbytes), 0) + count
 
     def rows(self, rank: int, host: str) -> RankRows:
-        """All counted numbers, as a rank's record."""
+        """All counted numbers, as the record of a rank.
+
+        :param rank: the rank in the profile.
+        :param host: name of the host on which it runs.
+        """
         for group in list(self.groups.values()):
             group.fold()
         parts = [np.empty((4, 0), dtype=np.int64)]
@@ -131,14 +139,15 @@ class Counters:
 
 
 class Group:
-    """The ranks of a communicator as peers, and its collective calls that are not in the counters yet.
+    """The ranks of a communicator as counted peers, and its collective calls that are not in the counters yet.
 
     :param owner: the counters.
     :param rank: this rank's number in the communicator.
-    :param units: the counted peer of each rank, shape (ranks,).
+    :param units: number of the peer that stands for each rank, shape (ranks,).
     :ivar owner: the counters.
-    :ivar units: the counted peer of each rank, in a form that is fast to index.
-    :ivar calls: number of calls by name, root, bytes, and messages of the plan that ran (None without a plan).
+    :ivar units: number of the peer that stands for each rank, in a form that is fast to index.
+    :ivar calls: number of calls by name, root, bytes, and messages of topompi's plan that ran the call (None if the MPI
+        library ran it).
     """
 
     def __init__(self, owner: Counters, rank: int, units: Integers) -> None:
@@ -156,7 +165,7 @@ class Group:
         :param name: a key of ``CALLS``.
         :param root: the root; 0 in calls without one.
         :param nbytes: bytes of the call, as ``asked`` takes them.
-        :param sent: the messages of the plan that ran the call; None without a plan.
+        :param sent: the messages of topompi's plan that ran the call; None if the MPI library ran it.
         """
         if len(self.calls) >= MOST_CALLS:
             self.fold()

@@ -1,4 +1,4 @@
-"""The error of profiles."""
+"""The exception that the recording and reading of profiles raise."""
 
 from __future__ import annotations
 

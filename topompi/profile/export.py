@@ -17,7 +17,7 @@ __all__ = ["EXPORTS", "export"]
 
 
 def export(graph: CommunicationGraph, path: Path) -> None:
-    """Write a graph in the format that the file's name ends with.
+    """Write a graph in the format that the file name's ending denotes.
 
     :param graph: the communication graph.
     :param path: path of the file.

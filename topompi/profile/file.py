@@ -1,9 +1,10 @@
 """The file of a profile (``.topoprof``): gzipped JSON lines, a header, then one line per rank.
 
 The header is ``{"topompi":"profile","version":1,"ranks":p,"method":...,"command":...,"seconds":..,"hosts":[..]}``. A
-rank's line is ``{"rank":r,"E":[peers,messages,bytes],...}`` with each kind that the rank has, as three lists of equal
-length. Every line is a gzip member of its own: of a truncated file all complete lines can be read. A program that
-records itself keeps ``FILE.RANK.part`` beside it, each with one rank's numbers, until it has written the whole.
+rank's line is ``{"rank":r,"E":[peers,messages,bytes],...}`` with, for each kind of message that the rank sent, three
+lists of equal length. Every line is a gzip member of its own, so that all complete lines of a truncated file can be
+read. While a program records itself, each rank keeps its numbers in a file ``FILE.RANK.part`` beside the profile; these
+files are removed when the profile is complete.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def part_of(path: Path, rank: int) -> Path:
 
 
 def parts_of(path: Path) -> list[Path]:
-    """The ranks' own files beside a profile's file, in the order of ranks."""
+    """Paths of the files that ranks left beside a profile's file while their program ran, in rank order."""
     name = re.compile(re.escape(path.name) + r"\.([0-9]+)\.part")
     found = {int(match[1]): one for one in path.parent.iterdir() if (match := name.fullmatch(one.name))}
     return [found[rank] for rank in sorted(found)]
@@ -64,7 +65,7 @@ def _lines_of(profile: Profile) -> Iterator[bytes]:
 
 
 def head_line(profile: Profile) -> bytes:
-    """The header line, compressed. It has no numbers of ranks."""
+    """The compressed header line of a profile, with the facts about the run and without the ranks' data."""
     ran = {"method": profile.method, "command": profile.command, "seconds": profile.seconds}
     counted: dict[str, Any] = {"hosts": list(profile.hosts), "moves": profile.moves, "granularity": profile.granularity}
     if profile.virtual:
@@ -77,7 +78,7 @@ def head_line(profile: Profile) -> bytes:
 
 
 def rank_line(one: RankRows) -> bytes:
-    """A rank's line, compressed."""
+    """The compressed line with one rank's data."""
     line: dict[str, Any] = {"rank": one.rank}
     for number, letter in enumerate(KINDS):
         here = one.kind == number
@@ -95,18 +96,18 @@ def _packed(line: dict[str, Any]) -> bytes:
 
 
 def read_profile(path: str | os.PathLike[str]) -> Profile:
-    """The profile in a file; of a truncated file, with the ranks that it still has, see ``Profile.missing``.
+    """Read a profile from a file. If the file is truncated, the profile lacks ranks, see ``Profile.missing``.
 
-    If ranks left files of their own beside the file, these are read instead: they are of a later run, which is still
-    running or was interrupted.
+    If ranks left files of their own beside the file, these are read instead, because they belong to a later run, which
+    is still running or was interrupted.
 
     :raises ProfileError: if the file is malformed, with file, line and what is expected there; or if a rank's file is a
         link or another user's.
     """
     file = Path(path)
     parts = parts_of(file) if file.parent.is_dir() else []
-    # Anybody who may write in the folder could plant a rank's file; the owner of the profile controls its content
-    # anyway.
+    # Ranks' files must belong to root, this user or the owner of the profile: any other user who may write in the
+    # folder could plant one, while the owner of the profile controls its content anyway.
     owners = {0, os.geteuid(), *([file.lstat().st_uid] if file.is_file() and not file.is_symlink() else [])}
     read = [_read_one(part, owners) for part in parts] if parts else [_read_one(file, None)]
     head, found = read[0][0], {one.rank: one for _, ranks in read for one in ranks}
@@ -141,7 +142,7 @@ def _whole_lines(path: Path, owners: Collection[int] | None) -> Iterator[str]:
     """The complete lines of a compressed file, as far as it can be decompressed.
 
     :param path: path of the file.
-    :param owners: users who may own the file; None for any.
+    :param owners: numbers of the users who may own the file; None if any user may.
     :raises ProfileError: if the file is not compressed, exceeds a limit, or belongs to another user.
     """
     file = open_begun(path, ProfileError, "a profile, as topompi profile writes it", owners=owners)

@@ -32,7 +32,9 @@ from .recording import RECORDED, Profile, RankRows
 __all__ = ["METHOD", "MOVES", "Recording", "record_from_environment", "running"]
 
 METHOD = "topompi in mpi4py, the program's own calls"
-MOVES = "EISRC"  # I: messages of topompi's plans. The library's messages are invisible, so C, its calls, counts instead
+# Letters of the kinds (see ``recording.KINDS``) that count as moved data. I has the messages of topompi's plans; C has
+# the bytes that collective calls ask the MPI library to move, because its own messages cannot be seen from outside.
+MOVES = "EISRC"
 SIGNALS = {signal.SIGUSR1: "start", signal.SIGUSR2: "stop"}
 _active: Recording | None = None
 
@@ -97,7 +99,7 @@ class Recording:
         return self.comm
 
     def _open(self) -> None:
-        """Begin to record: install signal handlers, and start the thread that keeps this rank's file up to date."""
+        """Begin to record: install signal handlers, start the thread that updates this rank's file, start counting."""
         global _active
         _active = self
         if threading.current_thread() is threading.main_thread():
@@ -112,13 +114,13 @@ class Recording:
         self.close(joint=error is None)
 
     def start(self) -> None:
-        """Start counting. Local; also by SIGUSR1."""
+        """Start counting on this rank; the signal SIGUSR1 has the same effect."""
         if not self._runs:
             self._runs, self._began = True, time.monotonic()
             methods.install(self.counters, self._group_of)
 
     def stop(self) -> None:
-        """Stop counting until the next ``start``. Local; also by SIGUSR2."""
+        """Stop counting on this rank until the next ``start``; the signal SIGUSR2 has the same effect."""
         if self._runs:
             methods.remove()
             self._runs, self._seconds = False, self._seconds + time.monotonic() - self._began
@@ -130,7 +132,7 @@ class Recording:
         return self._runs
 
     def flush(self) -> None:
-        """Write this rank's numbers so far to a file of its own. Local."""
+        """Write this rank's numbers so far to a file of its own, without communication."""
         with suppress(OSError):  # a full disk must not end the program; ``close`` reports it
             write_lines((head_line(self._head()), rank_line(self._rows())), part_of(self.path, self.rank))
 
@@ -149,9 +151,9 @@ class Recording:
         return self.counters.rows(self.rank, self.host)
 
     def close(self, joint: bool = True) -> None:
-        """Stop the recording and write the profile; collective.
+        """Stop the recording and write the profile; collective if ``joint``.
 
-        :param joint: False to leave each rank's own file instead, without communication.
+        :param joint: True if rank 0 writes one profile; False to keep each rank's own file instead, without messages.
         :raises ProfileError: if rank 0 cannot write; the same on all ranks.
 
         Cost: each rank's line is sent to rank 0, which holds one at a time.
@@ -194,7 +196,7 @@ class Recording:
             yield comm.recv(source=rank)
 
     def units_of(self, group: MPI.Group) -> NDArray[np.int64]:
-        """Number of the peer for each rank of a group, shape (ranks,); -1 if it is not recorded. Cost: O(ranks)."""
+        """Number of the counted peer that stands for each rank of a group, shape (ranks,); -1 if it is not recorded."""
         ranks = np.array(group.Translate_ranks(None, self._group), dtype=np.int64)
         return np.where(ranks >= 0, self._unit[ranks], -1)
 
@@ -216,15 +218,17 @@ def _units(size: int, rank_host: NDArray[np.int64] | None) -> tuple[NDArray[np.i
 
 
 def running() -> Recording | None:
-    """The recording that counts now; None if none does."""
+    """The recording that counts calls now; None if there is none, or it is stopped."""
     return _active if _active is not None and _active.is_running else None
 
 
 def record_from_environment(comm: MPI.Intracomm | None = None) -> Recording | None:
-    """Record to the file in ``TOPOMPI_PROFILE``; None if the variable is empty, or a recording is active already.
+    """Start a recording to the file that ``TOPOMPI_PROFILE`` names, and return it.
 
-    :param comm: the world, if all ranks make this call and end the recording together; None if each leaves a file of
-        its own.
+    The result is None if the variable is empty, or a recording is active already.
+
+    :param comm: topompi's communicator of all ranks, if all make this call and end the recording together; None if each
+        rank keeps a file of its own.
     """
     file = os.environ.get("TOPOMPI_PROFILE")
     if not file or _active is not None:

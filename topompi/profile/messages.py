@@ -1,4 +1,4 @@
-"""Point-to-point methods that count their messages."""
+"""Makers of point-to-point methods that count, during a recording, the messages that they send."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EXCHANGES = ("Sendrecv", "Sendrecv_replace", "Isendrecv", "Isendrecv_replace", "
 
 
 def bytes_of(message: Any) -> int:
-    """Bytes of a message in any form; 0 if topompi cannot read it, which does not mean that the library refuses it."""
+    """Bytes of a message in any of mpi4py's forms; 0 if topompi cannot read it, though the MPI library may send it."""
     try:
         return block(message, readonly=True).size
     except Exception:
@@ -49,13 +49,13 @@ def length_of(value: Any) -> int:
     return len(MPI.pickle.dumps(value))
 
 
-# The methods repeat these lines on purpose: a function call would add a quarter to the cost of counting.
+# The methods below repeat the lines that count, because a call of a common function would add a quarter to the cost.
 def sending(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """A send method that counts its message.
+    """Make a send method that counts its messages.
 
     :param native: the method that sends.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
     messages, volume = counters.table("E")
 
@@ -74,11 +74,11 @@ def sending(native: Method, counters: Counters, group_of: GroupOf) -> Method:
 
 
 def sending_object(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """A send method for objects, which pickles the object and sends its bytes, as mpi4py does.
+    """Make a counting send method for objects, which pickles the object itself, as mpi4py does, to know its bytes.
 
     :param native: the method that sends.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
     buffers = getattr(MPI.Comm, native.__name__.capitalize())
     messages, volume = counters.table("E")
@@ -100,11 +100,11 @@ def sending_object(native: Method, counters: Counters, group_of: GroupOf) -> Met
 
 
 def exchanging(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """A method that sends and receives in one call, and counts the sent message.
+    """Make a method that sends and receives in one call, and counts the sent message.
 
     :param native: the method that sends and receives.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
     messages, volume = counters.table("E")
     objects = native.__name__ == "sendrecv"
@@ -128,7 +128,7 @@ def exchanging(native: Method, counters: Counters, group_of: GroupOf) -> Method:
 
 
 def group_for(comm: Any, counters: Counters, group_of: GroupOf) -> Group:
-    """The group of a communicator in some counters, made at the first use.
+    """The ranks of a communicator as peers in some counters, made at the first use.
 
     :param comm: the communicator, which keeps the group.
     :param counters: the counters of the active recording.
@@ -139,11 +139,11 @@ def group_for(comm: Any, counters: Counters, group_of: GroupOf) -> Group:
 
 
 def sending_later(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """A method for persistent sends whose requests count at each start.
+    """Make a method for persistent sends whose requests count a message at each start.
 
     :param native: the method that makes the request.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
 
     def prepare(self: Any, buf: Any, dest: int, tag: int = 0) -> Any:

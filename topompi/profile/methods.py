@@ -1,6 +1,7 @@
 """Communicator methods that count the data they send, and then call the methods that they replace.
 
-They replace methods of topompi's classes only during a recording: a program that is not recorded has no extra cost.
+They replace the methods of topompi's classes only during a recording, so that a program that is not recorded has no
+extra cost.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ _replaced: list[tuple[type, str, Any]] = []
 
 
 def install(counters: Counters, group_of: GroupOf) -> None:
-    """Replace methods of topompi's communicators by counting ones.
+    """Replace methods of topompi's communicators by methods that count the data which they send.
 
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
     Executor.watched = True
     for name in SENDS:

@@ -1,7 +1,7 @@
 """Recording of a program in any language by Open MPI's monitoring component, below the program's MPI calls.
 
-G. Bosilca et al., "Online dynamic monitoring of MPI communications", Euro-Par 2017. Each rank writes the messages that
-it sent at the end of the program. Cost: some 10 ns per message.
+G. Bosilca et al., "Online dynamic monitoring of MPI communications", Euro-Par 2017. At the end of the program each rank
+writes a file about the messages that it sent. Cost: some 10 ns per message.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def record(command: Sequence[str], folder: Path, hosts: Sequence[str] = ()) -> t
 
     :param command: words of the command, for example ``mpirun -n 4 ./app``; it runs unchanged, with variables set.
     :param folder: folder for the ranks' files, visible on all hosts; the files are removed.
-    :param hosts: host of each rank, if known.
+    :param hosts: host of each rank; empty if unknown.
     :returns: the profile, and the command's exit code.
     :raises ProfileError: if no rank wrote a file, or the command cannot be started.
     """
@@ -58,12 +58,12 @@ def record(command: Sequence[str], folder: Path, hosts: Sequence[str] = ()) -> t
 
 
 def read_monitored(folder: Path, command: str = "", seconds: float = 0.0, hosts: Sequence[str] = ()) -> Profile:
-    """The profile of the single run whose ``.prof`` files are in a folder; ranks may be missing.
+    """Read the profile of a run from the ``.prof`` files that Open MPI's ranks wrote; files of ranks may be missing.
 
     :param folder: folder of the files.
-    :param command: command of the run, if known.
+    :param command: command of the run; "" if unknown.
     :param seconds: duration of the run in seconds; 0 if unknown.
-    :param hosts: host of each rank, if known.
+    :param hosts: host of each rank; empty if unknown.
     :raises ProfileError: if a file is malformed, with file and line.
     """
     try:

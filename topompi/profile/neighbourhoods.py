@@ -1,4 +1,4 @@
-"""Neighbourhood collective methods that count the bytes sent along the edges of a communicator's topology."""
+"""Makers of neighbourhood collective methods that count the bytes sent along the edges of a communicator's graph."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["neighbour_objects", "neighbours", "neighbours_later"]
 
 
 def neighbours(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """A neighbourhood method that counts the bytes sent along the edges.
+    """Make a neighbourhood method that counts the bytes sent to each neighbour.
 
     :param native: the method that makes the call.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
 
     def call(self: Any, sendbuf: Any, recvbuf: Any) -> Any:
@@ -33,11 +33,11 @@ def neighbours(native: Method, counters: Counters, group_of: GroupOf) -> Method:
 
 
 def neighbours_later(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """A persistent neighbourhood method whose requests count at each start.
+    """Make a persistent neighbourhood method whose requests count the bytes to each neighbour at each start.
 
     :param native: the method that makes the request.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
 
     def prepare(self: Any, sendbuf: Any, recvbuf: Any, *info: Any) -> Any:
@@ -63,11 +63,11 @@ def _count_neighbours(name: str, comm: Any, group: Group, sendbuf: Any) -> Calla
 
 
 def neighbour_objects(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """A neighbourhood method for objects, which pickles them once more to count their bytes.
+    """Make a neighbourhood method for objects that pickles them a second time to count their bytes.
 
     :param native: the method that makes the call.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's group in these counters.
+    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
 
     def call(self: Any, sendobj: Any) -> Any:

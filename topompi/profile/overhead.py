@@ -25,7 +25,7 @@ class _Communicator:
 
 
 def call_seconds(calls: int, rounds: int) -> dict[str, float]:
-    """Median processor seconds that counting adds to one call, by kind of call.
+    """Median processor seconds that counting adds to one call, by name of the call (``Send``, ``Bcast``, ``Alltoall``).
 
     :param calls: number of calls that are timed together.
     :param rounds: number of repetitions.

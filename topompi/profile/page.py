@@ -22,7 +22,8 @@ from .tree import tree_of
 
 __all__ = ["page"]
 
-WIDTHS = {"bytes": "<f8", "messages": "<f8"}  # formats of columns of large numbers, exact to 2^53; others are int32
+# Binary formats of the columns that may have large numbers, exact up to 2^53; the other columns are 32-bit integers.
+WIDTHS = {"bytes": "<f8", "messages": "<f8"}
 
 
 def page(
@@ -31,12 +32,13 @@ def page(
     granularity: str = "",
     count: str = "",
 ) -> str:
-    """The page of some runs, as HTML.
+    """The interactive page of one or more recorded runs, as HTML.
 
     :param runs: profile and placement of each run, by name.
     :param palette: name of a palette of `topompi.profile.colours`.
-    :param granularity: granularity with which the page opens; "" for the profile's own, or ``process`` if it has none.
-    :param count: ``bytes`` or ``messages``, with which the page opens; "" for the profile's own.
+    :param granularity: kind of units that the page shows at first (process, host or switch); if it is "", the
+        profile's own, or ``process`` if it has none.
+    :param count: quantity that the page shows at first, ``bytes`` or ``messages``; if it is "", the profile's own.
     :raises ProfileError: if palette, granularity or count is another word.
 
     Cost: 38 bytes per pair of units that exchange messages.
@@ -76,14 +78,14 @@ def _facts(whole: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _tree(profile: Profile, interface: TopologyInterface) -> str:
-    """The loads of links on the fabric's tree, as SVG; "" without a fabric."""
+    """The picture of the bytes on each link, on the fabric's tree, as SVG; "" if there is no fabric."""
     scene = tree_of(profile.graph(), interface, "What the links carry")
     # SVG inside HTML needs no namespace.
     return "" if scene is None else svg(scene).replace(' xmlns="http://www.w3.org/2000/svg"', "")
 
 
 def _map(profile: Profile, interface: TopologyInterface, granularity: str) -> dict[str, Any]:
-    """The units' names, and packed columns of the traffic between them; a pair's class is that of most of its bytes."""
+    """The units' names, and packed columns of their traffic; a pair's hops are those of most of its bytes."""
     graph = profile.graph()
     names, unit = units_of(interface, granularity)
     between = contract(graph, unit, len(names))

@@ -23,9 +23,9 @@ from .errors import ProfileError
 
 __all__ = ["draw_comparison", "draw_heat", "draw_histogram", "heat"]
 
-COLUMNS = {"bytes": "volume", "messages": "messages"}  # by count, the attribute of a graph
+COLUMNS = {"bytes": "volume", "messages": "messages"}  # by counted quantity, the graph's attribute that has it
 Floats = NDArray[np.float64]
-MOST_BARS = 64  # above this number, units are drawn as an area
+MOST_BARS = 64  # maximum number of units drawn as bars; more are drawn as an area, because bars would be too narrow
 
 
 def draw_histogram(
@@ -36,7 +36,7 @@ def draw_histogram(
     count: str = "bytes",
     palette: str = "reference",
 ) -> None:
-    """Draw the bytes or messages that each unit sends, stacked by hop class, nearest class lowest.
+    """Draw the bytes or messages that each unit sends as a bar, stacked by number of hops, the nearest lowest.
 
     :param path: path of the picture, in .svg or .png.
     :param graph: communication graph of the ranks.
@@ -74,9 +74,9 @@ def draw_heat(
     count: str = "bytes",
     palette: str = "reference",
 ) -> None:
-    """Draw the traffic between units as a matrix: one colour per hop class, its intensity relative to the largest pair.
+    """Draw the traffic between units as a matrix, with a colour by hops and an intensity by traffic.
 
-    The intensity is the square root of the share, because volumes span decades.
+    The intensity is the square root of the traffic relative to the largest pair's, because volumes span decades.
 
     :param path: path of the picture, in .svg or .png.
     :param graph: communication graph of the ranks.
@@ -102,7 +102,7 @@ def draw_heat(
 def heat(
     graph: CommunicationGraph, interface: TopologyInterface, granularity: str, count: str
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """The traffic from each unit to each, and the hop class of most of it, both of shape (units, units).
+    """The traffic from each unit to each unit, and the number of hops of most of it, both of shape (units, units).
 
     :param graph: communication graph of the ranks.
     :param interface: the placement of the ranks.
@@ -127,7 +127,7 @@ def draw_comparison(
     count: str = "bytes",
     palette: str = "reference",
 ) -> None:
-    """Draw several runs in one chart: one bar per run, stacked by hop class.
+    """Draw several runs in one chart: one bar per run, stacked by number of hops.
 
     :param path: path of the picture, in .svg or .png.
     :param runs: graph and placement of each run, by name.
@@ -178,7 +178,8 @@ def _around(figure: Any, axes: Any, title: str = "", legend: str = "") -> None:
     """Put the title above and the classes beside the axes, so that neither is clipped."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles[::-1], labels[::-1], fontsize=8, title=legend, title_fontsize=8, loc="outside right upper")
-    axes.set_title(fill(title, int(10 * (figure.get_figwidth() - 2))), fontsize=10)  # without the classes' 2 inches
+    # About 10 characters fit an inch of the figure's width, of which the list of classes takes 2 inches.
+    axes.set_title(fill(title, int(10 * (figure.get_figwidth() - 2))), fontsize=10)
 
 
 @contextmanager

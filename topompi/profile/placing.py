@@ -16,13 +16,13 @@ __all__ = ["placed"]
 def placed(
     found: Profile, routes: Routes, source: str = "", hosts: str | None = None, placement: str = "block"
 ) -> TopologyInterface:
-    """The placement of recorded ranks: on given hosts, else on recorded ones, else evenly on all of the fabric.
+    """The placement of recorded ranks: on given hosts, else on the recorded hosts, else evenly on all of the fabric.
 
     :param found: the profile.
     :param routes: routes over the whole fabric.
     :param source: name of the topology source.
-    :param hosts: a host list or a file, with one host per rank, or with hosts that the ranks fill evenly; None for the
-        recorded hosts.
+    :param hosts: a host list or a file, with one host per rank, or with hosts that the ranks fill evenly; if it is
+        None, the recorded hosts, else all hosts of the fabric.
     :param placement: ``block``, ``cyclic`` or ``random:SEED``.
     :raises ProfileError: if the ranks do not fill the hosts evenly.
     """

@@ -17,18 +17,18 @@ __all__ = ["ASKED", "COUNTS", "KINDS", "MOVES", "RECORDED", "Call", "Profile", "
 
 Integers = NDArray[np.int64]
 
-ASKED = "C"
+ASKED = "C"  # letter of the kind with the bytes that collective calls ask to move
 
 
 @dataclass(frozen=True, eq=False)
 class RankRows:
-    """The data that one rank sent.
+    """The messages that one rank sent, summed in one row per kind of message and peer.
 
     :param rank: the sending rank; in rows of one-sided gets, the receiving rank.
-    :param kind: index into ``KINDS`` per row, shape (rows,).
-    :param peer: the other rank per row, shape (rows,).
-    :param messages: number of messages per row, shape (rows,).
-    :param volume: bytes per row, shape (rows,).
+    :param kind: index of each row's kind in ``KINDS``, shape (rows,).
+    :param peer: the other rank of each row, shape (rows,).
+    :param messages: number of messages of each row, shape (rows,).
+    :param volume: bytes of each row, shape (rows,).
     :param host: host on which the rank ran; "" if unknown.
     :param calls: collective calls of the rank by size; empty if they were not recorded.
     """
@@ -43,27 +43,27 @@ class RankRows:
 
     @classmethod
     def of_rows(cls, rank: int, rows: Iterable[tuple[int, int, int, int]]) -> RankRows:
-        """The data of a rank from rows of kind, peer, messages and bytes."""
+        """Make the data of a rank from rows of kind, peer, number of messages, and bytes."""
         table = np.array(list(rows), dtype=np.int64).reshape(-1, 4)
         return cls(rank, table[:, 0], table[:, 1], table[:, 2], table[:, 3])
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """The data that the ranks of one run sent.
+    """The messages that the ranks of one run sent.
 
-    :param size: number of ranks, p.
+    :param size: number of ranks.
     :param method: method of recording, in words.
     :param command: command of the run; "" if unknown.
     :param seconds: duration of the run in seconds; 0 if unknown.
-    :param hosts: host name of each rank, shape (p,); empty if unknown.
+    :param hosts: host name of each rank, shape (size,); empty if unknown.
     :param of_rank: data of each rank, without ranks whose record is missing.
-    :param moves: letters of the kinds whose rows are data that moved. Recorded above the MPI library they include the
-        bytes that collectives asked to move; recorded below it, the library's own messages count instead.
-    :param granularity: ``process``, or ``host`` if a peer is the lowest rank on a host and stands for all ranks there.
+    :param moves: letters of the kinds that count as moved data. If calls were recorded above the MPI library, these
+        include the bytes that collectives asked to move; if messages were recorded below it, its own messages instead.
+    :param granularity: ``process``; or ``host`` if a peer is the lowest rank on a host and stands for all its ranks.
     :param virtual: True if the hosts are those of a virtual placement.
     :param counting: seconds that counting added to a call; 0 if unknown.
-    :param view: default granularity and count for showing the profile.
+    :param view: kind of units, and counted quantity, with which the profile is shown by default.
     """
 
     size: int
@@ -86,7 +86,7 @@ class Profile:
             raise ProfileError(f"profile: expecting ranks below {self.size}, got {strange}")
 
     def view_of(self, granularity: str = "", count: str = "", otherwise: str = "process") -> View:
-        """The granularity and count for showing the profile: as asked for, else as recorded, else by the known units.
+        """The kind of units and the quantity with which to show the profile: the arguments', else the profile's own.
 
         :param granularity: process, host or switch; "" if none is asked for.
         :param count: ``bytes`` or ``messages``; "" if none is asked for.
@@ -108,7 +108,7 @@ class Profile:
 
     @property
     def sent(self) -> tuple[int, int]:
-        """Numbers of messages and bytes that moved."""
+        """Number of messages and of bytes that moved."""
         return self.total(self.moves)
 
     @cached_property
@@ -119,7 +119,7 @@ class Profile:
     def graph(self, kinds: str | None = None) -> CommunicationGraph:
         """The communication graph of the ranks, as `topompi.mapping` takes it; cached.
 
-        :param kinds: letters of ``KINDS`` to count; None for the data that moved.
+        :param kinds: letters of the kinds (keys of ``KINDS``) to count; if it is None, the kinds that moved data.
         :raises ProfileError: if a letter is unknown, or a peer is not a rank.
         """
         wanted = self.moves if kinds is None else kinds
@@ -145,12 +145,12 @@ class Profile:
 
     @property
     def coverage(self) -> float | None:
-        """Fraction of the bytes of collectives that were seen as messages; None without collectives.
+        """Fraction of the bytes of collectives that were seen as messages; None if there are no collectives.
 
-        Recorded below the library, all bytes are those that collectives asked to move. The fraction is below 1 if they
-        went through shared memory, or if an algorithm moved fewer bytes than the calls' definition counts. Recorded
-        above the library, all bytes are those of topompi's plans, and those that calls asked the library to move, whose
-        messages are not seen.
+        If messages were recorded below the MPI library, the whole is the bytes that collectives asked to move. The
+        fraction is below 1 if data went through shared memory, or if an algorithm moved fewer bytes than the calls'
+        definition counts. If calls were recorded above the library, the whole is the bytes of topompi's plans and the
+        bytes that calls asked the library to move, whose messages are not seen.
         """
         seen, asked = self.total("I")[1], self.total(ASKED)[1]
         every = seen + asked if ASKED in self.moves else asked

@@ -32,7 +32,7 @@ class Prequest(MPI.Prequest):
 
 
 def counted(request: Any, count: Callable[[], None]) -> Any:
-    """The request in a form that calls ``count`` at each start."""
+    """Make a persistent request call ``count`` at each start, and return it, perhaps as a new object."""
     if isinstance(request, _Native):
         ours = Prequest(request)
         ours.count = count

@@ -1,4 +1,4 @@
-"""The time of a program's messages on a network, by the flow model, without the program's computations."""
+"""Predicted time of a program's messages on a network by simulated flows, without the program's computations."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .analysis import contract
 
 __all__ = ["message_seconds", "rates_known"]
 
-MOST_FLOWS = 4096  # pairs of ranks that are simulated; with more, pairs of hosts are
-EXACT = 512  # pairs up to which flows are exact
-TOLERANCE = 0.01  # with more pairs, greatest delay of a message relative to its time
-STARTS = 6  # random orders of beginning over which the time is averaged
+MOST_FLOWS = 4096  # maximum number of pairs that are simulated: pairs of ranks, or, if these are more, pairs of hosts
+EXACT = 512  # maximum number of pairs whose flows are simulated exactly, because exact flows of more pairs take long
+TOLERANCE = 0.01  # greatest error of a message's time, relative to it, if there are more than ``EXACT`` pairs
+STARTS = 6  # number of random orders in which ranks begin; the time is the mean over them
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -35,19 +35,19 @@ def rates_known(interface: TopologyInterface) -> bool:
 def message_seconds(
     graph: CommunicationGraph, interface: TopologyInterface, rank_host: Integers, model: Model | None = None
 ) -> float | None:
-    """Seconds for all messages that cross hosts; None if link rates are unknown or there are too many pairs.
+    """Predicted seconds of all messages between hosts; None if link rates are unknown or there are too many pairs.
 
-    The program is modelled as sending in rounds, as many as the pair with most messages has. A round starts its
-    messages (``t_s`` for the first of a rank, ``t_o`` for each further one), and their bytes share the links max-min
-    fairly. If long messages wait for the receiver's answer, which is queued behind the receiver's own data
-    (``Model.rendezvous``; Open MPI over sockets), the two directions of a pair take turns, except for the bytes sent
-    with the request; the rank that begins goes first. The time is the mean over ``STARTS`` orders of beginning.
-    Computation is not modelled.
+    The program is modelled as sending in rounds; their number is that of the messages of the pair with most. In a round
+    each rank starts its messages (``t_s`` seconds for the first, ``t_o`` for each other one), and their bytes share the
+    links max-min fairly. In some libraries (``Model.rendezvous``; Open MPI over sockets) a long message waits for the
+    receiver's answer, which is queued behind the receiver's own data. There the two directions of a pair take turns,
+    except for the bytes sent with the request; the rank that begins goes first, and the time is the mean over
+    ``STARTS`` random orders in which ranks begin.
 
     :param graph: communication graph of the ranks.
     :param interface: the hosts and links of the job.
-    :param rank_host: host of each rank, shape (p,).
-    :param model: the model of start-ups; None for that of networks with equally fast host links.
+    :param rank_host: host of each rank, shape (ranks,).
+    :param model: the model of start-up times; if it is None, the model of networks with equally fast host links.
 
     Cost: a simulation with two flows per pair; six simulations with three if directions take turns.
     """

@@ -1,4 +1,4 @@
-"""The summary of a profile on a network: all its numbers, for people and for programs."""
+"""The summary of a profile on a network, with all its numbers, for printing and for JSON."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from .recording import ASKED, KINDS, Profile, View
 
 __all__ = ["check_hosts", "saving", "summarise"]
 
-SEARCH = 1.0  # seconds after which the search tries no further method
+SEARCH = 1.0  # seconds; a search for a better order that has taken so long begins no other method
 
 
 def summarise(
     profile: Profile, interface: TopologyInterface, view: View | None = None, most: int = 10, *, hint: bool = True
 ) -> dict[str, Any]:
-    """The contents of `topompi profile show`, as numbers and words for JSON.
+    """The summary that `topompi profile show` prints, as a dictionary of numbers and words for JSON.
 
     :param profile: a profile with as many ranks as the job.
-    :param interface: the real or an assumed placement of the ranks.
-    :param view: granularity and count of the units; None for the recorded ones, or by host if there are none.
+    :param interface: the placement of the ranks, real or assumed.
+    :param view: kind of units, and counted quantity; if it is None, the profile's own, or bytes by host if it has none.
     :param most: maximum number of rows for units, and for links.
-    :param hint: True to search for a better order of the ranks, for some seconds at most.
+    :param hint: True to search for a better order of the ranks, which takes some seconds.
     :raises ProfileError: if the job has another number of ranks.
     """
     check_hosts(profile, interface)
@@ -123,7 +123,13 @@ def _links(graph: CommunicationGraph, interface: TopologyInterface, most: int) -
 
 
 def saving(graph: CommunicationGraph, interface: TopologyInterface) -> dict[str, Any] | None:
-    """Hop-bytes of the given order and of the best one found on the same hosts; None if no data cross hosts."""
+    """Hop-bytes of the given order and of the best order found on the same hosts; None if no data cross hosts.
+
+    Hop-bytes are each message's bytes times its hops, summed.
+
+    :param graph: communication graph of the ranks.
+    :param interface: the placement of the ranks.
+    """
     machine = machine_of(interface, routes=False)
     given = Mapping.on_hosts(interface.rank_host, machine)
     before = evaluate(given, graph, machine)

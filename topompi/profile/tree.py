@@ -1,4 +1,4 @@
-"""The loads of links, drawn on the fabric's tree."""
+"""The picture of the bytes on each link, drawn on the fabric's tree of switches."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ __all__ = ["tree_of"]
 
 
 def tree_of(graph: CommunicationGraph, interface: TopologyInterface, title: str) -> Scene | None:
-    """The job's part of the fabric, with link widths by the seconds that their loads need; None without a fabric.
+    """The picture of the job's part of the fabric, with each link's width by the seconds that its bytes need.
+
+    The result is None if the placement has no fabric.
 
     :param graph: communication graph with as many ranks as the job.
     :param interface: the placement of the ranks.
     :param title: title of the picture.
 
-    Cost: hosts * hosts * (longest route) numbers.
+    Cost: memory for hosts * hosts * (links of the longest route) numbers.
     """
     if interface.routes is None:
         return None

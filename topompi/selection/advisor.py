@@ -23,21 +23,23 @@ from .trial import Contest
 
 __all__ = ["CLEAR_OF_SIBLINGS", "MOST_CUT", "MOST_RIVALS", "Advisor"]
 
-MOST_RIVALS = 12  # schedules in a trial, in addition to native and levels
-MOST_CUT = 4  # variants with cut messages in a trial, in addition to these
-UNPROMISING = 4.0  # a schedule whose predicted time is longer than the shortest one by this factor is not tried
-CLEAR_OF_SIBLINGS = 1.2  # gain required while siblings on the same links may be trying other candidates
+# A trial has at most this many schedules, in addition to ``native`` and ``levels``, and this many variants of them with
+# cut messages, because every candidate costs calls of the program.
+MOST_RIVALS = 12
+MOST_CUT = 4
+UNPROMISING = 4.0  # factor; a schedule is not tried if its predicted time exceeds the shortest by more than this
+CLEAR_OF_SIBLINGS = 1.2  # least gain over native, raised because siblings on the same links may try other candidates
 
 Runs = Callable[[str], bool]
 
 
 class Advisor:
-    """The choice of algorithms by rules, memory and cost model, without MPI; rank 0 asks it for all ranks.
+    """The choice of algorithms by rules file, remembered trials and cost model, without MPI; rank 0 asks it for all.
 
-    :param job: the job.
+    :param job: the job: its ranks' placement, MPI library and siblings.
     :param environment: environment variables: ``TOPOMPI_RULES`` is the path of the rules file; ``TOPOMPI_TUNE`` is
-        empty (default: measure nothing), ``measure`` (measure classes that are not remembered or not sure), ``again``
-        (measure all), or ``off`` (neither measure nor remember).
+        empty (default: measure nothing), ``measure`` (measure the classes of calls whose verdict is not remembered or
+        not sure), ``again`` (measure all), or ``off`` (neither measure nor use remembered verdicts).
     :param library: the model of the MPI library; None if it is unknown.
     :raises TopompiError: if ``TOPOMPI_TUNE`` is another word, or the rules file is malformed.
     """
@@ -50,13 +52,13 @@ class Advisor:
         self.predictor = Predictor(job.interface, library, job.siblings)
 
     def advise(self, key: Key, root: int, runs: Runs, *, measurable: bool) -> Choice | Contest:
-        """The choice for a class of calls, or the contest for a trial.
+        """The choice for a class of calls, or, if a trial is to find it, the trial's candidates.
 
-        Rules are matched with the smallest size of the class; the model predicts times for the middle size.
+        Rules are matched with the smallest size of the class; the cost model predicts times for the middle size.
 
-        :param key: the class.
-        :param root: the root of this call, for the model; calls with other roots are in the same class.
-        :param runs: function that tells whether an algorithm can run calls of the class.
+        :param key: the class: method, size class and the operation's demands.
+        :param root: the root of the present call, for the cost model; calls with other roots are in the same class.
+        :param runs: function of an algorithm's name; True if the algorithm can run calls of the class.
         :param measurable: True if the calls can be timed.
         """
         answer = self._answer(key, root, runs, measurable=measurable)
@@ -72,8 +74,8 @@ class Advisor:
         measures = measurable and self.tune in ("measure", "again")
         verdict = self.memory.recall(key) if self.tune in ("", "measure") else None
         if verdict is not None and runs(verdict.algorithm):
-            # No second trial among siblings: their trials must compare the same candidates, but each remembers another
-            # verdict.
+            # No second trial if siblings make the same trial: their trials must compare the same candidates, but each
+            # sibling remembers a verdict of its own.
             if measures and not verdict.sure and not self._together(key):
                 return self._contest(key, [verdict.algorithm], again=True)
             trials = "an earlier trial" if verdict.trials == 1 else f"{verdict.trials} earlier trials"
@@ -87,14 +89,15 @@ class Advisor:
         return Choice(said.algorithm, said.reason, said.seconds, always=unruled and forgetful)
 
     def rivals(self, key: Key, nbytes: int, root: int, runs: Runs) -> list[str]:
-        """The algorithms that a trial compares with native: ``levels``, and schedules that the model finds promising.
+        """The candidates that a trial compares with native: ``levels``, and schedules that the model predicts fast.
 
-        Siblings that exchange long messages all try the same few schedules, which are made to share links.
+        If the communicator has siblings (made by the same ``Split``) and the class has long alltoalls, all siblings try
+        the same few schedules, namely those made to share links.
 
-        :param key: the class.
+        :param key: the class of calls: method, size class and the operation's demands.
         :param nbytes: a size in the class, in bytes.
-        :param root: the root of the current call.
-        :param runs: function that tells whether an algorithm can run calls of the class.
+        :param root: the root of the present call.
+        :param runs: function of an algorithm's name; True if the algorithm can run calls of the class.
         """
         method, ranks = key[0], self.job.interface.num_ranks
         collective = CALLS[method].collective
@@ -105,24 +108,27 @@ class Advisor:
         tried = {name for name, one in known.items() if one.trial and runs(name)}
         ranking = self.predictor.rank(method, nbytes, root, tried.__contains__)
         most = UNPROMISING * ranking[0][1] if ranking else 0.0
-        rivals = [name for name, seconds in ranking if not seconds > most]  # true for NaN, too: unknown
+        rivals = [name for name, seconds in ranking if not seconds > most]  # keeps NaN, too: an unknown time
         cut = filter(runs, variants(collective, rivals, nbytes, ranks))
         return [*([LEVELS] if runs(LEVELS) else []), *rivals[:MOST_RIVALS], *islice(cut, MOST_CUT)]
 
     def keep(self, key: Key, verdict: Verdict) -> None:
-        """Remember a trial's verdict, combined with earlier verdicts on the same rival unless all is measured again."""
+        """Remember a trial's verdict on a class of calls.
+
+        The verdict is combined with a remembered one on the same candidate, unless ``TOPOMPI_TUNE`` is ``again``.
+        """
         before = self.memory.recall(key) if self.tune == "measure" else None
         if before is not None and before.algorithm == verdict.rival:
             verdict = before.and_then(verdict)
         self.memory.keep(key, verdict)
 
     def _contest(self, key: Key, rivals: list[str], *, again: bool = False) -> Contest:
-        """The contest of native with some rivals, judged strictly while siblings try others on the same links."""
+        """The contest of native with other candidates, judged strictly if siblings may try others on the same links."""
         together = self._together(key)
         apart = self.job.siblings is not None and CALLS[key[0]].collective == "alltoall" and not together
         return Contest((NATIVE, *rivals), again, CLEAR_OF_SIBLINGS if apart else CLEAR, together)
 
     def _together(self, key: Key) -> bool:
-        """Whether a class has long alltoalls, which siblings make at the same time, also in trials, on shared links."""
+        """Whether a class has long alltoalls and siblings exist, which make them at the same time over shared links."""
         exchange = self.job.siblings is not None and CALLS[key[0]].collective == "alltoall"
         return exchange and class_bytes(key[1])[0] > PAIRWISE

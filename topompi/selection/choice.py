@@ -18,9 +18,10 @@ class Choice:
     :param algorithm: ``native``, ``levels``, or a name of ``schedules.registry.ALGORITHMS``.
     :param reason: the reason in words, with the numbers that decided.
     :param predicted: seconds by the cost model or by an earlier measurement; None if neither is known.
-    :param trial: the trial to which the call belongs, and which is told its duration on this rank; None outside trials.
-    :param always: True if every call of this communicator gets this answer, whatever its method and size.
-    :param local: True if all ranks choose this without asking rank 0, on any communicator over the same ranks.
+    :param trial: the trial that the call is part of, and that records the call's duration on this rank; None if the
+        call is not part of a trial.
+    :param always: True if every call on this communicator gets this choice.
+    :param local: True if each rank of any communicator over the same ranks makes this choice without asking rank 0.
     """
 
     algorithm: str

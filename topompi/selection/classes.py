@@ -1,4 +1,4 @@
-"""The classes of calls that share a choice: by method, size and demands of the operation."""
+"""The classes of calls that share a choice of algorithm, by method, size and the operation's demands."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Key = tuple[str, int, Needs]  # method, size class, the demands of a reduction's
 
 
 def size_class(nbytes: int) -> int:
-    """The class of a size in bytes: its bit length. Class k has sizes from 2**(k - 1) to 2**k - 1; class 0 has 0."""
+    """The class of a size in bytes: its bit length k. Class k has sizes from 2**(k - 1) to 2**k - 1, class 0 only 0."""
     return nbytes.bit_length()
 
 
 def class_bytes(number: int) -> tuple[int, int]:
-    """Smallest and largest size in bytes of a class."""
+    """Smallest and largest size in bytes of a size class, which is a bit length."""
     return (1 << number >> 1, (1 << number) - 1)

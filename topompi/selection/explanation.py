@@ -1,4 +1,4 @@
-"""The explanation of which algorithm would run for a call if nothing has been measured; without MPI."""
+"""The explanation, without MPI, of which algorithm would run for a call if nothing has been measured."""
 
 from __future__ import annotations
 
@@ -35,17 +35,18 @@ def explain(
 ) -> dict[str, Any]:
     """The algorithm that would run for a call, and the reason, as a dictionary for JSON.
 
-    ``algorithm`` and ``reason`` are always present. Unless a rule decides or no library has a model, there are also
-    ``native`` (the library's algorithm and its seconds), ``default`` (the algorithms that may run without a trial) and
-    ``trial`` (the fastest algorithm of all).
+    The keys ``algorithm`` and ``reason`` are always present. If the cost model decides, and not a rule, there are also
+    ``native`` (the MPI library's algorithm and its predicted seconds), ``default`` (the algorithms that may run without
+    a trial) and ``trial`` (the algorithm with the shortest predicted time of all).
 
     :param interface: the placement of the job's ranks, treated as real.
     :param method: mpi4py's name of the call.
     :param nbytes: size of the call in bytes, as rules count it.
     :param root: the root of a rooted collective.
-    :param library: the model of the MPI library; None for the fastest algorithm among those of all modelled libraries.
-    :param rules: path of a rules file; None without one.
-    :param virtual: True if the job's placement is virtual, so that native would run.
+    :param library: the model of the MPI library; if it is None, native is the fastest algorithm of all modelled
+        libraries.
+    :param rules: path of a rules file; None if there is none.
+    :param virtual: True if the job's placement is virtual, so that the MPI library would run the call.
     :raises RulesError: if the rules file is malformed.
     """
     collective = CALLS[method].collective

@@ -1,4 +1,4 @@
-"""Verdicts of trials: whether a rival is faster than native, by times of calls that took turns."""
+"""Verdicts of trials: whether a candidate (``rival``) is faster than the MPI library's own algorithm (native)."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ __all__ = ["CHANCE", "CLEAR", "JOBS_DIFFER", "Verdict", "judge"]
 
 Floats = NDArray[np.float64]
 
-CLEAR = 1.05  # least gain for which native is left
-CHANCE = 0.036  # probability that one of two equal candidates wins by luck: 8 of 9 rounds, 35 of 54
-CHANCE_TURNS = 0.11  # the same for turns, whose calls depend on each other: 5 of 6
-JOBS_DIFFER = 0.1  # standard deviation of the logarithm of a gain between jobs: docs/lab/emulated.md
-SURE = 2.33  # standard deviations of the mean by which a sure gain exceeds none: an error of one in a hundred
+CLEAR = 1.05  # least gain (native's median time over the candidate's) with which a candidate replaces native
+CHANCE = 0.036  # probability that one of two equal candidates wins by luck; it must win 8 of 9 rounds, or 35 of 54
+CHANCE_TURNS = 0.11  # the same for turns (calls of one candidate in a row), of which it must win 5 of 6
+JOBS_DIFFER = 0.1  # standard deviation of a gain's logarithm between jobs, as measured in docs/lab/emulated.md
+SURE = 2.33  # standard deviations of the mean; a gain this far above 1 is there by luck once in a hundred cases
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of a trial, or of several trials of one rival.
+    """The result of a trial, or of several trials of the same candidate against native.
 
     :param algorithm: name of the winner.
-    :param ratio: native's median time over the best rival's, above 1 if the rival was faster. For several trials, the
-        geometric mean of the ratios of all except the first, which selected the rival and so is biased by luck.
+    :param ratio: native's median time over the fastest other candidate's, above 1 if that was faster. For several
+        trials it is the geometric mean of their ratios without the first trial's, because the first trial selected the
+        candidate, which is biased by luck.
     :param seconds: median time of the winner, in seconds.
-    :param rival: name of the fastest candidate except native; "" if native was the only one.
+    :param rival: name of the fastest candidate except native; "" if native was the only candidate.
     :param trials: number of trials.
     """
 
@@ -42,12 +43,12 @@ class Verdict:
 
     @property
     def sure(self) -> bool:
-        """Whether later jobs need no further trial: native won, or the gain exceeds the variation between jobs."""
+        """Whether later jobs need no other trial: native won, or the gain exceeds the variation between jobs."""
         later = self.trials - 1
         return self.algorithm == NATIVE or (later > 0 and self.ratio >= exp(SURE * JOBS_DIFFER / sqrt(later)))
 
     def and_then(self, later: Verdict) -> Verdict:
-        """The combined verdict of this trial and a later one, which compared only this rival with native."""
+        """The combined verdict of this trial and a later trial, which compared only the same candidate with native."""
         share = 1 / self.trials  # weight of the later trial: the first trial has none
         ratio = self.ratio ** (1 - share) * later.ratio**share
         winner, seconds = (NATIVE, later.seconds) if ratio < CLEAR else (self.algorithm, self.seconds)
@@ -68,18 +69,18 @@ class Verdict:
 def judge(
     candidates: Sequence[str], times: Floats, clear: float = CLEAR, chance: float = CHANCE, turn: int = 1
 ) -> Verdict:
-    """The winner: native, unless the fastest rival is clearly and steadily faster.
+    """Judge a trial: native wins, unless the fastest other candidate is clearly and steadily faster.
 
-    A rival is clearly faster if the ratio of medians is at least ``clear``. It is steadily faster if it beats native in
-    more rounds than equal candidates would by luck; native's call of the same round met the same disturbances. With
-    ``turn`` above 1 the medians of turns must agree, because a disturbance often slows several calls in a row, so that
-    many calls may be no better evidence than a few turns. A rival that failed in any call loses.
+    A candidate is clearly faster if the ratio of medians is at least ``clear``. It is steadily faster if it beats
+    native in more rounds than luck would explain; calls of the same round met the same disturbances. If ``turn`` is
+    above 1, it must also beat native in the medians of turns, because a disturbance often slows several calls in a row,
+    so that many calls may be no better evidence than a few turns. A candidate that failed in any call loses.
 
     :param candidates: names of the candidates, native first.
-    :param times: seconds of the slowest rank, shape (candidates, rounds).
-    :param clear: least ratio of native's to the rival's median time.
+    :param times: seconds of each call on its slowest rank, shape (candidates, rounds).
+    :param clear: least ratio of native's median time to the candidate's.
     :param chance: greatest probability with which luck may let one of two equal candidates win.
-    :param turn: number of rounds in which a candidate's calls followed each other.
+    :param turn: number of calls that a candidate made in a row.
     """
     medians = np.median(times, axis=1)
     medians[1:][np.isinf(times[1:]).any(axis=1)] = inf

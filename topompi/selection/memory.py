@@ -19,19 +19,19 @@ from .judging import Verdict
 
 __all__ = ["Memory"]
 
-MOST_TRIALS = 1_000_000  # a file with a greater number was not written by topompi
+MOST_TRIALS = 1_000_000  # maximum number of trials in a valid file; topompi itself never writes a greater number
 HEAD = {"format": "topompi decisions", "version": 1}
 
 
 class Memory:
-    """The verdicts on one job, in one file of the cache, named by the job's fingerprint.
+    """The verdicts of trials in jobs of one shape, in one file of the cache, named by the shape's fingerprint.
 
     A file that is damaged, unreadable or of another version counts as empty, and a failure to write is ignored, because
-    no job should end for that. Jobs that write at the same moment may lose each other's latest verdicts, but the file
-    is never damaged: it is replaced as a whole.
+    neither should end a job. Jobs that write at the same moment may lose each other's latest verdicts, but never damage
+    the file, because it is replaced as a whole.
 
-    :param job: the job.
-    :param directory: folder of the file; None for the user's cache.
+    :param job: the job's shape: placement of its ranks, network and MPI library.
+    :param directory: folder of the file; if it is None, the user's cache.
     """
 
     def __init__(self, job: JobShape, directory: Path | None = None) -> None:
@@ -39,7 +39,7 @@ class Memory:
 
     @cached_property
     def path(self) -> Path:
-        """Path of the file. Cost: a fingerprint of the job."""
+        """Path of the file. Cost: computing the fingerprint of the job."""
         return (self._directory or cache_directory()) / f"{self._job.key}.json"
 
     def recall(self, key: Key) -> Verdict | None:
@@ -57,7 +57,7 @@ class Memory:
         return None
 
     def keep(self, key: Key, verdict: Verdict) -> None:
-        """Remember a verdict, replacing an earlier one on the same class."""
+        """Write a verdict on a class of calls into the file, replacing an earlier one."""
         decisions = {**self.read(), _name(key): asdict(verdict)}
         about = f"{self._job.interface.describe()}, {self._job.library}"  # for human readers
         text = json.dumps({**HEAD, "about": about, "decisions": decisions}, indent=1)
@@ -65,7 +65,7 @@ class Memory:
             write_cache(self.path, text)
 
     def read(self) -> dict[str, Any]:
-        """All that is remembered of the job, as in the file; empty if there is no file."""
+        """All remembered verdicts, by name of the class of calls, as in the file; empty if there is no valid file."""
         with suppress(RuntimeError):  # the user has no home directory
             decisions: dict[str, Any] = (read_cache(self.path, _is_ours) or {}).get("decisions", {})
             return decisions

@@ -1,4 +1,4 @@
-"""The choices that all ranks can make without asking rank 0."""
+"""The choices of algorithms that all ranks can make without asking rank 0."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Policy:
     """Settings from rank 0's environment, sent to all ranks when a communicator is made; its descendants inherit them.
 
     :param rules: the rules file; None if there is none.
-    :param forgetful: True if nothing is to be measured, and no job's trials are remembered.
-    :param native_calls: number of small calls, counted from a derived communicator's first, that the MPI library runs.
+    :param forgetful: True if nothing is to be measured, and no trials of earlier jobs are remembered.
+    :param native_calls: number of a derived communicator's first calls among which the MPI library runs the small ones.
     """
 
     rules: Rules | None = None
@@ -46,9 +46,9 @@ class Policy:
     def choice(self, key: Key, job: JobShape, runs: Callable[[str], bool]) -> Choice | None:
         """The choice for a class of calls; None if rank 0 must be asked.
 
-        :param key: the class.
-        :param job: the job, the same on all ranks except for the machine's name.
-        :param runs: function that tells whether an algorithm can run calls of the class.
+        :param key: the class: method, size class and the operation's demands.
+        :param job: the job's shape, the same on all ranks except for the machine's name.
+        :param runs: function of an algorithm's name; True if the algorithm can run calls of the class.
         """
         if self.rules is not None:
             from .classes import class_bytes
@@ -65,7 +65,7 @@ class Policy:
         return self._unmodelled(interface) is not None and all(name == "native" for name in named)
 
     def minds_siblings(self, interface: TopologyInterface) -> bool:
-        """Whether a choice may depend on the other communicators that the same split made."""
+        """Whether a choice may depend on siblings, the other communicators that the same ``Split`` makes."""
         if interface.routes is None or interface.num_hosts < 2:
             return False
         named = self.rules is not None and self.rules.name_joint
@@ -77,7 +77,7 @@ class Policy:
 
 
 def is_forgetful(environment: Mapping[str, str]) -> bool:
-    """Whether nothing may be measured, and no job's trials are remembered.
+    """Whether nothing may be measured, and no trials of earlier jobs are remembered.
 
     :param environment: environment variables, with ``TOPOMPI_TUNE``.
     """

@@ -1,4 +1,4 @@
-"""The rules file, which maps calls of jobs to algorithms; the first rule that matches is used."""
+"""The rules file, which maps calls to algorithms: the first rule that matches and whose algorithm can run is used."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class RulesError(TopompiError, ValueError):
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule. A field that is absent in the file matches everything.
+    """One rule: conditions on a call and its job, and the algorithm. A field that the file omits matches everything.
 
-    :param algorithm: the algorithm to run.
+    :param algorithm: name of the algorithm to run.
     :param methods: mpi4py's names of the calls.
     :param nbytes: smallest and largest size in bytes; a size class is matched by its smallest size.
     :param ranks: smallest and largest number of ranks.
     :param hosts: smallest and largest number of hosts.
-    :param ranks_per_host: smallest and largest number of ranks on a host; every host must be within.
+    :param ranks_per_host: smallest and largest number of ranks on a host, which every host of the job must have.
     :param topology: fingerprint of the job's network, at least the first 8 digits, or the topology source.
     :param note: text for human readers.
     """
@@ -81,7 +81,7 @@ class Rule:
         return re.fullmatch("[0-9a-f]{8,16}", self.topology) is not None and job.topology.startswith(self.topology)
 
     def to_json(self) -> dict[str, Any]:
-        """The rule as an object of the file, without the fields that match everything."""
+        """The rule as a JSON object of the file, without the fields that match everything."""
         bounds = zip(RANGES, (self.nbytes, self.ranks, self.hosts, self.ranks_per_host), strict=True)
         return {
             **({} if self.methods == frozenset(CALLS) else {"methods": sorted(self.methods)}),
@@ -126,16 +126,19 @@ class Rules:
 
     @cached_property
     def name_joint(self) -> bool:
-        """Whether a rule names an algorithm whose schedules are made together with those of siblings."""
+        """Whether a rule names an algorithm whose schedule depends on siblings, communicators of the same ``Split``."""
         names = {cut(rule.algorithm)[0] for rule in self.rules}
         return any(one.joint for of_one in ALGORITHMS.values() for name, one in of_one.items() if name in names)
 
     def algorithms(self, method: str) -> Iterator[str]:
-        """The algorithms of all rules for a method, whatever their other conditions."""
+        """The algorithms of all rules for a method; their other conditions are not tested."""
         return (rule.algorithm for rule in self.rules if method in rule.methods)
 
     def to_json(self, **facts: Any) -> str:
-        """The text of the file; ``facts`` are written into it for human readers, and have no effect."""
+        """The text of the file.
+
+        :param facts: fields for human readers that are added to the file; they have no effect.
+        """
         lines = ",\n".join("    " + json.dumps(rule.to_json()) for rule in self.rules)
         return json.dumps({**HEAD, **facts}, indent=2)[:-2] + f',\n  "rules": [\n{lines}\n  ]\n}}\n'
 
@@ -147,12 +150,12 @@ class Rules:
         :param method: mpi4py's name of the call.
         :param nbytes: size of the call in bytes.
         :param job: the job.
-        :param runs: function that tells whether an algorithm can run the call.
+        :param runs: function of an algorithm's name; True if the algorithm can run the call.
         """
         return next((found for found in self.matching(method, nbytes, job) if runs(found[1].algorithm)), None)
 
     def matching(self, method: str, nbytes: int, job: JobShape) -> Iterator[tuple[int, Rule]]:
-        """All rules that match a call, with their numbers from 1; their algorithms are in the form that runs the call.
+        """All rules that match a call, with their numbers from 1; algorithms are replaced by those that run the call.
 
         :param method: mpi4py's name of the call.
         :param nbytes: size of the call in bytes.
@@ -163,12 +166,12 @@ class Rules:
                 yield number, replace(rule, algorithm=form_of(method, rule.algorithm))
 
     def choice(self, method: str, nbytes: int, job: JobShape, runs: Callable[[str], bool]) -> Choice | None:
-        """The choice by the first rule that matches a call and can run it; None if there is none.
+        """The choice by the first rule that matches a call and whose algorithm can run it; None if there is none.
 
         :param method: mpi4py's name of the call.
         :param nbytes: size of the call in bytes.
         :param job: the job.
-        :param runs: function that tells whether an algorithm can run the call.
+        :param runs: function of an algorithm's name; True if the algorithm can run the call.
         """
         found = self.first(method, nbytes, job, runs)
         if found is None:
@@ -181,13 +184,13 @@ class Rules:
     def passed_over(
         self, method: str, nbytes: int, job: JobShape, runs: Callable[[str], bool], needs: Needs = NO_NEEDS
     ) -> str:
-        """A text about the matching rules before the first one that can run: their algorithms, and why they cannot run.
+        """A text about the matching rules that are skipped because their algorithms cannot run, with the reasons.
 
         :param method: mpi4py's name of the call.
         :param nbytes: size of the call in bytes.
         :param job: the job.
-        :param runs: function that tells whether an algorithm can run the call.
-        :param needs: the demands of a reduction's operation.
+        :param runs: function of an algorithm's name; True if the algorithm can run the call.
+        :param needs: the demands of a reduction's operation: rank order, or whole vectors.
         :returns: the text; "" if the first matching rule can run.
         """
         said = []

@@ -26,19 +26,22 @@ __all__ = ["Selector", "library"]
 
 
 class Selector:
-    """The choice of an algorithm for each call. All ranks ask it for the same calls, and get the same answers.
+    """The chooser of an algorithm for each call. All ranks ask it for the same calls, and get the same answers.
 
-    Calls fall into classes by method, size (its bit length) and demands of the operation. The root is not part of the
-    class, so that calls with rotating roots share one trial. At the first call of a class rank 0 decides, by its own
-    environment and files, and sends its answer to all; the other ranks' environments are ignored. A trial's times are
-    reduced over all ranks, and every rank computes the same verdict from them. See ``docs/rules.md``.
+    Calls are divided into classes by method, size (its bit length) and the operation's demands. The root is not part of
+    the class, so that calls with rotating roots share one trial. At the first call of a class rank 0 decides, by its
+    own environment and files, and sends its answer to all ranks; the other ranks' environments are ignored. A trial
+    times candidates in the program's own calls; the times are reduced over all ranks, and every rank computes the same
+    verdict from them. See ``docs/rules.md``.
 
     :param interface: the placement of the ranks.
-    :param talks: the messages between the communicator's ranks.
+    :param talks: the messages by which the communicator's ranks decide together.
     :param siblings: the communicators that the same ``Split`` made; None if there are none.
-    :param policy: rank 0's settings, known to all ranks; None to ask rank 0 each time.
-    :param answers: rank 0's answers so far, shared with other communicators over the same ranks; None for none.
-    :param known: the results of ``known`` so far, shared with other communicators over the same ranks; None for none.
+    :param policy: rank 0's settings, known to all ranks; if it is None, rank 0 is asked for each class.
+    :param answers: store of rank 0's answers, shared with other communicators over the same ranks; if it is None, the
+        selector makes its own.
+    :param known: store of the results of the method ``known``, shared with other communicators over the same ranks; if
+        it is None, the selector makes its own.
     :ivar final: the choices that will not change, by class; the same on all ranks.
     :ivar trials: the trials that are not finished, by class; the same on all ranks.
     """
@@ -59,7 +62,7 @@ class Selector:
         self.final: dict[Key, Choice] = {}
         self._unmeasured: dict[Key, Choice] = {}  # choices for calls that cannot be timed
         self.trials: dict[Key, Trial] = {}
-        self._typical: dict[str, int] = {}  # by method, bytes by which calls with uneven blocks are classified
+        self._typical: dict[str, int] = {}  # by method, the size in bytes by which calls with uneven blocks are classed
 
     def choose(
         self, method: str, nbytes: int, needs: Needs = NO_NEEDS, *, root: int | None = None, measurable: bool = True
@@ -74,9 +77,9 @@ class Selector:
             ``Gather``, ``Scatter``, ``Allgather`` and ``Alltoall``; the whole vector of ``Reduce``, ``Allreduce`` and
             ``Reduce_scatter(_block)``; the result of ``typical`` for ``Alltoallv`` and ``Alltoallw``; 0 for other
             v-forms.
-        :param needs: the demands of a reduction's operation.
+        :param needs: the demands of a reduction's operation: rank order, or whole vectors.
         :param root: the root; None in a call without one.
-        :param measurable: True if the call can be timed; False for a persistent collective that is being prepared.
+        :param measurable: True if the call can be timed; False if a persistent collective is being prepared.
         :raises TopompiError: if rank 0's environment or rules file is invalid; the same on all ranks.
         """
         key = (method, size_class(nbytes), needs)
@@ -96,20 +99,20 @@ class Selector:
         return self.final.get((method, size_class(nbytes), NO_NEEDS))
 
     def known(self, key: Key) -> Choice | None:
-        """The choice for a class that all ranks can make without asking rank 0; None if they cannot. Local."""
+        """The choice for a class of calls that all ranks can make without asking rank 0; None if they cannot."""
         if key not in self._known:
             policy = self._policy
             self._known[key] = None if policy is None else policy.choice(key, self._job, partial(self.runs, key))
         return self._known[key]
 
     def typical(self, method: str, own: int) -> int:
-        """Bytes by which the algorithm is chosen for calls with uneven blocks, of which each rank knows only its own.
+        """Size in bytes by which the algorithm is chosen for calls with uneven blocks; the same on all ranks.
 
-        It is the mean block of the rank that sends most, in the first call that moves data; later calls use the same
-        number. Until then each call is collective: one reduction of 8 bytes.
+        It is the mean block size of the rank that sends most, in the first call that moves data; later calls use the
+        same number. Up to and including that call, each call is collective: one reduction of 8 bytes.
 
-        :param method: name of the call.
-        :param own: mean bytes of a block on this rank, in this call.
+        :param method: name of the call, ``Alltoallv`` or ``Alltoallw``.
+        :param own: mean size in bytes of this rank's blocks in the present call.
         """
         if not self._typical.get(method):
             self._typical[method] = int(self._talks.largest(np.array([own], dtype=np.int64))[0])
@@ -147,13 +150,13 @@ class Selector:
         return answer if isinstance(answer, Choice) else Trial(answer)
 
     def runs(self, key: Key, algorithm: str) -> bool:
-        """Whether an algorithm can run calls of a class, and is not another algorithm under a second name."""
+        """Whether an algorithm can run calls of a class, and differs from the other algorithms on these ranks."""
         from ..execution.eligibility import can_run
         from ..schedules.registry import ALGORITHMS
 
         divides = algorithm != LEVELS or len(self._interface.levels) > 0
         found = ALGORITHMS.get(CALLS[key[0]].collective, {}).get(algorithm)
-        alone = found is not None and found.joint and self._siblings is None  # ``even`` does the same then
+        alone = found is not None and found.joint and self._siblings is None  # it would send what ``even`` sends
         return divides and not alone and can_run(key[0], algorithm, key[2])
 
     @cached_property

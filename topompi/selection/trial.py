@@ -1,4 +1,7 @@
-"""Trials: the candidates of the next calls as a function of the times measured so far. Stages are described by data."""
+"""Trials, which compare algorithms (candidates) by timing the program's own calls, in stages that are tables of data.
+
+The candidate that runs the next call is a function of the times measured so far. A rival is a candidate except native.
+"""
 
 from __future__ import annotations
 
@@ -17,26 +20,27 @@ __all__ = ["AGAIN", "CONFIRM", "LONG", "LONG_CALLS", "SHORT_CALLS", "TOGETHER", 
 
 Floats = NDArray[np.float64]
 
-LONG = 0.05  # seconds of a first call; in calls this long, the effect of the preceding call is noise
-PATIENCE = 1.0  # seconds that all rounds of one stage may take, unless the fewest rounds take longer
-MOST_SPOILT = 3  # stages with failed calls of native after which a trial ends without a result
-TURN, TURNS = 2, 6  # least number of timed calls of a candidate in a row; number of turns, if there are enough calls
+LONG = 0.05  # seconds; a call is long if it takes at least this, because the preceding call's effect is then noise
+PATIENCE = 1.0  # maximum seconds of all rounds of one stage, unless its least number of rounds takes longer
+MOST_SPOILT = 3  # number of stages in which native's calls failed, after which a trial ends and native wins
+TURN, TURNS = 2, 6  # minimum number of timed calls of a candidate in a row (a turn); number of turns, if calls suffice
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of a trial.
+    """A stage of a trial: how often each candidate is called, and which candidates enter the next stage.
 
     :param rounds: maximum number of timed calls of each candidate.
-    :param fewest: minimum number of timed calls of each candidate, if calls are long.
-    :param before: number of untimed calls before each turn.
-    :param rivals: number of rivals, the fastest ones, that enter the next stage; None for all.
-    :param hopeless: factor; a rival slower than native by this factor does not enter the next stage.
-    :param rank: function over each candidate's times so far whose result ranks the candidates.
-    :param needs: condition on the fastest rival's gain for the trial to go on: ``any``, ``clear`` (in the median),
-        ``steady`` (clear and steady), or ``doubtful`` (clear, but not steady).
-    :param judged: number of stages, this one the last of them, whose calls are ranked and judged together; 0 for none.
-    :param turns: True if turns are judged, too.
+    :param fewest: minimum number of timed calls of each candidate, made even if calls are long.
+    :param before: number of untimed calls before each turn (calls of one candidate in a row).
+    :param rivals: number of candidates, the fastest ones, that enter the next stage beside native; None if all enter.
+    :param hopeless: factor; a candidate slower than native by this factor does not enter the next stage.
+    :param rank: function of a candidate's times so far; candidates are ranked by its result, for example the median.
+    :param needs: condition on the fastest candidate's gain over native under which the trial goes on: ``any``,
+        ``clear`` (in the median), ``steady`` (clear, and in most rounds), or ``doubtful`` (clear, but not steady).
+    :param judged: number of latest stages, including this one, whose calls are ranked and judged together; 0 if this
+        stage's calls are not judged.
+    :param turns: True if the candidate must also win most turns.
     :param chance: greatest probability with which luck may let one of two equal candidates win.
     """
 
@@ -52,19 +56,24 @@ class Stage:
     chance: float = CHANCE
 
     def goes_on(self, verdict: Verdict, clear: float) -> bool:
-        """Whether a further stage can change the verdict so far."""
+        """Whether the trial goes on after this stage, because another stage could change the verdict so far.
+
+        :param verdict: the verdict so far.
+        :param clear: least gain over native.
+        """
         steady, gains = verdict.algorithm != NATIVE, verdict.ratio >= clear
         return {"any": True, "clear": gains, "steady": steady, "doubtful": gains and not steady}[self.needs]
 
     def affordable(self, seconds: float) -> int:
-        """Number of rounds, if one takes ``seconds``: few of long calls, which are disturbed less."""
+        """Number of rounds of this stage, if a round takes ``seconds``: fewer if calls are long."""
         rounds = int(min(PATIENCE / seconds, self.rounds)) if seconds > 0 else self.rounds
         return max(rounds, self.fewest)
 
 
 # The first calls make connections, so they do not count.
 WARM_UP = Stage(1, 1, before=0, judged=0)
-# The last rival alone, because the best of a dozen was also lucky; twice, because in many classes of calls some are.
+# The last candidate against native alone, because the best of a dozen was also lucky. Trials have this stage twice,
+# because a job has many classes of calls, in some of which luck wins once.
 CONFIRM = Stage(54, 5, turns=True, needs="steady")
 # Disturbances only lengthen a short call, so the shortest time ranks candidates.
 SHORT_CALLS = (
@@ -75,20 +84,21 @@ SHORT_CALLS = (
     CONFIRM,
     CONFIRM,
 )
-# Long calls vary by themselves, on shared links by a tenth, so the shortest time would favour the candidate that varies
-# most. The preceding call affects them little, and a user waits for them, so all calls count from the first on.
+# Long calls vary by themselves, on shared links by a tenth, so that the shortest time would favour the candidate that
+# varies most: the median ranks candidates. The preceding call affects long calls little, and the user waits for them,
+# so that every call is timed and judged, from the first on.
 LONG_CALLS = (
     Stage(1, 1, before=0, rivals=4, hopeless=2.0, rank=np.median),
     Stage(3, 2, before=0, rivals=2, hopeless=1.1, rank=np.median, judged=2),
     Stage(5, 3, before=0, rivals=1, hopeless=1.1, rank=np.median, judged=3, needs="doubtful"),
     Stage(54, 5, before=0, judged=4),
 )
-# For a rival that an earlier trial found faster.
+# For a candidate that an earlier trial found faster.
 AGAIN = (WARM_UP, CONFIRM)
-# Several communicators make these calls at the same time over the same links. A candidate's time depends on what the
-# others run: no candidate is dropped and every call counts, so that all communicators try the same candidate at the
-# same time without communicating. Choosing one of two equals by luck costs little here; running another schedule than
-# the others costs much: 8 wins of 11 are enough.
+# Several communicators make these calls at the same time over the same links, and a candidate's time depends on what
+# the others run. Therefore no candidate is dropped and every call is judged, so that all communicators try the same
+# candidate at the same time without communicating. 8 wins of 11 are enough, because choosing one of two equal
+# candidates by luck costs little here, but running another schedule than the other communicators costs much.
 TOGETHER = (Stage(11, 11, before=0, chance=0.12),)
 
 
@@ -97,9 +107,8 @@ class Contest:
     """The candidates of a trial, and how they are judged.
 
     :param candidates: names of the candidates, native first.
-    :param again: True for a shorter trial that checks whether the only rival, found faster by an earlier trial, still
-        is.
-    :param clear: least gain for which native is left.
+    :param again: True for a shorter trial of native and one candidate, which an earlier trial found faster.
+    :param clear: least gain (native's median time over the candidate's) with which a candidate replaces native.
     :param together: True if other communicators make the same trial at the same time, over the same links.
     """
 
@@ -114,13 +123,13 @@ class Contest:
 
 
 class Calls:
-    """The calls of one stage.
+    """The order of the calls in one stage of a trial.
 
     :param candidates: names of the candidates that take turns, native first.
     :param stage: the stage.
     :param rounds: number of timed calls of each candidate.
     :ivar turn: number of timed calls of a candidate in a row.
-    :ivar order: index of the candidate of each call, see ``interleave``.
+    :ivar order: index of the candidate of each call, shape (calls,); -1 - index for an untimed call.
     """
 
     def __init__(self, candidates: tuple[str, ...], stage: Stage, rounds: int) -> None:
@@ -128,25 +137,29 @@ class Calls:
         self.order: Order = interleave(len(candidates), rounds, self.turn, stage.before)
 
     def rounds(self, times: Floats, candidates: Sequence[str]) -> Floats:
-        """The times in seconds of some candidates' timed calls, shape (candidates, rounds)."""
+        """The times in seconds of the named candidates' timed calls, shape (candidates, rounds).
+
+        :param times: seconds of all calls of the stage, shape (calls,).
+        :param candidates: names of candidates.
+        """
         return np.array([times[self.order == self.candidates.index(name)] for name in candidates])
 
 
-History = Sequence[tuple[Calls, Floats]]  # per stage its calls, and the slowest rank's seconds of each call
+History = Sequence[tuple[Calls, Floats]]  # for each stage: its calls, and each call's seconds on its slowest rank
 
 
 def proceed(contest: Contest, history: History) -> Calls | Verdict:
-    """The next stage of a trial, or the verdict after the last stage.
+    """The calls of the next stage of a trial, or the verdict after the last stage.
 
     Source: K. Jamieson and A. Talwalkar, Non-stochastic best arm identification and hyperparameter optimization, 2016
-    (successive halving). Departures: native always stays, and the last rival is measured again in separate calls.
+    (successive halving). Departures: native always stays, and the last candidate is measured again in separate calls.
 
     :param contest: the candidates, and how they are judged.
-    :param history: the stages so far with their times, the same on all ranks.
+    :param history: the stages so far with the times of their calls, the same on all ranks.
 
-    Cost: in calls per candidate: for short calls 4, then at most 5 for each of five candidates, 8 for each of three,
-    and 60 or 120 for each of two; for long calls 1, 2, 3 and at most 10; 61 for each of two if an earlier trial found
-    the rival.
+    Cost of a trial, in calls per candidate of its stages in order: if calls are short 4, then at most 5 for each of
+    five candidates, 8 for each of three, and 60 or 120 for each of two; if calls are long 1, 2, 3 and at most 10; 61
+    for each of two if an earlier trial found the candidate.
     """
     if len(contest.candidates) == 1:
         return Verdict(NATIVE, 1.0, 0.0, "")
@@ -170,7 +183,7 @@ def proceed(contest: Contest, history: History) -> Calls | Verdict:
 def _stages(contest: Contest, history: History) -> tuple[Stage, ...]:
     if contest.together:
         return TOGETHER
-    # The median, too: one call alone may have been disturbed.
+    # Native's call and the median call must both be long, because a single call may have been disturbed.
     if history and min(history[0][1][0], np.median(history[0][1])) >= LONG:
         return LONG_CALLS
     return AGAIN if contest.again else SHORT_CALLS
@@ -185,15 +198,16 @@ def _survivors(times: Floats, stage: Stage) -> list[int]:
 
 
 class Trial:
-    """One rank's view of the trial for a class of calls, while the candidates are compared.
+    """The state on one rank of a trial, which compares candidates by timing the calls of one class.
 
-    The number of calls made so far determines the candidate of the next call, so all ranks run the same. The first call
-    after a stage closes the stage, on all ranks. A call that failed on a rank has infinite time there, and its
-    candidate loses.
+    The number of calls made so far determines the candidate of the next call, so that all ranks run the same one. The
+    first call after a stage ends the stage, on all ranks. A call that failed on a rank has an infinite time on that
+    rank, and its candidate loses.
 
     :param contest: the candidates, and how they are judged.
-    :ivar verdict: the verdict; None until the last stage is closed.
-    :ivar times: seconds of the stage's calls on this rank, shape (calls,); infinite for a call without a time.
+    :ivar verdict: the verdict; None until the last stage has ended.
+    :ivar times: seconds of the present stage's calls on this rank, shape (calls,); infinite for a call that failed or
+        is not made yet.
     """
 
     def __init__(self, contest: Contest) -> None:
@@ -230,12 +244,12 @@ class Trial:
         self.times[self._next - 1] = seconds
 
     def close(self, times: Floats) -> None:
-        """End a stage.
+        """End a stage: start the next one, or set the verdict.
 
-        If native's own calls failed, the program made a mistake in them: the stage is repeated. After three failures
-        the trial ends, and native wins.
+        If one of native's calls failed, the stage is repeated, because the mistake is the program's. After three such
+        stages the trial ends, and native wins.
 
-        :param times: seconds of the stage's calls on their slowest ranks, shape (calls,).
+        :param times: seconds of each of the stage's calls on its slowest rank, shape (calls,).
         """
         if np.isinf(times[self._calls.order == 0]).any():
             self._spoilt += 1

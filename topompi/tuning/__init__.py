@@ -1,1 +1,1 @@
-"""Tuning without an application: measurements of every algorithm, their record, and rules derived from them."""
+"""Tuning (``topompi tune``): measurements of every algorithm of a call, their record, and a rules file from them."""

@@ -1,4 +1,4 @@
-"""The comparison of each algorithm with native after a tuning run, and the rules derived from it."""
+"""The comparison of measured algorithms with the MPI library's own (native), and the rules that follow from it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["CHANCE", "Row", "compare", "floor", "interval", "is_undecided", "rou
 
 Floats = NDArray[np.float64]
 TOO_FEW = "too few rounds"
-CHANCE = 0.025  # probability that at least one of a size's rivals seems faster than native by luck
+CHANCE = 0.025  # probability that at least one algorithm seems faster than native at a size by luck
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class Row:
     :param algorithm: name of the algorithm.
     :param seconds: median time in seconds.
     :param ratio: median over rounds of native's time over the algorithm's: above 1 if the algorithm is faster.
-    :param low: lower end of the ratio's 95 % interval.
-    :param high: upper end of the ratio's 95 % interval.
-    :param floor: lower bound of the ratio, which is wrong for any of the size's rivals with a probability of 2.5 %; 0
-        if there are too few rounds.
+    :param low: lower end of the ratio's 95 % confidence interval.
+    :param high: upper end of the ratio's 95 % confidence interval.
+    :param floor: lower bound of the ratio; the probability that the bound of any algorithm at this size is wrong is at
+        most 2.5 %; 0 if there are too few rounds.
     """
 
     method: str
@@ -49,7 +49,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """``1.23x faster``, with a doubt if there is one, ``1.08x slower``, or ``not significant``; "" for native."""
+        """The result in words: ``1.23x faster``, ``1.08x slower`` or ``not significant``; "" for native."""
         if self.algorithm == NATIVE:
             return ""
         if self.low <= 1 <= self.high:
@@ -60,7 +60,7 @@ class Row:
 
     @property
     def doubt(self) -> str:
-        """The reason why an algorithm whose interval is above 1 does not win, in words; "" for all others."""
+        """The reason, in words, why an algorithm whose interval is above 1 does not win; "" in all other cases."""
         if self.wins or self.low <= 1:
             return ""
         if self.ratio < CLEAR:
@@ -69,14 +69,14 @@ class Row:
 
     @property
     def wins(self) -> bool:
-        """Whether it is at least 5 % faster than native, and significantly so, corrected for the number of rivals."""
+        """Whether the algorithm is at least 5 % faster than native, and not by luck (``floor`` is above 1)."""
         return self.ratio >= CLEAR and self.floor > 1
 
 
 def compare(results: list[Measured]) -> list[Row]:
-    """The rows of one method and size: native first, then the others from the fastest to the slowest.
+    """Compare the algorithms of one method and size: a row for each, native first, then from fastest to slowest.
 
-    :param results: interleaved measurements of one method and size, with native among them.
+    :param results: measurements of one method and size, with native among them; calls of all algorithms took turns.
     """
     native = np.array(next(one.samples for one in results if one.algorithm == NATIVE))
     chance = CHANCE / max(len(results) - 1, 1)  # C. E. Bonferroni's bound on the probability that any rival is lucky
@@ -85,28 +85,34 @@ def compare(results: list[Measured]) -> list[Row]:
 
 
 def winner(rows: list[Row]) -> Row:
-    """The row of the fastest algorithm that wins, among the rows of one method and size; native's if none wins."""
+    """The row of the fastest algorithm that wins against native; native's row if none wins.
+
+    :param rows: the rows of one method and size, as ``compare`` sorts them.
+    """
     return next((row for row in rows[1:] if row.wins), rows[0])
 
 
 def rounds_needed(rivals: int) -> int:
-    """The least number of rounds after which an algorithm that won all of them is significantly faster than native.
+    """The least number of rounds with which an algorithm can be significantly faster than native, if it wins them all.
 
-    :param rivals: number of algorithms except native.
+    :param rivals: number of measured algorithms except native.
     """
     return ceil(log2(max(rivals, 1) / CHANCE))
 
 
 def is_undecided(rows: list[Row]) -> bool:
-    """Whether an algorithm, in the rows of one method and size, seems faster than native after too few rounds."""
+    """Whether an algorithm seems faster than native, but there are too few rounds to decide.
+
+    :param rows: the rows of one method and size.
+    """
     return any(row.doubt == TOO_FEW for row in rows)
 
 
 def rules_of(record: TuneRecord) -> Rules:
-    """The rules that a record supports, for its job and methods and for the classes of the measured sizes.
+    """The rules that a record supports, for the shape of its job, its methods, and the classes of its sizes.
 
-    Neighbouring classes with the same winner share a rule. If native won there is a rule for it, too, because that was
-    measured. A size without a decision gets no rule.
+    Neighbouring size classes with the same winner share a rule. There are rules for native, too, where it won. A size
+    at which the measurements do not decide gets no rule.
 
     :param record: the record of the tuning run.
     """
@@ -163,20 +169,23 @@ def _gain(ratios: list[float]) -> str:
 
 
 def interval(ratios: Floats) -> tuple[float, float]:
-    """A 95 % interval of the median of independent numbers; the extremes if there are fewer than 6 numbers."""
+    """A 95 % confidence interval of the median; smallest and largest number if there are fewer than 6.
+
+    :param ratios: independent numbers, shape (rounds,).
+    """
     if len(ratios) < 6:
         return float(ratios.min()), float(ratios.max())
     return floor(ratios, 0.025), -floor(-ratios, 0.025)
 
 
 def floor(ratios: Floats, chance: float) -> float:
-    """A lower bound of the median of independent numbers; 0 if there are too few numbers.
+    """A lower confidence bound of the median; 0 if there are too few numbers.
 
     Source: W. R. Thompson, On confidence ranges for the median and other expectation distributions for populations
     of unknown distribution form, 1936: an order statistic.
 
-    :param ratios: the numbers, shape (rounds,).
-    :param chance: probability with which the bound may be wrong.
+    :param ratios: independent numbers, shape (rounds,).
+    :param chance: greatest probability with which the bound may be wrong.
     """
     ordered, count = np.sort(ratios), len(ratios)
     outside, place = 0.0, -1

@@ -1,4 +1,4 @@
-"""Measurements of every algorithm of a method, in turns, on buffers made for them."""
+"""Measurements of every algorithm of a method, whose calls take turns on buffers made for this purpose."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ __all__ = ["METHODS", "candidates", "contenders", "measure", "record_of", "whole
 METHODS = tuple(
     name for name, spec in CALLS.items() if spec.sized_by is not None or (spec.uneven and spec.counts is Counts.COUNTED)
 )
-ROUNDS = 4  # rounds between two reductions of times; after the first of these hopeless algorithms are dropped
-HOPELESS = 4.0  # an algorithm slower than native by this factor is dropped
+ROUNDS = 4  # number of rounds between two reductions of times; after the first reduction slow algorithms are dropped
+HOPELESS = 4.0  # factor; an algorithm slower than native by this factor is dropped, because it costs time in vain
 ITEM = 4  # bytes of a number in reductions
 FORCED = "OMPI_MCA_coll_tuned_"
 
@@ -41,18 +41,19 @@ Progress = Callable[[str], None]
 def measure(
     executor: Executor, method: str, nbytes: int, rounds: int, algorithms: Sequence[str] | None, progress: Progress
 ) -> list[Measured]:
-    """Time the algorithms of a method at one size, interleaved; the same result on all ranks. Collective.
+    """Time the algorithms of a method at one size, in turns; the same result on all ranks. Collective.
 
     Each algorithm runs once to make its plan; algorithms that cannot run on this network or at this size are left out.
-    Then all take turns. Before each timed call there is a barrier, and, unless calls are long (see ``trial``), an
-    untimed call of the same algorithm. Algorithms four times slower than native are dropped after the first rounds.
+    Then all take turns. Before each timed call there is a barrier, and, if calls are shorter than 0.05 s, an untimed
+    call of the same algorithm. Algorithms four times slower than native are dropped after four rounds.
 
-    :param executor: the communicator's executor.
+    :param executor: the executor, which holds the communicator's plans and sub-communicators.
     :param method: mpi4py's name of the call.
     :param nbytes: size in bytes, as ``Selector.choose`` counts it.
     :param rounds: number of timed calls of each algorithm.
-    :param algorithms: names of the algorithms, see ``contenders``; None for all.
-    :param progress: function called with a line about the measurement under way.
+    :param algorithms: names of the algorithms to time, as ``contenders`` takes them; if it is None, all that can run.
+    :param progress: function that shows a line of text about the measurement under way.
+    :returns: the times of each algorithm that ran, native among them.
     """
     groups = executor.groups
     comm, nbytes = groups.comm, whole(method, nbytes, groups.size)
@@ -79,7 +80,7 @@ def measure(
 
 
 def whole(method: str, nbytes: int, size: int) -> int:
-    """The size rounded up to one that a method can have, in messages of whole numbers or vectors of equal blocks.
+    """A size in bytes, rounded up to whole numbers in a reduction, and to equal blocks in a reduce-scatter.
 
     :param method: mpi4py's name of the call.
     :param nbytes: size in bytes.
@@ -91,13 +92,13 @@ def whole(method: str, nbytes: int, size: int) -> int:
 
 
 def contenders(executor: Executor, method: str, nbytes: int, algorithms: Sequence[str] | None) -> list[str]:
-    """Native, and the algorithms to measure at one size, some of which may refuse the network.
+    """Names of the algorithms to measure at one size, native first; some may turn out unable to run on the network.
 
-    :param executor: the communicator's executor.
+    :param executor: the executor, which holds the communicator's plans and sub-communicators.
     :param method: mpi4py's name of the call.
     :param nbytes: size in bytes, as ``Selector.choose`` counts it.
-    :param algorithms: names of algorithms; a name without a segment size also stands for its useful variants with cut
-        messages, a name with one (``chain/8K``) for itself. None for all that can run.
+    :param algorithms: names of algorithms; a name with a segment size (``chain/8K``) stands for itself, a name without
+        one also for its useful variants with cut messages. If it is None, all algorithms that can run are measured.
     """
     uncut, ranks = candidates(method), executor.groups.size
     cut = variants(CALLS[method].collective, uncut, whole(method, nbytes, ranks), ranks)
@@ -109,12 +110,12 @@ def contenders(executor: Executor, method: str, nbytes: int, algorithms: Sequenc
 
 
 def candidates(method: str) -> list[str]:
-    """Native, and the algorithms that can run a method with a commutative operation."""
+    """Names of the algorithms that can run a method with a commutative operation, native first."""
     return [name for name in (NATIVE, LEVELS, *ALGORITHMS[CALLS[method].collective]) if can_run(method, name)]
 
 
 def record_of(comm: MPI.Intracomm, interface: TopologyInterface, results: Sequence[Measured]) -> TuneRecord:
-    """The record of a run with these results, on all ranks. Collective.
+    """The record of a tuning run with given results, the same on all ranks. Collective.
 
     :param comm: communicator of all ranks.
     :param interface: the placement of the ranks.

@@ -1,4 +1,4 @@
-"""Rules for Open MPI's ``tuned`` component, from runs in which one algorithm each was forced."""
+"""Rules for Open MPI's ``tuned`` component, from tuning runs in which Open MPI was forced to use single algorithms."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .record import RecordError, TuneRecord
 
 __all__ = ["write_ompi_rules"]
 
-# Per method the collective's number in the file, and True if a size counts all ranks' blocks together (False if it is
-# that of the vector): Open MPI 5.0, ompi/mca/coll/base/coll_base_functions.h and
+# For each method the collective's number in the file, and True if a size in the file counts all ranks' blocks together,
+# False if it is the vector's or message's size. Source: Open MPI 5.0, ompi/mca/coll/base/coll_base_functions.h and
 # coll/tuned/coll_tuned_decision_dynamic.c.
 NUMBERS = {
     "Allgather": (0, True),
@@ -35,14 +35,14 @@ Samples = Mapping[int, np.ndarray]  # times in seconds by number of the algorith
 def write_ompi_rules(records: Sequence[TuneRecord]) -> str:
     """The text of a file for ``coll_tuned_dynamic_rules_filename``.
 
-    All records are of the same job under Open MPI: one run in which no algorithm was forced, and runs with an algorithm
-    forced by ``coll_tuned_METHOD_algorithm``. A size gets the forced algorithm with the lowest median if this is at
-    least 5 % below the median of the library's own choice, and the middle halves of the two samples do not overlap.
-    Else, and for other numbers of ranks, and above the largest measured size, the library chooses.
+    The records are of tuning runs under Open MPI on the same machines: a run in which no algorithm was forced, and runs
+    with an algorithm forced by ``coll_tuned_METHOD_algorithm``. A size gets the forced algorithm with the lowest median
+    time if the library's own choice takes at least 5 % longer, and the middle halves of the two samples do not overlap.
+    For all other sizes, for other numbers of ranks, and from twice the largest measured size on, the library chooses.
 
     :param records: the records of the runs.
-    :raises RecordError: if records are of different jobs or of another library, or if none is without a forced
-        algorithm.
+    :raises RecordError: if records are of different machines or of another library, or if no record is of a run without
+        a forced algorithm.
     """
     _check_same_job(records)
     sections = [
@@ -115,7 +115,7 @@ def _rules(method: str, records: Sequence[TuneRecord]) -> list[tuple[int, int]]:
 
 
 def forced_number(method: str, record: TuneRecord) -> int:
-    """The number of the algorithm that was forced for a method in a record's run; 0 if none was."""
+    """Open MPI's number of the algorithm that was forced for a method in a record's run; 0 if none was forced."""
     word = record.forced.get(method.lower(), "0")
     if not word.isdigit():
         raise RecordError(

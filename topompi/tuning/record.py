@@ -1,4 +1,4 @@
-"""The record of a tuning run in JSON: all samples, with the facts needed to judge and use them."""
+"""The record of a tuning run in JSON: all measured times, with the facts about the job needed to judge and use them."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class RecordError(TopompiError, ValueError):
 
 @dataclass(frozen=True)
 class Measured:
-    """The times of one algorithm at one size.
+    """The measured times of one algorithm of one call at one size.
 
     :param method: mpi4py's name of the call.
     :param nbytes: size in bytes, as ``Selector.choose`` counts it.
     :param algorithm: name of the algorithm.
-    :param samples: seconds of the slowest rank, round by round. Rounds of one method and size are interleaved.
+    :param samples: seconds of the slowest rank in each round, in order; in a round every algorithm is called once.
     """
 
     method: str
@@ -42,14 +42,14 @@ class Measured:
 
 @dataclass(frozen=True)
 class TuneRecord:
-    """One run of ``topompi tune``.
+    """The record of one run of ``topompi tune``.
 
-    :param name: path of the file from which it was read.
+    :param name: path of the file from which the record was read; "" if it was not read.
     :param library: MPI vendor and version.
     :param ranks: number of ranks.
     :param hosts: number of hosts.
     :param ranks_per_host: least and greatest number of ranks on a host.
-    :param nodes: the machine on which each rank really ran.
+    :param nodes: name of the machine on which each rank ran, also if the placement is virtual, shape (ranks,).
     :param description: the placement of the ranks in one line.
     :param topology: fingerprint of the network.
     :param forced: algorithms that the environment forces on Open MPI, by method in lower case.
@@ -70,7 +70,7 @@ class TuneRecord:
     results: tuple[Measured, ...]
 
     def times(self, method: str, algorithm: str) -> Mapping[int, NDArray[np.float64]]:
-        """The samples of an algorithm, seconds by size in bytes."""
+        """The times of an algorithm in seconds, shape (rounds,), by size in bytes."""
         chosen = (one for one in self.results if (one.method, one.algorithm) == (method, algorithm))
         return {one.nbytes: np.array(one.samples) for one in chosen}
 

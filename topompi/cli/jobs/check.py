@@ -57,14 +57,14 @@ def show_sharing(
     """Print the running jobs that share links; return whether some do.
 
     :param running: file of the running jobs.
-    :param cluster: specification of a cluster, or a topology source.
-    :param nodes: number of nodes, for a specification.
-    :param lfts: forwarding tables, for a source.
+    :param cluster: specification of a cluster (``leaves=18x18``), or a topology source.
+    :param nodes: number of nodes of a specified cluster; None if it follows from the specification.
+    :param lfts: path of the forwarding tables of a source; None if they are in the source.
     :param down: switches and cables of the source that are down.
-    :param partial: whether reading a source continues after faults, with the sound part.
-    :param as_json: whether to print JSON.
-    :param as_csv: whether to print the rows of the jobs as CSV.
-    :raises AllocationError: if an option of sources is given with a specification.
+    :param partial: True to go on after faults in the source with its valid part.
+    :param as_json: True to print JSON.
+    :param as_csv: True to print the rows of the jobs as CSV.
+    :raises AllocationError: if an option that only sources have is given with a specification.
     """
     jobs = read_running(running, AllocationError)
     if cluster.startswith("leaves="):

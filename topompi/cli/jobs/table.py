@@ -1,4 +1,4 @@
-"""Tables of ``topompi jobs``: the log that was read, and figures of outcomes side by side."""
+"""Tables of ``topompi jobs``: facts about the workload log that was read, and figures of each policy's outcome."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLACES = {"average_hops": "hops", "percent": "share", "partners": "partners"}
 
 
 def print_workload(workload: Workload, cluster: Cluster) -> None:
-    """Print the jobs that were read and left out, and the cluster beside the log's own machine."""
+    """Print how many jobs were read and left out, the cluster's shape, and the size of the log's own machine."""
     screen = console()
     dropped = "".join(f"; {count:,} left out: {reason}" for reason, count in workload.reading.dropped.items())
     problems = len(workload.reading.problems)
@@ -45,7 +45,7 @@ def print_outcomes(outcomes: Mapping[str, Outcome]) -> None:
 
 
 def print_intervals(policies: Mapping[str, Mapping[str, Interval]], parts: int) -> None:
-    """Print the mean of each figure over parts of a log and half its 95 % interval, one policy per line."""
+    """Print each figure's mean over parts of a log, with half of its 95 % confidence interval, one policy per line."""
     columns = ("wait, min", "makespan, d", "slowdown", "in use, %", "hops", "share, %", "partners")
     table = _table("policy", *columns, "leaf pairs", "pod pairs")
     for name, of in policies.items():

@@ -173,7 +173,7 @@ def compare(
 
 
 def _give(text: str, output: Path | None, told: dict[str, Any] | None) -> None:
-    """Write the map to the output file, if any, else print it; if ``told`` is given, print it as JSON instead."""
+    """Write the map's text to the output file, if there is one; print ``told`` as JSON, or else an unwritten text."""
     if output is not None:
         write_text(output, text)
     if told is not None:
@@ -214,16 +214,19 @@ def _read(name: str, machine: Machine, graph: CommunicationGraph) -> Mapping:
 
 
 def _summary(graph: CommunicationGraph, machine: Machine, maps: dict[str, Mapping], place: Place) -> dict[str, Any]:
-    """Return all figures of two mappings that are printed."""
+    """Return all figures of the two mappings, as they are printed."""
     title = f"{graph.size:,} ranks on {machine.num_hosts:,} hosts ({machine.num_slots:,} slots), {place.source}"
     found = side_by_side(graph, machine, maps, from_topology=place.topology is not None)
     return {"title": title, "source": place.source, **found}
 
 
 def _verdict(summary: dict[str, Any], mapping: Mapping, objective: str, found: str) -> str:
-    """Describe in one line how the map changes its objective.
+    """Describe in one line how the map changes the objective; the line begins with a warning if it worsens.
 
-    The line begins with a warning if the objective worsens.
+    :param summary: figures of the given order and of the map.
+    :param mapping: the map.
+    :param objective: name of the objective.
+    :param found: the algorithm and its seconds, in words.
     """
     if not summary["moved"]:
         return f"the given order stays: nothing better was found ({found})"
@@ -257,7 +260,7 @@ def _plot(
 
 
 def _show(summary: dict[str, Any], *, full: bool, to_error: bool) -> None:
-    """Print the table, or only its last line, on standard error if the map goes to standard output."""
+    """Print the summary as a table if ``full``, else only its verdict, to standard output or standard error."""
     screen = console(to_error=to_error)
     if full:
         draw(screen, summary)

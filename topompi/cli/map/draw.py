@@ -15,7 +15,7 @@ __all__ = ["check_draw", "draw_map"]
 
 
 def check_draw(path: Path, place: Place) -> None:
-    """Check the file name, and that the machine is a fabric, before any long work.
+    """Check, before any long work, the picture's file name and that ``--topology`` gives a fabric to draw.
 
     :raises MapCommandError: if --topology is not given.
     :raises PictureError: if no writer takes the file name's suffix.
@@ -28,7 +28,9 @@ def check_draw(path: Path, place: Place) -> None:
 def draw_map(
     path: Path, place: Place, graph: CommunicationGraph, given: Mapping, mapped: Mapping, words: str, report: Report
 ) -> None:
-    """Draw a mapping on its fabric; the busiest link of the given order or of the map has the full width.
+    """Draw a mapping on its fabric, with each link's width by its load.
+
+    The link that is busiest in the given order or in the map has the full width, so that pictures can be compared.
 
     :param path: file of the picture.
     :param place: options that name the topology.
@@ -36,7 +38,7 @@ def draw_map(
     :param given: the given order of the ranks.
     :param mapped: the map that is drawn, over the same hosts.
     :param words: heading of the picture.
-    :param report: receiver of the progress.
+    :param report: object that shows the progress.
     """
     routes = place.routes(report)
     report.step(f"drawing {path}")

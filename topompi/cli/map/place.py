@@ -19,19 +19,21 @@ __all__ = ["MapCommandError", "Place"]
 
 
 class MapCommandError(TopompiError, ValueError):
-    """An error: the wanted map cannot be made, or an input cannot be read."""
+    """The requested map cannot be made, or an input cannot be read."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """The options that define the places for ranks; an option that was not given is None.
+    """The options of ``topompi map`` that define the places for ranks; an option that was not given is None.
 
     :param topology: a topology source, see `topompi.topology.load`.
     :param lfts: forwarding tables of that source.
     :param hosts: a host list or a file of hosts.
     :param slots: slots of each host, see `topompi.inputs.slurm.environment.parse_slots`.
-    :param machine: levels of a regular tree, ``16:16:8``: slots per host, hosts per cluster, clusters per next cluster.
-    :param distances: distances of two ranks that share a host, a cluster, a next cluster: ``1:10:100``.
+    :param machine: levels of a regular tree, innermost first: slots per host, hosts per cluster, clusters per larger
+        cluster (``16:16:8``).
+    :param distances: distance of two ranks whose smallest common part is a host, a cluster, a larger cluster
+        (``1:10:100``).
     :param loaded: the topology's routes, once they are read.
     """
 
@@ -66,8 +68,9 @@ class Place:
         """Return the machine that ``ranks`` ranks can be mapped to.
 
         :param ranks: number of ranks that need a slot.
-        :param report: receiver of problems and progress of the reading.
-        :param allocation: hosts and slots of a map's file, used if the options name neither.
+        :param report: object that collects problems and shows the progress of the reading.
+        :param allocation: hosts and number of slots of each, from a map's file, which replace the options' hosts and
+            slots; None if the options or the Slurm job determine them.
         :raises MapCommandError: if there are fewer slots than ranks.
         """
         self.check()

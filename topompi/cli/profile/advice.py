@@ -10,18 +10,18 @@ from ...profile import Profile
 
 __all__ = ["commands", "hint_of", "where"]
 
-WORTH = 0.98  # ratio of hop-bytes; a map above it is not worth a command
+WORTH = 0.98  # ratio of a map's hop-bytes to the given order's; a map above it saves too little to be recommended
 LAUNCHERS = ("mpirun", "mpiexec", "prterun")
 
 
 def where(found: Profile, recorded: Path, topology: str, lfts: Path | None, hosts: str | None) -> str:
-    """Return the options of ``topompi map`` for a recorded profile: graph, topology, tables and hosts.
+    """Return the options of ``topompi map`` for a recorded profile (graph, topology, tables, hosts) as one text.
 
     :param found: the profile.
     :param recorded: file of the profile.
     :param topology: topology source.
-    :param lfts: forwarding tables given to the command, or None.
-    :param hosts: hosts given to the command, or None for the recorded hosts.
+    :param lfts: path of the forwarding tables that the user gave; None if there is none.
+    :param hosts: host list that the user gave; if it is None, the recorded hosts.
     """
     hosts = hosts or ",".join(dict.fromkeys(found.hosts))
     options = {"graph": str(recorded), "topology": topology, "lfts": str(lfts or ""), "hosts": hosts}
@@ -29,7 +29,7 @@ def where(found: Profile, recorded: Path, topology: str, lfts: Path | None, host
 
 
 def commands(advice: dict[str, Any], found: Profile, topology: str, options: str) -> list[str]:
-    """Return the commands that apply the advice whose gain is worthwhile.
+    """Return the command lines that apply those parts of the advice that gain enough.
 
     :param advice: result of `topompi.profile.advice.advise`.
     :param found: the profile.

@@ -24,7 +24,7 @@ app = typer.Typer(help="Files that MPI libraries read themselves.", no_args_is_h
 
 
 class ExportError(TopompiError, ValueError):
-    """An error: the wanted file cannot be made."""
+    """The requested file cannot be made."""
 
 
 @app.command("mpich-coordinates")

@@ -58,7 +58,7 @@ def probe(
             _say(str(error))
         world.Barrier()
         raise typer.Exit(1) from None
-    except Exception:  # perhaps on this rank alone, so the other ranks would wait for it
+    except Exception:  # perhaps on this rank alone, so that the other ranks would wait for it
         import traceback
 
         traceback.print_exc()
@@ -70,7 +70,7 @@ def _say(words: str) -> None:
 
 
 def _unwritable(output: Path | None) -> SourceError | None:
-    """Return the error that would prevent the writing of a file; checked before half a minute of measurements."""
+    """Return the error that would prevent the writing of a file, or None; called before the long measurements."""
     if output is None or os.access(output.parent, os.W_OK):
         return None
     return SourceError(f"{output}: cannot be written: {output.parent} is absent, or not yours to write")

@@ -29,12 +29,12 @@ from ..terminal import Limit, console, overwrite
 
 __all__ = ["TuneError", "tune"]
 
-ROUNDS = 20  # by default
-MOST_BYTES = 1 << 29  # limit of one rank's buffers
+ROUNDS = 20  # minimum number of timed calls of each algorithm, if the user gives no number
+MOST_BYTES = 1 << 29  # maximum bytes of one rank's buffers; a size that needs more is left out, to spare its memory
 
 
 class TuneError(TopompiError, ValueError):
-    """An error: the wanted collective or algorithm cannot be tuned."""
+    """The requested collective or algorithm cannot be tuned."""
 
 
 def tune(
@@ -83,7 +83,7 @@ def tune(
             print(f"topompi: {error}", file=sys.stderr, flush=True)
         world.Barrier()
         raise typer.Exit(1) from None
-    except Exception:  # perhaps on this rank alone, so the other ranks would wait for it
+    except Exception:  # perhaps on this rank alone, so that the other ranks would wait for it
         import traceback
 
         traceback.print_exc()
@@ -175,7 +175,7 @@ class _Speaker:
             self._console.print(words, soft_wrap=True)
 
     def progress(self, words: str) -> None:
-        """Show the present measurement on a terminal, in one line that the next one overwrites."""
+        """Show a line about the present measurement on a terminal; the next line overwrites it."""
         if self._speaks:
             overwrite(words)
 

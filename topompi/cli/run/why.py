@@ -23,7 +23,7 @@ VIRTUAL_HOSTS = "TOPOMPI_HOSTS"
 
 
 class WhyError(TopompiError, ValueError):
-    """An error: the question is about an unknown call or library."""
+    """The command asks about an unknown call or an unknown MPI library."""
 
 
 def why(
@@ -119,9 +119,9 @@ def _library(words: str) -> Any:
 
 
 def _method(name: str) -> str:
-    """Return mpi4py's name of a call whose size all ranks know.
+    """Return mpi4py's name of a call whose size all ranks know, or agree on (``Alltoallv`` and ``Alltoallw``).
 
-    For ``Alltoallv`` and ``Alltoallw`` they agree on one.
+    :raises WhyError: if the call is unknown, or its ranks know no common size.
     """
     from ...execution.specs import CALLS, Form
 

@@ -34,7 +34,7 @@ FORMATS = ("simgrid", "goal", "json")
 
 
 class ScheduleCommandError(TopompiError, ValueError):
-    """An error: the wanted schedule cannot be made, or a schedule is wrong."""
+    """The requested schedule cannot be made, or a schedule does not do what MPI defines."""
 
 
 def schedule(
@@ -158,7 +158,7 @@ def _parameters(settings: Sequence[str] | None) -> dict[str, Any]:
 
 
 def _made(collective: str, name: str, *rest: Any) -> Made:
-    """Call ``Made.make``; a word in place of a number in --set is reported as the user's error."""
+    """Make a schedule by ``Made.make``; a TypeError is reported as the user's error in ``--set``, if that is given."""
     try:
         return Made.make(collective, name, *rest)
     except TypeError as error:

@@ -10,7 +10,7 @@ from ..terminal import Screen
 
 __all__ = ["draw_comparison", "draw_steps"]
 
-MOST_STEPS = 64  # most rows of a table of steps
+MOST_STEPS = 64  # maximum number of steps that a table shows; of a longer schedule, the first and the last ones
 PARTS = {
     "host_out": "the busiest host's bytes out",
     "host_in": "the busiest host's bytes in",
@@ -22,11 +22,11 @@ PARTS = {
 
 
 def draw_comparison(console: Screen, summary: dict[str, Any], *, explain: bool) -> None:
-    """Print a summary of schedules as a table, the bound, and the sizes at which each wins.
+    """Print compared schedules as a table, the lower bound of any schedule's time, and the sizes at which each wins.
 
     :param console: screen to print on.
     :param summary: result of `topompi.views.scheduled.summarise`.
-    :param explain: whether to print every part of the bound too.
+    :param explain: True to print also every part of the bound.
     """
     whom = "" if summary["root"] is None else f", root {summary['root']}"
     _say(console, f"{summary['collective']} of {summary['bytes']:,} bytes{whom}: {summary['placement']}")
@@ -51,7 +51,7 @@ def draw_comparison(console: Screen, summary: dict[str, Any], *, explain: bool) 
 
 
 def draw_steps(console: Screen, steps: list[dict[str, Any]]) -> None:
-    """Print a schedule's steps as a table; if they are many, the first and the last."""
+    """Print a schedule's steps as a table; if there are more than 64, only the first and the last 32."""
     table = Table(
         "step",
         "messages",

@@ -40,15 +40,17 @@ __all__ = ["DemoError", "demo"]
 
 DATA = "osu_like_bench"  # the package that contains the recorded data
 FABRIC, TABLES, GRAPH = "fabrics/fattree64.ibnetdiscover.xz", "fabrics/fattree64.lfts.xz", "graphs/stencil3d.txt"
-HOSTS, PER_HOST, SEED = 16, 2, 2  # the job has every fourth host of the fabric, as a busy scheduler may leave them
-BLOCK = 64 << 10  # bytes of an alltoall from one rank to one other
-LATENCY = 1.5e-7  # seconds of a link and the switch behind it; the recorded report has no latencies
+# Number of hosts of the job, number of ranks on each, and seed of the random order of the hosts. The job has every
+# fourth host of the fabric, as a busy scheduler may leave them.
+HOSTS, PER_HOST, SEED = 16, 2, 2
+BLOCK = 64 << 10  # bytes that each rank sends each other in the simulated alltoall
+LATENCY = 1.5e-7  # assumed seconds of a link and the switch behind it, because the recorded report has no latencies
 OVERHEADS = Hosts(send_overhead=1e-6, receive_overhead=1e-6, eager=8192)
-MOST_BUSY = 3
+MOST_BUSY = 3  # number of busiest links that are printed
 
 
 class DemoError(TopompiError, ValueError):
-    """An error: the recorded data of the demo are not installed."""
+    """The recorded data of the demo are not installed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,17 +67,26 @@ class Stage:
     graph: CommunicationGraph
 
     def network(self, names: list[str]) -> Network:
-        """Return the job's network for ranks on these hosts, with the latency that the report lacks."""
+        """Return the job's network if its ranks are on the named hosts; every link gets the same assumed latency.
+
+        :param names: host of each rank.
+        """
         found = network_of(TopologyInterface.place(names, self.routes, virtual=True))
         return replace(found, latency=np.full(len(found.capacity), LATENCY))
 
     def loads(self, names: list[str]) -> Loads:
-        """Return the bytes of the program's messages on each link, for ranks on these hosts."""
+        """Return the bytes of the program's messages on each link if its ranks are on the named hosts.
+
+        :param names: host of each rank.
+        """
         numbers = require_hosts(self.routes.fabric, names).astype(np.int64)
         return link_loads(self.routes, numbers, (self.graph.sources, self.graph.targets, self.graph.volume))
 
     def job(self, names: list[str]) -> DrawnJob:
-        """Return the positions of ranks on these hosts, for a picture."""
+        """Return the job for a picture: its hosts, and the ranks on each.
+
+        :param names: host of each rank.
+        """
         numbers = require_hosts(self.routes.fabric, names)
         of_host = {int(host): np.flatnonzero(numbers == host).tolist() for host in np.unique(numbers)}
         return DrawnJob(np.unique(numbers).astype(np.int64), of_host)
@@ -198,7 +209,7 @@ def _busiest(screen: Screen, stage: Stage, mapped: list[str], output: Path) -> N
 
 
 def _alltoall(screen: Screen, stage: Stage) -> None:
-    """Simulate an alltoall by the patterns of the libraries and by ours."""
+    """Simulate an alltoall by the algorithms of MPI libraries and by a schedule of topompi, and print the times."""
     from ...prediction.libraries import KNOWN, Question
 
     _say(

@@ -30,8 +30,8 @@ __all__ = ["Finding", "doctor", "examine"]
 
 HERE = "this host"
 OK, ABSENT, FAULT = "ok", "absent", "fault"
-PATIENCE = 60.0  # seconds in which an MPI library must start, or a tool answer
-# Run in a process of its own, because a library that cannot start ends the process that loads it.
+PATIENCE = 60.0  # maximum seconds that an MPI library may take to start, or a tool to answer
+# A program that is run in a process of its own, because an MPI library that cannot start ends the process.
 _ASK_MPI = """
 import json, mpi4py
 from importlib.util import find_spec
@@ -42,7 +42,7 @@ facts = {"library": library, "standard": MPI.Get_version(), "module": MPI.__spec
 print(json.dumps({**facts, "mpi4py": mpi4py.__version__, "compiled": compiled}))
 """
 _ASK_NAMESPACES = "ip link set lo up && tc qdisc add dev lo root tbf rate 1mbit burst 5000 limit 10000"
-# A word in the version text of a library or launcher -> its family; a launcher starts programs of its own family only.
+# By words in the version text of a library or launcher, its family; a launcher starts only programs of its own family.
 VENDORS = {"Open MPI": 0, "MPICH": 1, "HYDRA": 1, "Intel": 1, "MVAPICH": 1}
 _PLACES = ("/etc/slurm/topology.conf", "/etc/slurm/topology.yaml", "/etc/slurm-llnl/topology.conf")
 _TOOLS = {SHOW_TOPOLOGY[0]: " ".join(SHOW_TOPOLOGY), "ibnetdiscover": "ibnetdiscover"}
@@ -93,7 +93,8 @@ def examine(environment: Mapping[str, str], topology: str | None, hosts: str | N
 
     :param environment: the environment variables.
     :param topology: a topology source; None if none is named.
-    :param hosts: a host list or a file; None for the hosts of ``TOPOMPI_HOSTS``, of Slurm's job, or this host.
+    :param hosts: a host list or a file; if it is None, the hosts of ``TOPOMPI_HOSTS``, else of the Slurm job, else this
+        host.
     """
     yield Finding("Python", OK, f"{platform.python_version()}, {sys.executable}")
     yield from _mpi()
@@ -125,7 +126,7 @@ def _mpi() -> Iterator[Finding]:
 
 
 def _launcher(library: str) -> Finding:
-    """Check the launcher: whether one is installed, and whether it belongs to the library that programs load."""
+    """Check whether a launcher is installed, and whether it belongs to the MPI library that programs load."""
     beside = str(Path(sys.executable).parent)
     search = (None, beside) if shutil.which("mpirun") or shutil.which("mpiexec") else (beside, None)
     found = [shutil.which(name, path=where) for where in search for name in ("mpirun", "mpiexec", "srun")]
@@ -210,7 +211,7 @@ def _simgrid() -> Finding:
 
 
 def _emulation() -> Finding:
-    """Check whether namespaces and token buckets may be made, by a trial, because the root of a container may not."""
+    """Check by a trial whether network namespaces and token buckets can be made, because a container may forbid it."""
     missing = [name for name in ("ip", "tc", "nsenter", "unshare") if shutil.which(name) is None]
     if os.name != "posix" or os.geteuid() != 0:
         return Finding("emulation", ABSENT, "osu_like_bench emulate needs root")

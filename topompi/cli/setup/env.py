@@ -18,7 +18,7 @@ from ..terminal import console
 
 __all__ = ["OURS", "Variable", "env", "fault", "variables"]
 
-# name -> its meaning in a line; docs/settings.md describes each in full.
+# By name of the variable, its meaning in a line; docs/settings.md describes each in full.
 OURS = {
     "TOPOMPI_TOPOLOGY": "topology source, where the program names none",
     "TOPOMPI_SERVER": "topology service that the source auto asks",
@@ -56,11 +56,12 @@ FOREIGN = {
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable of the environment.
+    """A variable of the environment, as ``topompi env`` lists it.
 
     :param name: name of the variable.
     :param value: value that topompi uses.
-    :param origin: ``environment``, ``default``, or ``unknown`` for a name with our prefix that is not ours.
+    :param origin: origin of the value: ``environment``, ``default``, or ``unknown`` if the name begins with
+        ``TOPOMPI_``, but topompi has no variable of this name.
     :param meaning: meaning in a line.
     """
 
@@ -71,7 +72,7 @@ class Variable:
 
 
 def variables(environment: Mapping[str, str]) -> list[Variable]:
-    """List all variables that topompi reads: ours, then those of other programs, then unknown names with our prefix."""
+    """List all variables that topompi reads: its own, then other programs', then unknown names with ``TOPOMPI_``."""
     known = {**OURS, **FOREIGN}
     strange = sorted(name for name in environment if name.startswith("TOPOMPI_") and name not in VARIABLES)
     rows = [
@@ -82,7 +83,7 @@ def variables(environment: Mapping[str, str]) -> list[Variable]:
 
 
 def fault(environment: Mapping[str, str]) -> str:
-    """Return the error in the variables that a program would report; empty if there is none."""
+    """Return the error in the variables' values that a program with topompi would report; "" if there is none."""
     try:
         check_settings(environment, speaks=False)
         if environment.get("TOPOMPI_RULES"):

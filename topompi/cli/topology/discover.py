@@ -48,7 +48,13 @@ def discover(
 
 
 def _tried(gather: Callable[[Path], Gathered], output: Path, environment: dict[str, str]) -> bool:
-    """Gather and keep what can be gathered; if nothing can, print the reason and other ways."""
+    """Gather the network's state and write the archive; if nothing can be gathered, print the reason and other ways.
+
+    :param gather: function that gathers into a folder.
+    :param output: path of the archive.
+    :param environment: environment variables, by which the other ways are found.
+    :returns: True if all checks of the archive passed.
+    """
     try:
         return _keep(gather, output)
     except (TopompiError, OSError) as error:
@@ -75,7 +81,7 @@ def _keep(gather: Callable[[Path], Gathered], output: Path) -> bool:
 
 
 def _in_job(output: Path, ranks: int) -> bool:
-    """Collect from every rank what Slurm tells it; rank 0 writes the archive."""
+    """Collect from every rank the switches that Slurm names above its host; rank 0 writes the archive."""
     require_mpi()
     from mpi4py import MPI
 
@@ -85,7 +91,8 @@ def _in_job(output: Path, ranks: int) -> bool:
             f"expecting {ranks} ranks in one MPI job, got ranks alone: is the launcher the MPI library's?"
         )
     told = world.gather((MPI.Get_processor_name(), own_address(os.environ)))
-    others = {name: value for name, value in os.environ.items() if name != ADDRESS}  # without the way being tried
+    # Without Slurm's variable, so that the way that is tried now is not recommended if it fails.
+    others = {name: value for name, value in os.environ.items() if name != ADDRESS}
     passed = told is None or _tried(lambda folder: from_addresses(told, folder), output, others)
     return bool(world.bcast(passed))  # before any rank ends, because the launcher then ends all
 

@@ -66,7 +66,7 @@ def draw(
 
 
 def _ranks(fabric: Fabric, hosts: str | None, ppn: int, placement: str, mapping: Path | None) -> list[str] | None:
-    """Return the host of each rank; None without a job."""
+    """Return the host of each rank of the job to draw; None if the options define no job."""
     if mapping is not None:
         found = read_mapping(mapping)
         return [found.hosts[host] for host in found.host_of_rank.tolist()]

@@ -92,7 +92,7 @@ def _draw(found: Inside, joined: dict[str, Any] | None) -> None:
 
 
 def _add(above: Tree, found: Inside, parts: list[Part], adapters: tuple[Adapter, ...]) -> None:
-    """Draw each largest set of CPUs with the parts that have it, and below it the parts within it."""
+    """Add parts of a host to a tree: each largest set of CPUs with the parts that have it, and below it inner parts."""
     while parts:
         most = max(parts, key=lambda part: part.cpus.bit_count()).cpus
         same = [part for part in parts if part.cpus == most]

@@ -1,4 +1,4 @@
-"""``topompi topology query``: a question to a topology service, sent before any other command is imported."""
+"""``topompi topology query``: a question to a topology service, sent without importing the other commands."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ KINDS = ("health", "counters", "generation")
 
 
 def answer(pair: str | None, server: str, kinds: Sequence[str]) -> int:
-    """Print the answer of a service; return exit code 1 if it was asked for its health and is not well, else 0.
+    """Ask a topology service, print its answer, and return the exit code: 1 if it reports bad health, else 0.
 
-    :param pair: two hosts, ``A:B``; None for another question.
+    :param pair: two hosts, ``A:B``, whose route is asked for; None if another question is asked.
     :param server: address at which the service listens.
     :param kinds: other questions, of ``KINDS``.
     :raises ServiceError: if there is not exactly one question, or no answer to it.
@@ -39,7 +39,7 @@ def answer(pair: str | None, server: str, kinds: Sequence[str]) -> int:
 
 
 def ask_quickly(words: Sequence[str]) -> int | None:
-    """Answer a plain question; None if the full command line has to parse the words (help, mistakes, unusual words).
+    """Answer a plain question and return the exit code; None if the full command line has to parse the words.
 
     :param words: words of the command line after ``topology query``.
     """

@@ -57,7 +57,7 @@ def serve(
     from ...topology.service.unit import unit_text
     from ...topology.sources import is_input
 
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the service can read again
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # ignored until the service can read its source again
     addresses = [Address(path=str(unix))] if unix is not None else []
     if listen is not None or unix is None:
         addresses.append(Address.parse(listen or LISTEN))
@@ -107,7 +107,7 @@ def query(
 
 
 def is_local(host: str) -> bool:
-    """Return whether an address to listen at is out of reach of other hosts; of names, only ``localhost`` is."""
+    """Return whether only this host can reach an address at which a service listens: loopback or ``localhost``."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -17,7 +17,7 @@ from ..terminal import Screen
 
 __all__ = ["draw_levels", "draw_summary", "draw_tree"]
 
-MOST_CHILDREN = 12  # most children of one node that a tree shows
+MOST_CHILDREN = 12  # maximum number of clusters that a tree shows below one cluster, so that it fits a screen
 BAR = 40
 
 
@@ -73,7 +73,10 @@ def _hops_table(hops: dict[str, Any]) -> Table:
 
 
 def draw_tree(console: Screen, interface: TopologyInterface) -> None:
-    """Print the cluster tree, hosts of one cluster in one line; a cluster below one switch has the switch's name."""
+    """Print the cluster tree of a job's hosts; the hosts of one cluster are in one line.
+
+    A cluster below a single switch has the switch's name.
+    """
     if interface.num_hosts:
         names = ClusterNames(interface)
         drawn = Tree(_label(interface, names, interface.tree.root))

@@ -31,10 +31,10 @@ __all__ = ["Reordering"]
 
 
 class Reordering(Handle):
-    """The methods that may re-order the ranks of the communicator that they make.
+    """A communicator with the methods that make a communicator whose ranks may be re-ordered for the network.
 
-    :ivar mapping_report: the result of the search for an order, in a communicator made by ``remap`` or by a method with
-        ``reorder=True``; else None. It belongs to this handle.
+    :ivar mapping_report: the report on the search for an order, if this object was returned by ``remap`` or by a method
+        with ``reorder=True``; else None.
     """
 
     mapping_report: MappingReport | None = None
@@ -52,19 +52,19 @@ class Reordering(Handle):
     ) -> Any:
         """A communicator of the same processes, re-ordered so that messages travel short routes; collective.
 
-        The process that becomes rank r does what the graph gives for rank r. Rank 0's arguments and environment are
-        used; the other ranks may pass None. The new order is never worse by the objective; ``mapping_report`` of the
-        result describes it. The caller frees the result, even if the order is the given one.
+        The process that becomes rank r must send the messages that the graph has for rank r. Only rank 0's arguments
+        and environment count; the other ranks may pass None. The new order is never worse by the objective;
+        ``mapping_report`` of the result describes it. The caller frees the result, even if the order did not change.
 
-        :param graph: the bytes from each rank to each other: a ``mapping.graph.CommunicationGraph``, a networkx graph,
-            a matrix (row sends to column), or the name of a file in any format that ``topompi map`` reads.
-        :param objective: ``hop-bytes``, or ``busiest link``: bytes over capacity of the busiest link of the routes.
-        :param threshold: least fraction of the objective that a new order must save, else the given order stays.
-            Default: 0.03.
-        :param quality: fraction of the given order's objective at which the search stops. Default:
-            ``TOPOMPI_MAP_QUALITY``, or 0.
+        :param graph: the bytes that each rank sends to each other: a ``mapping.graph.CommunicationGraph``, a networkx
+            graph, a matrix (row sends to column), or the name of a file in any format that ``topompi map`` reads.
+        :param objective: the number to minimise: ``hop-bytes``, each message's bytes times its hops, summed; or
+            ``busiest link``, bytes over capacity on the link where this is greatest.
+        :param threshold: least fraction of the objective that a new order must save to be taken; 0.03 if it is None.
+        :param quality: fraction of the given order's objective at which the search stops; if it is None,
+            ``TOPOMPI_MAP_QUALITY``, or 0 if that is not set.
         :param seed: seed of the search; the same seed gives the same order, unless ``seconds`` stops the search.
-        :param seconds: time limit of the search in seconds; None for no limit.
+        :param seconds: time limit of the search in seconds; None if it has no limit.
         :param report: True to print the report to rank 0's standard error.
         :raises RemapError: if the graph has another number of ranks, or an argument is out of range; the same on all
             ranks.
@@ -90,8 +90,9 @@ class Reordering(Handle):
     def Create_cart(self, dims: Sequence[int], periods: Any = None, reorder: bool = False) -> Any:
         """A communicator with a Cartesian topology; with ``reorder`` its ranks are re-ordered for the network.
 
-        Processes without a part in a grid smaller than the communicator get ``MPI.COMM_NULL``; with ``reorder`` these
-        are not always the last ones. The stencil is taken to be the nearest neighbours with equal weights.
+        The order is sought for equal messages between nearest neighbours in the grid. If the grid is smaller than the
+        communicator, the other processes get ``MPI.COMM_NULL``; with ``reorder`` these may be any processes, not only
+        the last ones.
         """
         if not self._may_reorder(reorder):
             return super().Create_cart(dims, periods, reorder)
@@ -100,8 +101,8 @@ class Reordering(Handle):
     def Create_graph(self, index: Sequence[int], edges: Sequence[int], reorder: bool = False) -> Any:
         """A communicator with a graph topology; with ``reorder`` its ranks are re-ordered for the network.
 
-        Processes without a part in a graph smaller than the communicator get ``MPI.COMM_NULL``; with ``reorder`` these
-        are not always the last ones.
+        If the graph is smaller than the communicator, the other processes get ``MPI.COMM_NULL``; with ``reorder`` these
+        may be any processes, not only the last ones.
         """
         if not self._may_reorder(reorder):
             return super().Create_graph(index, edges, reorder)
@@ -118,8 +119,8 @@ class Reordering(Handle):
     ) -> Any:
         """A communicator with a distributed graph topology, in which each rank specifies its own neighbours.
 
-        With ``reorder`` the ranks are re-ordered for the network by the bytes that they send: rank r of the result has
-        the neighbours and weights, in the order, that rank r of this communicator specified.
+        With ``reorder`` the ranks are re-ordered for the network by the weights of the edges to their destinations.
+        Rank r of the result has the neighbours and weights that rank r of this communicator specified, in that order.
 
         :raises RemapError: with ``reorder``, if a rank's lists contradict each other; the same on all ranks.
         """
@@ -139,7 +140,7 @@ class Reordering(Handle):
     ) -> Any:
         """A communicator with a distributed graph topology, in which each rank specifies any edges.
 
-        With ``reorder`` the ranks are re-ordered for the network; edges connect ranks of the result.
+        With ``reorder`` the ranks are re-ordered for the network; the numbers in the edges are ranks of the result.
 
         :raises RemapError: with ``reorder``, if a rank's lists contradict each other; the same on all ranks.
         """
@@ -210,7 +211,7 @@ class Reordering(Handle):
     def _made_on(
         self, plain: MPI.Intracomm, name: str, solution: Solution, make: Callable[[MPI.Intracomm], Any]
     ) -> Any:
-        """The result of ``make`` on the re-ordered communicator, or on the given one if the order stays."""
+        """The result of ``make`` on a re-ordered communicator, or on ``plain`` if the order stays, with its report."""
         if solution.new_rank is None:
             return self._reported(name, make(plain), solution.report)
         ordered = _in_order(plain, solution.new_rank)
@@ -234,7 +235,7 @@ def _one_host(interface: TopologyInterface) -> MappingReport:
 
 
 def _in_order(plain: MPI.Intracomm, new_rank: NDArray[np.int64] | None) -> MPI.Intracomm:
-    """A new communicator of the same processes, with new ranks or, for None, with the same ranks; collective."""
+    """A new communicator of the same processes, with new ranks, or the same ranks if they are None; collective."""
     rank = plain.Get_rank()
     return NativeIntracomm(plain.Split(0, rank if new_rank is None else int(new_rank[rank])))
 

@@ -21,7 +21,7 @@ Edges = tuple[Sequence[int], Sequence[int], Sequence[int] | None]
 
 @dataclass(frozen=True)
 class Shared:
-    """A method whose arguments are the same on all ranks.
+    """The reader of a topology method whose arguments are the same on all ranks, for example ``Create_cart``.
 
     :param understand: function of the arguments and the number of ranks, which returns the arguments as plain numbers;
         it raises TypeError or ValueError for arguments that the MPI library will refuse.
@@ -34,22 +34,22 @@ class Shared:
 
 @dataclass(frozen=True)
 class Distributed:
-    """A method whose arguments on each rank are a part of the graph.
+    """The reader of a topology method whose arguments on each rank are a part of the graph.
 
     :param understand: function of the arguments and the number of ranks, which returns the arguments as lists of
         numbers, with None for absent weights; it raises TypeError or ValueError for arguments that contradict each
         other.
-    :param edges: function of a rank and the result of ``understand`` there, which returns lists of the edges' sources,
-        destinations and weights.
+    :param edges: function of a rank and the result of ``understand`` on it, which returns lists of the edges' sources,
+        destinations and weights (None if all are 1).
     """
 
     understand: Callable[[Given, int], Given]
     edges: Callable[[int, Given], Edges]
 
     def graph(self, told: Sequence[Given]) -> CommunicationGraph:
-        """The graph of all ranks' edges. Weights of an edge given twice add up; the default weight is 1.
+        """The communication graph of all ranks' edges. Weights of an edge given twice add up; the default weight is 1.
 
-        :param told: per rank, the result of ``understand`` there.
+        :param told: the result of ``understand`` on each rank, in rank order.
         """
         columns: tuple[list[int], list[int], list[int]] = ([], [], [])
         for rank, arguments in enumerate(told):
@@ -74,7 +74,7 @@ def _cart(given: Given, size: int) -> Given:
 
 
 def _graph(given: Given, size: int) -> Given:
-    """Per node the number of edges up to its last, and the edges' ends; a leading 0 is dropped, as in mpi4py."""
+    """The end of each node's edges in the list of edges, and that list; a leading 0 is dropped, as in mpi4py."""
     ends, edges = _list(given[0]), _list(given[1])
     if ends and ends[0] == 0 and ends[-1] == len(edges):
         del ends[0]

@@ -33,7 +33,7 @@ __all__ = [
     "solve",
 ]
 
-THRESHOLD = 0.03
+THRESHOLD = 0.03  # least fraction of the objective that a new order must save, by default
 GIVEN = "given order"
 Integers = NDArray[np.int64]
 
@@ -44,15 +44,16 @@ class RemapError(TopompiError, ValueError):
 
 @dataclass(frozen=True)
 class Aim:
-    """The aim of a search for an order: the objective that it minimises, and when it stops.
+    """The aim of a search for an order of ranks: the objective that it minimises, and when it stops.
 
-    :param objective: ``hop-bytes``, or ``busiest link``: bytes over capacity of the busiest link.
-    :param threshold: least fraction of the objective that a new order must save, else the given order stays.
-    :param quality: fraction of the given order's objective at which the search stops; None for ``TOPOMPI_MAP_QUALITY``,
-        or 0.
+    :param objective: ``hop-bytes``, each message's bytes times its hops, summed; or ``busiest link``, bytes over
+        capacity on the link where this is greatest.
+    :param threshold: least fraction of the objective that a new order must save to be taken.
+    :param quality: fraction of the given order's objective at which the search stops; if it is None,
+        ``TOPOMPI_MAP_QUALITY``, or 0 if that is not set.
     :param seed: seed of the search.
-    :param seconds: time limit of the search in seconds, None for no limit; with a limit one seed may give several
-        orders.
+    :param seconds: time limit of the search in seconds, with which one seed may give several orders; None if it has no
+        limit.
     :raises RemapError: if the objective is unknown, or threshold or quality is not from 0 to 1.
     """
 
@@ -70,11 +71,11 @@ class Aim:
                 raise RemapError(f"expecting {name} from 0 to 1, got {part}")
 
     def cost(self, found: Evaluation) -> float:
-        """The objective's value for an evaluated order; exact for hop-bytes."""
+        """The objective's value for an evaluated order: twice the hop-bytes, which is an exact integer, or seconds."""
         return found.doubled if self.objective == OBJECTIVES[0] else found.link_seconds or 0.0
 
     def good_enough(self) -> float:
-        """The quality at which the search stops: ``quality`` if it is given, else that of the environment.
+        """The quality at which the search stops: ``quality`` if it is given, else ``TOPOMPI_MAP_QUALITY``, else 0.
 
         :raises RemapError: if ``TOPOMPI_MAP_QUALITY`` is not a number from 0 to 1.
         """
@@ -88,14 +89,14 @@ class MappingReport:
     """The result of a search for a better order, the same on all ranks.
 
     :param reordered: True if the ranks have a new order; False if the given order stays.
-    :param reason: why the order is new or stays, in words.
+    :param reason: the reason why the order is new or stays, in words.
     :param objective: the objective that the search minimised.
     :param algorithm: name of the algorithm that found the order.
-    :param before: costs of the given order; None if nothing was evaluated. Bytes are weights if the graph of a
-        communicator's topology has only weights.
+    :param before: costs of the given order; None if nothing was evaluated. If the graph is that of a communicator's
+        topology, weights of its edges stand for bytes.
     :param after: costs of the resulting order; None if nothing was evaluated.
     :param gain: fraction of the objective that the best order found saves, whether it was taken or not.
-    :param moved: number of ranks that are now on another process.
+    :param moved: number of ranks that the new order gives to another process.
     :param seconds: duration of the search in seconds, on the rank that searched; 0 for a cached order.
     :param virtual: True if the hosts are virtual (``TOPOMPI_HOSTS``).
     """
@@ -126,7 +127,7 @@ class MappingReport:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """An order with its report.
+    """The result of a search: an order of the ranks, and the report.
 
     :param new_rank: new rank of each old rank, shape (ranks,); None if all keep their ranks.
     :param report: the report of the search.
@@ -162,12 +163,12 @@ def communication_graph(given: Any, size: int) -> CommunicationGraph:
 
 
 def held_or_solved(held: LRU, graph: CommunicationGraph, interface: TopologyInterface, aim: Aim) -> Solution:
-    """The cached solution for the same graph and aim, else that of ``solve``, which is then cached.
+    """The cached solution for the same graph and aim; if there is none, the result of ``solve``, which is then cached.
 
     Solutions with a time limit are not cached, because a repeated search may find another one.
 
     :param held: cache of solutions for the ranks of ``interface``.
-    :param graph: communication graph of all ranks of ``interface``, or of the first ones.
+    :param graph: communication graph of all ranks of ``interface``, or of the first ranks.
     :param interface: the present placement of the ranks.
     :param aim: the objective, and when the search stops.
     :raises ValueError: if the mapper refuses the graph.
@@ -184,14 +185,14 @@ def held_or_solved(held: LRU, graph: CommunicationGraph, interface: TopologyInte
 
 
 def solve(graph: CommunicationGraph, interface: TopologyInterface, aim: Aim) -> Solution:
-    """The best order found, or the given one if the best saves less than the threshold.
+    """Search for a better order of the ranks; the given order stays if the best one saves less than the threshold.
 
-    :param graph: communication graph of all ranks of ``interface``, or of the first ones; the others then send nothing.
+    :param graph: communication graph of all ranks of ``interface``, or of the first ranks if the others send nothing.
     :param interface: the present placement of the ranks.
     :param aim: the objective, and when the search stops.
     :raises ValueError: if the mapper refuses the graph.
 
-    Cost: that of ``mapping.mappers.portfolio.best``: about a second for 2,000 ranks on several hosts.
+    Cost: a run of ``mapping.mappers.portfolio.best``, about a second for 2,000 ranks on several hosts.
     """
     began = perf_counter()
     machine = machine_of(interface, routes=aim.objective != OBJECTIVES[0])
@@ -238,9 +239,9 @@ def _reason(aim: Aim, machine: Machine, before: Evaluation, saved: float) -> str
 def _new_rank(found: Mapping, machine: Machine, rank_host: NDArray[np.integer[Any]]) -> Integers:
     """The new rank of each process, by its old rank, shape (ranks,).
 
-    A process whose host has its old rank in the new order keeps it. The other processes of a host take the host's other
-    ranks in ascending order, so that neighbours inside a host stay neighbours as far as possible. Processes without a
-    rank in the graph take the remaining ranks.
+    A process keeps its old rank if the new order puts that rank on the process's host. The other processes of a host
+    take the host's other ranks in ascending order, so that neighbours inside a host stay neighbours as far as possible.
+    Processes without a rank in the graph take the remaining ranks.
     """
     left = machine.slots - np.bincount(found.host_of_rank, minlength=machine.num_hosts)
     host = np.r_[found.host_of_rank, np.repeat(np.arange(machine.num_hosts), left)]

@@ -1,4 +1,4 @@
-"""Collectives in stages without a plan: over the leaders of a job's levels, and by carriers inside hosts."""
+"""Collectives in stages without a plan: over leaders, one rank per host, leaf switch and so on, and by carriers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rooted collectives over the leaders of levels, by the MPI library's collectives on sub-communicators."""
+"""Rooted collectives over leaders, one rank per host, leaf switch and so on, by MPI's own on sub-communicators."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REFUSED = -1  # sent in place of a block's size by a rank that has an error in i
 def bcast(levels: Levels, message: Any, root: int) -> None:
     """Broadcast from the root outwards through the leaders of its clusters, then inwards from each leader.
 
-    :param levels: the communicator's levels for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
     :param message: the message, in the form that mpi4py's ``Bcast`` takes; sent by the root, received by the others.
     :param root: the root, the same on all ranks.
 
@@ -36,7 +36,7 @@ def bcast(levels: Levels, message: Any, root: int) -> None:
 def gather(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Gather blocks of one size over the leaders, and restore rank order at the root.
 
-    :param levels: the communicator's levels for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
     :param sendbuf: this rank's block, in the form that mpi4py's ``Gather`` takes.
     :param recvbuf: memory for the blocks of all ranks; used at the root only.
     :param root: the root, the same on all ranks.
@@ -65,14 +65,14 @@ def gather(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
 def gatherv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Gather blocks of different sizes over the leaders: first the sizes, then the blocks.
 
-    :param levels: the communicator's levels for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
     :param sendbuf: this rank's block, in the form that mpi4py's ``Gatherv`` takes.
     :param recvbuf: memory for the blocks of all ranks, with their counts; used at the root only.
     :param root: the root, the same on all ranks.
     :raises TopompiError: at the root, if another rank refuses the call; the other ranks' blocks are received before.
 
-    Messages and bytes: those of ``gather`` twice, the first time with 8 bytes per rank, because a leader does not know
-    how much the ranks behind it send.
+    Messages and bytes: twice those of ``gather``; the first time 8 bytes per rank, because a leader does not know how
+    much the ranks of its cluster send.
     """
     plan = levels.plan(root)
     received = vector(recvbuf, levels.size, readonly=False) if levels.rank == root else None
@@ -94,9 +94,9 @@ def gatherv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
 
 
 def scatter(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
-    """Scatter blocks of one size over the leaders: ``gather`` with all messages reversed.
+    """Scatter blocks of one size over the leaders, by the messages of ``gather`` in reverse order and direction.
 
-    :param levels: the communicator's levels for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
     :param sendbuf: the blocks for all ranks, in the form that mpi4py's ``Scatter`` takes; used at the root only.
     :param recvbuf: memory for this rank's block.
     :param root: the root, the same on all ranks.
@@ -116,9 +116,9 @@ def scatter(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
 
 
 def scatterv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
-    """Scatter blocks of different sizes over the leaders, first the sizes: ``gatherv`` with all messages reversed.
+    """Scatter blocks of different sizes over the leaders: first the sizes, then the blocks.
 
-    :param levels: the communicator's levels for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
     :param sendbuf: the blocks for all ranks, in the form that mpi4py's ``Scatterv`` takes; used at the root only.
     :param recvbuf: memory for this rank's block.
     :param root: the root, the same on all ranks.
@@ -138,12 +138,12 @@ def scatterv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
 
 
 def take_part(levels: Levels, form: Form, root: int) -> None:
-    """Take this rank's part in a ``gatherv`` or ``scatterv`` that it refuses, because other ranks wait for it.
+    """Take part in a ``gatherv`` or ``scatterv`` whose arguments are wrong on this rank, because other ranks wait.
 
-    The sizes that precede the blocks tell the others of the refusal. The rank forwards other ranks' blocks, but sends
-    and keeps none of its own.
+    The sizes, which are sent before the blocks, tell the other ranks of the error. This rank forwards their blocks, but
+    sends and keeps none of its own.
 
-    :param levels: the communicator's levels for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
     :param form: pattern of the call, GATHER or SCATTER.
     :param root: the root, the same on all ranks.
     """
@@ -157,10 +157,10 @@ def take_part(levels: Levels, form: Form, root: int) -> None:
 
 
 def _check_all_take_part(sizes: Integers, ranks: int | Integers) -> None:
-    """Raise TopompiError if the sizes show that another rank refuses the call.
+    """Raise TopompiError if the sizes show that another rank has an error in its arguments.
 
-    :param sizes: bytes of each block; negative for a rank that refuses.
-    :param ranks: rank of each size; a single rank stands for all.
+    :param sizes: bytes of each block; negative for a rank with an error.
+    :param ranks: rank of each size; one number if all sizes come from one rank.
     """
     refused = sizes < 0
     if refused.any():
@@ -200,8 +200,8 @@ def _deliver(program: Program, own: Block | None, buffer: Bytes | None, levels: 
 def check_fits(sent: Any, expected: Any) -> None:
     """Raise MPI's truncation error if more bytes are sent than expected.
 
-    :param sent: bytes sent; a number or an array.
-    :param expected: bytes expected; a number or an array.
+    :param sent: bytes sent; a number, or an array of the messages' bytes.
+    :param expected: bytes expected; a number, or an array of the same shape.
     """
     if np.any(sent > expected):
         raise MPI.Exception(MPI.ERR_TRUNCATE)

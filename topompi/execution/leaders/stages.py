@@ -1,4 +1,4 @@
-"""The stages of a rooted plan on one rank: native calls on slices of one buffer."""
+"""The stages of a rooted collective over leaders on one rank: calls of the MPI library on slices of one buffer."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ __all__ = ["Program"]
 
 
 class Layout:
-    """The place of each block of a plan in this rank's buffer, which begins with the block at position ``low``.
+    """The offset of each block in this rank's buffer. Blocks are numbered by position in a collective over leaders.
 
-    :param sizes: bytes of every block (one number), or bytes of each block from position ``low`` on, shape (blocks,).
-    :param low: position of the first block in the buffer.
+    :param sizes: bytes of every block, if it is a number; else bytes of each block from position ``low`` on, shape
+        (blocks,).
+    :param low: position of the block with which the buffer begins.
     """
 
     def __init__(self, sizes: int | Integers, low: int) -> None:
@@ -36,9 +37,9 @@ class Layout:
 
 
 class Exchange:
-    """One stage on one rank: its slices of the buffer, computed once.
+    """One rank's part in one stage: a gather or scatter on one sub-communicator, with its slices of the buffer.
 
-    :param stage: the stage.
+    :param stage: the stage: its level, root and blocks.
     :param layout: the places of the blocks in the buffer.
     :param part: the sub-communicator of the stage's level.
     """
@@ -61,7 +62,7 @@ class Exchange:
             self._spans = (ends - begins, begins)
 
     def gather(self, buffer: Bytes) -> None:
-        """Send this rank's blocks, or, as the stage's root, receive the other ranks' blocks around its own."""
+        """Send this rank's blocks, or, if it is the stage's root, receive the other ranks' blocks beside its own."""
         part, root = self._part, self._root
         if not self._at_root:
             message = [buffer[self._bytes], self._each, MPI.BYTE]
@@ -75,7 +76,7 @@ class Exchange:
             part.Gatherv(MPI.IN_PLACE, [buffer, self._spans, MPI.BYTE], root)
 
     def scatter(self, buffer: Bytes) -> None:
-        """Receive this rank's blocks, or, as the stage's root, send the other ranks theirs."""
+        """Receive this rank's blocks, or, if it is the stage's root, send the other ranks their blocks."""
         part, root = self._part, self._root
         if not self._at_root:
             message = [buffer[self._bytes], self._each, MPI.BYTE]
@@ -90,10 +91,10 @@ class Exchange:
 
 
 class Program:
-    """The calls and slices of a plan with given block sizes, computed once for many runs.
+    """The calls of one rank in a collective over leaders with given block sizes, computed once for many runs.
 
-    :param plan: this rank's plan.
-    :param sizes: bytes of every block (one number), or bytes of each block that this rank holds, from position
+    :param plan: this rank's plan, namely its stages.
+    :param sizes: bytes of every block, if it is a number; else bytes of each block that this rank holds, from position
         ``plan.low`` on, shape (blocks,).
     :param parts: sub-communicators of this rank, by level.
     :ivar length: bytes of this rank's buffer.
@@ -113,9 +114,9 @@ class Program:
         """Run the stages of a gather.
 
         :param own: this rank's block; None if it is in the buffer already.
-        :param buffer: the buffer for the blocks, ``length`` bytes; None to use memory of the program.
-        :param alone: a communicator of this rank only, which copies a block with gaps.
-        :returns: the bytes of the buffer.
+        :param buffer: memory for the blocks, ``self.length`` bytes; if it is None, the method allocates it.
+        :param alone: a communicator of this rank only; a message on it copies a block with gaps.
+        :returns: the buffer, filled with the blocks that this rank holds.
         """
         if buffer is None and self._single and own is not None and own.dense:
             buffer = own.view()
@@ -130,10 +131,10 @@ class Program:
     def scatter(self, own: Block | None, buffer: Bytes | None, alone: MPI.Intracomm) -> None:
         """Run the stages of a scatter.
 
-        :param own: the target of this rank's block; None to leave the block in the buffer.
-        :param buffer: the root's blocks, or the buffer for received blocks, ``length`` bytes; None to use memory of the
-            program.
-        :param alone: a communicator of this rank only, which copies a block with gaps.
+        :param own: memory for this rank's block; if it is None, the block stays in the buffer.
+        :param buffer: blocks to send on the root, memory for received blocks on other ranks, ``self.length`` bytes; if
+            it is None, the method allocates the memory.
+        :param alone: a communicator of this rank only; a message on it copies a block with gaps.
         """
         if buffer is None and self._single and own is not None and own.dense:
             buffer, own = own.view(), None

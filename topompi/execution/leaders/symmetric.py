@@ -1,4 +1,4 @@
-"""Collectives without a root, and reductions, over the leaders of levels."""
+"""Collectives without a root, and reductions, over leaders: one rank per host, leaf switch and so on."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["allgather", "allgatherv", "allreduce", "barrier", "reduce"]
 
 
 def reduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> None:
-    """Reduce along the stages of a gather: each leader sends the reduced vector of its cluster.
+    """Reduce level by level: each leader reduces its cluster's (host's, leaf switch's) vectors and sends the result.
 
-    :param levels: the communicator's levels for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
     :param sendbuf: this rank's vector, in the form that mpi4py's ``Reduce`` takes.
     :param recvbuf: memory for the result; used at the root only.
     :param op: the operation. The MPI library runs the call if it does not commute.
@@ -46,7 +46,7 @@ def reduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) ->
 def allreduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> None:
     """Reduce to the leaders, innermost level first; all-reduce among the outermost leaders; broadcast inwards.
 
-    :param levels: the communicator's levels for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
     :param sendbuf: this rank's vector, in the form that mpi4py's ``Allreduce`` takes.
     :param recvbuf: memory for the result.
     :param op: the operation. The MPI library runs the call if it does not commute.
@@ -73,7 +73,7 @@ class _Total:
 
     :param own: this rank's vector.
     :param received: the receive buffer; None if this rank has none.
-    :param levels: the communicator's levels.
+    :param levels: the sub-communicators of leaders, by level.
     """
 
     def __init__(self, own: Block, received: Block | None, levels: Levels) -> None:
@@ -81,7 +81,7 @@ class _Total:
         self._held = own is received
 
     def turn(self, leads: bool) -> Callable[[MPI.Intracomm, MPI.Op, int], None]:
-        """The method for a stage: ``reduce`` if this rank leads, else ``send``."""
+        """The method that runs a stage on this rank: ``reduce`` if it leads, else ``send``."""
         return self.reduce if leads else self.send
 
     def send(self, part: MPI.Intracomm, op: MPI.Op, root: int) -> None:
@@ -114,7 +114,7 @@ class _Total:
 def allgather(levels: Levels, sendbuf: Any, recvbuf: Any) -> None:
     """Gather at the leaders, innermost level first; allgather among the outermost; broadcast inwards; sort by rank.
 
-    :param levels: the communicator's levels for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
     :param sendbuf: this rank's block, in the form that mpi4py's ``Allgather`` takes.
     :param recvbuf: memory for the blocks of all ranks.
 
@@ -133,9 +133,9 @@ def allgather(levels: Levels, sendbuf: Any, recvbuf: Any) -> None:
 
 
 def allgatherv(levels: Levels, sendbuf: Any, recvbuf: Any) -> None:
-    """Gather as ``allgather`` does, with blocks of different sizes, which all ranks know.
+    """Allgather blocks of different sizes, which all ranks know, in the same stages as ``allgather``.
 
-    :param levels: the communicator's levels for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
     :param sendbuf: this rank's block, in the form that mpi4py's ``Allgatherv`` takes.
     :param recvbuf: memory for the blocks of all ranks, with their counts.
     """
