@@ -22,10 +22,11 @@ COPY, REDUCE = range(2)  # operations
 
 COLLECTIVES = (
     *("bcast", "gather", "scatter", "allgather", "reduce", "reduce_scatter", "allreduce", "alltoall"),
-    *("scan", "exscan", "barrier"),
+    *("scan", "exscan"),
+    "barrier",
 )
 ROOTED = ("bcast", "gather", "scatter", "reduce")
-UNCOUNTED = ("bcast", "reduce", "allreduce", "scan", "exscan", "barrier")  # all ranks have the same number of blocks
+UNCOUNTED = ("barrier", "bcast", "reduce", "allreduce", "scan", "exscan")  # all ranks have the same number of blocks
 COLUMNS = (
     "step",
     "source",

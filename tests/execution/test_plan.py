@@ -111,6 +111,7 @@ def test_plans_run_by_hand_do_what_mpi_defines(schedule, length):
             "reduce_scatter": lambda rank=rank: total[rank : rank + 1],
             "alltoall": lambda rank=rank: np.array([one[rank] for one in inputs]),
             "scan": lambda rank=rank: sum(inputs[: rank + 1]),
+            "barrier": lambda: np.empty(0),
             "exscan": lambda rank=rank: sum(inputs[1:rank], inputs[0]) if rank else inputs[0][:0],
         }[schedule.collective]()
         assert (result[: len(wanted)] == wanted).all()

@@ -19,7 +19,7 @@ from .operands import MismatchError, Operands
 from .persistent import PersistentPlan
 from .planning import UNPLANNED, plan_of, share_costly
 from .program import finish, is_revoked
-from .specs import CALLS, CallSpec, Form
+from .specs import CALLS, LEVELS, CallSpec, Form
 from .staged import stages_of, take_part
 from .taking_part import instead_of
 
@@ -45,10 +45,12 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
     """
     if method in ROOTED:
         arguments = _with_whole_root(arguments)
-    if is_in_stages(method, algorithm):
+    if algorithm == LEVELS:
         return _run_in_stages(executor, method, algorithm, arguments)
     key = quick_key(method, algorithm, arguments)
     binding: Binding | Exception | None = None if key is None else executor.bindings.get(key)
+    if (binding is None or binding is NOTHING_BOUND) and is_in_stages(method, algorithm):
+        return _run_in_stages(executor, method, algorithm, arguments)
     if binding is None:
         binding = _bound(executor, method, algorithm, arguments, key)
     if binding is None:
@@ -112,12 +114,21 @@ def _unsuited(executor: Executor, method: str, algorithm: str, arguments: tuple[
     spec, key = CALLS[method], quick_key(method, algorithm, arguments)
     if spec.form is Form.NOTHING or (key is not None and executor.bindings.get(key) is not None):
         return None
-    if spec.uneven and is_in_place(arguments[0]):  # no plan runs these calls, so nothing else reads their arguments
-        arguments = ([b"", 0, MPI.BYTE], *arguments[1:])
-    operands, error = checked(executor.groups, spec, arguments)
-    if error is None and key is not None and (operands is None or operands.by_address):
+    for look in _each_message(arguments) if spec.uneven else [arguments]:
+        operands, error = checked(executor.groups, spec, look)
+        if error is not None:
+            return error
+        if operands is not None and not operands.by_address:
+            key = None
+    if key is not None:
         executor.bindings.put(key, NOTHING_BOUND)
-    return error
+    return None
+
+
+def _each_message(arguments: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """Calls with one of the two messages each: carriers send packed blocks, so the messages may share memory."""
+    nothing, (sent, received) = [bytearray(), 0, MPI.BYTE], arguments
+    return [(nothing, received)] if is_in_place(sent) else [(nothing, received), (sent, nothing)]
 
 
 def _part_despite(

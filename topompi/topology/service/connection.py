@@ -98,9 +98,8 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         """Continue after the client has read its answers."""
-        self.stalled = (
-            monotonic() if self.transport.is_closing() else 0.0
-        )  # a client that is closing has a time limit for reading the rest, too
+        # A client that is closing has a time limit for reading the rest, too.
+        self.stalled = monotonic() if self.transport.is_closing() else 0.0
         self.unsent = 0
         self._advance()
 
