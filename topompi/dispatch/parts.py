@@ -10,6 +10,7 @@ from mpi4py import MPI
 
 from ..execution.executor import Executor
 from ..execution.groups import Groups
+from ..execution.specs import NATIVE
 from .calls import Calls
 from .common import Bequest, Common
 from .origin import Origin
@@ -107,10 +108,12 @@ class Parts:
         """
         if key in self._heard and key not in self.selector.trials:
             return True
-        from ..execution.planning import is_ready
-
         known = self.selector.known(key)
-        ready = known is not None and is_ready(self.executor, key[0], known.algorithm)
+        ready = known is not None and known.algorithm == NATIVE
+        if known is not None and not ready:
+            from ..execution.planning import is_ready  # with all generators of schedules
+
+            ready = is_ready(self.executor, key[0], known.algorithm)
         if not ready and not self.roll_call.hold(self.calls.made):
             return False
         self._heard.add(key)

@@ -19,7 +19,7 @@ from .eligibility import is_in_stages
 from .executor import Executor
 from .operands import Operands
 from .plan import Part, Plan, compile_part
-from .specs import CALLS, NATIVE, CallSpec
+from .specs import CALLS, CallSpec
 from .staged import has_stages
 
 __all__ = ["UNPLANNED", "is_ready", "is_shared", "part_of", "plan_of", "share_costly"]
@@ -118,10 +118,8 @@ def is_ready(executor: Executor, method: str, algorithm: str) -> bool:
 
     :param executor: the executor of a communicator that has a communicator for messages of plans already.
     :param method: name of the call, a key of ``specs.CALLS``.
-    :param algorithm: name of an algorithm that ``can_run`` allows.
+    :param algorithm: name of an algorithm that ``can_run`` allows, not ``native``.
     """
-    if algorithm == NATIVE:
-        return True
     if is_in_stages(method, algorithm):
         return has_stages(executor, method, algorithm)
     return is_shared(executor, CALLS[method].collective, cut(algorithm)[0])

@@ -19,7 +19,7 @@ from .operands import MismatchError, Operands
 from .persistent import PersistentPlan
 from .planning import UNPLANNED, plan_of, share_costly
 from .program import finish, is_revoked
-from .specs import CALLS, LEVELS, CallSpec, Form
+from .specs import CALLS, LEVELS, Form
 from .staged import stages_of, take_part
 from .taking_part import instead_of
 
@@ -57,8 +57,10 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
         return _native(executor, method, arguments)
     wrong = None
     if isinstance(binding, Exception):
-        wrong, binding = binding, _part_despite(executor, CALLS[method], algorithm, arguments, binding)
-        if binding is None:
+        # The others know nothing of the error: what they send has to be received. ``instead`` holds the memory for it.
+        wrong, instead = binding, instead_of(executor, CALLS[method], algorithm, arguments, binding)
+        binding = None if instead is None else _bound(executor, method, algorithm, instead, None)
+        if not isinstance(binding, Binding):
             return _settled(executor, method, arguments, wrong)
     rest = iter(binding.calls)
     try:
@@ -129,19 +131,6 @@ def _each_message(arguments: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     """Calls with one of the two messages each: carriers send packed blocks, so the messages may share memory."""
     nothing, (sent, received) = [bytearray(), 0, MPI.BYTE], arguments
     return [(nothing, received)] if is_in_place(sent) else [(nothing, received), (sent, nothing)]
-
-
-def _part_despite(
-    executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...], error: Exception
-) -> Binding | None:
-    """Bind this rank's part in a call whose arguments are wrong on this rank, with memory of topompi for the wrong one.
-
-    The other ranks do not know of the error, and their messages have to be received. The result is None if the rank
-    cannot take part.
-    """
-    instead = instead_of(executor, spec, algorithm, arguments, error)
-    binding = None if instead is None else _bound(executor, spec.name, algorithm, instead, None)
-    return binding if isinstance(binding, Binding) else None
 
 
 def _settled(
