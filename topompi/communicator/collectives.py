@@ -14,16 +14,13 @@ from ..dispatch.choosing import choose, execute, run_and_remember
 from ..dispatch.counters import counters
 from ..dispatch.parts import Parts
 from ..dispatch.reasons import why_ran
-from ..execution.eligibility import is_in_stages
 from ..execution.native import NativeIntracomm
-from ..execution.specs import CALLS, Form, Needs
+from ..execution.specs import CALLS, NATIVE, Form, Needs
 from ..selection.choice import Choice
 from . import agreement
 from .handle import ALL, Handle
 
 __all__ = ["Collectives"]
-
-NO_REQUEST = "calls over the leaders of levels, or by carriers, have no persistent form"
 
 
 class Collectives(Handle):
@@ -135,14 +132,12 @@ class Collectives(Handle):
         name, spec = f"{method}_init", CALLS[method]
         state.calls.made += 1
         choice, size = choose(state, spec, arguments, root, op, measurable=False)
-        if choice.algorithm == "native" or is_in_stages(method, choice.algorithm):
-            if choice.algorithm != "native":
-                state.executor.unplanned[method, choice.algorithm] = NO_REQUEST
+        if choice.algorithm == NATIVE:
             prepared: Any = getattr(NativeIntracomm, name)(state.comm, *arguments, info)
         else:
             from ..execution import running
 
-            prepared = running.prepare(state.executor, method, choice.algorithm, arguments)
+            prepared = running.prepare(state.executor, method, choice.algorithm, arguments, info)
         if counters.enabled:
             ran = "native" if isinstance(prepared, MPI.Prequest) else choice.algorithm
             why = why_ran(state, method, choice, ran, size, root, op)

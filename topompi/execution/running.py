@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from mpi4py import MPI
@@ -19,13 +19,14 @@ from .operands import MismatchError, Operands
 from .persistent import PersistentPlan
 from .planning import UNPLANNED, plan_of, share_costly
 from .program import finish, is_revoked
-from .specs import CALLS, LEVELS, Form
+from .specs import CALLS, LEVELS, NATIVE, Form
 from .staged import stages_of, take_part
 from .taking_part import instead_of
 
 __all__ = ["prepare", "ready", "run"]
 
 ROOTED = frozenset(name for name, spec in CALLS.items() if spec.rooted)
+NO_REQUEST = "calls over the leaders of levels, or by carriers, have no persistent form"
 NOTHING_BOUND = Binding([])  # cached for a call over leaders, to record that its arguments were checked
 
 
@@ -172,7 +173,7 @@ def ready(executor: Executor, method: str, algorithm: str, arguments: tuple[Any,
 
 
 def prepare(
-    executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]
+    executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...], info: MPI.Info = MPI.INFO_NULL
 ) -> MPI.Prequest | PersistentPlan:
     """A request for a collective on given buffers, to be started many times; collective.
 
@@ -180,20 +181,23 @@ def prepare(
     :param method: name of the call without ``_init``: ``Bcast`` for ``Bcast_init``.
     :param algorithm: an algorithm that ``can_run`` allows, the same on all ranks.
     :param arguments: all arguments of mpi4py's method without ``info``, in their order, defaults filled in.
+    :param info: hints for the MPI library, if it makes the request.
     :returns: a request; the MPI library's own if no plan can run the call.
     :raises ValueError: if ``can_run`` does not allow the algorithm.
     """
     if method in ROOTED:
         arguments = _with_whole_root(arguments)
+    native: Callable[..., MPI.Prequest] = getattr(NativeIntracomm, method + "_init")
+    if is_in_stages(method, algorithm):
+        executor.unplanned[method, algorithm] = NO_REQUEST
+        return native(executor.groups.comm, *arguments, info)
     channel = executor.groups.new_channel()
-    unplanned = algorithm == "native" or is_in_stages(method, algorithm)
-    operands = None if unplanned else _read(executor, method, algorithm, arguments)[0]
+    operands = None if algorithm == NATIVE else _read(executor, method, algorithm, arguments)[0]
     if operands is None:
         executor.unplanned[method, algorithm] = UNPLANNED
     plan = None if operands is None else plan_of(executor, CALLS[method], algorithm, operands)
     if operands is None or plan is None:
-        native: MPI.Prequest = getattr(NativeIntracomm, method + "_init")(executor.groups.comm, *arguments)
-        return native
+        return native(executor.groups.comm, *arguments, info)
     calls, flights, sent = bind_persistent(plan, operands, executor.groups, channel)
     return PersistentPlan(calls, flights, arguments, sent)
 
