@@ -98,7 +98,7 @@ def word_of(name: str, environment: Mapping[str, str]) -> str:
 
 
 def map_quality(environment: Mapping[str, str], error: type[Exception] = SettingError) -> float:
-    """Return ``TOPOMPI_MAP_QUALITY``: a mapping is good enough at this share of the given order's cost; 0 if unset.
+    """Return ``TOPOMPI_MAP_QUALITY``: mapping ends at this share of the cost of the given order of ranks; 0 if unset.
 
     :param environment: the environment variables.
     :param error: class of the error that is raised if the value is not a number from 0 to 1.

@@ -242,7 +242,8 @@ class Walks:
         :param switches: switches at the start, shape (s,); -1 has no route.
         :param adapters: destination adapters, shape (a,).
         :param path: number of the alternative route (LMC), from 0.
-        Cost: one walk from each distinct switch to each adapter; no walk if next links are computed.
+        Cost: one walk (a route followed) from each distinct switch to each adapter; none if next-hop links are
+        computed.
         """
         if not isinstance(self.next_link, np.ndarray):
             return self.next_link.hops(switches, adapters)

@@ -38,7 +38,7 @@ class Sharing:
 
 
 def sharing(outcome: Outcome) -> Sharing:
-    """Count the pairs of jobs that share leaves' or pods' links. Cost: one row per pair and leaf, or pod, shared."""
+    """Count the pairs of jobs that share leaves' or pods' links. Cost: some numbers per pair and shared leaf or pod."""
     count = len(outcome.workload)
     levels = [_pairs(outcome, group) for group in (outcome.cluster.leaf, outcome.cluster.pod)]
     both = np.unique(np.concatenate(levels))

@@ -45,7 +45,7 @@ class RequestError(TopompiError, ValueError):
 
 
 def answer_line(line: bytes, generation: Generation) -> str:
-    """Answer a request of the line protocol, without the line end; an error becomes an answer ``error: ...``."""
+    """Answer a text line ``query A:B``, without the line end; an error becomes an answer ``error: ...``."""
     try:
         text = line.decode().strip()
         verb, _, pair = text.partition(" ")

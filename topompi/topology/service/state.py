@@ -33,7 +33,7 @@ class Service:
     """A topology service: the state that all its connections share, and the answers to their requests.
 
     :param store: the store of the current generation (loaded version of the routes).
-    :param source: source of the routes, in words, for the health page.
+    :param source: source of the routes, in words, for the page ``/health``.
     :param bounds: limits on clients and requests.
     """
 
@@ -109,7 +109,7 @@ class Service:
         return prometheus(PREFIX, self.counters, gauges)
 
     def answer_line(self, line: bytes) -> str:
-        """Answer a request of the line protocol, without the line end."""
+        """Answer a text line ``query A:B`` with the switches between two hosts, without the line end."""
         self.counters.queries += 1
         answer = answer_line(line, self.store.current)
         if answer.startswith("error:"):

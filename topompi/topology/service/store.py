@@ -27,12 +27,12 @@ class Store:
         self.current = self._read(1)
 
     def reload(self, is_valid: Callable[[], bool] = lambda: True) -> bool:
-        """Read the source again; if this fails, the present generation stays, and ``problem`` contains the reason.
+        """Read the source again; if this fails, the present routes stay, and ``problem`` contains the reason.
 
         :param is_valid: callback that is called after reading and returns whether the source has stayed unchanged
             meanwhile; if not, the new routes are discarded.
-        :returns: whether reading succeeded. If the new routes equal the present ones, the present generation stays,
-            too.
+        :returns: whether reading succeeded. If the new routes equal the present ones, these stay, with the number of
+            their generation (version).
         """
         with self._lock:
             try:
