@@ -84,7 +84,7 @@ figures:
 	@echo 'make figures is now: make studies SOURCE=subramoni' >&2; exit 2
 
 # What needs no MPI library runs once, with Open MPI's Python, on both processors; what starts MPI jobs runs with either
-# library, one job at a time.
+# library, one job at a time: the tests of MPI_TESTS.
 MPI_TESTS ?= tests/mpi
 PURE := $(PY) -m pytest -q -n 2 --dist loadfile --ignore tests/mpi -m
 JOBS := $(PY) -m pytest -q $(MPI_TESTS) -m

@@ -124,14 +124,21 @@ def slowest(pattern, method, length, seconds):
     worst = (0.0, "")
     for text in crafted(length):
         subject = text.encode() if isinstance(pattern.pattern, bytes) else text
-        begun = time.perf_counter()
-        found = getattr(pattern, method)(*(("", subject) if method == "sub" else (subject,)))
-        if method == "finditer":
-            sum(1 for _ in found)
-        worst = max(worst, (time.perf_counter() - begun, text[:24] + "..." + text[-3:]))
+        taken = _seconds(pattern, method, subject)
+        if taken > seconds:
+            taken = min(taken, _seconds(pattern, method, subject))  # another process may have had the processor
+        worst = max(worst, (taken, text[:24] + "..." + text[-3:]))
         if worst[0] > seconds:
             break
     return worst
+
+
+def _seconds(pattern, method, subject):
+    begun = time.perf_counter()
+    found = getattr(pattern, method)(*(("", subject) if method == "sub" else (subject,)))
+    if method == "finditer":
+        sum(1 for _ in found)
+    return time.perf_counter() - begun
 
 
 def main(length, seconds):

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -20,6 +21,8 @@ from topompi.topology.discovery import Discovery, Report
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared" / "data"
 SIZES = (1, 2, 3, 4, 5, 8)
+# What Open MPI takes on one host by itself, after it has looked for networks for half a second or more at every start.
+TRANSPORT = {"OMPI_MCA_pml": "ob1,monitoring", "OMPI_MCA_btl": "self,sm"}
 
 
 def shared_data(name: str) -> Path:
@@ -79,11 +82,15 @@ def mpirun() -> list[str]:
     command = str(beside) if beside.exists() else shutil.which("mpirun")
     if command is None:
         pytest.skip("no mpirun beside this Python or on the PATH")
-    version = subprocess.run([command, "--version"], capture_output=True, text=True, timeout=30).stdout
-    if "Open MPI" in version:
+    if "Open MPI" in _version(command):
         # More ranks than cores: idle ranks must yield, or every test waits for time slices.
         return [command, "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
     return [command]
+
+
+@cache
+def _version(command: str) -> str:
+    return subprocess.run([command, "--version"], capture_output=True, text=True, timeout=30).stdout
 
 
 def heed_interrupts() -> None:
@@ -98,7 +105,7 @@ def mpi_job(
     command = [*mpirun(), "-n", str(size), sys.executable, *map(str, args)]
     # Buffered, a rank writes whole lines: without, another's text can come between a line and its end.
     whole_lines = {"PYTHONUNBUFFERED": ""}
-    full_env = {**os.environ, **whole_lines, "PYTHONPATH": str(ROOT), "OMPI_MCA_btl": "self,sm", **(env or {})}
+    full_env = {**os.environ, **TRANSPORT, **whole_lines, "PYTHONPATH": str(ROOT), **(env or {})}
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+
+from tests.support import TRANSPORT
+
+os.environ.update(TRANSPORT)  # of this process and of all that it starts
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marks

@@ -11,6 +11,7 @@ from topompi.topology import TopologyInterface, load
 
 WORLD = MPI.COMM_WORLD
 HOSTS = [f"h000{rank // 2 % 8}" for rank in range(WORLD.size)]
+PLACED = TopologyInterface.place(HOSTS, load("xgft:2,2,2;1,1,1").routes)
 
 
 class Always:
@@ -35,7 +36,7 @@ class Always:
     ],
 )
 def test_objects_are_combined_in_the_order_of_ranks(name, algorithm, of_rank, op):
-    comm = topompi.Intracomm(WORLD.Dup(), topology=TopologyInterface.place(HOSTS, load("xgft:2,2,2;1,1,1").routes))
+    comm = topompi.Intracomm(WORLD.Dup(), topology=PLACED)
     comm._state.selector = Always(algorithm)
     mine = of_rank(WORLD.rank)
     expected, got = getattr(WORLD, name)(mine, op), getattr(comm, name)(mine, op)
@@ -46,7 +47,7 @@ def test_objects_are_combined_in_the_order_of_ranks(name, algorithm, of_rank, op
 @pytest.mark.parametrize("algorithm", ["native", "levels", *ALGORITHMS["bcast"]])
 @pytest.mark.parametrize("root", sorted({0, WORLD.size - 1}))
 def test_an_object_is_broadcast_as_what_it_was(algorithm, root):
-    comm = topompi.Intracomm(WORLD.Dup(), topology=TopologyInterface.place(HOSTS, load("xgft:2,2,2;1,1,1").routes))
+    comm = topompi.Intracomm(WORLD.Dup(), topology=PLACED)
     comm._state.selector = Always(algorithm)
     for sent in ("word", {"key": [1, 2.5, None]}, list(range(30_000))):
         got = comm.bcast(sent if WORLD.rank == root else "ignored", root)
@@ -56,7 +57,7 @@ def test_an_object_is_broadcast_as_what_it_was(algorithm, root):
 
 
 def test_a_root_out_of_range_is_an_error_of_mpi():
-    comm = topompi.Intracomm(WORLD.Dup(), topology=TopologyInterface.place(HOSTS, load("xgft:2,2,2;1,1,1").routes))
+    comm = topompi.Intracomm(WORLD.Dup(), topology=PLACED)
     with pytest.raises(MPI.Exception):
         comm.bcast(1, WORLD.size)
     comm.Free()

@@ -40,7 +40,7 @@ def test_a_module_gets_one_in_its_folder_alone_and_all_there_is_marked(tmp_path:
         shutil.copy(ROOT / folder / "conftest.py", tmp_path / folder)
         (tmp_path / folder / f"test_{Path(folder).name}.py").write_text("import mpi4py\n\ndef test_nothing(): ...\n")
     command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", "-m", "needs_mpi"]
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"}  # the copies import tests.support
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
     assert re.findall(r"^(?:ERROR \S+|\S+::\S+)$", done.stdout, re.MULTILINE) == [
         "tests/mpi/test_mpi.py::test_nothing",

@@ -218,8 +218,9 @@ def leonardo_jobs():
     cells = {cell: number for number, cell in enumerate(sorted({cell for cell, _ in place.values()}))}
     jobs = []
     with tarfile.open(shared_data("fabrics/leonardo-job-nodelists.tar.gz")) as archive:
-        for member in sorted((member for member in archive if member.isfile()), key=lambda member: member.name):
-            hosts = archive.extractfile(member).read().decode().split()
+        listed = {member.name: archive.extractfile(member).read() for member in archive if member.isfile()}
+        for _, text in sorted(listed.items()):  # members are read in their order: gzip goes back by starting again
+            hosts = text.decode().split()
             known = all(host in place for host in hosts)
             jobs.append([(cells[place[host][0]], place[host][1]) for host in hosts] if known else None)
     return jobs

@@ -114,7 +114,7 @@ def as_natively(outcomes, mode, ranks, modules, timeout):
     assert sum(of[0][0] == "passed" for of in found.values() if 0 in of) > 2 * len(modules)
 
 
-@pytest.mark.parametrize(("mode", "ranks"), [("default", 2), ("virtual", 2), ("schedules", 3), ("levels", 3)])
+@pytest.mark.parametrize(("mode", "ranks"), [("default", 2), ("schedules", 3), ("levels", 3)])
 def test_collectives(outcomes, mode, ranks):
     as_natively(outcomes, mode, ranks, COLLECTIVE, timeout=300)
 

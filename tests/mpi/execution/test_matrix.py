@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from mpi4py import MPI
 
 from tests.support import ROOT, pytest_on_ranks, run_mpi
 
@@ -41,17 +42,13 @@ def test_every_operation_equals_native_and_every_algorithm_runs():
 
 
 @pytest.mark.long
-def test_operations_equal_native_on_more_ranks():
-    """Without counters: by the look-ups that calls take where nobody watches."""
-    equals_native(8, "--sparse", "8", "6+2")
-
-
-@pytest.mark.long
 def test_every_operation_equals_native_on_other_partitions():
+    """Without counters: by the look-ups that calls take where nobody watches."""
     equals_native(8, "--seed", "2", "8", "7+1", "6+2", "5+3", "4+4")
 
 
 @pytest.mark.long
+@pytest.mark.skipif(MPI.get_vendor()[0] == "MPICH", reason="with Open MPI: what 16 ranks add to 8 is in the schedules")
 def test_operations_equal_native_on_sixteen_ranks():
     equals_native(16, "--sparse", "16", "9+7")
 
@@ -99,7 +96,7 @@ def test_lifecycle(size):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("size", [3, 4, 8])
+@pytest.mark.parametrize("size", [8])
 def test_lifecycle_at_more_sizes(size):
     assert "26 passed" in pytest_on_ranks(size, PROGRAMS / "lifecycle.py", timeout=120)
 

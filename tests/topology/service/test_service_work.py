@@ -105,7 +105,7 @@ def test_a_client_that_is_closed_is_not_kept_open_by_a_worker(routes) -> None:
 
 
 def test_a_client_that_waits_is_told_nothing_but_blanks_before_its_answer(routes, work) -> None:
-    work(lambda: time.sleep(2.5) or [])
+    work(lambda: time.sleep(1.5) or [])
     with running(Store(lambda: routes)) as (_, address):
         said = raw(address, LINE, 30)
         assert said.startswith(b" ")
