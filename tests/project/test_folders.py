@@ -24,6 +24,10 @@ def test_paths_and_modules_of_tests_that_files_name_are_there() -> None:
         assert [path for path in sorted(paths) if not list(ROOT.glob(path))] == [], file
 
 
+def test_every_test_stands_in_a_folder() -> None:
+    assert list((ROOT / "tests").glob("test_*.py")) == []
+
+
 def test_a_test_gets_no_mpi_library_here() -> None:
     with pytest.raises(ImportError):
         import mpi4py  # noqa: F401
