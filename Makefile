@@ -103,7 +103,7 @@ test-exhaustive: venv
 # The part of the library's lines that the tests without MPI run; CONTRIBUTING.md has the number.
 coverage: venv
 	$(PY) -m pip install --quiet --disable-pip-version-check 'pytest-cov>=5'
-	$(PURE) "not long and not exhaustive" --cov=topompi --cov-report=term:skip-covered $(PYTEST_OPTIONS)
+	$(PURE) "not long and not exhaustive" --cov=topompi --cov=schedules --cov=mapping --cov-report=term:skip-covered $(PYTEST_OPTIONS)
 
 # The tests that run C, with extensions that AddressSanitizer and UndefinedBehaviorSanitizer watch; a minute or two. They
 # are built from a copy in build/sanitize, so that none of their files is taken for an ordinary one. What Python itself
