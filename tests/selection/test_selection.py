@@ -392,11 +392,19 @@ def test_levels_and_their_schedule_are_equals_but_for_what_is_inside_hosts():
         assert ranking.index("leaders") == ranking.index(LEVELS) + after
 
 
+def test_hosts_on_one_leaf_switch_gain_by_schedules_if_they_have_several_ranks():
+    several = Predictor(job_on("xgft:8,1;1,1@rate=4xHDR", 8, 4, "random:1").interface)
+    for method in ("Bcast", "Reduce", "Allreduce", "Allgather"):
+        assert predict(several, method, 1 << 20, 0, anything).algorithm != NATIVE
+
+
 def test_native_where_nothing_is_known_or_nothing_is_scarce():
     flat = Predictor(TopologyInterface.place(["a", "a", "b", "b"]))
     assert predict(flat, "Alltoall", 10**6, 0, anything).reason == "native: nothing is known above the hosts"
     one = Predictor(job_on("xgft:4,4;1,1@rate=4xHDR", 4).interface)
-    assert predict(one, "Alltoall", 10**6, 0, anything).reason == "native: one leaf switch"
+    assert predict(one, "Alltoall", 10**6, 0, anything).reason == "native: one leaf switch, and one rank per host"
+    alone = Predictor(job_on("xgft:4,4;1,1@rate=4xHDR", 1, 4).interface)
+    assert predict(alone, "Bcast", 10**6, 0, anything).reason == "native: one host"
     rated = job_on("xgft:4,4;1,1", 16).interface
     fabric = rated.routes.fabric
     unknown = replace(fabric, link_rate=np.full(fabric.num_links, np.nan))
