@@ -8,6 +8,7 @@ from mpi4py import MPI
 from tests.programs.planlife import new_executor
 from topompi.errors import TopompiError
 from topompi.execution import objects, running
+from topompi.execution.eligibility import can_run
 from topompi.execution.leaders import LEADERS
 from topompi.execution.planning import part_of
 from topompi.execution.specs import CALLS
@@ -173,7 +174,7 @@ def all_take_part_over_leaders_where_sizes_go_ahead(executor):
 def main():
     executor, cases = new_executor(), 0
     for method, bads in REFUSED.items():
-        names = [name for name in ALGORITHMS[CALLS[method].collective] if running.can_run(method, name)]
+        names = [name for name in ALGORITHMS[CALLS[method].collective] if can_run(method, name)]
         names += ["levels"] if CALLS[method].leaders else []
         for algorithm, bad, root in product(names, bads, (0, LAST) if CALLS[method].rooted else (LAST,)):
             refuses(executor, method, algorithm, bad, root)
