@@ -162,9 +162,9 @@ class _Clocks:
         hops, weight = loads.hops[span], loads.weight[span]
         nbytes = loads.messages.blocks[span] * (loads.block_bytes / loads.lanes)
         seconds = nbytes * loads.unseen * self.t_w[hops] * weight
-        ranks = np.unique(np.concatenate((source, destination)))
-        self._enter(ranks)
         sends, receives = (np.bincount(one, minlength=len(self.last)) for one in (source, destination))
+        ranks = np.flatnonzero(sends + receives)
+        self._enter(ranks)
         ports = np.maximum(sends[source], receives[destination]) * loads.unseen
         each = self.t_s[hops] if self.model.t_o is None else np.minimum(self.model.t_o, self.t_s[hops])
         starting = (self.t_s[hops] + (ports - 1) * each) * weight

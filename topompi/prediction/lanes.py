@@ -5,6 +5,8 @@ In lanes each rank of a host exchanges one part of the data with other hosts (`s
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from ..schedules.analysis.cost import cost
@@ -31,6 +33,9 @@ class LaneCosts:
     def __init__(self, network: Network) -> None:
         self._network, self._hosts = network, Lanes(network).across
         self._most = int(np.bincount(network.rank_host).max())
+        # Messages cut to several sizes have one schedule across hosts, and one time without bytes.
+        self._made = lru_cache(maxsize=2)(lambda across, host, blocks: across.generate(self._hosts, host, blocks))
+        self._empty = lru_cache(maxsize=2)(lambda made, model: cost(made, self._hosts, model, 0).seconds)
 
     def seconds(
         self, collective: str, across: Across, model: Model, nbytes: int, root: int, blocks: int | None
@@ -45,15 +50,14 @@ class LaneCosts:
         :param blocks: number of segments into which the vector is divided, by default 1; if ``across`` is a pipeline,
             the number of its blocks, by default its own.
 
-        Cost: two evaluations of ``schedules.analysis.cost`` with one rank per host.
+        Cost: two evaluations of ``schedules.analysis.cost`` with one rank per host; one for a single segment.
         """
         segments = 1 if across.pipeline or blocks is None else blocks
         host = int(self._network.rank_host[root])
-        made = across.generate(self._hosts, host, blocks if across.pipeline else None)
-        block = -(-nbytes // (segments * max(made.blocks, 1)))
-        empty, full = (cost(made, self._hosts, model, size).seconds for size in (0, block))
-        # Segments share the links; each one begins one start-up after the segment before it.
-        between = segments * full - (segments - 1) * (empty - model.t_s[-1])
+        made = self._made(across, host, blocks if across.pipeline else None)
+        between = cost(made, self._hosts, model, -(-nbytes // (segments * max(made.blocks, 1)))).seconds
+        if segments > 1:  # they share the links; each one begins one start-up after the segment before it
+            between = segments * between - (segments - 1) * (self._empty(made, model) - model.t_s[-1])
         parts = made.blocks if across.pipeline else segments
         inside = self._inside(model, nbytes / parts)
         return 2 * inside + max(between, parts * STAGES[collective] * inside)
