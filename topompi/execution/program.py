@@ -228,7 +228,7 @@ def message_of(one: Message, areas: Mapping[int, Area]) -> Specification | None:
     :param areas: the memory of each buffer.
     """
     if not one.length:
-        return [b"", 0, MPI.BYTE]
+        return [bytearray(), 0, MPI.BYTE]
     return areas[one.buffer].message(one.begin, one.length)
 
 
