@@ -14,6 +14,7 @@ import pytest
 from osu_like_bench.emulate import Emulated
 from osu_like_bench.emulate.agent import enter
 from tests.emulation import may_emulate
+from tests.support import TRANSPORT
 from topompi.topology import Fabric
 
 CORES = 4  # of each host, as Slurm is told; more than there may be
@@ -91,7 +92,9 @@ class SlurmCluster:
         :param environment: variables that it has besides those of the tests.
         """
         allocate = ["salloc", "--quiet", "--immediate=20", f"--nodes={len(self.hosts)}", "--exclusive"]
-        own = ["env", *(f"{name}={value}" for name, value in (environment or {}).items())]
+        # Ranks on several hosts need another transport than the tests' on one.
+        one_host = [word for name in TRANSPORT for word in ("-u", name)]
+        own = ["env", *one_host, *(f"{name}={value}" for name, value in (environment or {}).items())]
         said = self.run([*allocate, *own, *command])
         assert said.returncode == 0, said.stderr
         return said.stdout.splitlines()
