@@ -63,7 +63,8 @@ class Collectives(Handle):
 
     def bcast(self, obj: Any, root: int = 0) -> Any:
         """Broadcast the root's object, pickled once, by the algorithm chosen for the size of the pickled bytes."""
-        if (self._knows_natives() or self._held is not None or self._calls is ALL) and self._calls.all:
+        known = self._held is not None or self._knows_natives() or self._calls is ALL
+        if known and self._calls.all:
             return NativeIntracomm.bcast(self, obj, root)
         state = self._working()
         with agreement.checked(self, "bcast", (obj, root), root, None) if self._checks else nullcontext():
