@@ -119,7 +119,7 @@ def link_width(network: Network) -> Integers:
     fastest = np.zeros(len(network.capacity))
     np.maximum.at(fastest, link, _pair_rates(network)[source, destination])
     fits = np.divide(network.capacity, fastest, out=np.ones_like(fastest), where=fastest > 0)
-    # Quotients of rates such as 54 Gbit/s are inexact: a quotient just below a whole number is that number.
+    # Division of rates rounds: a quotient just below a whole number is taken as that number.
     return np.maximum(np.floor(fits * (1 + 1e-9)), 1).astype(np.int64)
 
 

@@ -47,10 +47,11 @@ def scan_lanes(
 
     A run of consecutive ranks on one host counts as a host, so that ranks may be in any order; there are as many parts,
     or lanes, as the median run has ranks. Messages: those of the exscans, and inside a host of r ranks 2 r (r - 1).
-    Bytes: one vector into each rank inside, one out, and between hosts those of one rank a host.
+    Bytes: inside a host each rank receives one vector and sends one; a host sends as much as one rank per host would.
 
     :param rank_host: host of each rank, shape (p,), any numbers.
-    :param across: the exscan of a number of hosts, one rank each, in so many blocks; None for its own number.
+    :param across: function that takes a number of hosts (one rank each) and a number of blocks (None for the
+        algorithm's own), and returns the schedule of an exscan.
     :param inclusive: scan, else exscan.
     :param blocks: blocks of the vector, by default those of ``across`` for each part.
     """
@@ -95,7 +96,7 @@ class _Runs:
 
 @dataclass(frozen=True, eq=False)
 class _Pairs(Phase):
-    """What happens to each rank's part of each lane, at or with the rank of its run that has the lane.
+    """A phase whose transfers each move or add one rank's part of one lane, at the rank of its run that has the lane.
 
     :param make: the rows of some ranks' parts of some lanes, two arrays of one shape.
     """
@@ -161,12 +162,12 @@ class _Vector:
         return Placed.of(inner, self.runs.owner(run, lane), places, vectors=(inner.blocks, self.blocks))
 
     def collected(self, rank: Integers, lane: Integers) -> Rows:
-        """Each rank sends each part to the rank that has the lane."""
+        """Rows in which each rank sends each part of its vector to the rank that has the lane."""
         at, count = self._part(lane)
         return transfers(0, rank, self._owner(rank, lane), (INPUT, at), (SCRATCH, self._slot(rank) + at), count)
 
     def added(self, rank: Integers, lane: Integers) -> Rows:
-        """The part of each rank but the first of its run is added to the sum of those before it."""
+        """Rows that add each rank's part to the sum of the parts of earlier ranks of its run."""
         rank, lane = (one[self.runs.place[rank] > 0] for one in (rank, lane))
         owner, (at, count) = self._owner(rank, lane), self._part(lane)
         here = self._slot(rank) + at
@@ -174,19 +175,19 @@ class _Vector:
         return transfers(step, owner, owner, (SCRATCH, here - self.blocks), (SCRATCH, here), count, REDUCE)
 
     def preceded(self, rank: Integers, lane: Integers) -> Rows:
-        """What is before a run is added to all sums of the run."""
+        """Rows that add the sum of all earlier runs to every sum of a run."""
         rank, lane = (one[self.runs.of_rank[rank] > 0] for one in (rank, lane))
         owner, (at, count) = self._owner(rank, lane), self._part(lane)
         before = (SCRATCH, self.most * self.blocks + at)
         return transfers(0, owner, owner, before, (SCRATCH, self._slot(rank) + at), count, REDUCE)
 
     def spread(self, rank: Integers, lane: Integers) -> Rows:
-        """Each rank gets its sums."""
+        """Rows that send each rank its sums."""
         at, count = self._part(lane)
         return transfers(0, self._owner(rank, lane), rank, (SCRATCH, self._slot(rank) + at), (OUTPUT, at), count)
 
     def spread_before(self, rank: Integers, lane: Integers) -> Rows:
-        """Each rank gets the sums of the rank before it, or what is before its run; the very first gets nothing."""
+        """Rows that send each rank the sums of the rank before it, or of all earlier runs; rank 0 gets nothing."""
         rank, lane = rank[rank > 0], lane[rank > 0]
         at, count = self._part(lane)
         slot = np.where(self.runs.place[rank] > 0, self._slot(rank) - self.blocks, self.most * self.blocks)

@@ -104,8 +104,8 @@ def _ring(tree: Tree, cut: Integers, order: Integers) -> Grid:
 
     buffer = np.where(np.arange(order.max() + 1) == order[0], INPUT, OUTPUT)  # the root receives nothing
     whole = ring(order, cut[:-1], np.diff(cut), buffer, wanted=wanted)
-    # A share reaches last the nearest node before its own node that is not an ancestor of this node; with two nodes
-    # there is no such node.
+    # The last receiver of a share is the nearest node before the share's node that is not its ancestor. A tree of two
+    # nodes has none.
     share = np.flatnonzero(np.diff(cut))
     before = (share - 2) % tree.size
     for _ in range(tree.size):

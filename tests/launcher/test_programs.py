@@ -36,7 +36,7 @@ if sys.argv[-1] == "fail":
     ],
 )
 def test_a_program_is_run_as_python_runs_it(tmp_path, program):
-    """What it sees of itself, what it prints of an exception, and the exit status; without our frames."""
+    """A program's view of itself, its printed exceptions without topompi's frames, and its exit status."""
     (tmp_path / "folder").mkdir()
     for name in ("about.py", "__main__.py", "folder/__main__.py"):
         (tmp_path / name).write_text(ABOUT)

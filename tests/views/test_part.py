@@ -13,7 +13,7 @@ ROUTES = load("xgft:2,2,2;1,1,1").routes
 @settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_a_part_of_a_topology_is_that_of_its_ranks_alone(data):
-    """What is restricted equals what is placed anew: hosts, distances, levels, and levels inside hosts."""
+    """A restricted interface equals one placed anew: hosts, distances, levels, and levels inside hosts."""
     size = data.draw(st.integers(1, 12))
     hosts = data.draw(st.lists(st.sampled_from(ROUTES.fabric.hosts), min_size=size, max_size=size))
     ranks = data.draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=size, unique=True))

@@ -36,7 +36,7 @@ Limit = Annotated[
 UNREAD = 10_000  # columns of a table if the output is no terminal, so that a file or program gets it uncut
 # Colours and rich's cursor movements for progress; none of these sequences sets titles, clipboards or links.
 _RICH = re.compile("(\x1b\\[[0-9;]*[mAKG]|\x1b\\[\\?25[lh]|\r)")
-# Replacements of characters that the locale cannot encode; other such characters become question marks.
+# Replacements of characters that the locale may not encode; it prints a question mark for all others.
 PLAIN = {"█": "#", "→": "->", "×": "x", "├": "|", "└": "`", "│": "|", "─": "-"}
 
 

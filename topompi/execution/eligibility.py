@@ -45,7 +45,7 @@ def is_carried(method: str, algorithm: str) -> bool:
     """Whether an algorithm runs a call by parcels of carriers, not by a plan: ranks know only their own counts.
 
     :param method: the call, a key of ``specs.CALLS``.
-    :param algorithm: as ``why_not`` takes it.
+    :param algorithm: ``native``, ``levels``, or the name of a schedule, with or without a segment size.
     """
     if method not in CARRIED:  # before any look-up, because every call asks
         return False
@@ -57,7 +57,7 @@ def is_in_stages(method: str, algorithm: str) -> bool:
     """Whether an algorithm runs a call in stages without a plan: over the leaders of levels, or by carriers.
 
     :param method: the call, a key of ``specs.CALLS``.
-    :param algorithm: as ``why_not`` takes it.
+    :param algorithm: ``native``, ``levels``, or the name of a schedule, with or without a segment size.
     """
     return algorithm == LEVELS or is_carried(method, algorithm)
 

@@ -27,7 +27,7 @@ __all__ = ["prepare", "ready", "run"]
 
 ROOTED = frozenset(name for name, spec in CALLS.items() if spec.rooted)
 NO_REQUEST = "calls over the leaders of levels, or by carriers, have no persistent form"
-NOTHING_BOUND = Binding([])  # cached for a call over leaders, to record that its arguments were checked
+NOTHING_BOUND = Binding([])  # cached for a call in stages, to record that its arguments were checked
 
 
 def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:

@@ -20,7 +20,7 @@ def has_stages(executor: Executor, method: str, algorithm: str) -> bool:
 
     :param executor: the communicator's executor.
     :param method: the call, a key of ``specs.CALLS``.
-    :param algorithm: one that runs it in stages.
+    :param algorithm: name of an algorithm that runs the call in stages.
     """
     groups = executor.groups
     return groups.has_levels(CALLS[method].kind) if algorithm == LEVELS else groups.connected
@@ -31,7 +31,7 @@ def stages_of(executor: Executor, method: str, algorithm: str) -> Callable[..., 
 
     :param executor: the communicator's executor.
     :param method: the call, a key of ``specs.CALLS``.
-    :param algorithm: one that runs it in stages.
+    :param algorithm: name of an algorithm that runs the call in stages.
     :raises ValueError: for ``levels`` and a call that has no form over leaders.
     """
     if algorithm != LEVELS:
@@ -42,12 +42,12 @@ def stages_of(executor: Executor, method: str, algorithm: str) -> Callable[..., 
 
 
 def take_part(executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...]) -> bool:
-    """Take this rank's part in a call that it refuses, where sizes go ahead of blocks; whether it can.
+    """Take this rank's part in a call that it refuses, if sizes go ahead of blocks. True if the rank could.
 
     :param executor: the communicator's executor.
-    :param spec: of the call.
-    :param algorithm: one that runs it in stages.
-    :param arguments: those of mpi4py's method.
+    :param spec: description of the call.
+    :param algorithm: name of an algorithm that runs the call in stages.
+    :param arguments: all arguments of mpi4py's method, in their order.
     """
     if algorithm != LEVELS:
         take_part_by_carriers(*_carriers(executor, spec.name))
@@ -59,7 +59,7 @@ def take_part(executor: Executor, spec: CallSpec, algorithm: str, arguments: tup
 
 
 def _carriers(executor: Executor, method: str) -> tuple[Route, Channel]:
-    """The route of this rank's parcels, and where they go."""
+    """The route of this rank's parcels, and the channel that carries them."""
     groups = executor.groups
     route: Route = executor.plans.made(("route",), lambda: Route(executor.network.rank_host, groups.rank))
     return route, groups.channel(CALLS[method].number)

@@ -35,7 +35,7 @@ def ip(*words, text=True):
 
 
 def left_behind(state):
-    """What is still there of a network."""
+    """The remains of a network: its namespaces and files."""
     return [name for name in state.namespaces if Path("/run/netns", name).exists()]
 
 

@@ -9,7 +9,7 @@ from tests.support import ROOT, mpirun
 
 
 def run_with_mpi(line, folder):
-    """What became of a command, run as a user's shell would, with this Python and its MPI."""
+    """Run a command as a user's shell would, with this Python and its MPI, and return the finished process."""
     given, words = split(line)
     if words[0] == "topompi":
         return run(line, folder)

@@ -27,7 +27,7 @@ def block(source, target, length):
 
 
 def delivered(sent, expected):
-    """What each rank gets, if every parcel is one that its receiver waits for, and no other."""
+    """The parcels that each rank receives; fails if a rank receives a parcel that it does not expect, or misses one."""
     came = [{} for _ in sent]
     for source, parcels in enumerate(sent):
         for target, parcel in parcels.items():

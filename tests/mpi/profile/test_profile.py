@@ -1,4 +1,4 @@
-"""What Open MPI records of real programs."""
+"""Open MPI's records of real programs."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ PROGRAM = "tests/programs/selection.py"
 
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory):
-    """What the ranks of one job chose, rank by rank, and the folder of their caches."""
+    """The choices of each rank of one job, and the folder of their caches."""
     folder = tmp_path_factory.mktemp("ranks")
     rules = [
         '{"methods": "Alltoall", "bytes": [16384, null], "algorithm": "colouring"}',
