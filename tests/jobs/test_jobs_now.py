@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import random
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import command_line, shared_data
+from topompi.errors import TopompiError
 from topompi.inputs.slurm.nodes import is_idle, read_closed
 from topompi.inputs.slurm.running import RunningJob, read_running
 from topompi.inputs.slurm.squeue import holds_nodes
@@ -218,3 +222,20 @@ def test_a_node_in_any_other_state_than_idle_is_closed(state: str) -> None:
 @pytest.mark.parametrize("state", ["idle", "idle~", "IDLE+CLOUD+POWERED_DOWN", "plnd", "idle%"])
 def test_an_idle_node_that_saves_power_is_open(state: str) -> None:
     assert is_idle(state)
+
+
+@pytest.mark.parametrize("text", [TABLE, BARS, YAML, OLD_JSON, SINFO, SCONTROL])
+def test_a_packed_list_is_the_list_and_damage_raises_only_our_errors(text: str, tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text(text)
+    (tmp_path / "packed").write_bytes(gzip.compress(text.encode()))
+    read = read_closed if text in (SINFO, SCONTROL) else lambda path: held(Path(path))
+    assert read(str(tmp_path / "packed")) == read(str(tmp_path / "plain"))
+    rng = random.Random(7)
+    for _ in range(150):
+        data = bytearray(text.encode())
+        for _ in range(rng.randint(1, 4)):
+            at = rng.randrange(len(data))
+            data[at : at + rng.randint(0, 3)] = bytes(rng.choices(b'0n[-],|: \n(*&!x"{}', k=rng.randint(0, 3)))
+        (tmp_path / "damaged").write_bytes(data)
+        with suppress(TopompiError):
+            read(str(tmp_path / "damaged"))
