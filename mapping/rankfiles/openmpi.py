@@ -10,7 +10,7 @@ from .header import RankFile, header, host_names
 
 __all__ = ["read", "recognise", "write", "write5"]
 
-_LINE = re.compile(r"rank\s+([0-9]{1,10})\s*=\s*([^\s=]+)(?:\s+slots?\s*=\s*(.*\S))?")
+_LINE = re.compile(r"rank\s+([0-9]{1,10})\s*=\s*([^\s=]+)(?:\s+slots?\s*=\s*(\S.*))?")
 _RELATIVE = re.compile(r"\+n([0-9]{1,9})")
 # CPU numbers and ranges of them, or those of a socket: 2, 0,1, 2-3, 0:0-1, 1:*, p0:0.
 _CPUS = re.compile(r"[pP]?(?:([0-9]{1,9}|\*):)?([0-9]{1,9}|\*)(?:-[0-9]{1,9})?(?:,[0-9:,*-]{1,1000})?")

@@ -19,8 +19,6 @@ _NAMES = {
     HOPS: "hops hop distance dist",
 }
 _KIND = {name: kind for kind, names in _NAMES.items() for name in names.split()}
-_ATTRIBUTES = re.compile(r"\{([^{}]*)\}\s*$")
-_ATTRIBUTE = re.compile(r"['\"]?(\w+)['\"]?\s*:\s*([^,]+)")
 
 
 def split(line: str) -> list[str]:
@@ -28,11 +26,11 @@ def split(line: str) -> list[str]:
 
     Attributes of an edge as networkx writes them (``{'weight': 5}``) become one word, their volume, or none.
     """
-    match = _ATTRIBUTES.search(line) if line.endswith("}") else None
-    if match:
-        pairs = {name.lower(): value.strip() for name, value in _ATTRIBUTE.findall(match[1])}
-        volume = next((value for name, value in pairs.items() if _KIND.get(name) == VOLUME), None)
-        return split(line[: match.start()]) + ([volume] if volume else [])
+    if line.endswith("}") and "{" in line:
+        ends, _, attributes = line.rpartition("{")
+        pairs = (pair.partition(":")[::2] for pair in attributes[:-1].split(","))
+        volumes = (value.strip() for name, value in pairs if _KIND.get(name.strip("'\" ").lower()) == VOLUME)
+        return split(ends) + [volume for volume in volumes if volume][:1]
     if ";" in line:
         return [word for word in line.replace(",", ".").replace(";", " ").split() if word]
     return line.replace(",", " ").split()

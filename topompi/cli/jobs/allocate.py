@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from ...inputs.slurm.nodes import read_closed
 from ...inputs.slurm.running import read_running
 from ...jobs import ALLOCATORS, AllocationError
 from ...jobs.now import Offer, offer
@@ -52,7 +51,11 @@ def allocate(
     machine = read_cluster(cluster, nodes, lfts)
     notes: list[str] = []
     jobs = read_running(running, AllocationError, notes) if running is not None else []
-    shut = read_closed(closed, AllocationError) if closed is not None else ()
+    shut: tuple[str, ...] = ()
+    if closed is not None:
+        from ...inputs.slurm.nodes import read_closed  # imported here, because few commands read states of nodes
+
+        shut = read_closed(closed, AllocationError)
     found = offer(size, machine, jobs, policy, shut)
     for note in (*notes, *found.notes):
         console(to_error=True).print(note, soft_wrap=True)

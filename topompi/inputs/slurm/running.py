@@ -11,10 +11,10 @@ from itertools import chain
 from ...errors import SourceError, TopompiError
 from ..files import InputFile, open_inputs
 from ..hostlist import expand
-from . import squeue
-from .squeue import Row
 
 __all__ = ["RunningJob", "read_running"]
+
+Row = tuple[str, str, str]  # the job's name, its host list (empty if it has no nodes), and their place, ``file:line``
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,8 @@ def read_running(
 
 def _form_of(text: InputFile) -> Callable[[InputFile], Iterator[Row]]:
     """Return the reader for a text, which is CSV by its suffix, or if its first line has a comma before any blank."""
+    from . import squeue  # imported here, because most commands read no running jobs
+
     if (found := squeue.form_of(text)) is not None:
         return found
     first = next((line.strip() for line in text.head().splitlines() if line.strip() and not _is_comment(line)), "")

@@ -26,7 +26,6 @@ _HOLDING = {
     *("RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT"),
     *("POWER_UP_NODE", "R", "S", "CG", "CF", "ST", "RS", "SI", "SO"),
 }
-_REASON = re.compile(r"\s+\(.*\)\s*$")
 _YAML = re.compile(r"%YAML|---\s*$|(jobs|meta|errors|warnings|last_update|last_backfill)\s*:")
 
 
@@ -138,8 +137,9 @@ def _of_table(text: InputFile) -> Iterator[Row]:
 
 def _row(names: list[str], line: str, marked: bool) -> tuple[str, str, str] | None:
     """Return a line's job, hosts and state; hosts are empty if it holds none; None if the columns do not match."""
-    pending = _REASON.search(line) is not None
-    line = _REASON.sub("", line)
+    start = line.find(" (") if line.rstrip().endswith(")") else -1  # the reason for the wait, which may have blanks
+    pending = start >= 0
+    line = line[:start] if pending else line
     cells = [cell.strip() for cell in (_cells(line, len(names) - 1) if marked else line.split())]
     if pending or len(cells) == len(names) - 1:  # the column of hosts is empty, or has the reason for the wait
         at = names.index("NODELIST")

@@ -8,8 +8,6 @@ from ...inputs import parse_json
 from ..errors import WorkloadError
 from .batsim import batsim_of_json
 from .sacct import read_sacct, sacct_of_json
-from .sacctjson import is_sacct_json
-from .sacctrows import is_sacct
 from .swf import read_swf
 from .text import Source, lines, open_log
 from .workload import Workload
@@ -34,6 +32,9 @@ def read_workload(
     :param arrivals: whether jobs of ``sacct`` that have not run to their end are read, with their requested run time.
     :raises WorkloadError: if the log is malformed; the message names file, line and field.
     """
+    from .sacctjson import is_sacct_json  # imported here, because most commands read no log
+    from .sacctrows import is_sacct
+
     log = open_log(path)
     first = next((line.strip() for _, line in lines(log) if line.strip()), "")
     if first.startswith("{"):

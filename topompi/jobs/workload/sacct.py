@@ -10,15 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...inputs.slurm.accounting import UNKNOWN, array_tasks, count_of, job_number, moment, span
 from ..errors import WorkloadError
 from .columns import Value, gather
-from .sacctjson import rows_of_json
-from .sacctrows import Row, rows_of_text
 from .text import Source, open_log, whole
 from .workload import Reading, Workload
+
+if TYPE_CHECKING:
+    from .sacctrows import Row
 
 __all__ = ["read_sacct", "sacct_of_json"]
 
@@ -52,6 +53,8 @@ def read_sacct(
         a waiting array becomes a job per task.
     :raises WorkloadError: if the file is malformed; the message names file, line and field.
     """
+    from .sacctrows import rows_of_text  # imported here, because most commands read no log
+
     log, reading = open_log(path), Reading(partial)
     where, names, rows = rows_of_text(log, columns, reading.notes)
     _check_names(where, names)
@@ -67,6 +70,8 @@ def sacct_of_json(name: str, content: Any, partial: bool = False, arrivals: bool
     :param arrivals: whether jobs that have not run to their end are read.
     :raises WorkloadError: if a job is malformed; the message names file, job and field.
     """
+    from .sacctjson import rows_of_json  # imported here, because most commands read no log
+
     return _workload(name, rows_of_json(name, content), Reading(partial), arrivals)
 
 
