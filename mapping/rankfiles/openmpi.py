@@ -11,6 +11,7 @@ from .header import RankFile, header, host_names
 __all__ = ["read", "recognise", "write", "write5"]
 
 _LINE = re.compile(r"rank\s+([0-9]{1,10})\s*=\s*([^\s=]+)(?:\s+slots?\s*=\s*(\S.*))?")
+_SLOT = re.compile("[0-9]{1,9}")
 _RELATIVE = re.compile(r"\+n([0-9]{1,9})")
 # CPU numbers and ranges of them, or those of a socket: 2, 0,1, 2-3, 0:0-1, 1:*, p0:0.
 _CPUS = re.compile(r"[pP]?(?:([0-9]{1,9}|\*):)?([0-9]{1,9}|\*)(?:-[0-9]{1,9})?(?:,[0-9:,*-]{1,1000})?")
@@ -89,7 +90,7 @@ def _slots(file: RankFile, rows: Sequence[Place]) -> list[int | None]:
     slots: list[int | None] = [None] * len(rows)
     for host, ranks in of_host.items():
         told = [rows[rank][2] for rank in ranks]
-        if all(not words or (words.isdecimal() and (file.is_ours or int(words) < counts[host])) for words in told):
+        if all(not words or (_SLOT.fullmatch(words) and (file.is_ours or int(words) < counts[host])) for words in told):
             for rank, words in zip(ranks, told, strict=True):
                 slots[rank] = int(words) if words else None
             continue

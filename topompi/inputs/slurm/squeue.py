@@ -65,10 +65,11 @@ def _of_yaml(text: InputFile) -> Iterator[Row]:
     try:
         top = _yaml_fields(parse_yaml(text).node)
         listed = getattr(top["jobs"], "value", None)
-        yield from _held(text, [_job_of_yaml(item) for item in listed or []])
-    except (KeyError, TypeError, AttributeError, SourceError) as problem:
+        jobs = [_job_of_yaml(item) for item in listed or []]
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
         got = problem if isinstance(problem, SourceError) else f"{type(problem).__name__}: {problem}"
         raise text.error(f"{text.name}: expecting squeue --yaml, got {got}") from problem
+    yield from _held(text, jobs)
 
 
 def _yaml_fields(node: Any) -> dict[str, Any]:
@@ -104,7 +105,7 @@ def _count(value: object) -> int:
     """Return a number that stands alone or, as in data_parser, in ``{"set": true, "number": 4}``; 0 if it is unset."""
     if isinstance(value, Mapping):
         value = value.get("number") if str(value.get("set")).lower() == "true" else 0
-    return int(str(value)) if str(value).isdecimal() else 0
+    return int(text) if len(text := str(value)) < 10 and text.isdecimal() else 0
 
 
 def _columns(line: str) -> list[str]:

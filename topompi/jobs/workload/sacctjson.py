@@ -27,7 +27,7 @@ def rows_of_json(name: str, content: Any) -> Iterator[Row]:
         where = f"{name}: job {str(job['job_id'])[:20]}"
         try:
             yield where, _fields(job)
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
             got = f"{type(problem).__name__}: {problem}"
             yield where, WorkloadError(f"{where}: expecting sacct --json, got {got}"[:300])
 
