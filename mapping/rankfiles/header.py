@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -129,6 +130,32 @@ class RankFile:
         if self.machine is not None and self.machine.digest != true:
             raise RankFileError(f"{where}: is for allocation {true}, but the job's is {self.machine.digest}")
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether topompi wrote the file: its title names the allocation."""
+        return any(_TITLE.fullmatch(line.strip()) for _, line in self.numbered)
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        """The number of each host by its name, and by its name's first label where that is one host's alone."""
+        names = self.allocation[0]
+        labels = Counter(name.partition(".")[0] for name in names)
+        short = {label: at for at, name in enumerate(names) if labels[label := name.partition(".")[0]] == 1}
+        return short | {name: at for at, name in enumerate(names)}
+
+    def host_number(self, line: int, name: str) -> int:
+        """The number in the allocation of a host, which a file may name in full (``h0.cluster.org``) or in short.
+
+        :param line: line number, for messages.
+        :param name: name of the host.
+        :raises RankFileError: if the allocation does not have it.
+        """
+        names = self.allocation[0]
+        host = self._number.get(name, self._number.get(name.partition(".")[0], -1))
+        if host < 0 or ("." in name and "." in names[host] and name != names[host]):
+            self.fail(line, f"a host of the allocation ({', '.join(names[:3])}, ...)", name)
+        return host
+
     def check_count(self, ranks: int) -> None:
         """Refuse a number of ranks other than that in the file's title, its first comment line, if it has one.
 
@@ -145,16 +172,13 @@ class RankFile:
         :param slots: slot of each rank within its host, from 0; None for the next slot of the host.
         :raises RankFileError: if a host is not in the allocation, or a slot does not exist or is taken.
         """
-        names, counts = self.allocation
+        counts = self.allocation[1]
         self.check_count(len(hosts))
-        number = {name: at for at, name in enumerate(names)}
         first = np.r_[0, np.cumsum(counts)].tolist()
         taken: dict[int, int] = {}
-        following = [0] * len(names)
+        following = [0] * len(counts)
         for rank, (line, name) in enumerate(hosts):
-            host = number.get(name, -1)
-            if host < 0:
-                self.fail(line, f"a host of the allocation ({', '.join(names[:3])}, ...)", name)
+            host = self.host_number(line, name)
             local = slots[rank] if slots is not None else None
             if local is None:
                 local = following[host]

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ..mapping import Mapping
 from .header import RankFile, header, host_names
 
 __all__ = ["read", "recognise", "write", "write5"]
 
-_LINE = re.compile(r"rank\s+([0-9]{1,10})\s*=\s*([^\s=]+)(?:\s+slots?\s*=\s*(?:([0-9]{1,9})|(\S+)))?")
+_LINE = re.compile(r"rank\s+([0-9]{1,10})\s*=\s*([^\s=]+)(?:\s+slots?\s*=\s*(\S.*))?")
+_SLOT = re.compile("[0-9]{1,9}")
+_RELATIVE = re.compile(r"\+n([0-9]{1,9})")
+# CPU numbers and ranges of them, or those of a socket: 2, 0,1, 2-3, 0:0-1, 1:*, p0:0.
+_CPUS = re.compile(r"[pP]?(?:([0-9]{1,9}|\*):)?([0-9]{1,9}|\*)(?:-[0-9]{1,9})?(?:,[0-9:,*-]{1,1000})?")
+
+Place = tuple[int, int, str]  # line, number of the host, and the words after ``slot=``; empty if there are none
 
 
 def write(mapping: Mapping) -> str:
@@ -43,22 +50,60 @@ def recognise(file: RankFile) -> bool:
 def read(file: RankFile) -> Mapping:
     """Read a rank file; ranks may be in any order, and a rank without a slot takes its host's next slot.
 
-    :raises RankFileError: if a line is wrong, or has a relative host (``+n0``) or a set of cores, which identify no
-        slot; the message names file and line.
+    A host may be relative (``+n0`` is the allocation's first). If a rank of a host has other words than a slot's number
+    (``0:1``, ``0-1``, ``1:*``) or a number above the slots, all are taken as CPUs, and the host's slots are given to
+    its ranks in the order of their first CPUs.
+
+    :raises RankFileError: if a line is wrong, or a host has fewer slots than ranks; the message names file and line.
     """
-    placed: dict[int, tuple[int, str, int | None]] = {}
+    placed: dict[int, Place] = {}
     for number, line in file.rows:
         match = _LINE.fullmatch(line)
         if not match:
             file.fail(number, "'rank R=HOST slot=S'", line)
-        if match[4] is not None:
-            file.fail(number, "a slot by its number", match[4])
         rank = int(match[1])
         if rank in placed:
             file.fail(number, f"rank {rank} once, it is on line {placed[rank][0]}", line)
-        placed[rank] = (number, match[2], None if match[3] is None else int(match[3]))
+        placed[rank] = number, _host(file, number, match[2]), match[3] or ""
     absent = next((rank for rank in range(len(placed)) if rank not in placed), None)
     if absent is not None:
         file.fail(file.rows[-1][0], f"ranks 0 to {len(placed) - 1}, one a line", f"none for rank {absent}")
-    rows = [placed[rank] for rank in range(len(placed))]
-    return file.mapping([(line, host) for line, host, _ in rows], [slot for _, _, slot in rows])
+    rows, names = [placed[rank] for rank in range(len(placed))], file.allocation[0]
+    return file.mapping([(line, names[host]) for line, host, _ in rows], _slots(file, rows))
+
+
+def _host(file: RankFile, line: int, name: str) -> int:
+    match = _RELATIVE.fullmatch(name)
+    if match is None:
+        return file.host_number(line, name)
+    count = len(file.allocation[0])
+    if int(match[1]) >= count:
+        file.fail(line, f"a host below +n{count}, the number of hosts", name)
+    return int(match[1])
+
+
+def _slots(file: RankFile, rows: Sequence[Place]) -> list[int | None]:
+    """The slot of each rank, None for the next one of its host."""
+    counts, of_host = file.allocation[1], dict[int, list[int]]()
+    for rank, (_, host, _) in enumerate(rows):
+        of_host.setdefault(host, []).append(rank)
+    slots: list[int | None] = [None] * len(rows)
+    for host, ranks in of_host.items():
+        told = [rows[rank][2] for rank in ranks]
+        if all(not words or (_SLOT.fullmatch(words) and (file.is_ours or int(words) < counts[host])) for words in told):
+            for rank, words in zip(ranks, told, strict=True):
+                slots[rank] = int(words) if words else None
+            continue
+        cpus = {rank: _first_cpu(file, rows[rank][0], words) for rank, words in zip(ranks, told, strict=True)}
+        for slot, rank in enumerate(sorted(ranks, key=lambda rank: cpus[rank])):
+            slots[rank] = slot
+    return slots
+
+
+def _first_cpu(file: RankFile, line: int, words: str) -> tuple[int, int]:
+    """The socket and the number of the first CPU; 0 for a socket that is not named and for all of a socket's CPUs."""
+    match = _CPUS.fullmatch(words.strip("\"' ")) if words else None
+    if words and match is None:
+        file.fail(line, "a slot, CPUs such as 0,2-3, or a socket's such as 0:1", words)
+    socket, cpu = (match[1], match[2]) if match else ("", "")
+    return int(socket) if socket and socket != "*" else 0, int(cpu) if cpu and cpu != "*" else 0

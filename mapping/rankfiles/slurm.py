@@ -7,6 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from ...errors import SourceError
+from ...inputs.hostlist import expand
 from ..mapping import Mapping
 from .header import RankFile, RankFileError, header, host_names
 
@@ -14,6 +16,9 @@ __all__ = ["PLANE", "plane_size", "read", "recognise", "write", "write_plane"]
 
 _PLANE = re.compile(r"(?:--nodes=[0-9]{1,9}\s+)?--distribution=plane=([0-9]{1,9})(?:\s+--ntasks=([0-9]{1,9}))?")
 _HOST = re.compile(r"[A-Za-z0-9_.-]+")
+# A host or an expression of hosts, each of which may have a number of ranks: node*2, n[0-3],login1.
+_PART = re.compile(r"([A-Za-z0-9_.-]+(?:\[[0-9,-]+\][A-Za-z0-9_.-]*)*)(?:\*([0-9]{1,9}))?")
+_LINE = re.compile(rf"{_PART.pattern}(?:\s*,\s*{_PART.pattern})*")
 
 
 def write(mapping: Mapping) -> str:
@@ -75,19 +80,31 @@ def _read_plane(file: RankFile) -> Mapping:
 
 
 def recognise(file: RankFile) -> bool:
-    """Whether the first line is a host name only."""
-    return bool(_HOST.fullmatch(file.first))
+    """Whether the first line has hosts only, separated by commas, each perhaps with a number of ranks (``node*2``)."""
+    return bool(_LINE.fullmatch(file.first))
 
 
 def read(file: RankFile) -> Mapping:
-    """Read the host of rank i from line i.
+    """Read the hosts of the ranks in their order, one or several per line.
 
-    :raises RankFileError: if a line is no host name; the message names file and line.
+    :raises RankFileError: if a line has something else, or there are more ranks than slots; the message names file and
+        line.
     """
+    hosts: list[tuple[int, str]] = []
+    most = sum(file.allocation[1])
     for number, line in file.rows:
-        if not _HOST.fullmatch(line):
+        if not _LINE.fullmatch(line):
             file.fail(number, "a host", line)
-    return file.mapping(file.rows)
+        for match in _PART.finditer(line):
+            try:
+                names = expand(match[1])
+            except SourceError as problem:
+                raise RankFileError(f"{file.name}:{number}: {problem}") from problem
+            count = int(match[2] or 1)
+            if match[2] and len(hosts) + count * len(names) > most:
+                file.fail(number, f"at most {most} ranks, one a slot", line)
+            hosts += [(number, name) for name in names for _ in range(count)]
+    return file.mapping(hosts)
 
 
 PLANE = SimpleNamespace(recognise=_recognise_plane, read=_read_plane)

@@ -39,10 +39,12 @@ def recognise(file: GraphFile) -> bool:
     """Whether the first line is ``n m [fmt [ncon]]``, and n lines with 2 m neighbours follow.
 
     The file counts as METIS, without this check, if the first line has two numbers or a format of three digits, or the
-    name ends with .graph or .metis; errors in the rest are then reported as errors of a METIS graph. Exception: a
-    format from 100 on is a volume if all lines have as many words as the first, because the file then is a list of
-    edges.
+    name ends with .graph or .metis; errors in the rest are then reported as errors of a METIS graph. Exceptions: if all
+    lines have as many words as the first, the file is a list of edges, without weights or with a volume from 100 on in
+    the format's place.
     """
+    if file.columns:
+        return False
     lines = _lines(file)
     number, line = next(lines, (0, ""))
     words = line.split()
@@ -51,11 +53,15 @@ def recognise(file: GraphFile) -> bool:
     stem = file.name.removesuffix(".xz").removesuffix(".gz")
     if len(words) > 2 and (len(words[2]) > 3 or not set(words[2]) <= set("01")):
         return False
-    if stem.endswith(_SUFFIXES) or len(words) == 2 or (len(words[2]) == 3 and words[2][0] == "0"):
+    if stem.endswith(_SUFFIXES) or (len(words) > 2 and len(words[2]) == 3 and words[2][0] == "0"):
         return True
     if any(len(word) > _DIGITS for word in words):
-        return False
+        return len(words) == 2
     kept, listed = _fits(lines, _header(file, number, line), len(words))
+    if len(words) == 2:
+        if kept and listed:
+            file.notes.append(f"{file.name}: taken as a METIS graph; else --columns src,dst")
+        return kept or not listed
     return kept or (len(words[2]) == 3 and not listed)
 
 

@@ -6,8 +6,8 @@ import io
 import math
 import os
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NoReturn
 
@@ -32,18 +32,24 @@ class GraphFile:
 
     :param name: path of the file, which is its name in messages.
     :param data: content of the file, decompressed.
+    :param columns: names of the columns of a list of edges, if the caller gives them.
+    :param notes: list that receives a line per guess that can be wrong.
     """
 
     name: str
     data: bytes
+    columns: tuple[str, ...] = ()
+    notes: list[str] = field(default_factory=list, compare=False)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> GraphFile:
+    def open(cls, path: str | os.PathLike[str], columns: Sequence[str] = ()) -> GraphFile:
         """Read and decompress a file.
 
+        :param path: path of the file.
+        :param columns: names of the columns of a list of edges; empty if the file or its content tells them.
         :raises GraphFileError: if it is missing, empty, damaged, no regular file, or beyond a limit.
         """
-        return cls(str(path), read_input(path, GraphFileError, "a communication graph"))
+        return cls(str(path), read_input(path, GraphFileError, "a communication graph"), tuple(columns))
 
     @cached_property
     def head(self) -> str:

@@ -23,6 +23,10 @@ from topompi.cli.topology.tables import draw_summary, draw_tree
 from topompi.errors import TopompiError
 from topompi.execution.specs import Needs
 from topompi.inputs.hostlist import compress, read_hosts
+from topompi.inputs.slurm.nodes import read_closed
+from topompi.inputs.slurm.running import read_running
+from topompi.jobs import read_workload
+from topompi.jobs.now import remarks
 from topompi.mapping.machine import Machine
 from topompi.mapping.rankfiles import WRITERS, read_mapping, write_mapping
 from topompi.mapping.readers import read_graph
@@ -176,6 +180,19 @@ def bench_record(path: Path) -> None:
     assert list(table.lines())
 
 
+def running(path: Path) -> None:
+    remarks(read_running(path), ["n0"], "m")
+
+
+def closed(path: Path) -> None:
+    read_closed(str(path))
+
+
+def workload(path: Path) -> None:
+    for arrivals in (False, True):
+        read_workload(path, 4, partial=arrivals, arrivals=arrivals)
+
+
 def hosts(path: Path) -> None:
     compress(read_hosts(str(path)))
 
@@ -214,6 +231,9 @@ READERS: dict[str, Callable[[Path], None]] = {
     "tune record": tune_record,
     "bench record": bench_record,
     "hosts": hosts,
+    "running": running,
+    "closed": closed,
+    "workload": workload,
     "inside": inside,
     "simulated": simulated,
     "emulated": emulated,

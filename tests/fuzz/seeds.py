@@ -60,9 +60,43 @@ _MARKET = "%%MatrixMarket matrix coordinate real symmetric\n% made\n3 3 3\n1 1 5
 _ARRAY = "%%MatrixMarket matrix array integer general\n2 2\n0\n5\n7\n0\n"
 
 
+_SQUEUE = """             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)
+               101     batch   my job    user1  R       5:00      2 n[0-1]
+               102     batch        b    user1 CG       5:00      1 n4
+               103     batch        c    user1 PD       0:00      4 (Resources, Priority)
+"""
+_SQUEUE_YAML = """---
+jobs:
+- {job_id: 101, job_state: [COMPLETED, COMPLETING], nodes: n4, node_count: {set: true, number: 1}}
+"""
+_SACCT = """JobID|State|Submit|Start|End|Elapsed|TimelimitRaw|NNodes|SubmitLine|User
+700_[3-10%4]|PENDING|2025-04-01T08:00:00|Unknown|Unknown|00:00:00|60|1|sbatch a|b|ann
+701+0|COMPLETED|2025-04-01T08:00:00|2025-04-01T08:00:00|2025-04-01T08:10:00|00:10:00|60|1|x
+y|bob
+701+1|COMPLETED|2025-04-01T08:00:00|2025-04-01T08:00:00|2025-04-01T08:10:00|00:10:00|60|1.50K|x|bob
+"""
+_SACCT_JSON = """{"jobs": [{"job_id": 7, "state": {"current": ["COMPLETED"]}, "allocation_nodes": 3, "user": "ann",
+ "time": {"submission": 10, "start": 20, "end": 30, "elapsed": 10, "limit": {"set": true, "number": 60}}}]}"""
+_SWF = "; MaxNodes: 8\n1 0 1 70 4 -1 -1 4 90 -1 1 1 1 1 1 1 -1 -1\n1 0 1 70 4 -1 -1 4 90 -1 2 1 1 1 1 1 -1 -1\n"
+_BATSIM = """{"nb_res": 4, "jobs": [{"id": "w!5", "subtime": 10.4, "walltime": 100, "res": 4, "profile": "1"}],
+ "profiles": {"1": {"type": "DelayProfile", "delay": 20.2}}}"""
+_SINFO = "NODELIST NODES STATE REASON\nn[0-1] 2 idle none\nn2 1 drained* bad fan\n"
+_SCONTROL = "NodeName=n0 Arch=x86_64\n   State=IDLE+DRAIN Weight=1\n\nNodeName=n1 State=IDLE\n"
+_SINFO_JSON = '{"sinfo": [{"node": {"state": ["IDLE", "DRAIN"]}, "nodes": {"nodes": ["n1", "n2"]}}]}'
+
+
+def _jobs() -> list[tuple[str, bytes]]:
+    texts = {
+        "running": (_SQUEUE, _SQUEUE_YAML, '{"jobs": [{"job_id": 1, "job_state": "COMPLETING", "nodes": "n[1-2]"}]}'),
+        "closed": (_SINFO, _SCONTROL, _SINFO_JSON),
+        "workload": (_SACCT, _SACCT_JSON, _SWF, _BATSIM),
+    }
+    return [(reader, text.encode()) for reader, of in texts.items() for text in of]
+
+
 def small() -> list[tuple[str, bytes]]:
     """Reader and content of the inputs that are made here."""
-    return [*_topologies(), *_graphs(), *_maps(), *_others()]
+    return [*_topologies(), *_graphs(), *_maps(), *_jobs(), *_others()]
 
 
 def real(root: Path | None = None) -> list[tuple[str, bytes]]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from topompi.jobs import Cluster
-from topompi.jobs.allocation import Job
+from topompi.jobs.allocation import Job, Placement
 from topompi.jobs.allocation.blocks import Blocks
 
 TWO_PODS = Cluster.regular(36, 6, 3)
@@ -92,6 +92,41 @@ def test_rule_d_lets_small_jobs_in_among_remainders_only():
     below = [7, 7, 6, 6, 6, -1]  # leaf 1, between those of the big block, is empty
     assert placed(Blocks(), [*below, 3]) == [0, 2, 3]
     assert placed(Blocks(), [*below, 6]) is None
+
+
+def test_rule_d_prefers_a_leaf_with_remainders_to_an_empty_one():
+    """Leaf 3 has a remainder, leaf 0 is empty: a small job goes among the remainders, and leaf 0 stays whole."""
+    state = Blocks().state(TWO_PODS)
+    for number, (nodes, role) in enumerate(
+        [([*LEAF[4], 18], ("big", 3)), (LEAF[1], ("big", -1)), (LEAF[2], ("big", -1)), (LEAF[5], ("small", -1))]
+    ):
+        state.start(Job(number, len(nodes)), Placement(np.array(nodes), role))
+    placement = Blocks().place(Job(9, 3), state)
+    assert placement is not None
+    assert placement.nodes.tolist() == [19, 20, 21]
+
+
+@pytest.mark.parametrize("held", [[0], [31], [0, 35], [18]])
+def test_a_small_job_from_outside_does_not_move_the_limits_of_the_blocks(held):
+    cluster, policy = Cluster.regular(180, 18, 5), Blocks()
+    state = policy.state(cluster)
+    for number, node in enumerate(held):
+        state.start(Job(number, 1), policy.adopt(Job(number, 1), np.array([node]), cluster))
+    whole = 18 * (10 - len({node // 18 for node in held}))
+    for size in (19, 54, whole):
+        placement = policy.place(Job(9, size), state)
+        assert placement is not None, size
+        assert state.busy[placement.nodes].sum() == 0
+    assert policy.place(Job(9, 18), state) is not None
+
+
+def test_a_big_job_from_outside_keeps_small_ones_off_its_leaves_only():
+    policy = Blocks()
+    state = policy.state(TWO_PODS)
+    state.start(Job(0, 7), policy.adopt(Job(0, 7), np.array([*LEAF[5], 24]), TWO_PODS))
+    placement = policy.place(Job(1, 3), state)
+    assert placement is not None
+    assert placement.nodes.tolist() == [18, 19, 20]
 
 
 def test_rule_e_takes_neighbours_of_one_pod_then_any_of_one_pod_then_the_first():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from tests.support import shared_data
 from tests.workloads import random_workload
 from topompi.jobs import Backfill, Cluster, JobsError, Observer, Outcome, Workload, read_swf, simulate
 from topompi.jobs.drawing import draw, draw_comparison
-from topompi.jobs.exports import write_jobs, write_schedule
+from topompi.jobs.exports import to_json, write_jobs, write_schedule
 from topompi.jobs.metrics import (
     average_hops,
+    figures,
     fragmentation,
     queue_length,
     sharing,
@@ -24,6 +26,7 @@ from topompi.jobs.metrics import (
     wait_by_size,
 )
 from topompi.jobs.metrics.packing import ideal_hops
+from topompi.views.cluster import read_cluster
 
 CLUSTER = Cluster.regular(24, 4, 3)
 
@@ -76,6 +79,42 @@ def test_three_jobs_of_the_literature_share_as_it_says():
     outcome = Outcome(jobs, cluster, ("", "", ""), zero, zero, zero + 9, np.array([0, 2, 4, 6]), nodes)
     found = sharing(outcome)
     assert (found.leaf_pairs, found.pod_pairs, found.percent, found.partners) == (2, 1, 100.0, 2.0)
+
+
+class Conflicting(Observer):
+    """Pairs that share directed links after each pass, as `isolation.check` finds them."""
+
+    def __init__(self) -> None:
+        self.pairs: set[tuple[int, int]] = set()
+
+    def passed(self, situation) -> None:
+        self.pairs |= set(situation.state.conflicts().pairs)
+
+
+@pytest.mark.parametrize("source", ["xgft:4,3,2;1,2,2", "XGFT(2; 4,6; 1,4)"])
+@pytest.mark.parametrize("allocator", ["first", "contiguous", "disjoint"])
+def test_with_routes_jobs_share_if_they_use_one_directed_link(source, allocator):
+    """What the column tells is what ``--check`` finds, link by link."""
+    cluster = read_cluster(source)
+    for seed in range(3):
+        seen = Conflicting()
+        jobs = random_workload(seed, 120, 10)
+        found = sharing(simulate(jobs, cluster, allocator=allocator, observers=[seen]))
+        assert found.percent == pytest.approx(100 * len({job for pair in seen.pairs for job in pair}) / len(jobs))
+        assert found.partners == pytest.approx(2 * len(seen.pairs) / len(jobs))
+        assert (found.percent == 0) == (allocator == "disjoint" or not seen.pairs)
+
+
+def test_json_has_all_figures_and_the_nodes_of_each_job():
+    outcome = outcome_of()
+    told = json.loads(to_json(outcome))
+    assert told["summary"] == pytest.approx(figures(outcome))
+    assert {"average_hops", "percent", "partners", "makespan"} <= set(told["summary"])
+    for job, written in enumerate(told["nodes"]):
+        parts = [part.split("-") for part in written.split()]
+        nodes = [node for part in parts for node in range(int(part[0]), int(part[-1]) + 1)]
+        assert nodes == sorted(outcome.held_by(job).tolist())
+    assert "nodes" not in json.loads(to_json(outcome_of("counts")))
 
 
 def test_mean_hops_follow_their_definition_and_the_least_those_of_the_literature():

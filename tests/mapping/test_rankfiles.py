@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.slurm import CORES, slurm_cluster  # noqa: F401 - a fixture
+from tests.support import shared_data
 from topompi.mapping.machine import Machine
 from topompi.mapping.mapping import Mapping
 from topompi.mapping.rankfiles import WRITERS, RankFileError, read_mapping, write_mapping
@@ -145,6 +146,16 @@ def test_a_foreign_rank_file_needs_the_allocation(tmp_path):
         ("h1:1\nh0\nh0\nh1", [2, 0, 1, 3]),
         ("h1\nh0\nh1\nh0", [2, 0, 3, 1]),
         ("--distribution=plane=1", [0, 2, 1, 3]),
+        ("rank 0=+n1 slot=0\nrank 1=+n0 slot=0", [2, 0]),
+        ("rank 0=h0 slot=0:1\nrank 1=h0 slot=0:0", [1, 0]),
+        ("rank 0=h0 slot=1:*\nrank 1=h0 slot=0:0-1", [1, 0]),
+        ("rank 0=h0 slots=p0:0\nrank 1=h0 slot=1\nrank 2=h1 slot=2-3\nrank 3=h1 slot=0,1", [0, 1, 3, 2]),
+        ("rank 0=h0 slot=17\nrank 1=h0 slot=16\nrank 2=h1 slot=1", [1, 0, 3]),
+        ("rank 0=h0.gss.example.com slot=1\nrank 1=h1 slot=0", [1, 2]),
+        ("h1*2\nh0*2", [2, 3, 0, 1]),
+        ("h1,h0\nh1 , h0", [2, 0, 3, 1]),
+        ("h[0-1]*2", [0, 1, 2, 3]),
+        ("h1.gss.example.com\nh0", [2, 0]),
     ],
 )
 def test_files_written_by_hand_are_read(tmp_path, text, slots):
@@ -158,9 +169,12 @@ def test_files_written_by_hand_are_read(tmp_path, text, slots):
         ("rank 0=h0 slot=0\nrank 0=h1 slot=0\n", ":2: expecting rank 0 once, it is on line 1, got 'rank 0=h1 slot=0'"),
         ("rank 0=h0 slot=0\nrank 2=h1 slot=0\n", ":2: expecting ranks 0 to 1, one a line, got 'none for rank 1'"),
         ("rank 0=h0 slot=0\nrank 1=h7 slot=0\n", ":2: expecting a host of the allocation (h0, h1, ...), got 'h7'"),
-        ("rank 0=h0 slot=2\n", ":1: expecting at most the 2 slots of h0, got 'slot 2'"),
+        ("rank 0=h0 slot=2\nrank 1=h0\nrank 2=h0\n", ":1: expecting at most the 2 slots of h0, got 'slot 2'"),
         ("rank 0=h0 slot=1\nrank 1=h0 slot=1\n", ":2: expecting a free slot, rank 0 has h0's, got 'slot 1'"),
-        ("rank 0=h0 slot=0-1\n", ":1: expecting a slot by its number, got '0-1'"),
+        ("rank 0=h0 slot=core\n", ":1: expecting a slot, CPUs such as 0,2-3, or a socket's such as 0:1, got 'core'"),
+        ("rank 0=+n2 slot=0\n", ":1: expecting a host below +n2, the number of hosts, got '+n2'"),
+        ("rank 0=+e0 slot=0\n", ":1: expecting a host of the allocation (h0, h1, ...), got '+e0'"),
+        ("h0*5", ":1: expecting at most 4 ranks, one a slot, got 'h0*5'"),
         ("rank 0=h0 slot=0\nrank one\n", ":2: expecting 'rank R=HOST slot=S', got 'rank one'"),
         ("0,1,1,2", ":1: expecting rank 1 once, it is on line 1, got '1'"),
         ("0,1\n3", ":2: expecting ranks 0 to 3, got 'no rank 2'"),
@@ -219,6 +233,42 @@ def test_no_file_makes_the_reader_fail_in_another_way(folder, text):
     except RankFileError as error:
         said = str(error)
     assert not said or said.startswith(str(path))
+
+
+@pytest.mark.parametrize("name", ["B01-rankfiles/fqdn.map", "B01-rankfiles/rel.map", "B01-rankfiles/sock.map"])
+def test_rank_files_as_users_write_them_put_two_ranks_on_each_host(name):
+    machine = Machine.tree([f"h{at:04d}" for at in range(4)], [2] * 4, [], [1, 0])
+    assert read_mapping(shared_data(f"cases/{name}"), machine).slot_of_rank.tolist() == list(range(8))
+
+
+@pytest.mark.parametrize("name", ["B04-slurmhost/host.txt", "B04-slurmhost/star.txt"])
+def test_slurms_host_files_put_two_ranks_on_each_host(name):
+    machine = Machine.tree([f"h{at:04d}" for at in range(4)], [2] * 4, [], [1, 0])
+    assert read_mapping(shared_data(f"cases/{name}"), machine).slot_of_rank.tolist() == list(range(8))
+
+
+def test_a_host_of_another_domain_is_another_host(tmp_path):
+    machine = Machine.tree(["h0.a.org", "h0.b.org", "h1.a.org"], [1] * 3, [], [1, 0])
+    assert read_mapping(written(tmp_path, "h1\nh0.b.org\nh0.a.org"), machine).slot_of_rank.tolist() == [2, 1, 0]
+    for name in ("h1.b.org", "h0"):
+        with pytest.raises(RankFileError, match=f"a host of the allocation .*, got '{name}'"):
+            read_mapping(written(tmp_path, name), machine)
+
+
+def test_a_slot_beyond_the_header_of_our_own_file_is_refused(tmp_path):
+    text = write_mapping(Mapping.identity(Machine.hierarchy("2:2", "0:1"), 4), "rankfile").replace(
+        "h1 slot=1", "h1 slot=7"
+    )
+    with pytest.raises(RankFileError, match="expecting at most the 2 slots of h1, got 'slot 7'"):
+        read_mapping(written(tmp_path, text))
+
+
+@given(order=st.permutations(range(4)), above=st.integers(2, 500), sockets=st.booleans())
+def test_ranks_take_slots_in_the_order_of_their_cpus(tmp_path_factory, order, above, sockets):
+    words = [f"{cpu // 2}:{cpu % 2 + above}" if sockets else str(cpu + above) for cpu in order]
+    text = "".join(f"rank {rank}=h0 slot={word}\n" for rank, word in enumerate(words))
+    mapping = read_mapping(written(tmp_path_factory.getbasetemp(), text), Machine.hierarchy("4:1", "0:1"))
+    assert mapping.slot_of_rank.tolist() == list(order)
 
 
 # Slurm itself, on an emulated network.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..inputs.writing import open_output
 from ..visible import csv_cell
-from .metrics import summarise
+from .metrics import figures, summarise
 from .outcome import Outcome
 
 __all__ = ["to_json", "write_jobs", "write_schedule"]
@@ -53,23 +52,23 @@ def write_jobs(outcome: Outcome, path: Path) -> None:
 
 def write_schedule(outcome: Outcome, path: Path) -> None:
     """Write one line with the figures of all jobs, under Batsim's names."""
-    figures, ran = summarise(outcome), outcome.ran
+    found, ran = summarise(outcome), outcome.ran
     around = (outcome.end - outcome.workload.submit)[ran]
     over = outcome.workload.run > outcome.workload.estimate
     over[outcome.lost] = True
     killed = int(over[ran].sum())
     row = {
         "nb_jobs": len(outcome.workload),
-        "nb_jobs_finished": figures.jobs,
-        "nb_jobs_success": figures.jobs - killed,
+        "nb_jobs_finished": found.jobs,
+        "nb_jobs_success": found.jobs - killed,
         "nb_jobs_killed": killed,
-        "nb_jobs_rejected": figures.rejected,
-        "makespan": figures.makespan,
-        "mean_waiting_time": figures.mean_wait,
-        "max_waiting_time": figures.max_wait,
+        "nb_jobs_rejected": found.rejected,
+        "makespan": found.makespan,
+        "mean_waiting_time": found.mean_wait,
+        "max_waiting_time": found.max_wait,
         "mean_turnaround_time": float(around.mean()) if len(around) else 0.0,
         "max_turnaround_time": int(around.max(initial=0)),
-        "mean_slowdown": figures.slowdown,
+        "mean_slowdown": found.slowdown,
     }
     with open_output(path, newline="") as stream:
         writer = csv.DictWriter(stream, list(row))
@@ -78,7 +77,10 @@ def write_schedule(outcome: Outcome, path: Path) -> None:
 
 
 def to_json(outcome: Outcome) -> str:
-    """Return JSON with the policy, the figures, each job's times and, if there are any, lost jobs and slots."""
+    """Return JSON with the policy, all figures, each job's times and, as far as they are known, its nodes or slots.
+
+    Nodes are those that a job holds, by their numbers in the cluster, as ranges; jobs that were lost are listed.
+    """
     queue, allocator, speed = outcome.policy
     content: dict[str, Any] = {
         "version": 1,
@@ -87,13 +89,15 @@ def to_json(outcome: Outcome) -> str:
         "queue": queue,
         "allocator": allocator,
         "speed": speed,
-        "summary": asdict(summarise(outcome)),
+        "summary": figures(outcome),
         "job": outcome.workload.number.tolist(),
         "start": outcome.start.tolist(),
         "end": outcome.end.tolist(),
     }
     if len(outcome.lost):
         content["lost"] = outcome.workload.number[outcome.lost].tolist()
+    if outcome.has_nodes:
+        content["nodes"] = [_ranges(np.sort(outcome.held_by(job))) for job in range(len(outcome.workload))]
     if outcome.slots is not None:
         content["slots"] = [_ranges(outcome.resources_of(job)) for job in range(len(outcome.workload))]
     return json.dumps(content)

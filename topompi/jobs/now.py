@@ -1,9 +1,9 @@
-"""The nodes of the jobs that run now, and the choice of nodes for one further job."""
+"""The nodes of the jobs that hold nodes now, and the choice of nodes for one further job."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,9 @@ from ..inputs.slurm.running import RunningJob
 from .allocation import Job, find_allocator
 from .cluster import Cluster
 from .errors import AllocationError
-from .isolation import check
+from .isolation import Conflicts, check
 
-__all__ = ["Offer", "held_nodes", "node_names", "offer"]
+__all__ = ["Offer", "held_nodes", "node_names", "offer", "remarks", "shared_links"]
 
 Nodes = NDArray[np.int64]
 
@@ -30,6 +30,7 @@ class Offer:
     :param nodes: names of the nodes that the job gets; empty if it has to wait.
     :param held_unused: names of the nodes that the job holds without using them, so that no other job gets them.
     :param shares_with: names of the running jobs with which it can share links.
+    :param notes: a line per node that several running jobs share, and per running job outside of the cluster.
     """
 
     policy: str
@@ -39,32 +40,48 @@ class Offer:
     nodes: tuple[str, ...] = ()
     held_unused: tuple[str, ...] = ()
     shares_with: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
-def offer(size: int, cluster: Cluster, running: Iterable[RunningJob] = (), policy: str = "disjoint") -> Offer:
+def offer(
+    size: int,
+    cluster: Cluster,
+    running: Iterable[RunningJob] = (),
+    policy: str = "disjoint",
+    closed: Sequence[str] = (),
+) -> Offer:
     """Find the nodes for a further job beside the running ones, with the reason.
+
+    Running jobs may share nodes; no node that one of them holds, and no closed node, is offered.
 
     :param size: number of nodes that the job needs.
     :param cluster: the machine.
     :param running: the running jobs, with their hosts.
     :param policy: name of an allocator that names nodes, or ``module:function``.
-    :raises AllocationError: if the policy only counts nodes, a host is not in the cluster, or two jobs hold one host.
+    :param closed: names of nodes that take no job, for example drained ones; hosts of other clusters are ignored.
+    :raises AllocationError: if the policy only counts nodes, or a host of a job, or all closed hosts, are not in the
+        cluster.
     """
+    running = list(running)
     jobs, allocator = held_nodes(running, cluster), find_allocator(policy)
     if not allocator.names_nodes:
         raise AllocationError(f"allocate: expecting a policy that names nodes, got {policy}")
     state = allocator.state(cluster)
     for number, held in enumerate(jobs.values()):
-        job = Job(number, len(held))
-        state.start(job, allocator.adopt(job, held, cluster))
+        alone = held[state.busy[held] == 0]
+        if len(alone):
+            job = Job(number, len(alone))
+            state.start(job, allocator.adopt(job, alone, cluster))
+    state.close(_numbers_of(closed, cluster))
     placement = allocator.place(Job(len(jobs), size), state)
     free, leaf, pod = state.free, int(state.leaf_free.max()), int(state.pod_free.max())
+    notes = tuple(remarks(running, node_names(cluster), cluster.name))
     if placement is not None:
-        return _found(policy, (free, leaf), cluster, placement.nodes, size, jobs)
+        return replace(_found(policy, (free, leaf), cluster, placement.nodes, size, jobs), notes=notes)
     why = f"{free} nodes are free"
     if free >= size:
         why += f", up to {leaf} in a leaf and {pod} in a pod: none suit {policy}"
-    return Offer(policy, free, leaf, why)
+    return Offer(policy, free, leaf, why, notes=notes)
 
 
 def _found(
@@ -76,7 +93,7 @@ def _found(
     jobs: Mapping[str, Nodes],
 ) -> Offer:
     used, names = held[:size], node_names(cluster)
-    shared = check({**dict(enumerate(jobs.values())), len(jobs): used}, cluster.links)
+    shared = shared_links([*jobs.values(), used], cluster)
     partners = tuple(list(jobs)[a] for a, b in shared.pairs if b == len(jobs))
     leaves, pods = len(np.unique(cluster.leaf[used])), len(np.unique(cluster.pod[used]))
     why = f"{leaves} lea{'ves' if leaves > 1 else 'f'} in {pods} pod{'s' if pods > 1 else ''}; "
@@ -90,18 +107,63 @@ def node_names(cluster: Cluster) -> tuple[str, ...]:
     return cluster.hosts or tuple(f"n{node}" for node in range(cluster.num_nodes))
 
 
+def shared_links(jobs: Sequence[NDArray[np.integer]], cluster: Cluster) -> Conflicts:
+    """Find the links that jobs share, by their positions; the jobs may share nodes.
+
+    :param jobs: numbers of the nodes of each job.
+    :param cluster: the machine that they run on.
+    """
+    slots = {number: np.full(len(nodes), number) for number, nodes in enumerate(jobs)}
+    return check(dict(enumerate(jobs)), cluster.links, slots)
+
+
 def held_nodes(running: Iterable[RunningJob], cluster: Cluster) -> dict[str, Nodes]:
     """Return the numbers of the nodes of each running job, by its name.
 
+    A job without any host in the cluster holds none of its nodes, and is left out if another job has hosts there.
+
     :param running: the running jobs, with the names of their hosts.
     :param cluster: the machine that they run on.
-    :raises AllocationError: if a job has a host that is not in the cluster; the message names the job.
+    :raises AllocationError: if a job has hosts inside and outside of the cluster, or no job has hosts in it; the
+        message names the job.
     """
     place = {name: node for node, name in enumerate(node_names(cluster))}
     jobs: dict[str, Nodes] = {}
+    outside: list[str] = []
     for job in running:
         strange = [host for host in job.hosts if host not in place]
+        wrong = f"{job.place}: job {job.name}: expecting hosts of {cluster.name}, got {next(iter(strange), '')!r}"
+        if strange and len(strange) < len(job.hosts):
+            raise AllocationError(wrong)
         if strange:
-            raise AllocationError(f"{job.place}: job {job.name}: expecting hosts of {cluster.name}, got {strange[0]!r}")
-        jobs[job.name] = np.array([place[host] for host in job.hosts], dtype=np.int64)
+            outside.append(wrong)
+        else:
+            jobs[job.name] = np.array([place[host] for host in job.hosts], dtype=np.int64)
+    if outside and not jobs:
+        raise AllocationError(outside[0])
     return jobs
+
+
+def remarks(running: Iterable[RunningJob], hosts: Iterable[str], name: str) -> list[str]:
+    """Return a line per host that several running jobs share, and per running job without any of the hosts.
+
+    :param running: the running jobs, with the names of their hosts.
+    :param hosts: names of the machine's hosts.
+    :param name: name of the machine.
+    """
+    known, users, found = set(hosts), dict[str, list[str]](), list[str]()
+    for job in running:
+        if not known & set(job.hosts):
+            found.append(f"job {job.name} runs on hosts outside of {name}, from {job.hosts[0]} on")
+        for host in job.hosts:
+            users.setdefault(host, []).append(job.name)
+    shared = [(host, names) for host, names in users.items() if len(names) > 1 and host in known]
+    return found + [f"jobs {', '.join(names[:-1])} and {names[-1]} share node {host}" for host, names in shared]
+
+
+def _numbers_of(closed: Sequence[str], cluster: Cluster) -> Nodes:
+    place = {name: node for node, name in enumerate(node_names(cluster))}
+    inside = [place[host] for host in closed if host in place]
+    if closed and not inside:
+        raise AllocationError(f"closed nodes: expecting hosts of {cluster.name}, got {closed[0]!r}")
+    return np.array(inside, dtype=np.int64)

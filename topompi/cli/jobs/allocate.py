@@ -31,18 +31,34 @@ def allocate(
     nodes: Count = None,
     lfts: Lfts = None,
     running: Annotated[
-        Path | None, typer.Option("--running", help="squeue --json, CSV (job,hosts), or lines JOB HOSTS; else none.")
+        Path | None,
+        typer.Option("--running", help="squeue (text, --json, --yaml), CSV (job,hosts), or lines JOB HOSTS."),
+    ] = None,
+    closed: Annotated[
+        str | None,
+        typer.Option(
+            "--closed", help="Nodes that take no job: a host list, or a file of sinfo or scontrol show nodes."
+        ),
     ] = None,
     policy: Annotated[str, typer.Option("--policy", "-p", help=f"One of {', '.join(ALLOCATORS)}.")] = "disjoint",
     as_json: AsJson = False,
 ) -> None:
     """Find the nodes that a policy gives a job beside the running jobs, and the reason.
 
-    Exit code 1 if it has to wait.
+    Of squeue's jobs those count that hold nodes, also completing and suspended ones; of sinfo's nodes, idle ones are
+    open. Exit code 1 if the job has to wait.
     """
     machine = read_cluster(cluster, nodes, lfts)
-    jobs = read_running(running, AllocationError) if running is not None else []
-    found = offer(size, machine, jobs, policy)
+    notes: list[str] = []
+    jobs = read_running(running, AllocationError, notes) if running is not None else []
+    shut: tuple[str, ...] = ()
+    if closed is not None:
+        from ...inputs.slurm.nodes import read_closed  # imported here, because few commands read states of nodes
+
+        shut = read_closed(closed, AllocationError)
+    found = offer(size, machine, jobs, policy, shut)
+    for note in (*notes, *found.notes):
+        console(to_error=True).print(note, soft_wrap=True)
     if as_json:
         print(json.dumps(_as_json(found)))
     else:

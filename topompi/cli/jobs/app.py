@@ -40,7 +40,7 @@ __all__ = ["app"]
 
 app = typer.Typer(help="Many jobs on one machine: queues, allocation of nodes, isolation.", no_args_is_help=True)
 
-Log = Annotated[Path, typer.Argument(help="A log: SWF, sacct -P, or Batsim's JSON, packed or not.")]
+Log = Annotated[Path, typer.Argument(help="A log: SWF, sacct (-P, --json), or Batsim's JSON, packed or not.")]
 ClusterSpec = Annotated[
     str, typer.Option("--cluster", help="leaves=18x18 (nodes a leaf, leaves a pod), or a topology source.")
 ]
@@ -58,6 +58,14 @@ QueueName = Annotated[
 ]
 Limit = Annotated[int | None, typer.Option("--limit", help="Only the first jobs.", min=1)]
 Partial = Annotated[bool, typer.Option("--partial", help="Go on after lines that are wrong, and count them.")]
+Columns = Annotated[
+    str | None,
+    typer.Option("--columns", help="JobID,Submit,...: the fields of sacct's lines, if the log has no names."),
+]
+Arrivals = Annotated[
+    bool,
+    typer.Option("--arrivals", help="Jobs that wait, run or were cancelled arrive, too, for their time limit."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="FILE.svg or FILE.png.")]
 
@@ -82,6 +90,8 @@ def simulate_command(
     ] = "as-logged",
     limit: Limit = None,
     partial: Partial = False,
+    columns: Columns = None,
+    arrivals: Arrivals = False,
     as_json: AsJson = False,
     plot: Plot = None,
     jobs_csv: Annotated[Path | None, typer.Option("--jobs-csv", help="One line a job, as evalys reads.")] = None,
@@ -89,7 +99,7 @@ def simulate_command(
     check: Annotated[bool, typer.Option("--check", help="After every start: do running jobs share links?")] = False,
 ) -> None:
     """Run a log under one policy; show waits, use of the machine and sharing of links."""
-    workload, machine = _inputs(log, cluster, nodes, lfts, cores, slots, share, limit, partial, plot)
+    workload, machine = _inputs(log, cluster, nodes, lfts, cores, slots, share, limit, partial, plot, columns, arrivals)
     watch = IsolationCheck()
     with _progress(policy, len(workload)) as progress:
         discipline, observers = _queue(depth, order, queue), [watch] if check else []
@@ -138,12 +148,14 @@ def compare(
     queue: QueueName = None,
     limit: Limit = None,
     partial: Partial = False,
+    columns: Columns = None,
+    arrivals: Arrivals = False,
     as_json: AsJson = False,
     plot: Plot = None,
 ) -> None:
     """Run a log under several policies, and show waits, use and sharing side by side."""
     chosen = _policies(policies, scenario)
-    workload, machine = _inputs(log, cluster, nodes, lfts, cores, slots, share, limit, partial, plot)
+    workload, machine = _inputs(log, cluster, nodes, lfts, cores, slots, share, limit, partial, plot, columns, arrivals)
     workload, discipline = larger(workload, times) if times > 1 else workload, _queue(depth, order, queue)
     if scenario is not None or parts > 1:
         if plot is not None:
@@ -234,11 +246,13 @@ def _inputs(
     limit: int | None,
     partial: bool,
     plot: Path | None,
+    columns: str | None,
+    arrivals: bool,
 ) -> tuple[Workload, Cluster]:
     if plot is not None:
         check_plot(plot)
     with console(to_error=True).status(f"reading {log}"):
-        workload = read_workload(log, cores or slots or 1, partial)
+        workload = read_workload(log, cores or slots or 1, partial, columns.split(",") if columns else None, arrivals)
         machine = read_cluster(cluster, workload.machine_nodes if nodes is None else nodes, lfts)
     machine = machine if slots is None else machine.with_slots(slots)
     if share and "shared" not in workload.columns:

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from ...inputs.slurm.running import read_running
-from ...jobs import AllocationError, Cluster, check
-from ...jobs.now import held_nodes
+from ...jobs import AllocationError, Cluster
+from ...jobs.now import held_nodes, node_names, remarks, shared_links
 from ...topology.inspection import study_jobs, without
 from ..inputs import Partial, Without, list_findings, reading, routes_of
 from ..rows import AsCsv, print_rows
@@ -20,7 +20,7 @@ from .allocate import AsJson, ClusterSpec, Count, Lfts
 
 __all__ = ["check_command", "show_sharing"]
 
-Running = Annotated[Path, typer.Argument(help="squeue --json, CSV (job,hosts), or lines JOB HOSTS.")]
+Running = Annotated[Path, typer.Argument(help="squeue (text, --json, --yaml), CSV (job,hosts), or lines JOB HOSTS.")]
 
 
 def check_command(
@@ -66,21 +66,27 @@ def show_sharing(
     :param as_csv: True to print the rows of the jobs as CSV.
     :raises AllocationError: if an option that only sources have is given with a specification.
     """
-    jobs = read_running(running, AllocationError)
+    notes: list[str] = []
+    jobs = read_running(running, AllocationError, notes)
     if cluster.startswith("leaves="):
         if down or partial or as_csv:
             raise AllocationError("expecting a topology source beside --without, --partial and --csv, got leaves=...")
-        held = held_nodes(jobs, Cluster.parse(cluster, nodes))
-        found, names = check(dict(enumerate(held.values())), Cluster.parse(cluster, nodes).links), list(held)
+        machine = Cluster.parse(cluster, nodes)
+        held = held_nodes(jobs, machine)
+        found, names = shared_links(list(held.values()), machine), list(held)
+        _tell([*notes, *remarks(jobs, node_names(machine), machine.name)])
         pairs = {(names[a], names[b]): len(links) for (a, b), links in found.pairs.items()}
         if as_json:
-            print(json.dumps({"jobs": len(jobs), "links": found.num_links, "pairs": _listed(pairs)}))
+            print(json.dumps({"jobs": len(held), "links": found.num_links, "pairs": _listed(pairs)}))
         else:
-            _print_pairs(len(jobs), pairs, found.num_links)
+            _print_pairs(len(held), pairs, found.num_links)
         return bool(pairs)
     with reading(cluster, lfts, partial) as (discovery, report):
         routes = without(routes_of(discovery), list(down or []))
         report.step("following routes")
+        _tell([*notes, *remarks(jobs, routes.fabric.hosts, cluster)])
+        known = set(routes.fabric.hosts)
+        jobs = [job for job in jobs if known & set(job.hosts)] or jobs
         study = study_jobs(routes, jobs)
     facts = {"source": cluster, "routes": routes.engine, "jobs": len(jobs), "links": study.links}
     rows = [row.as_dict() for row in study.rows]
@@ -90,6 +96,12 @@ def show_sharing(
         _print_pairs(len(jobs), study.pairs, study.links)
     list_findings(report)
     return bool(study.pairs)
+
+
+def _tell(notes: Sequence[str]) -> None:
+    screen = console(to_error=True)
+    for note in notes:
+        screen.print(note, soft_wrap=True)
 
 
 def _listed(pairs: Mapping[tuple[str, str], int]) -> list[tuple[str, str, int]]:

@@ -24,6 +24,8 @@ def print_workload(workload: Workload, cluster: Cluster) -> None:
     problems = len(workload.reading.problems)
     wrong = f"; {_count(problems, 'wrong line', 'wrong lines')}" if problems else ""
     screen.print(f"{workload.name}: {_count(len(workload), 'job', 'jobs')}{dropped}{wrong}")
+    for note in workload.reading.notes:
+        screen.print(note)
     told = workload.machine_nodes
     more = f", the log's machine has {told:,}" if told is not None and told != cluster.num_nodes else ""
     shape = f"{_count(cluster.num_leaves, 'leaf', 'leaves')}, {_count(cluster.num_pods, 'pod', 'pods')}"

@@ -31,6 +31,10 @@ __all__ = ["app"]
 app = typer.Typer()
 
 Graph = Annotated[Path | None, typer.Option("--graph", help="Who sends how much to whom.")]
+Columns = Annotated[
+    str | None,
+    typer.Option("--columns", help="Of a list's lines: src,dst,bytes, src,dst,count,bytes, ...; - skips one."),
+]
 Ranks = Annotated[int | None, typer.Option("--ranks", "-n", help="Ranks, where the graph names fewer.", min=1)]
 Topology = Annotated[str | None, typer.Option("--topology", help="A source, as for topompi topology show.")]
 Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")]
@@ -62,6 +66,7 @@ Weight = Annotated[str | None, typer.Option("--weight", help=f"What cuts count: 
 def make(
     context: typer.Context,
     graph: Graph = None,
+    columns: Columns = None,
     ranks: Ranks = None,
     topology: Topology = None,
     lfts: Lfts = None,
@@ -86,8 +91,8 @@ def make(
 ) -> None:
     """Place a program's ranks on a job's slots, as a file for its launcher.
 
-    The graph is a list 'src dst bytes' or 'u , v = bytes', a METIS graph, Matrix Market, .npz, topompi's graph.json, or
-    the folder of .prof files of Open MPI's monitoring; plain, .xz or .gz.
+    The graph is a list 'src dst bytes' or 'u , v = bytes', a matrix of text, a METIS graph, Matrix Market, .npz,
+    topompi's graph.json, or the folder of .prof files of Open MPI's monitoring; plain, .xz or .gz.
 
     Formats: rankfile is for Open MPI 4 (--rankfile F), rankfile5 for Open MPI 5 (--map-by rankfile:file=F; the
     default), mpich for Cray MPICH (MPICH_RANK_ORDER), hydra for MPICH's mpiexec (-f F), slurm for srun
@@ -109,7 +114,7 @@ def make(
     written = _check_files(form, output, plot)
     with reporting(MapCommandError) as progress:
         progress.step(f"reading {graph}")
-        found_graph = read_graph(source, ranks)
+        found_graph = _graph(source, ranks, columns)
         found_machine = routed(place.build(found_graph.size, progress), objective)
         progress.step(f"mapping {found_graph.size} ranks: {algorithm}")
         start = time.perf_counter()
@@ -136,6 +141,7 @@ def compare(
     first: Annotated[str, typer.Argument(metavar="A", help="A map's file, or 'given' for the given order.")],
     second: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
     graph: Graph = None,
+    columns: Columns = None,
     ranks: Ranks = None,
     topology: Topology = None,
     lfts: Lfts = None,
@@ -157,7 +163,7 @@ def compare(
         check_plot(plot)
     with reporting(MapCommandError) as progress:
         progress.step(f"reading {graph}")
-        found_graph = read_graph(_given(graph), ranks)
+        found_graph = _graph(_given(graph), ranks, columns)
         found_machine = place.build(found_graph.size, progress, _allocation(place, first, second))
         read = [_read(name, found_machine, found_graph) for name in (first, second)]
         names = ("A: " + first, "B: " + second)
@@ -185,6 +191,15 @@ def _give(text: str, output: Path | None, told: dict[str, Any] | None) -> None:
 def _given(graph: Path | None) -> Path:
     if graph is None:
         raise MapCommandError("expecting --graph FILE; topompi map --help lists its formats")
+    return graph
+
+
+def _graph(path: Path, ranks: int | None, columns: str | None) -> CommunicationGraph:
+    """Read the graph, and tell on standard error which guesses about its file can be wrong."""
+    notes: list[str] = []
+    graph = read_graph(path, ranks, columns.split(",") if columns else (), notes)
+    for note in notes:
+        console(to_error=True).print(note, soft_wrap=True)
     return graph
 
 

@@ -1,26 +1,39 @@
-"""Parsing of the output of ``sacct -P``, a line of field names, then one job or step per line, separated by bars."""
+"""Parsing of the words of ``sacct``: numbers of jobs, times, durations, counts."""
 
 from __future__ import annotations
 
 import datetime
 import re
 
-__all__ = ["UNKNOWN", "job_number", "moment", "span", "words_of"]
+__all__ = ["UNKNOWN", "array_tasks", "count_of", "job_number", "moment", "span"]
 
-UNKNOWN = ("", "UNLIMITED", "Partition_Limit", "Unknown", "None")  # words in place of a time or a duration
+UNKNOWN = ("", "UNLIMITED", "Partition_Limit", "Unknown", "None", "INVALID")  # words in place of a time or a duration
 _SPAN = re.compile(r"(?:([0-9]{1,6})-)?(?:([0-9]{1,8}):)?([0-9]{1,8}):([0-9]{1,2})(?:\.[0-9]+)?")
 _JOB = re.compile(r"([0-9]{1,15})(?:_[0-9]+|\+[0-9]+|_\[.*\])?")
-
-
-def words_of(line: str) -> list[str]:
-    """Split a line of ``sacct -P`` into its fields."""
-    return [word.strip() for word in line.split("|")]
+_WAITING = re.compile(r"[0-9]{1,15}_\[([0-9,:-]{1,100000})(?:%[0-9]+)?\]")
+_TASKS = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([1-9][0-9]{0,8}))?)?")
+_COUNT = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([KMGTP])")
 
 
 def job_number(text: str) -> int | None:
     """Return the number of the job, array or pack that a JobID names; None if it is malformed."""
     match = _JOB.fullmatch(text)
     return None if match is None else int(match[1])
+
+
+def array_tasks(text: str) -> int:
+    """Return the number of tasks of an array that a JobID such as ``700_[3-10:2,12%4]`` stands for; 1 for others."""
+    match = _WAITING.fullmatch(text)
+    parts = [_TASKS.fullmatch(part) for part in match[1].split(",")] if match else []
+    if not parts or None in parts:
+        return 1
+    return max(1, sum((int(one[2] or one[1]) - int(one[1])) // int(one[3] or 1) + 1 for one in parts if one))
+
+
+def count_of(text: str) -> str:
+    """Write a count with one of Slurm's units of 1,024 (``1.50K``) as a whole number, rounded; return others as is."""
+    match = _COUNT.fullmatch(text)
+    return str(round(float(match[1]) * 1024 ** (1 + "KMGTP".index(match[2])))) if match else text
 
 
 def moment(text: str) -> int | None:

@@ -1,22 +1,20 @@
-"""Reader of running jobs and their hosts, from ``squeue --json`` or from lines with a job and its host list."""
+"""Reader of the jobs that hold nodes now, from ``squeue`` or from lines with a job and its host list."""
 
 from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 from ...errors import SourceError, TopompiError
 from ..files import InputFile, open_inputs
 from ..hostlist import expand
-from ..jsontext import parse_json
 
 __all__ = ["RunningJob", "read_running"]
 
-Row = tuple[str, str, str]  # the job's name, its host list, and their place in the file, ``file:line``
+Row = tuple[str, str, str]  # the job's name, its host list (empty if it has no nodes), and their place, ``file:line``
 
 
 @dataclass(frozen=True)
@@ -33,15 +31,19 @@ class RunningJob:
     place: str = ""
 
 
-def read_running(path: str | os.PathLike[str], error: type[TopompiError] = SourceError) -> list[RunningJob]:
-    """Return the running jobs of a file, in its order.
+def read_running(
+    path: str | os.PathLike[str], error: type[TopompiError] = SourceError, notes: list[str] | None = None
+) -> list[RunningJob]:
+    """Return the jobs of a file that hold nodes, in its order.
 
-    The file has one of three forms: the output of ``squeue --json``, from which running jobs are taken; CSV with
-    ``job,hosts`` per line, in which a host list needs no quotes around its commas; lines with a job and its host list,
-    separated by blanks.
+    The file has one of three forms: the output of ``squeue`` (``--json``, ``--yaml``, or a table with JOBID and
+    NODELIST), from which the jobs are taken that hold nodes, with those that are completing, suspended, stopped or
+    configuring; CSV with ``job,hosts`` per line, in which a host list needs no quotes around its commas; lines with a
+    job and its host list, separated by blanks.
 
     :param path: path of the file, packed or not.
     :param error: class of the error that is raised.
+    :param notes: list that receives a line per running job that has no nodes.
     :raises TopompiError: ``error``, if a line has no hosts, a host list is malformed, a name occurs twice, or a limit
         is exceeded; with the file, and line or job.
     """
@@ -54,38 +56,29 @@ def read_running(path: str | os.PathLike[str], error: type[TopompiError] = Sourc
             raise error(f"{place}: expecting each job once, got {name!r} again, first at {places[name]}")
         places[name] = place
         try:
-            jobs.append(RunningJob(name, tuple(dict.fromkeys(expand(expression))), place))
+            hosts = tuple(dict.fromkeys(expand(expression)))
         except SourceError as problem:
             raise error(f"{place}: {problem}") from problem
+        if hosts:
+            jobs.append(RunningJob(name, hosts, place))
+        elif notes is not None:
+            notes.append(f"job {name} runs without nodes")
     return jobs
 
 
 def _form_of(text: InputFile) -> Callable[[InputFile], Iterator[Row]]:
     """Return the reader for a text, which is CSV by its suffix, or if its first line has a comma before any blank."""
+    from . import squeue  # imported here, because most commands read no running jobs
+
+    if (found := squeue.form_of(text)) is not None:
+        return found
     first = next((line.strip() for line in text.head().splitlines() if line.strip() and not _is_comment(line)), "")
-    if first.startswith("{"):
-        return _of_squeue
     names = text.name.removesuffix(".xz").removesuffix(".gz")
     return _of_csv if names.endswith(".csv") or "," in first.partition(" ")[0].partition("\t")[0] else _of_lines
 
 
 def _is_comment(line: str) -> bool:
     return line.lstrip().startswith("#")
-
-
-def _of_squeue(text: InputFile) -> Iterator[Row]:
-    content = parse_json(text.data(), text.name, text.error)
-    try:
-        listed: Sequence[Any] = content["jobs"]
-        found = {str(job["job_id"]): job["nodes"] for job in listed if "RUNNING" in job["job_state"]}
-    except (KeyError, TypeError) as problem:
-        got = f"{type(problem).__name__}: {problem}"
-        raise text.error(f"{text.name}: expecting squeue --json, got {got}") from problem
-    for name, hosts in found.items():
-        place = f"{text.name}: job {name}"
-        if not isinstance(hosts, str) or not hosts:
-            raise text.error(f"{place}: expecting a host list, got {hosts!r}")
-        yield name, hosts, place
 
 
 def _of_csv(text: InputFile) -> Iterator[Row]:

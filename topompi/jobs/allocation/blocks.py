@@ -27,13 +27,15 @@ class _Blocks(Occupancy):
     """A state of the cluster that counts the jobs on each leaf.
 
     There are three counts per leaf: of jobs of the small block, of jobs of the big block, and of big jobs that have
-    more than their remainder there.
+    more than their remainder there. Two further counts are without the jobs that were started outside of the blocks,
+    which may be anywhere and therefore do not move the blocks' limits.
     """
 
     def __init__(self, cluster: Cluster, remainder_leaves: int | None) -> None:
         super().__init__(cluster)
         count = cluster.num_leaves
         self.small, self.big, self.owned = (np.zeros(count, dtype=np.int64) for _ in range(3))
+        self.small_placed, self.big_placed = (np.zeros(count, dtype=np.int64) for _ in range(2))
         sizes, starts = np.diff(cluster.leaf_start), cluster.pod_start
         in_pod = np.diff(starts)
         each = np.minimum(in_pod // 3, 2) if remainder_leaves is None else np.full(len(in_pod), remainder_leaves)
@@ -46,11 +48,13 @@ class _Blocks(Occupancy):
         super()._change(job, placement, sign)
         block, remainder = placement.role
         leaves = np.unique(self.cluster.leaf[placement.nodes])
-        if block == "small":
+        if block in ("small", "adopted small"):
             self.small[leaves] += sign
+            self.small_placed[leaves] += sign * (block == "small")
         elif block != "stray":
             self.big[leaves] += sign
-        if block == "big":
+            self.big_placed[leaves] += sign * (block != "adopted big")
+        if block in ("big", "adopted big"):
             self.owned[leaves[leaves != remainder]] += sign
 
     def limits(self, blocks: bool) -> tuple[int, int]:
@@ -58,7 +62,7 @@ class _Blocks(Occupancy):
         last = self.cluster.num_leaves - 1
         if not blocks:
             return last, 0
-        small, big = np.flatnonzero(self.small), np.flatnonzero(self.big)
+        small, big = np.flatnonzero(self.small_placed), np.flatnonzero(self.big_placed)
         return int(small[0]) - 1 if len(small) else last, int(big[-1]) + 1 if len(big) else 0
 
 
@@ -91,12 +95,14 @@ class Blocks(Allocator):
     ) -> Placement:
         """Return the placement of a job that already runs; it counts as small if it fits a leaf, else as big.
 
+        Its leaves are those of its block, but it does not move the block's limit: it may be on any leaf.
+
         :param job: the job.
         :param nodes: the whole nodes on which the job runs.
         :param cluster: the cluster that has these nodes.
         :param slots: ignored, because this policy gives whole nodes only.
         """
-        return Placement(nodes, ("small" if job.size <= cluster.leaf_size else "big", NO_LEAF))
+        return Placement(nodes, (f"adopted {'small' if job.size <= cluster.leaf_size else 'big'}", NO_LEAF))
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
         """Return nodes by the rules, or None if the job has to wait."""
@@ -126,7 +132,10 @@ class Blocks(Allocator):
         if "d" in self.on:
             fits = leaves[state.remainders & (state.owned == 0) & (state.small == 0) & (state.leaf_free >= size)]
             if len(fits):
-                return Placement(state.first_free(int(fits[0]), size), ("guest", NO_LEAF))
+                # Leaves with remainders come first, because a big job may still take an empty leaf whole. An empty one
+                # is taken last: if it were refused, a job that fits would no longer fit after a remainder's job ended.
+                leaf = int(fits[np.argmax(state.big[fits] > 0)])
+                return Placement(state.first_free(leaf, size), ("guest", NO_LEAF))
         return None
 
     def _big(self, size: int, state: _Blocks) -> Placement | None:

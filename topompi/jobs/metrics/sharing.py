@@ -1,8 +1,8 @@
-"""Counts of pairs of jobs that share the network, by leaves and pods (A. Jokanovic 2014, section 4.3).
+"""Counts of pairs of jobs that share the network, by leaves and pods (A. Jokanovic 2014, section 4.3), or by links.
 
 A job uses the links of a leaf, or of a pod, if it has nodes inside and outside of it. Two jobs share if they use the
-links of one leaf, or of one pod, at the same time. A job of 0 seconds shares with the jobs that run at the instant of
-its start.
+links of one leaf, or of one pod, at the same time; if the cluster has routes, only if they use one directed link. A job
+of 0 seconds shares with the jobs that run at the instant of its start.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Sharing:
 
     :param leaf_pairs: number of pairs of jobs that shared a leaf's links.
     :param pod_pairs: number of pairs of jobs that shared a pod's links.
-    :param percent: percentage of jobs that shared with another job.
+    :param percent: percentage of jobs that shared with another job; on a cluster with routes, a link of these.
     :param partners: mean number of jobs with which a job shared.
     """
 
@@ -38,21 +38,42 @@ class Sharing:
 
 
 def sharing(outcome: Outcome) -> Sharing:
-    """Count the pairs of jobs that share leaves' or pods' links. Cost: some numbers per pair and shared leaf or pod."""
+    """Count the pairs of jobs that share leaves' or pods' links, and the jobs that share at all.
+
+    Cost: some numbers per pair and shared leaf or pod, and, if the cluster has routes, per pair and shared link.
+    """
     count = len(outcome.workload)
-    levels = [_pairs(outcome, group) for group in (outcome.cluster.leaf, outcome.cluster.pod)]
+    levels = [_pairs(outcome, _crossing(outcome, group)) for group in (outcome.cluster.leaf, outcome.cluster.pod)]
     both = np.unique(np.concatenate(levels))
+    if outcome.cluster.routes is not None:
+        both = _pairs(outcome, _links(outcome))
     sharers = len(np.unique(np.concatenate((both // max(count, 1), both % max(count, 1)))))
     jobs = max(1, len(outcome.ran))
     return Sharing(len(levels[0]), len(levels[1]), 100 * sharers / jobs, 2 * len(both) / jobs)
 
 
-def _pairs(outcome: Outcome, group: NDArray[np.integer]) -> Indices:
-    """Return the pairs that share a group's links, each once, as (first job) * (number of jobs) + (second job)."""
+def _crossing(outcome: Outcome, group: NDArray[np.integer]) -> tuple[Indices, Indices]:
+    """Return each pair of a job and a group whose links it uses, because it has nodes in several groups."""
     rows = incidence_of(outcome, group)
-    count = len(outcome.workload)
-    crossing = np.bincount(rows.job, minlength=count)[rows.job] > 1
-    job, of = rows.job[crossing], rows.group[crossing]
+    crossing = np.bincount(rows.job, minlength=len(outcome.workload))[rows.job] > 1
+    return rows.job[crossing], rows.group[crossing]
+
+
+def _links(outcome: Outcome) -> tuple[Indices, Indices]:
+    """Return each pair of a job and a link on the routes between its nodes."""
+    jobs = outcome.ran.tolist()
+    links = [outcome.cluster.links.links_of(outcome.nodes_of(job)) for job in jobs]
+    each = np.array([len(of) for of in links], dtype=np.int64)
+    return np.repeat(outcome.ran, each), np.concatenate([np.empty(0, np.int64), *links]).astype(np.int64)
+
+
+def _pairs(outcome: Outcome, uses: tuple[Indices, Indices]) -> Indices:
+    """Return the pairs that use one thing at once, each pair once, as (first job) * (number of jobs) + (second job).
+
+    :param outcome: the outcome.
+    :param uses: columns of jobs and of the things that they use.
+    """
+    count, (job, of) = len(outcome.workload), uses
     order = np.lexsort((outcome.start_pass[job], of))
     job, of = job[order], of[order]
     if not len(job):

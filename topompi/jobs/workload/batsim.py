@@ -1,4 +1,7 @@
-"""Reader and writer of Batsim's workload files, JSON with ``nb_res``, ``jobs`` and ``profiles`` of type delay."""
+"""Reader and writer of Batsim's workload files: JSON with ``nb_res``, ``jobs``, and ``profiles`` of one kind, delays.
+
+Batsim 5 names the profiles' type ``DelayProfile``, as batprotocol does; earlier versions name it ``delay``.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,9 @@ from .columns import Value, gather
 from .text import Source, open_log
 from .workload import LATEST, Reading, Workload
 
-__all__ = ["read_batsim", "write_batsim"]
+__all__ = ["batsim_of_json", "read_batsim", "write_batsim"]
 
+DELAYS = {4: "delay", 5: "DelayProfile"}  # the profiles' type, by Batsim's version
 KNOWN = ("id", "subtime", "walltime", "res", "profile", "user")
 
 
@@ -25,17 +29,27 @@ def read_batsim(path: Source, partial: bool = False) -> Workload:
     :param partial: whether wrong jobs are skipped and counted, instead of raising an error.
     :raises WorkloadError: if the file is malformed; the message names file, job and field.
     """
-    log, reading = open_log(path), Reading(partial)
-    content = parse_json(log.text(), log.name, WorkloadError)
-    jobs, profiles = (_member(log.name, content, word, kind) for word, kind in (("jobs", list), ("profiles", dict)))
+    log = open_log(path)
+    return batsim_of_json(log.name, parse_json(log.text(), log.name, WorkloadError), partial)
+
+
+def batsim_of_json(name: str, content: Any, partial: bool = False) -> Workload:
+    """Make the workload of Batsim's JSON, as `read_batsim` does.
+
+    :param name: name of the file.
+    :param content: the JSON.
+    :param partial: whether wrong jobs are skipped and counted, instead of raising an error.
+    :raises WorkloadError: if the JSON is malformed; the message names file, job and field.
+    """
+    jobs, profiles = (_member(name, content, word, kind) for word, kind in (("jobs", list), ("profiles", dict)))
     nodes = content.get("nb_res")
     return gather(
-        log.name,
+        name,
         enumerate(jobs, 1),
-        lambda job: _values(f"{log.name}: job {job[0]}", *job, profiles),
-        reading,
+        lambda job: _values(f"{name}: job {job[0]}", *job, profiles),
+        Reading(partial),
         (f"; MaxNodes: {nodes}",) if isinstance(nodes, int) else (),
-        lambda job: _further(f"{log.name}: job {job[0]}", job[1], profiles),
+        lambda job: _further(f"{name}: job {job[0]}", job[1], profiles),
     )
 
 
@@ -49,8 +63,10 @@ def _values(where: str, number: int, job: Any, profiles: dict[str, Any]) -> dict
     if not isinstance(job, dict):
         raise WorkloadError(f"{where}: expecting an object, got {type(job).__name__}")
     profile = profiles.get(str(job.get("profile")))
-    if not isinstance(profile, dict) or profile.get("type") != "delay":
-        raise WorkloadError(f"{where}: profile: expecting one of type delay, got {str(job.get('profile'))[:40]!r}")
+    if not isinstance(profile, dict) or profile.get("type") not in DELAYS.values():
+        raise WorkloadError(
+            f"{where}: profile: expecting one of type delay or DelayProfile, got {str(job.get('profile'))[:40]!r}"
+        )
     name = str(job.get("id", number)).rpartition("!")[2]
     request, user = job.get("walltime", 0), job.get("user")
     return {
@@ -87,7 +103,7 @@ def _seconds(where: str, value: Any, least: int = 0, below: int = LATEST) -> int
     return rounded
 
 
-def write_batsim(workload: Workload, path: str | os.PathLike[str], nodes: int) -> None:
+def write_batsim(workload: Workload, path: str | os.PathLike[str], nodes: int, version: int = 4) -> None:
     """Write a workload as a file of delay profiles; the time that a job's user requested becomes its walltime limit.
 
     Further columns become further fields of the jobs, except ``profile``, which becomes the names of the profiles.
@@ -95,8 +111,11 @@ def write_batsim(workload: Workload, path: str | os.PathLike[str], nodes: int) -
     :param workload: the jobs.
     :param path: path of the file.
     :param nodes: number of nodes of the machine.
-    :raises WorkloadError: if a further column has a name that Batsim uses.
+    :param version: version of Batsim that is to read the file, 4 (and earlier) or 5.
+    :raises WorkloadError: if a further column has a name that Batsim uses, or the version is another one.
     """
+    if version not in DELAYS:
+        raise WorkloadError(f"write_batsim: expecting version 4 or 5, got {version}")
     if taken := set(KNOWN[:4]) & set(workload.columns):
         raise WorkloadError(f"{workload.name}: expecting further columns of other names than Batsim's, got {taken}")
     free = {word: column.tolist() for word, column in workload.columns.items()}
@@ -106,7 +125,7 @@ def write_batsim(workload: Workload, path: str | os.PathLike[str], nodes: int) -
     for at, values in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
         number, submit, run, request, size, user = values
         profile = (names[at] if names is not None else "") or f"delay{run}"
-        while profiles.setdefault(profile, {"type": "delay", "delay": run})["delay"] != run:
+        while profiles.setdefault(profile, {"type": DELAYS[version], "delay": run})["delay"] != run:
             profile = f"{profile} {run}"
         job = {"id": str(number), "subtime": submit, "res": size, "profile": profile}
         job |= ({"walltime": request} if request else {}) | ({"user": user} if user >= 0 else {})

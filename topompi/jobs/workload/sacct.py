@@ -1,87 +1,232 @@
-"""A reader of the output of Slurm's ``sacct -P``: a line of field names, then one line per job, separated by bars.
+"""A reader of the jobs of Slurm's ``sacct``: its text, with any separator, and its JSON.
 
-Required are the fields JobID, Submit, NNodes, and Elapsed or both Start and End. Timelimit, User and the fields in
-``FREE`` are read if present. Steps of jobs, whose JobID contains a dot, are skipped.
+Needed are the fields JobID (or JobIDRaw), Submit, a number of nodes (NNodes, AllocNodes, ReqNodes or a TRES), and
+Elapsed (or ElapsedRaw) or both Start and End. State, Timelimit (or TimelimitRaw), User and the fields in ``FREE`` are
+read if present. Steps of jobs, whose JobID contains a dot, are skipped.
 """
 
 from __future__ import annotations
 
-from ...inputs.slurm.accounting import UNKNOWN, job_number, moment, span, words_of
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+from ...inputs.slurm.accounting import UNKNOWN, array_tasks, count_of, job_number, moment, span
 from ..errors import WorkloadError
 from .columns import Value, gather
-from .text import Source, lines, open_log, whole
+from .text import Source, open_log, whole
 from .workload import Reading, Workload
 
-__all__ = ["read_sacct"]
+if TYPE_CHECKING:
+    from .sacctrows import Row
+
+__all__ = ["read_sacct", "sacct_of_json"]
+
+Fields = dict[str, str]
+Parts = tuple[str, list[Fields] | WorkloadError]  # place, and the components of a job, of which most jobs have one
 
 FREE = {"User": "user_name", "Account": "account", "Partition": "partition", "QOS": "class", "JobName": "program"}
+COUNTS = ("NNodes", "AllocNodes", "ReqNodes")
+TRES = ("AllocTRES", "ReqTRES")
+RUNNING = ("RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "STOPPED", "SIGNALING", "STAGE_OUT")
+WAITING = ("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
+MOST_TASKS = 4_000_001  # tasks of waiting arrays in a log; Slurm's largest array
+_NODES = re.compile(r"(?:^|,)node=([0-9.]+[KMGTP]?)(?:,|$)")
+_HET = re.compile(r"([0-9]{1,15})\+[0-9]+")
 
 
-def read_sacct(path: Source, partial: bool = False) -> Workload:
+def read_sacct(
+    path: Source, partial: bool = False, columns: Sequence[str] | None = None, arrivals: bool = False
+) -> Workload:
     """Read the jobs that have run; times without a time zone are taken as UTC.
 
-    :param path: path of the output of ``sacct -P`` (``--parsable2``), plain or packed.
+    Jobs that have not started or ended, were cancelled before their start, or ran in another cluster (REVOKED) are left
+    out and counted. The components of a heterogeneous job are one job with the sum of their nodes, because they start
+    together.
+
+    :param path: path of the output of ``sacct -P`` (``--parsable2``), of ``sacct``'s table, or of lines without names
+        of fields, plain or packed.
     :param partial: whether wrong lines are skipped and counted, instead of raising an error.
+    :param columns: names of the fields of a log that does not have them in its first line, in order.
+    :param arrivals: whether jobs that have not run to their end are read, with the requested time as their run time;
+        a waiting array becomes a job per task.
     :raises WorkloadError: if the file is malformed; the message names file, line and field.
     """
-    log, reading, users = open_log(path), Reading(partial), dict[str, int]()
-    rows = ((f"{log.name}: line {number}", line) for number, line in lines(log))
-    where, first = next(rows)
-    names = words_of(first)
-    _check_names(where, names)
+    from .sacctrows import rows_of_text  # imported here, because most commands read no log
 
-    def values(row: tuple[str, str]) -> dict[str, int] | None:
-        where, words = row[0], words_of(row[1])
-        if words == [""]:
-            return None
-        if len(words) != len(names):
-            raise WorkloadError(f"{where}: expecting {len(names)} fields, got {len(words)}")
-        fields = dict(zip(names, words, strict=True))
-        found = _values(where, fields, reading)
-        user = fields.get("User", "")
+    log, reading = open_log(path), Reading(partial)
+    where, names, rows = rows_of_text(log, columns, reading.notes)
+    _check_names(where, names)
+    return _workload(log.name, rows, reading, arrivals)
+
+
+def sacct_of_json(name: str, content: Any, partial: bool = False, arrivals: bool = False) -> Workload:
+    """Make the workload of the output of ``sacct --json``, as `read_sacct` does.
+
+    :param name: name of the file.
+    :param content: the JSON.
+    :param partial: whether wrong jobs are skipped and counted, instead of raising an error.
+    :param arrivals: whether jobs that have not run to their end are read.
+    :raises WorkloadError: if a job is malformed; the message names file, job and field.
+    """
+    from .sacctjson import rows_of_json  # imported here, because most commands read no log
+
+    return _workload(name, rows_of_json(name, content), Reading(partial), arrivals)
+
+
+def _workload(name: str, rows: Iterable[Row], reading: Reading, arrivals: bool) -> Workload:
+    users, several = dict[str, int](), list[int]()
+
+    def values(row: Parts) -> dict[str, int] | None:
+        where, parts = row
+        if isinstance(parts, WorkloadError):
+            raise parts
+        found = _joined([_values(where, fields, reading, arrivals) for fields in parts])
+        user = parts[0].get("User", "")
         if found is not None:
+            several.extend([found["number"]] * (len(parts) > 1))
             found["user"] = users.setdefault(user, len(users)) if user else -1
         return found
 
-    return gather(log.name, rows, values, reading, further=lambda row: _further(row[0], names, words_of(row[1])))
+    tasks = _tasks(_components(rows)) if arrivals else _components(rows)
+    workload = gather(name, tasks, values, reading, further=_further)
+    if several:
+        jobs = f"{len(several):,} heterogeneous job{'s' if len(several) > 1 else ''}, {several[0]} first"
+        reading.notes.append(f"{jobs}: all components start together, as one job")
+    return workload
 
 
 def _check_names(where: str, names: list[str]) -> None:
-    for wanted in ("JobID", "Submit", "NNodes"):
-        if wanted not in names:
-            raise WorkloadError(f"{where}: expecting a field {wanted}, got {', '.join(names)[:80]}")
-    if "Elapsed" not in names and not {"Start", "End"} <= set(names):
-        raise WorkloadError(f"{where}: expecting a field Elapsed, or Start and End, got {', '.join(names)[:80]}")
+    known, got = set(names), ", ".join(names)[:80]
+    counts = (*COUNTS, *TRES)
+    for wanted, of in (("JobID", ("JobID", "JobIDRaw")), ("Submit", ("Submit",)), ("NNodes", counts)):
+        if not known & set(of):
+            raise WorkloadError(f"{where}: expecting a field {wanted}, got {got}")
+    if not known & {"Elapsed", "ElapsedRaw"} and not {"Start", "End"} <= known:
+        raise WorkloadError(f"{where}: expecting a field Elapsed, or Start and End, got {got}")
 
 
-def _values(where: str, fields: dict[str, str], reading: Reading) -> dict[str, int] | None:
-    if "." in fields["JobID"]:
+def _components(rows: Iterable[Row]) -> Iterator[Parts]:
+    """Yield the jobs without their steps; consecutive components of a heterogeneous job are one."""
+    held: tuple[str, list[Fields]] | None = None
+    for where, fields in rows:
+        if isinstance(fields, WorkloadError):
+            yield where, fields
+            continue
+        name = _job_id(fields)
+        if "." in name:
+            continue
+        het = _HET.fullmatch(name)
+        if held is not None and het is not None and _same_job(het[1], held[1][0]):
+            held[1].append(fields)
+            continue
+        if held is not None:
+            yield held
+        held = where, [fields]
+        if het is None:
+            yield held
+            held = None
+    if held is not None:
+        yield held
+
+
+def _same_job(number: str, fields: Fields) -> bool:
+    match = _HET.fullmatch(_job_id(fields))
+    return match is not None and match[1] == number
+
+
+def _job_id(fields: Fields) -> str:
+    return fields.get("JobID") or fields.get("JobIDRaw", "")
+
+
+def _tasks(rows: Iterable[Parts]) -> Iterator[Parts]:
+    """Repeat the row of a waiting array for each of its tasks."""
+    total = 0
+    for where, parts in rows:
+        count = 1 if isinstance(parts, WorkloadError) else array_tasks(_job_id(parts[0]))
+        total += count if count > 1 else 0
+        if total > MOST_TASKS:
+            raise WorkloadError(f"{where}: expecting at most {MOST_TASKS} tasks of waiting arrays, got more")
+        yield from repeat((where, parts), count)
+
+
+def _joined(parts: list[dict[str, int] | None]) -> dict[str, int] | None:
+    """Return one job from the components that ran: they start together, each on nodes of its own."""
+    ran = [one for one in parts if one is not None]
+    if not ran:
         return None
-    number = job_number(fields["JobID"])
+    longest = {word: max(one[word] for one in ran) for word in ("run", "request")}
+    return {**ran[0], **longest, "nodes": sum(one["nodes"] for one in ran)}
+
+
+def _values(where: str, fields: Fields, reading: Reading, arrivals: bool) -> dict[str, int] | None:
+    number = job_number(_job_id(fields))
     if number is None:
-        raise WorkloadError(f"{where}: JobID: expecting a number, got {fields['JobID'][:40]!r}")
-    nodes = whole(where, "NNodes", fields["NNodes"], 0)
+        raise WorkloadError(f"{where}: JobID: expecting a number, got {_job_id(fields)[:40]!r}")
+    nodes = _nodes(where, fields)
     if nodes == 0:
         reading.drop("no nodes")
         return None
-    submit = _moment(where, "Submit", fields["Submit"])
-    if "Elapsed" in fields:
-        run = _span(where, "Elapsed", fields["Elapsed"])
-    elif fields["Start"] in UNKNOWN or fields["End"] in UNKNOWN:
-        reading.drop("not ended")
+    request, run = _request(where, fields), _run(where, fields)
+    reason = _unfinished(fields, run)
+    if reason and arrivals and request and reason != "revoked":
+        run, reason = request, ""
+    if reason or run is None:
+        reading.drop(reason or "not ended")
         return None
-    else:
-        run = _moment(where, "End", fields["End"]) - _moment(where, "Start", fields["Start"])
-    limit = fields.get("Timelimit", "")
-    request = 0 if limit in UNKNOWN else _span(where, "Timelimit", limit)
+    submit = _moment(where, "Submit", fields["Submit"])
     return {"number": number, "submit": submit, "run": max(run, 0), "request": request, "nodes": nodes}
 
 
-def _further(where: str, names: list[str], words: list[str]) -> dict[str, Value]:
-    fields = dict(zip(names, words, strict=True))
+def _unfinished(fields: Fields, run: int | None) -> str:
+    """Return the reason why a job is none that has run to its end, in words; empty if it is one."""
+    state = (fields.get("State", "").split() or [""])[0].upper().rstrip("+")
+    if state == "REVOKED":
+        return "revoked"
+    if fields.get("Start", "-") in UNKNOWN or state in WAITING:
+        return "cancelled before start" if state == "CANCELLED" else "not started"
+    if state == "CANCELLED" and run == 0:
+        return "cancelled before start"
+    return "not ended" if fields.get("End", "-") in UNKNOWN or state in RUNNING else ""
+
+
+def _nodes(where: str, fields: Fields) -> int:
+    """Return the number of nodes, of the first field that has one above 0; else 0."""
+    counts = [(word, fields[word]) for word in COUNTS if fields.get(word)]
+    for word in TRES:
+        counts += [(word, match[1]) for match in [_NODES.search(fields.get(word, ""))] if match]
+    found = (whole(where, word, count_of(text), 0) for word, text in counts)
+    return next((count for count in found if count), 0)
+
+
+def _request(where: str, fields: Fields) -> int:
+    """Return the requested seconds, 0 if there are none: Timelimit, else TimelimitRaw, which is in minutes."""
+    limit, minutes = fields.get("Timelimit", ""), fields.get("TimelimitRaw", "")
+    if limit not in UNKNOWN:
+        return _span(where, "Timelimit", limit)
+    return 0 if minutes in UNKNOWN else 60 * whole(where, "TimelimitRaw", minutes, 0)
+
+
+def _run(where: str, fields: Fields) -> int | None:
+    """Return the seconds that a job ran: Elapsed, else ElapsedRaw, else from Start to End; None if unknown."""
+    for word in ("Elapsed", "ElapsedRaw"):
+        if word in fields and fields[word] not in UNKNOWN:
+            return _span(where, word, fields[word])
+    ends = [fields.get(word, "") for word in ("Start", "End")]
+    if ends[0] in UNKNOWN or ends[1] in UNKNOWN:
+        return None
+    return _moment(where, "End", ends[1]) - _moment(where, "Start", ends[0])
+
+
+def _further(row: Parts) -> dict[str, Value]:
+    where, parts = row
+    fields = {} if isinstance(parts, WorkloadError) else parts[0]
     found: dict[str, Value] = {word: fields[field] for field, word in FREE.items() if field in fields}
-    slots = fields.get("AllocCPUS", "")
-    return found | ({"slots": whole(where, "AllocCPUS", slots, 0)} if slots else {})
+    slots = [one["AllocCPUS"] for one in parts if one.get("AllocCPUS")] if not isinstance(parts, WorkloadError) else []
+    if not slots:
+        return found
+    return found | {"slots": sum(whole(where, "AllocCPUS", count_of(text), 0) for text in slots)}
 
 
 def _moment(where: str, word: str, text: str) -> int:
@@ -94,7 +239,9 @@ def _moment(where: str, word: str, text: str) -> int:
 
 
 def _span(where: str, word: str, text: str) -> int:
-    """Return the seconds of a duration in the form 1-02:03:04 (days first), 02:03:04 or 03:04."""
+    """Return the seconds of a duration: a number of them, or in the form 1-02:03:04 (days first), 02:03:04, 03:04."""
+    if text.isascii() and text.isdigit():
+        return whole(where, word, text, 0)
     found = span(text)
     if found is None:
         raise WorkloadError(f"{where}: {word}: expecting a time such as 1-02:03:04, got {text[:40]!r}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterator
+from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
@@ -26,16 +27,19 @@ NAMES = {0: "job number", 1: "submit time", 3: "run time", 4: "processors", 7: "
 NAMES |= {8: "requested time", 11: "user"}
 KEPT = tuple(NAMES)
 FREE = {"group": 12, "program": 13, "queue": 14, "partition": 15}
-AT_FREE = slice(12, 16)
+STATUS = 10
+PARTS = (2, 3, 4)  # statuses of one of several executions of a job that was checkpointed
 _kept = itemgetter(*KEPT)
+_coded = itemgetter(STATUS, *FREE.values())
 
 
 def read_swf(path: Source, cores_per_node: int = 1, partial: bool = False) -> Workload:
     """Read the jobs of a log; a job's number of nodes is its processors divided by ``cores_per_node``, rounded up.
 
     The processors are the allocated ones if known, else the requested ones. Jobs without processors or run time are
-    left out and counted. The further columns are ``slots``, the number of processors, and the numbers of ``group``,
-    ``program``, ``queue`` and ``partition``, -1 if unknown.
+    left out and counted. If the log has a job as a whole, its parts (status 2 to 4) are left out, too. The further
+    columns are ``slots``, the number of processors, and the numbers of ``group``, ``program``, ``queue`` and
+    ``partition``, -1 if unknown.
 
     :param path: path of the log, plain or packed.
     :param cores_per_node: number of processors per node.
@@ -53,9 +57,9 @@ def read_swf(path: Source, cores_per_node: int = 1, partial: bool = False) -> Wo
         rows.extend(values)
     columns = np.array(rows, dtype=np.int64).reshape(-1, len(KEPT) + 1).T
     jobs, submit, run, processors, requested, request, user, code = columns
-    free = np.array([_further(words) for words in codes], dtype=np.int64).reshape(-1, len(FREE))[code].T
+    status, *free = np.array([_further(words) for words in codes], dtype=np.int64).reshape(-1, len(FREE) + 1)[code].T
     slots = np.where(processors > 0, processors, requested)
-    return Workload.of(
+    workload = Workload.of(
         log.name,
         number=jobs,
         submit=submit,
@@ -65,8 +69,21 @@ def read_swf(path: Source, cores_per_node: int = 1, partial: bool = False) -> Wo
         user=np.maximum(user, -1),
         header=tuple(header),
         reading=reading,
-        columns={"slots": slots, **dict(zip(FREE, free, strict=True))},
+        columns={"slots": slots, "status": status, **dict(zip(FREE, free, strict=True))},
     )
+    return _without_parts(workload)
+
+
+def _without_parts(workload: Workload) -> Workload:
+    """Leave out the parts of jobs whose whole is there, too; the whole has the sum of their run times."""
+    status, number = workload["status"], workload.number
+    part = np.isin(status, PARTS)
+    part &= np.isin(number, number[~part])
+    workload = replace(workload, columns={word: of for word, of in workload.columns.items() if word != "status"})
+    if not part.any():
+        return workload
+    workload.reading.dropped["part of a job that is there as a whole"] = int(part.sum())
+    return workload.select(~part)
 
 
 def _usable(
@@ -94,7 +111,7 @@ def _usable(
             if reason := _unusable(values):
                 reading.drop(reason)
             else:
-                values.append(codes.setdefault(tuple(words[AT_FREE]), len(codes)))
+                values.append(codes.setdefault(_coded(words), len(codes)))
                 yield values
 
 

@@ -28,11 +28,13 @@ class Reading:
     :param partial: whether a wrong line is counted and reading continues; else an error is raised.
     :param dropped: number of jobs left out, by reason.
     :param problems: error messages of the wrong lines so far; empty unless ``partial`` is set.
+    :param notes: lines about guesses and about jobs that are read as something else than the log has.
     """
 
     partial: bool = False
     dropped: dict[str, int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def drop(self, reason: str) -> None:
         """Count a job that is left out."""
