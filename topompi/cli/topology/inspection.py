@@ -18,7 +18,7 @@ from ...topology import Routes
 from ...topology.hostnames import require_hosts
 from ...topology.inspection import Difference, compare, leaf_rows, link_rows, link_use, without
 from ..hosts import find_hosts
-from ..inputs import AsJson, Hosts, Lfts, Partial, Source, Without, list_findings, reading, routes_of
+from ..inputs import AsJson, Hosts, Lfts, NameRule, Names, Partial, Source, Without, list_findings, reading, routes_of
 from ..rows import SHOWN, AsCsv, Rows, print_rows
 from ..terminal import Limit, console
 from .tables import draw_levels
@@ -34,6 +34,8 @@ def links(
     hosts: Hosts = None,
     down: Without = None,
     top: Top = None,
+    names: Names = None,
+    rule: NameRule = None,
     partial: Partial = False,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
@@ -43,7 +45,7 @@ def links(
 
     A route is an ordered pair of hosts, of all hosts or of a job's hosts.
     """
-    _show_use(source, lfts, hosts, down, partial, link_rows, (top, as_json, as_csv))
+    _show_use((source, lfts, partial, names, rule), hosts, down, link_rows, (top, as_json, as_csv))
 
 
 def leaves(
@@ -52,6 +54,8 @@ def leaves(
     hosts: Hosts = None,
     down: Without = None,
     top: Top = None,
+    names: Names = None,
+    rule: NameRule = None,
     partial: Partial = False,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
@@ -61,19 +65,18 @@ def leaves(
 
     The leaf with the busiest link comes first. A route is an ordered pair of hosts, of all hosts or of a job's hosts.
     """
-    _show_use(source, lfts, hosts, down, partial, leaf_rows, (top, as_json, as_csv))
+    _show_use((source, lfts, partial, names, rule), hosts, down, leaf_rows, (top, as_json, as_csv))
 
 
 def _show_use(
-    source: str,
-    lfts: Path | None,
+    given: tuple[str, Path | None, bool, str | None, str | None],
     hosts: str | None,
     down: list[str] | None,
-    partial: bool,
     rows_of: Callable[..., Rows],
     form: tuple[int | None, bool, bool],
 ) -> None:
-    with reading(source, lfts, partial) as (discovery, report):
+    source = given[0]
+    with reading(*given) as (discovery, report):
         routes = without(routes_of(discovery), down or [])
         job = find_hosts(hosts)
         report.step("counting routes")

@@ -29,6 +29,8 @@ def draw_summary(console: Screen, summary: dict[str, Any]) -> None:
         f"{summary['hosts']:,} hosts ({summary['adapters']:,} adapters), {summary['switches']:,} switches, "
         f"{summary['links']:,} directed links, {summary['components']} component(s)",
     )
+    if summary.get("naming"):
+        console.print(f"adapters to hosts: {summary['naming']} (--names FILE or --name-rule REGEX: otherwise)")
     if summary["torus"]:
         console.print(f"the switches are cabled as a {summary['torus']}")
     console.print(f"routes: {summary['routes']}, {summary['paths']} path(s) to a host")
