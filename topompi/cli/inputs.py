@@ -72,7 +72,7 @@ def reporting(
         try:
             yield report
         except TopompiError as problem:
-            if partial is False and problem is report.refused:
+            if partial is False and problem is report.refused and "--partial" not in str(problem):
                 raise type(problem)(f"{problem.args[0]}; --partial reads the rest") from problem
             raise
         except ValueError as problem:

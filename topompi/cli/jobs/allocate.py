@@ -8,11 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
+from ...errors import SourceError
 from ...inputs.slurm.running import read_running
 from ...jobs import ALLOCATORS, AllocationError
 from ...jobs.now import Offer, offer
 from ...views.cluster import read_cluster
 from ...views.picture.names import listed
+from ..inputs import Partial, list_findings, reporting
 from ..terminal import console
 
 __all__ = ["AsJson", "ClusterSpec", "Count", "Lfts", "allocate"]
@@ -34,13 +36,15 @@ def allocate(
         Path | None, typer.Option("--running", help="squeue --json, CSV (job,hosts), or lines JOB HOSTS; else none.")
     ] = None,
     policy: Annotated[str, typer.Option("--policy", "-p", help=f"One of {', '.join(ALLOCATORS)}.")] = "disjoint",
+    partial: Partial = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the nodes that a policy gives a job beside the running jobs, and the reason.
 
     Exit code 1 if it has to wait.
     """
-    machine = read_cluster(cluster, nodes, lfts)
+    with reporting(SourceError, f"reading {cluster}", partial=partial) as report:
+        machine = read_cluster(cluster, nodes, lfts, report)
     jobs = read_running(running, AllocationError) if running is not None else []
     found = offer(size, machine, jobs, policy)
     if as_json:
@@ -52,6 +56,7 @@ def allocate(
         if found.held_unused:
             screen.print(f"held unused: {listed(found.held_unused)}")
         screen.print(found.why)
+    list_findings(report)
     if not found.nodes:
         raise typer.Exit(1)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isnan, nan
 
 from ...errors import SourceError
@@ -198,15 +198,19 @@ class Cabling:
             for source, link in self._links.items()
             if not self._ignored.intersection((source[0], link.target[0]))
         }
-        for source, link in list(links.items()):
+        for source in list(links):
+            link = links[source]
             back = links.setdefault(link.target, _Link(source, link.rate, link.place))
             if back.target != source:
                 message = f"leads to {_port(link.target)}, but {back.place} has that lead to {_port(back.target)}"
                 self.report.problem(SourceError(f"{link.place}: {_port(source)} {message}"))
                 del links[source]
             elif link.rate != back.rate and not isnan(link.rate + back.rate):
+                # A cable has one rate, but a report sees its ends at different times: the lower rate promises less.
                 message = f"has a rate of {link.rate:g} bytes/s, but {back.place} has {back.rate:g}"
-                self.report.problem(SourceError(f"{link.place}: {_port(source)} {message}"))
+                self.report.note(f"{link.place}: {_port(source)} {message}: the lower rate is taken")
+                rate = min(link.rate, back.rate)
+                links[source], links[link.target] = replace(link, rate=rate), replace(back, rate=rate)
         yield from links.items()
 
     def _hosts(self) -> Iterator[tuple[str, str]]:
