@@ -14,7 +14,7 @@ from ...topology import HostRoutes, TopologyInterface
 from ...topology.byleaf import summarise_by_leaf
 from ...topology.hostnames import require_hosts
 from ...topology.ibwriter import write_ibnetdiscover
-from ...topology.inspection import without
+from ...topology.inspection import slow_cables, without
 from ...topology.sources import fabricjson
 from ...topology.summary import summarise
 from ..hosts import find_hosts
@@ -57,6 +57,8 @@ def show(
         routes = without(routes_of(discovery), down or [])
         job = find_hosts(hosts)
         wanted = routes.fabric.hosts if job is None else job
+        if slow := slow_cables(routes.fabric):
+            report.note(slow)
         report.step("cluster tree")
         many = job is None and len(wanted) ** 2 > current_limits().routes
         summary = summarise_by_leaf(routes, source) if many else None

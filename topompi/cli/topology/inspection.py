@@ -16,7 +16,7 @@ from ...errors import SourceError
 from ...inputs.slurm.running import read_running
 from ...topology import Routes
 from ...topology.hostnames import require_hosts
-from ...topology.inspection import Difference, compare, leaf_rows, link_rows, link_use, without
+from ...topology.inspection import Difference, LinkUse, compare, leaf_rows, link_rows, link_use, slow_cables, without
 from ..hosts import find_hosts
 from ..inputs import AsJson, Hosts, Lfts, NameRule, Names, Partial, Source, Without, list_findings, reading, routes_of
 from ..rows import SHOWN, AsCsv, Rows, print_rows
@@ -33,6 +33,9 @@ def links(
     lfts: Lfts = None,
     hosts: Hosts = None,
     down: Without = None,
+    by: Annotated[
+        str, typer.Option("--sort", help="routes, or time: routes of 1 MB each at the link's rate.")
+    ] = "routes",
     top: Top = None,
     names: Names = None,
     rule: NameRule = None,
@@ -45,7 +48,16 @@ def links(
 
     A route is an ordered pair of hosts, of all hosts or of a job's hosts.
     """
-    _show_use((source, lfts, partial, names, rule), hosts, down, link_rows, (top, as_json, as_csv))
+    if by not in ("routes", "time"):
+        raise SourceError(f"--sort: expecting routes or time, got {by!r}")
+
+    def rows_of(use: LinkUse) -> Rows:
+        rows = link_rows(use, by)
+        idle = {"time"} if by == "routes" else set()
+        idle |= set() if any(row["slower_than"] for row in rows) else {"slower_than"}
+        return rows if as_json or as_csv else [{key: row[key] for key in row if key not in idle} for row in rows]
+
+    _show_use((source, lfts, partial, names, rule), hosts, down, rows_of, (top, as_json, as_csv))
 
 
 def leaves(
@@ -83,6 +95,8 @@ def _show_use(
         numbers = None if job is None else np.unique(require_hosts(routes.fabric, job))
         use = link_use(routes, numbers)
         rows = rows_of(use)
+        if slow := slow_cables(routes.fabric):
+            report.note(slow)
     top, as_json, as_csv = form
     facts = {"source": source, "routes": routes.engine, "hosts": len(use.hosts), "pairs": use.pairs, "lost": use.lost}
     words = f"{source}: {len(use.hosts):,} hosts, {use.pairs:,} routes, {use.lost:,} of them lost; {routes.engine}"
@@ -164,7 +178,12 @@ def _show_difference(found: Difference, top: int) -> None:
     if not found:
         screen.print("nothing differs")
         return
-    for what, sides in (("hosts", found.hosts), ("switches", found.switches), ("cables", found.cables)):
+    for what, sides in (
+        ("hosts", found.hosts),
+        ("adapters", found.adapters),
+        ("switches", found.switches),
+        ("cables", found.cables),
+    ):
         for side, names in sides.items():
             if names:
                 screen.print(f"{what} {side}: {len(names):,}: {_first(names, top)}", soft_wrap=True)
