@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +13,7 @@ import typer
 from ..errors import SourceError, TopompiError
 from ..topology import Discovery, Report, Routes, load
 from ..topology.hostnaming import HostNaming, naming_of
+from ..topology.inspection import select_rails, without
 from .hosts import HOSTS_HELP
 from .terminal import console
 
@@ -23,6 +24,7 @@ __all__ = [
     "NameRule",
     "Names",
     "Partial",
+    "Rails",
     "Source",
     "Without",
     "list_findings",
@@ -45,6 +47,12 @@ _NAMES = "Host names of InfiniBand adapters: a GUID (of a port, node or system i
 Names = Annotated[str | None, typer.Option("--names", metavar="FILE", help=_NAMES)]
 _RULE = "Regular expression whose group 'host', or first group, is the host in a node description."
 NameRule = Annotated[str | None, typer.Option("--name-rule", metavar="REGEX", help=_RULE)]
+
+
+_RAILS = (
+    "Only these adapters: adapter=mlx5_[0-7], switch=leaf*, host=gpu*, rate>=50 (GB/s); ! before one leaves them out."
+)
+Rails = Annotated[list[str] | None, typer.Option("--rails", metavar="WHICH", help=_RAILS)]
 
 
 @contextmanager
@@ -96,10 +104,15 @@ def reading(
         yield load(source, lfts, report), report
 
 
-def routes_of(discovery: Discovery) -> Routes:
-    """Return the routes of a topology that ``load`` has read, which has found or computed them."""
+def routes_of(discovery: Discovery, rails: Sequence[str] | None = None, down: Sequence[str] | None = None) -> Routes:
+    """Return the routes of a topology that ``load`` has read, which has found or computed them.
+
+    :param discovery: the topology.
+    :param rails: conditions on the adapters to keep, see `select_rails`.
+    :param down: switches and cables that are down, see `without`.
+    """
     assert discovery.routes is not None  # load() always fills them in
-    return discovery.routes
+    return without(select_rails(discovery.routes, rails or [], discovery.devices), down or [])
 
 
 def list_findings(report: Report) -> None:

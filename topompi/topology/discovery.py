@@ -24,6 +24,7 @@ class Discovery:
     :param lids: LID -> adapter or switch id, to read forwarding tables whose entries contain no GUID.
     :param served: the topology service that answered, if any.
     :param naming: ways by which the source's adapters were given to hosts, in words; empty if the source names hosts.
+    :param devices: device name of adapters, by id, from their descriptions.
     """
 
     fabric: Fabric
@@ -32,6 +33,7 @@ class Discovery:
     lids: Mapping[int, str] = field(default_factory=dict)
     served: Served | None = None
     naming: str = ""
+    devices: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Discovery({self.fabric!r}, {'no routes' if self.routes is None else self.routes.engine!r})"

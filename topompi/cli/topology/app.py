@@ -14,11 +14,24 @@ from ...topology import HostRoutes, TopologyInterface
 from ...topology.byleaf import summarise_by_leaf
 from ...topology.hostnames import require_hosts
 from ...topology.ibwriter import write_ibnetdiscover
-from ...topology.inspection import slow_cables, without
+from ...topology.inspection import slow_cables
 from ...topology.sources import fabricjson
 from ...topology.summary import summarise
 from ..hosts import find_hosts
-from ..inputs import AsJson, Hosts, Lfts, NameRule, Names, Partial, Source, Without, list_findings, reading, routes_of
+from ..inputs import (
+    AsJson,
+    Hosts,
+    Lfts,
+    NameRule,
+    Names,
+    Partial,
+    Rails,
+    Source,
+    Without,
+    list_findings,
+    reading,
+    routes_of,
+)
 from ..terminal import Limit, console
 from .discover import discover
 from .draw import draw
@@ -46,6 +59,7 @@ def show(
     lfts: Lfts = None,
     hosts: Hosts = None,
     down: Without = None,
+    rails: Rails = None,
     names: Names = None,
     rule: NameRule = None,
     partial: Partial = False,
@@ -54,7 +68,7 @@ def show(
 ) -> None:
     """Show hosts, switches, links, levels, hops, shared links and the cluster tree."""
     with reading(source, lfts, partial, names, rule) as (discovery, report):
-        routes = without(routes_of(discovery), down or [])
+        routes = routes_of(discovery, rails, down)
         job = find_hosts(hosts)
         wanted = routes.fabric.hosts if job is None else job
         if slow := slow_cables(routes.fabric):
@@ -88,6 +102,7 @@ def route(
     receiver: Annotated[str, typer.Argument(metavar="B", help="The receiving host.")],
     lfts: Lfts = None,
     path: Annotated[int, typer.Option(help="Which of the receiver's paths (LMC above 0).", min=0)] = 0,
+    rails: Rails = None,
     names: Names = None,
     rule: NameRule = None,
     partial: Partial = False,
@@ -96,7 +111,7 @@ def route(
 ) -> None:
     """Print the route from host A to host B: the host, the switches' GUIDs in order, the other host."""
     with reading(source, lfts, partial, names, rule) as (discovery, report):
-        routes = routes_of(discovery)
+        routes = routes_of(discovery, rails)
         pair = HostRoutes(routes, require_hosts(routes.fabric, [sender, receiver]))
         if path >= routes.num_paths:
             raise RouteError(f"expecting --path below {routes.num_paths}, the number of paths to a host, got {path}")
@@ -113,6 +128,7 @@ def export(
     source: Source,
     output: Annotated[str, typer.Option("--output", "-o", help="FILE.json, FILE.ibnetdiscover, or - (JSON).")],
     lfts: Lfts = None,
+    rails: Rails = None,
     names: Names = None,
     rule: NameRule = None,
     partial: Partial = False,
@@ -122,9 +138,10 @@ def export(
     with reading(source, lfts, partial, names, rule) as (discovery, report):
         report.step(f"writing {output}")
         if output.endswith(".ibnetdiscover"):
-            text = write_ibnetdiscover(discovery.fabric)
+            text = write_ibnetdiscover(routes_of(discovery, rails).fabric)
         elif output == "-" or output.endswith(".json"):
-            text = fabricjson.write(discovery.fabric, discovery.routes)
+            routes = routes_of(discovery, rails)
+            text = fabricjson.write(routes.fabric, routes)
         else:
             raise SourceError(f"{output}: expecting a name that ends with .json or .ibnetdiscover, or -")
         if output == "-":

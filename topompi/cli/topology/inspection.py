@@ -18,7 +18,20 @@ from ...topology import Routes
 from ...topology.hostnames import require_hosts
 from ...topology.inspection import Difference, LinkUse, compare, leaf_rows, link_rows, link_use, slow_cables, without
 from ..hosts import find_hosts
-from ..inputs import AsJson, Hosts, Lfts, NameRule, Names, Partial, Source, Without, list_findings, reading, routes_of
+from ..inputs import (
+    AsJson,
+    Hosts,
+    Lfts,
+    NameRule,
+    Names,
+    Partial,
+    Rails,
+    Source,
+    Without,
+    list_findings,
+    reading,
+    routes_of,
+)
 from ..rows import SHOWN, AsCsv, Rows, print_rows
 from ..terminal import Limit, console
 from .tables import draw_levels
@@ -37,6 +50,7 @@ def links(
         str, typer.Option("--sort", help="routes, or time: routes of 1 MB each at the link's rate.")
     ] = "routes",
     top: Top = None,
+    rails: Rails = None,
     names: Names = None,
     rule: NameRule = None,
     partial: Partial = False,
@@ -57,7 +71,7 @@ def links(
         idle |= set() if any(row["slower_than"] for row in rows) else {"slower_than"}
         return rows if as_json or as_csv else [{key: row[key] for key in row if key not in idle} for row in rows]
 
-    _show_use((source, lfts, partial, names, rule), hosts, down, rows_of, (top, as_json, as_csv))
+    _show_use((source, lfts, partial, names, rule), hosts, (rails, down), rows_of, (top, as_json, as_csv))
 
 
 def leaves(
@@ -66,6 +80,7 @@ def leaves(
     hosts: Hosts = None,
     down: Without = None,
     top: Top = None,
+    rails: Rails = None,
     names: Names = None,
     rule: NameRule = None,
     partial: Partial = False,
@@ -77,19 +92,19 @@ def leaves(
 
     The leaf with the busiest link comes first. A route is an ordered pair of hosts, of all hosts or of a job's hosts.
     """
-    _show_use((source, lfts, partial, names, rule), hosts, down, leaf_rows, (top, as_json, as_csv))
+    _show_use((source, lfts, partial, names, rule), hosts, (rails, down), leaf_rows, (top, as_json, as_csv))
 
 
 def _show_use(
     given: tuple[str, Path | None, bool, str | None, str | None],
     hosts: str | None,
-    down: list[str] | None,
+    parts: tuple[list[str] | None, list[str] | None],
     rows_of: Callable[..., Rows],
     form: tuple[int | None, bool, bool],
 ) -> None:
     source = given[0]
     with reading(*given) as (discovery, report):
-        routes = without(routes_of(discovery), down or [])
+        routes = routes_of(discovery, *parts)
         job = find_hosts(hosts)
         report.step("counting routes")
         numbers = None if job is None else np.unique(require_hosts(routes.fabric, job))

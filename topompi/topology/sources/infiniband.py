@@ -82,6 +82,7 @@ class Cabling:
     :param name: name of the fabric.
     :param report: receiver of problems.
     :ivar naming: ways by which the hosts were found, in words, after `settle`.
+    :ivar devices: device name of adapters, by port GUID, after `settle`.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Cabling:
     _shared_lids: set[int] = field(default_factory=set)
     _cards: dict[str, str] = field(default_factory=dict)
     naming: str = field(default="", init=False)
+    devices: dict[str, str] = field(default_factory=dict, init=False)
 
     def add_switch(self, identity: str, name: str, place: str) -> None:
         """Add a switch from its own entry in the report.
@@ -171,7 +173,7 @@ class Cabling:
         lids = {lid: name for lid, name in self._lids.items() if lid not in self._shared_lids}
         fabric = self._fabric()
         known = {lid: name for lid, name in lids.items() if name not in self._ignored}
-        return Discovery(fabric, lids=known, naming=self.naming)
+        return Discovery(fabric, lids=known, naming=self.naming, devices=self.devices)
 
     def _fabric(self) -> Fabric:
         self._require_entries()
@@ -222,6 +224,8 @@ class Cabling:
             for one in members:
                 if one.identity in twice:
                     self._report_twice(one, twice[one.identity])
+                if one.device:
+                    self.devices[one.identity] = one.device
                 yield one.identity, one.identity if one.identity in twice else host
 
     def _report_twice(self, again: NamedAdapter, first: NamedAdapter) -> None:
