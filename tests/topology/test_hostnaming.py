@@ -30,12 +30,11 @@ CASES = {
         )
     },
     "A07-nameless/hca.txt": {
-        f"0x{guid:016x}": 1
-        for guid in (0xC000000000000001, 0xC000000000000002, 0xC000000000000003, 0xC000000100000001)
+        f"0x{guid:016x}": 1 for guid in (0xC000000000000001, 0xC000000000000002, 0xC000000000000003, 0xC000000100000001)
     },
     "A08-spaces/topo.txt": {f"Storage Node {number}": 1 for number in (1, 2, 3)} | {"n1": 1, "n2": 1},
     "A08-spaces/quote.txt": dict.fromkeys(('rack "A" n1', "n's2", "n3[a]", "n4,x", "n5;gw:SX6036G/GW1"), 1),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -19,6 +19,7 @@ from ..routecheck import check_routes, with_routes
 from ..routes import Routes
 from . import (
     automatic,
+    clouds,
     coordinates,
     fabricjson,
     ibnetdiscover,
@@ -44,6 +45,7 @@ FORMATS: tuple[ModuleType, ...] = (
     coordinates,
     nodemap,
     netq,
+    clouds,
 )
 
 
