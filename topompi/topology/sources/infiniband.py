@@ -177,6 +177,7 @@ class Cabling:
 
     def _fabric(self) -> Fabric:
         self._require_entries()
+        self._split_direct_cables()
         builder = FabricBuilder(self.name)
         for identity, (name, place) in self._switches.items():
             builder.add_switch(identity, name, place)
@@ -185,6 +186,20 @@ class Cabling:
         for source, link in self._cables():
             builder.add_link(source[0], link.target[0], source[1], link.target[1], link.rate, nan, link.place)
         return builder.build()
+
+    def _split_direct_cables(self) -> None:
+        """Put a switch into each cable between two adapters, because adapters of a fabric are linked to switches."""
+        for source, link in list(self._links.items()):
+            ends = sorted((source, link.target))
+            if any(end[0] not in self._adapters or end[0] in self._ignored for end in ends):
+                continue
+            cable = f"cable {ends[0][0]} - {ends[1][0]}"
+            if cable not in self._switches:
+                self._switches[cable] = (cable, link.place)
+                self.report.note(f"{link.place}: adapters {ends[0][0]} and {ends[1][0]} are joined back to back")
+            own = (cable, 1 + ends.index(source))
+            self._links[source] = replace(link, target=own)
+            self._links[own] = replace(link, target=source)
 
     def _require_entries(self) -> None:
         for identity, (name, place) in self._mentioned.items():
