@@ -19,7 +19,7 @@ NAME = "cloud hierarchy (AWS, OCI, GCP, Kubernetes labels)"
 TOP = "network/top"  # id of the switch above all hierarchies; unique, because no name below it is made of these words
 
 _JSON = re.compile(r'"(NetworkNodes|compute-?network-?block-?id)"\s*:|"kind"\s*:\s*"Node(List)?"', re.IGNORECASE)
-_PATH = re.compile(r"\s*(?P<host>\S+)[\s,]+(?P<path>(/[^/\s,]+){2,})/?\s*")
+_PATH = re.compile(r"\s*+(?P<host>[^\s,]++)[\s,]++(?P<path>(/[^/\s,]++){2,})/?\s*+")
 _KUBECTL = re.compile(r"NAME\s+STATUS\s+ROLES\s")
 # Labels of a node from the topmost switch to the lowest; %d counts from the node upwards. The first family that a node
 # has any label of is used.
