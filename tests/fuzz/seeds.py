@@ -18,6 +18,8 @@ from tests.bench.test_compare import made
 from tests.fuzz.readers import FABRIC, job, network
 from tests.ibreports import Model, default_report, ibroute, opensm_dump, pair, port_report
 from tests.support import ROOT, SHARED
+from tests.topology.test_clouds import written as written_hierarchy
+from tests.topology.test_linklists import line_report, sections, selected_links
 from tests.tuning.test_tune import measured, record
 from topompi.mapping.machine import Machine
 from topompi.mapping.mapping import Mapping
@@ -122,6 +124,12 @@ def _topologies() -> list[tuple[str, bytes]]:
     texts += [
         "heading\n0: 1 2 3\n1: 1 2 -1\n2: 2 0 0\n",
         "NODE 0001 RACK 1 CELL 1 SWITCH 10\nNODE 0002 CELL 2 SWITCH 11\n",
+    ]
+    texts += [
+        line_report(ib),
+        sections(ib),
+        selected_links(ib),
+        *(written_hierarchy([(0, 0, 0), (0, 1, 1)], form) for form in ("aws", "oci", "gcp", "labels", "kubectl")),
     ]
     lfts = _lfts(ib)
     kept = fabricjson.write(*_with_tables(ib))

@@ -208,10 +208,6 @@ BAD_REPORTS = {
         damaged('"S-0000000000005020"[1]', '"S-0000000000005020"[2]'),
         f"fabric.txt:10: port 1 of {S1} leads to port 2 of {S2}, but fabric.txt:20 has that lead to port 2 of {S1}",
     ),
-    "rates disagree": (
-        damaged('# "left HCA-1" lid 3 4xQDR', '# "left HCA-1" lid 3 1xQDR'),
-        f"fabric.txt:12: port 3 of {S1} has a rate of 1e+09 bytes/s, but fabric.txt:28 has 4e+09",
-    ),
     "host twice": (
         default_report(pair()).replace("right", "left"),
         f"fabric.txt:35: host 'left HCA-1' port 1 appears twice, as {A2} and as {A1} at fabric.txt:28",
@@ -230,6 +226,24 @@ def test_a_damaged_report_is_refused_with_its_line_and_partial_goes_on(name: str
     assert message in report.problems
     assert set(fabric.adapter_ids) == {A1, A2} or name == "switch without a section"
     assert fabric.num_hosts == fabric.num_adapters
+
+
+@pytest.mark.parametrize("end", [0, 1])
+def test_a_cable_with_two_rates_has_the_lower_one_and_a_note(end: int) -> None:
+    text = default_report(pair())
+    lines = ('# "left HCA-1" lid 3 4xQDR', '# lid 3 lmc 0 "MF0;sw1:X/U1" lid 1 4xQDR')
+    assert text.count(lines[end]) == 1
+    report = Report()
+    fabric = read_default(text.replace(lines[end], lines[end].replace("4xQDR", "1xQDR")), report).fabric
+    left = fabric.adapter_index[A1]
+    ends = (fabric.link_source == left) | (fabric.link_target == left)
+    assert fabric.link_rate[ends].tolist() == [1e9, 1e9]
+    assert set(fabric.link_rate[~ends].tolist()) == {4e9}
+    rates = ("1e+09", "4e+09") if end == 0 else ("4e+09", "1e+09")
+    assert report.notes == [
+        f"fabric.txt:12: port 3 of {S1} has a rate of {rates[0]} bytes/s, but fabric.txt:28 has {rates[1]}"
+        ": the lower rate is taken"
+    ]
 
 
 def test_of_a_host_twice_the_second_goes_by_guid() -> None:

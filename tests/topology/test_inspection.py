@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.ibreports import opensm_dump, pair
+from tests.ibreports import Model, default_report, opensm_dump, pair, read_default
 from tests.support import shared_data
 from tests.topology.test_computed import fabrics
 from tests.topology.test_ibtables import read_tables
@@ -23,7 +24,16 @@ from topompi.inputs.slurm.running import RunningJob, read_running
 from topompi.jobs import check
 from topompi.jobs.now import held_nodes
 from topompi.topology import HostRoutes, Routes, compute_routes, load
-from topompi.topology.inspection import compare, leaf_rows, link_rows, link_use, study_jobs, without
+from topompi.topology.inspection import (
+    compare,
+    leaf_rows,
+    link_rows,
+    link_use,
+    slow_cables,
+    study_jobs,
+    usual_rates,
+    without,
+)
 from topompi.views.cluster import cluster_of
 
 DERIVED = "fabrics/derived-ibsim-opensm"
@@ -251,6 +261,89 @@ def test_diff_exits_with_1_where_asked_and_something_differs(topompi, tmp_path: 
     assert topompi("diff", spec, "--without", "L2/0.1").code == 0
     assert topompi("diff", spec, spec, "--exit-code").out == "nothing differs\n"
     assert topompi("diff", spec).code == 1
+
+
+@settings(max_examples=20, deadline=None)
+@given(cables=st.integers(2, 6), slow=st.integers(0, 5), rate=st.sampled_from(["4xDDR", "1xQDR", "4xSDR"]))
+def test_a_cable_slower_than_those_parallel_to_it_is_found_at_both_ends(cables: int, slow: int, rate: str) -> None:
+    model = Model()
+    model.add_switch()
+    model.add_switch()
+    one, other = model.switches
+    for _ in range(cables):
+        model.cable(one, other)
+    model.add_adapter(one, "n1 HCA-1")
+    model.add_adapter(other, "n2 HCA-1")
+    assert not slow_cables(read_default(default_report(model)).fabric)
+    text = default_report(model)
+    line = next(line for line in text.splitlines() if line.startswith(f"[{slow % cables + 1}]"))
+    fabric = read_default(
+        text.replace(line, line.replace("4xQDR", rate))
+    ).fabric  # the lower rate of the two ends counts
+    found = ~np.isnan(usual_rates(fabric))
+    assert fabric.link_source_port[found].tolist() == [slow % cables + 1] * 2
+    assert usual_rates(fabric)[found].tolist() == [4e9, 4e9]
+
+
+def test_a_host_port_slower_than_most_is_found_and_two_generations_are_not() -> None:
+    model = Model()
+    model.add_switch()
+    for number in range(4):
+        model.add_adapter(next(iter(model.switches)), f"n{number} HCA-1")
+    text = default_report(model)
+    one = re.sub(r'(.*"n0 HCA-1" lid \d+) 4xQDR', r"\1 1xQDR", text)
+    one = re.sub(r'("n0 HCA-1"\n.*) 4xQDR', r"\1 1xQDR", one)
+    assert slow_cables(read_default(one).fabric).startswith("1 cable is slower than others like it: ")
+    both = re.sub(r'(.*"n1 HCA-1" lid \d+) 4xQDR', r"\1 1xQDR", one)
+    both = re.sub(r'("n1 HCA-1"\n.*) 4xQDR', r"\1 1xQDR", both)
+    assert slow_cables(read_default(both).fabric) == ""
+
+
+def test_a_reported_uplink_at_ddr_is_flagged_and_links_sort_by_time(topompi) -> None:
+    report = shared_data("cases/A23-degraded/topo.txt")
+    words = "note: 1 cable is slower than others like it: leaf0:41 - spine0:2 has 2 GB/s, others like it 12.5 GB/s\n"
+    assert topompi("show", report).err == words
+    said = topompi("links", report, "--sort", "time", "--json")
+    assert said.err == words
+    rows = json.loads(said.out)["rows"]
+    slow = [{row["from"], row["to"]} for row in rows if row["slower_than"] == 12.5e9]
+    assert slow
+    assert set(map(frozenset, slow)) == {frozenset({"leaf0", "spine0"})}
+    assert (rows[0]["rate"], rows[0]["time"]) == (2e9, rows[0]["routes"] * 1e6 / 2e9)
+    assert [row["time"] for row in rows] == sorted((row["time"] for row in rows), reverse=True)
+    assert "slower than" in topompi("links", report).out
+    assert topompi("links", report, "--sort", "name").code == 1
+
+
+def test_an_exchanged_adapter_is_named_with_its_host(topompi, tmp_path: Path) -> None:
+    model = Model()
+    model.add_switch()
+    for number in range(3):
+        model.add_adapter(next(iter(model.switches)), f"n{number} HCA-1")
+    text = default_report(model)
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.write_text(text)
+    after.write_text(text.replace("a010", "b010").replace("a011", "b011"))
+    said = topompi("diff", before, after, "--exit-code")
+    assert said.code == 1
+    names = [f"0x{guid:016x}" for guid in (0xA011, 0xB011)]
+    assert f"adapters exchanged: 1: n1: {names[0]} → {names[1]}\n" in said.out
+    assert "hosts" not in said.out.splitlines()[0]
+
+
+@pytest.mark.parametrize("name", ["n3[a]", "n[1", "n]", "[/bold]n", "n1,x", "[1-2]"])
+def test_host_names_with_brackets_and_commas_are_shown(name: str, topompi, tmp_path: Path) -> None:
+    model = Model()
+    model.add_switch()
+    for host in (name, f"{name}9", "m"):
+        model.add_adapter(next(iter(model.switches)), f"{host} HCA-1")
+    (tmp_path / "report").write_text(default_report(model))
+    for command in ("show", "links", "leaves"):
+        assert topompi(command, tmp_path / "report").code == 0
+    shown = topompi("show", tmp_path / "report").out
+    assert name in shown
+    assert f"{name}9" in shown
+    assert topompi("draw", tmp_path / "report", "-o", tmp_path / "p.svg").code == 0
 
 
 @pytest.mark.long

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 
 import networkx
@@ -17,6 +18,7 @@ from tests.support import shared_data, text_of
 from topompi.errors import TopompiError
 from topompi.inputs import open_inputs
 from topompi.inputs.hostlist import compress
+from topompi.topology import load
 from topompi.topology.discovery import Report
 from topompi.topology.fabric import Fabric
 from topompi.topology.sources import slurm, slurm_yaml
@@ -153,6 +155,63 @@ def test_blocks_are_leaf_switches_below_one_switch() -> None:
     assert conf(shown).switch_ids == fabric.switch_ids  # what scontrol prints, since Slurm 24.11
 
 
+# Each: content, the exact note, and the hosts and switches that are read.
+UNUSUAL_CONF = {
+    "an empty switch": (
+        "SwitchName=a Nodes=n1\nSwitchName=b\n",
+        "f:2: switch b has neither nodes nor child switches",
+        ("n1", "a b"),
+    ),
+    "phantom blocks": (
+        "BlockName=a Nodes=n1\nBlockName=b\nBlockName=c\nBlockSizes=1\n",
+        "f:2: 2 switches have neither nodes nor child switches: b, c",
+        ("n1", "a b c topology/block"),
+    ),
+    "tree and blocks": (
+        "BlockName=b Nodes=n[1-2]\nSwitchName=a Nodes=n1\n",
+        "f:1: blocks, left out, because the file has a tree, too",
+        ("n1", "a"),
+    ),
+    "tree and ring": (
+        "SwitchName=a Nodes=n1\nRingName=r Nodes=n[1-4]\n",
+        "f:2: a ring, left out, because the file has a tree, too",
+        ("n1", "a"),
+    ),
+    "blocks and torus": (
+        "BlockName=a Nodes=n1\nTorusName=p Dims=2x2x1 Nodes=n[1-4]\n  TorusName=p PlacementDims=2x1x1(2) Anchors=8\n",
+        "f:2: a torus, left out, because the file has blocks, too",
+        ("n1", "a"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNUSUAL_CONF)
+def test_unusual_conf_is_read_with_a_note(case: str) -> None:
+    content, note, (hosts, switches) = UNUSUAL_CONF[case]
+    report = Report()
+    fabric = slurm.read([text_of(content)], report).fabric
+    assert report.notes == [note]
+    assert fabric.hosts == tuple(hosts.split())
+    assert fabric.switch_ids == tuple(switches.split())
+
+
+def test_a_reported_file_with_tree_and_blocks_is_the_tree() -> None:
+    [text] = open_inputs(shared_data("cases/A15-both/topology.conf"))
+    report = Report()
+    fabric = slurm.read([text], report).fabric
+    assert fabric.hosts == ("n1", "n2", "n3", "n4")
+    assert fabric.switch_ids == ("root", "leaf1", "leaf2")
+    assert report.notes == [f"{text.name}:4: blocks, left out, because the file has a tree, too"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("topology.conf", "a ring"), ("show.txt", "a ring"), ("torus.txt", "a torus")]
+)
+def test_a_reported_ring_or_torus_alone_is_refused_by_its_name(name: str, kind: str) -> None:
+    with pytest.raises(TopompiError, match=rf"{name}:1: expecting SwitchName or BlockName lines, got {kind}, which"):
+        load(shared_data(f"cases/A11-slurm-ring/{name}"))
+
+
 def test_an_empty_switch_is_accepted_where_the_file_allows_it() -> None:
     assert conf("AllowEmptySwitch=yes\nSwitchName=s0 Nodes=n1\nSwitchName=s1\n").num_switches == 2
 
@@ -199,11 +258,6 @@ BAD_CONF = {
         "f:2: switches form a cycle: s -> s",
         ("n1", "a s"),
     ),
-    "neither": (
-        "SwitchName=a Nodes=n1\nSwitchName=b\n",
-        "f:2: switch b: expecting nodes or child switches, got neither",
-        ("n1", "a b"),
-    ),
     "both": (
         "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2 Switches=a\n",
         "f:2: switch b: expecting nodes or child switches, got both",
@@ -222,11 +276,6 @@ BAD_CONF = {
     "key of the other plugin": (
         "BlockName=a Nodes=n1 Switches=b\n",
         "f:1: expecting BlockName or Nodes, got switches",
-        ("n1", "a"),
-    ),
-    "line of another plugin": (
-        "SwitchName=a Nodes=n1\nRingName=r\n",
-        "f:2: expecting a line with SwitchName or BlockName, got ringname",
         ("n1", "a"),
     ),
     "key twice": (
@@ -248,11 +297,6 @@ BAD_CONF = {
         "SwitchName=s[1-2] Nodes=n1\nSwitchName=a Nodes=n1\n",
         "f:1: expecting one switch name, got 2",
         ("n1", "a"),
-    ),
-    "blocks among switches": (
-        "SwitchName=a Nodes=n1\nBlockName=b Nodes=n2\n",
-        "f:2: expecting SwitchName as in the lines before, got BlockName",
-        ("n1 n2", "a b"),
     ),
     "place of joined lines": (
         "SwitchName=a \\\n\\\nNodes=n1\nSwitchName=b \\\nNodes=n1,n2\n",
@@ -348,6 +392,36 @@ def test_yaml_takes_the_first_topology_where_none_is_default() -> None:
     )
 
 
+RINGS = """\
+- topology: loops
+  ring: {rings: [{ring: r1, nodes: "n[1-4]"}]}
+- topology: cube
+  torus3d: {tori: []}
+- topology: main
+  cluster_default: true
+  tree: {switches: [{switch: s1, nodes: "n[1-2]"}]}
+- topology: news
+  dragonfly: {}
+"""
+
+
+def test_yaml_topologies_that_are_not_the_default_may_be_of_any_kind() -> None:
+    report = Report()
+    assert slurm_yaml.read([text_of(RINGS)], report).fabric.hosts == ("n1", "n2")
+    assert report.notes == ["f:5: topology main is read; SOURCE#NAME reads another one: loops, cube, news"]
+
+
+def test_yaml_topologies_are_chosen_by_name(tmp_path: Path) -> None:
+    (tmp_path / "topology.yaml").write_text(YAML)
+    assert load(f"{tmp_path}/topology.yaml#late").fabric.switch_ids == ("b1", "b2", "topology/block")
+    assert load(f"{tmp_path}/topology.yaml").fabric.switch_ids == ("top", "s1", "s2")
+    with pytest.raises(TopompiError, match=r"expecting one of the topologies other, main, late, got 'x'"):
+        load(f"{tmp_path}/topology.yaml#x")
+    (tmp_path / "topology.conf").write_text("SwitchName=s Nodes=n1\n")
+    with pytest.raises(TopompiError, match=r"topology.conf#x: expecting a name after # for Slurm topology.yaml, got"):
+        load(f"{tmp_path}/topology.conf#x")
+
+
 def yaml_tree(*lines: str) -> str:
     return "\n".join(["- topology: t", "  tree:", "    switches:", *(f"    {line}" for line in lines)]) + "\n"
 
@@ -359,7 +433,7 @@ BAD_YAML = {
     "empty list": ("[]\n", "f: expecting a list of topologies, got an empty one"),
     "no mapping": (
         "- topology\n",
-        "f:1: expecting a mapping with topology, cluster_default, tree, block, flat, got 'topology'",
+        "f:1: expecting a mapping with names and values, got 'topology'",
     ),
     "no kind": ("- topology: t\n", "f:1: expecting one of tree, block or flat, got none"),
     "two kinds": (
@@ -367,8 +441,13 @@ BAD_YAML = {
         "f:1: expecting one of tree, block or flat, got tree and flat",
     ),
     "other kind": (
-        "- topology: t\n  ring: {}\n",
-        "f:2: expecting one of topology, cluster_default, tree, block, flat, got 'ring'",
+        "- topology: t\n  mesh: {}\n",
+        "f:2: expecting one of topology, cluster_default, tree, block, flat, ring, torus3d, got 'mesh'",
+    ),
+    "ring": (
+        "- topology: t\n  ring: {}\n- topology: u\n  flat: true\n",
+        "f:1: expecting a tree or block topology, got a ring, which Slurm alone knows how to use"
+        "; SOURCE#NAME reads another one: u",
     ),
     "flat": (
         "- topology: t\n  flat: true\n",

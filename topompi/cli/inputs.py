@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +12,8 @@ import typer
 
 from ..errors import SourceError, TopompiError
 from ..topology import Discovery, Report, Routes, load
+from ..topology.hostnaming import HostNaming, naming_of
+from ..topology.inspection import select_rails, without
 from .hosts import HOSTS_HELP
 from .terminal import console
 
@@ -19,7 +21,10 @@ __all__ = [
     "AsJson",
     "Hosts",
     "Lfts",
+    "NameRule",
+    "Names",
     "Partial",
+    "Rails",
     "Source",
     "Without",
     "list_findings",
@@ -38,43 +43,76 @@ Without = Annotated[list[str] | None, typer.Option("--without", metavar="SWITCH"
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
+_NAMES = "Host names of InfiniBand adapters: a GUID (of a port, node or system image) and a name per line."
+Names = Annotated[str | None, typer.Option("--names", metavar="FILE", help=_NAMES)]
+_RULE = "Regular expression whose group 'host', or first group, is the host in a node description."
+NameRule = Annotated[str | None, typer.Option("--name-rule", metavar="REGEX", help=_RULE)]
+
+
+_RAILS = (
+    "Only these adapters: adapter=mlx5_[0-7], switch=leaf*, host=gpu*, rate>=50 (GB/s); ! before one leaves them out."
+)
+Rails = Annotated[list[str] | None, typer.Option("--rails", metavar="WHICH", help=_RAILS)]
+
+
 @contextmanager
-def reporting(error: type[TopompiError], words: str = "reading", *, partial: bool = False) -> Iterator[Report]:
+def reporting(
+    error: type[TopompiError],
+    words: str = "reading",
+    *,
+    partial: bool | None = None,
+    naming: HostNaming | None = None,
+) -> Iterator[Report]:
     """Provide a report on the reading of an input, and show its progress on a terminal until the context ends.
 
     :param error: error class that replaces a ValueError raised in the context, so that the user sees one line.
     :param words: text shown until there is progress.
-    :param partial: True to go on after faults in the input with its valid part.
+    :param partial: True to go on after faults in the input with its valid part; if False, errors of faults that it
+        passes over say that --partial helps; None if the command has no such option.
+    :param naming: rules that find the hosts of InfiniBand adapters; the usual ones by default.
     """
     with console(to_error=True).status(words) as status:
 
         def progress(what: str, done: int, total: int) -> None:
             status.update(f"{what} {done}/{total}" if total else what)
 
+        report = Report(partial=bool(partial), progress=progress, naming=naming or HostNaming())
         try:
-            yield Report(partial=partial, progress=progress)
-        except TopompiError:
+            yield report
+        except TopompiError as problem:
+            if partial is False and problem is report.refused and "--partial" not in str(problem):
+                raise type(problem)(f"{problem.args[0]}; --partial reads the rest") from problem
             raise
         except ValueError as problem:
             raise error(str(problem)) from problem
 
 
 @contextmanager
-def reading(source: str, lfts: Path | None, partial: bool) -> Iterator[tuple[Discovery, Report]]:
+def reading(
+    source: str, lfts: Path | None, partial: bool, names: str | None = None, rule: str | None = None
+) -> Iterator[tuple[Discovery, Report]]:
     """Read a topology; provide it with its report, and show progress on a terminal until the context ends.
 
     :param source: topology source as the user gave it.
     :param lfts: path of the forwarding tables, if they are separate from the source; else None.
     :param partial: True to go on after faults in the source with its valid part.
+    :param names: file of host names by GUID; None if there is none.
+    :param rule: regular expression that finds host names in node descriptions; None for the usual rule.
     """
-    with reporting(SourceError, f"reading {source}", partial=partial) as report:
+    naming = naming_of(names, rule)
+    with reporting(SourceError, f"reading {source}", partial=partial, naming=naming) as report:
         yield load(source, lfts, report), report
 
 
-def routes_of(discovery: Discovery) -> Routes:
-    """Return the routes of a topology that ``load`` has read, which has found or computed them."""
+def routes_of(discovery: Discovery, rails: Sequence[str] | None = None, down: Sequence[str] | None = None) -> Routes:
+    """Return the routes of a topology that ``load`` has read, which has found or computed them.
+
+    :param discovery: the topology.
+    :param rails: conditions on the adapters to keep, see `select_rails`.
+    :param down: switches and cables that are down, see `without`.
+    """
     assert discovery.routes is not None  # load() always fills them in
-    return discovery.routes
+    return without(select_rails(discovery.routes, rails or [], discovery.devices), down or [])
 
 
 def list_findings(report: Report) -> None:

@@ -63,8 +63,10 @@ def _read_as(name: str, value: Any) -> str:
         return ", ".join(value[:SHOWN]) + more
     if name == "share":
         return f"{100 * value:.2f} %"
-    if name == "rate":
+    if name in ("rate", "slower_than"):
         return f"{value / 1e9:.4g} GB/s"
+    if name == "time":
+        return f"{1e3 * value:,.4g} ms"
     if name == "oversubscription":
         return f"{value:.3g} : 1"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -9,6 +9,7 @@ from itertools import product
 from typing import NoReturn
 
 from ..errors import SourceError
+from .batchhosts import batch_hosts
 from .limits import current_limits
 
 __all__ = ["ALL", "compress", "expand", "read_hosts"]
@@ -170,12 +171,15 @@ def _follows(last: str, number: str) -> bool:
 def read_hosts(argument: str) -> list[str]:
     """Return the hosts that a user's ``--hosts`` or ``TOPOMPI_HOSTS`` names, one per rank, with repetitions.
 
-    :param argument: a host-list expression, or the path of a file (packed or not) with one host or expression per line
-        and ``#`` comments; an argument with a slash is always a path.
+    :param argument: a host-list expression, the hosts of a job of PBS or LSF (see `batch_hosts`), or the path of a file
+        (packed or not) with one host or expression per line and ``#`` comments; another argument with a slash is
+        always a path.
     :raises SourceError: if the file is absent, there is no host, or an expression is malformed (with file and line).
     """
     if os.path.exists(argument) and not os.path.isdir(argument):
         hosts = list(_read_file(argument))
+    elif of_batch := batch_hosts(argument):
+        hosts = of_batch
     elif "/" in argument:
         got = "a directory" if os.path.isdir(argument) else "none"
         raise SourceError(f"{argument}: expecting a file of hosts, got {got}")
@@ -194,7 +198,8 @@ def _read_file(path: str) -> Iterator[str]:
         text.head()  # raises for empty and binary files
         for number, line in text.lines():
             try:
-                hosts = expand(line.partition("#")[0])
+                content = line.partition("#")[0]
+                hosts = batch_hosts(content) or expand(content)
             except SourceError as error:
                 raise SourceError(f"{text.name}:{number}: {error}") from error
             names += len(hosts)

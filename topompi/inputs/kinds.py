@@ -30,6 +30,7 @@ _MAGIC = {
     b"\xff\xfe": "text in UTF-16: write it in UTF-8",
     b"\xfe\xff": "text in UTF-16: write it in UTF-8",
 }
+_HOSTS = "hosts of a job of {}, which have no switches: give them with --hosts"
 # Patterns at the start of a line, each with the name by which users know the format.
 _TEXT: tuple[tuple[str, str], ...] = (
     (
@@ -43,13 +44,21 @@ _TEXT: tuple[tuple[str, str], ...] = (
     (r"c\d+-\d+c\d+s\d+a\d+l\d+\(\d+:\d+:\d+\)\s+\w+\s+->", "an interconnect dump of Cray Aries (rtr)"),
     (r"(osm_ucast_mgr_)?dump_ucast_routes: Switch 0x", "OpenSM's unicast routes with hops (opensm.fdbs)"),
     (r"\{ (SW|CA|RT) Ports:", "OpenSM's list of the subnet (opensm-subnet.lst)"),
-    (r"(CA|Switch):\s+.*:$|Switch 0x[0-9a-f]{16} ", "an iblinkinfo report"),
+    (
+        r"(CA|Switch):\s+.*:$|Switch 0x[0-9a-f]{16} ",
+        "an iblinkinfo report: iblinkinfo -l is read, because it has the GUIDs of both ends",
+    ),
     (r"(Ca|Switch)\t: 0x[0-9a-f]{16} ports ", "a list of nodes (ibhosts, ibswitches)"),
     (r"tleaf\s*$|deco \d|sub\s*$", "an architecture of Scotch"),
     (r"; (Version|Computer|UnixStartTime):", "a workload log in Standard Workload Format"),
     (r"(strict\s+)?(di)?graph\s+\S*\s*\{", "a graph in DOT"),
     (r"graph\s*\[", "a graph in GML"),
     (r"\*Vertices\s+\d", "a graph of Pajek"),
+    (r"RingName=|TorusName=", "a ring or torus of Slurm"),
+    (r"\s*(GPU0\s+.*\bCPU Affinity|GPU0\s+GPU1|GPU0\s+X\b)", "nvidia-smi topo -m, which describes one host"),
+    (r"exec_(host|vnode)\s*=|\(?[\w.-]+:ncpus=\d|[\w.-]+/\d+(\*\d+)?\+[\w.-]+/\d", _HOSTS.format("PBS")),
+    (r"LSB_(HOSTS|MCPU_HOSTS|DJOB_HOSTFILE)=", _HOSTS.format("LSF")),
+    (r"(apiVersion: v1|- apiVersion: v1)", "YAML of Kubernetes: kubectl get nodes -o json is read"),
     (r"PARTITION\s+AVAIL\s+|NODELIST\s+", "a report of sinfo"),
     (r"NodeName=\S+ ", "Slurm's nodes (scontrol show node, slurm.conf)"),
     (r"#!\s*/", "a script"),
@@ -57,6 +66,10 @@ _TEXT: tuple[tuple[str, str], ...] = (
 )
 _PATTERNS = tuple((re.compile(r"^[ \t]*(" + pattern + ")", re.M), name) for pattern, name in _TEXT)
 _JSON_KEYS = (
+    ({"execution", "R_lite"}, "a resource set of Flux (R), which lists hosts and no switches: give them with --hosts"),
+    ({"graph", "nodes"}, "a graph in JSON (JGF, as Flux writes it): write its racks as SwitchName lines of Slurm"),
+    ({"provider", "engine"}, "a request to topograph, whose answer, Slurm's topology.conf or labels of nodes, is read"),
+    ({"Reservations"}, "JSON of aws ec2 describe-instances: that of describe-instance-topology is read"),
     ({"peerHostname"}, "JSON of neighbours of switch ports (NetQ's or LLDP's)"),
     ({"lldp"}, "JSON of LLDP (neighbours of switch ports)"),
     ({"netq"}, "JSON of NetQ"),

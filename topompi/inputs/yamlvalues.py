@@ -30,20 +30,23 @@ class Entry:
         """File and line of the value."""
         return f"{self.file}:{self.node.start_mark.line + 1}"
 
-    def fields(self, allowed: Sequence[str], problem: Problem) -> dict[str, Entry]:
+    def fields(self, allowed: Sequence[str] | None, problem: Problem) -> dict[str, Entry]:
         """Return the values of a mapping by key, without empty values.
 
-        :param allowed: keys that the mapping may have.
+        :param allowed: keys that the mapping may have; None for any, of which the first of equal ones counts.
         :param problem: function that is called with an error for each key that is not allowed, and for each repeated
             key.
         """
-        shown = ", ".join(allowed)
+        shown = ", ".join(allowed or ["names and values"])
         if not isinstance(self.node, yaml.MappingNode):
             raise SourceError(f"{self.place}: expecting a mapping with {shown}, got {self._describe()}")
         found: dict[str, Entry] = {}
         for key, value in self.node.value:
             place = f"{self.file}:{key.start_mark.line + 1}"
-            if key.value not in allowed:
+            if allowed is None:
+                if isinstance(key, yaml.ScalarNode) and value.tag != _NULL:
+                    found.setdefault(key.value, Entry(value, self.file))
+            elif key.value not in allowed:
                 problem(SourceError(f"{place}: expecting one of {shown}, got {key.value!r}"))
             elif key.value in found:
                 problem(SourceError(f"{place}: expecting {key.value} once, got it twice"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ..errors import TopompiError
 from .fabric import Fabric
+from .hostnaming import HostNaming
 from .routes import Routes
 from .served import Served
 
@@ -22,6 +23,8 @@ class Discovery:
     :param rank_hosts: host name of each rank if the source places ranks (MPICH coordinates); else None.
     :param lids: LID -> adapter or switch id, to read forwarding tables whose entries contain no GUID.
     :param served: the topology service that answered, if any.
+    :param naming: ways by which the source's adapters were given to hosts, in words; empty if the source names hosts.
+    :param devices: device name of adapters, by id, from their descriptions.
     """
 
     fabric: Fabric
@@ -29,6 +32,8 @@ class Discovery:
     rank_hosts: tuple[str, ...] | None = None
     lids: Mapping[int, str] = field(default_factory=dict)
     served: Served | None = None
+    naming: str = ""
+    devices: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Discovery({self.fabric!r}, {'no routes' if self.routes is None else self.routes.engine!r})"
@@ -41,18 +46,23 @@ class Report:
     :param partial: whether to record problems and continue with the sound part of the input.
     :param progress: callback that long work calls with the current step in words, the number of pieces done, and the
         number of all pieces, 0 if unknown.
+    :param naming: rules that find the hosts of InfiniBand adapters.
     :param problems: messages of the problems met so far; stays empty without ``partial``.
     :param notes: remarks for the user on complete but unusual input, with file and line.
+    :ivar refused: the raised error, which ``partial`` would have passed over; None if there is none.
     """
 
     partial: bool = False
     progress: Callable[[str, int, int], None] | None = None
+    naming: HostNaming = field(default_factory=HostNaming)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    refused: TopompiError | None = field(default=None, init=False)
 
     def problem(self, error: TopompiError) -> None:
         """Raise the error; with ``partial``, record its message and return instead."""
         if not self.partial:
+            self.refused = error
             raise error
         self.problems.append(str(error))
 

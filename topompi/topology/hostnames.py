@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from ..errors import HostError
 if TYPE_CHECKING:
     from .fabric import Fabric, IntArray
 
-__all__ = ["find_hosts", "require_hosts"]
+__all__ = ["find_hosts", "hosts_apart", "require_hosts"]
 
 _LAST_NUMBER = re.compile(r".*?(?<![0-9])([0-9]+)[^0-9]*")
 
@@ -50,6 +51,23 @@ def require_hosts(fabric: Fabric, names: Sequence[str]) -> IntArray:
             f"but {len(absent)} of {len(names)} are not: {some}"
         )
     return numbers
+
+
+def hosts_apart(fabric: Fabric, names: Sequence[str]) -> list[str]:
+    """Those of the named hosts that no links join to the part of the fabric in which most of the named hosts are.
+
+    :param fabric: the whole fabric.
+    :param names: host names; names that match no host are left out.
+    """
+    numbers = find_hosts(fabric, names)
+    parts = [
+        set(fabric.switch_component[fabric.adapter_leaf[adapters][fabric.adapter_leaf[adapters] >= 0]].tolist())
+        for adapters in (fabric.host_adapters[number] for number in numbers[numbers >= 0])
+    ]
+    count = Counter(part for of_host in parts for part in of_host)
+    most = max(count, key=lambda part: count[part], default=-1)
+    known = [name for name, number in zip(names, numbers, strict=True) if number >= 0]
+    return [name for name, of_host in zip(known, parts, strict=True) if most not in of_host]
 
 
 def _label(name: str) -> str:

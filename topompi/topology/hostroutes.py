@@ -94,13 +94,26 @@ class HostRoutes:
         """Bandwidth of each host's link into the fabric on its first rail in bytes/s, shape (n,), NaN if unknown."""
         return self.tables.host_rate
 
+    @cached_property
+    def on_leaves(self) -> tuple[IntArray, IntArray]:
+        """Leaf switches of these hosts over all rails, ascending, and the number of hosts on each; shapes (leaves,)."""
+        fabric = self.routes.fabric
+        adapters = np.concatenate([np.empty(0, dtype=np.int32), *(fabric.host_adapters[host] for host in self.hosts)])
+        leaf = fabric.adapter_leaf[adapters]
+        pairs = np.unique(np.stack((leaf, fabric.adapter_host[adapters]))[:, leaf >= 0], axis=1)
+        leaves, hosts = np.unique(pairs[0], return_counts=True)
+        return leaves, hosts.astype(np.int32)
+
     def sharing(self) -> list[IntArray]:
         """Groups of hosts to which traffic from other leaf switches arrives by one common link into their leaf switch.
 
         Each shared link into a leaf switch gives one group, an array of ascending positions in ``hosts``; a host may be
         in several groups.
-        Cost: a look-up of one next-hop link for each leaf switch and host.
+        Cost: a look-up of one next-hop link for each leaf switch and host; if hosts have several adapters, that of
+        `paths`, because only the routes between the chosen adapters count.
         """
+        if len(self.tables.adapters) > 1:
+            return self._sharing_of_paths()
         adapters, fabric = self._first, self.routes.fabric
         switch, host, link = self.tables.crossed(adapters)
         leaf, target = self.leaf[host], self.tables.link_end[link]
@@ -111,3 +124,12 @@ class HostRoutes:
         link, host = link[entering][order], host[entering][order]
         bounds = np.flatnonzero(np.diff(link)) + 1
         return [group for group in np.split(host, bounds) if len(group) > 1]
+
+    def _sharing_of_paths(self) -> list[IntArray]:
+        paths = self.paths()
+        length = (paths >= 0).sum(axis=2)
+        sender, receiver = np.nonzero(length >= 3)  # two links to hosts and one between switches
+        links = paths[sender, receiver, length[sender, receiver] - 2]
+        pairs = np.unique(np.stack((links, receiver.astype(np.int32))), axis=1)
+        bounds = np.flatnonzero(np.diff(pairs[0])) + 1
+        return [group for group in np.split(pairs[1], bounds) if len(group) > 1]

@@ -232,10 +232,14 @@ class TopologyInterface:
         return len(self.get_hosts_sharing_links())
 
     def get_avg_hosts_per_leaf_switch(self) -> float:
-        """Mean number of the job's hosts per leaf switch; the number of all its hosts if only the hosts are known."""
+        """Mean number of the job's hosts per leaf switch; the number of all its hosts if only the hosts are known.
+
+        A host with adapters on several leaf switches counts on each of them.
+        """
         if self.host_routes is None:
             return float(self.num_hosts)
-        return self.num_hosts / len(np.unique(self.host_routes.leaf))
+        hosts = self.host_routes.on_leaves[1]
+        return float(hosts.mean()) if len(hosts) else float(self.num_hosts)
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:

@@ -109,19 +109,20 @@ def subfabric(
 
     :param fabric: the whole fabric.
     :param hosts: host numbers, shape (n,).
-    :param adapters: all adapter numbers of these hosts, host by host.
+    :param adapters: adapter numbers of these hosts, host by host; one or more of each.
     :param links: link numbers; both ends of each link are given adapters or switches.
     :param switches: switch numbers.
     """
     vertex = np.full(fabric.num_adapters + fabric.num_switches, -1, dtype=np.int32)
     vertex[adapters] = np.arange(len(adapters))
     vertex[fabric.num_adapters + switches] = len(adapters) + np.arange(len(switches))
-    rails = [len(fabric.host_adapters[host]) for host in hosts]
+    place = np.full(fabric.num_hosts, -1, dtype=np.int32)
+    place[hosts] = np.arange(len(hosts))
     return Fabric(
         name=fabric.name,
         hosts=tuple(fabric.hosts[host] for host in hosts),
         adapter_ids=tuple(fabric.adapter_ids[adapter] for adapter in adapters),
-        adapter_host=np.repeat(np.arange(len(hosts), dtype=np.int32), rails),
+        adapter_host=place[fabric.adapter_host[adapters]],
         switch_ids=tuple(fabric.switch_ids[switch] for switch in switches),
         switch_names=tuple(fabric.switch_names[switch] for switch in switches),
         link_source=vertex[fabric.link_source[links]],

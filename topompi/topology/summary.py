@@ -34,7 +34,7 @@ def summarise(routes: Routes, interface: TopologyInterface, *, job: bool = False
         "levels": levels,
         "job": {
             "hosts": interface.num_hosts,
-            "leaf_switches": len(np.unique(interface.host_routes.leaf)) if interface.host_routes else 0,
+            "leaf_switches": len(interface.host_routes.on_leaves[0]) if interface.host_routes else 0,
             "hosts_per_leaf": _hosts_per_leaf(interface),
             "mean_hosts_per_leaf": interface.get_avg_hosts_per_leaf_switch(),
             "hops": hop_histogram(interface),
@@ -116,11 +116,10 @@ def _disconnected(interface: TopologyInterface) -> int:
 
 
 def _hosts_per_leaf(interface: TopologyInterface) -> dict[int, int]:
-    """Number of the interface's hosts on a leaf switch -> number of leaf switches with this many."""
+    """Number of the interface's hosts on a leaf switch, by any adapter -> number of leaf switches with this many."""
     if interface.host_routes is None:
         return {}
-    _, hosts = np.unique(interface.host_routes.leaf, return_counts=True)
-    sizes, leaves = np.unique(hosts, return_counts=True)
+    sizes, leaves = np.unique(interface.host_routes.on_leaves[1], return_counts=True)
     return {int(size): int(count) for size, count in zip(sizes, leaves, strict=True)}
 
 

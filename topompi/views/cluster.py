@@ -10,23 +10,36 @@ from numpy.typing import NDArray
 from ..errors import RouteError
 from ..jobs.cluster import Cluster
 from ..jobs.isolation import TableRoutes
-from ..topology import Fabric, Routes, load_routes
+from ..topology import Fabric, Report, Routes, load_routes
 
 __all__ = ["cluster_of", "read_cluster"]
 
 Indices = NDArray[np.integer]
 
 
-def read_cluster(text: str, nodes: int | None = None, lfts: str | os.PathLike[str] | None = None) -> Cluster:
+def read_cluster(
+    text: str,
+    nodes: int | None = None,
+    lfts: str | os.PathLike[str] | None = None,
+    report: Report | None = None,
+) -> Cluster:
     """Make the cluster that a specification describes, or the cluster of a topology source.
 
     :param text: ``leaves=18x18`` (nodes per leaf, leaves per pod), or a topology source.
     :param nodes: number of nodes of the whole cluster; only if the text is a specification.
     :param lfts: file, directory or archive of forwarding tables; only if the text is a topology source.
+    :param report: receiver of problems, notes and progress.
     :raises AllocationError: if the specification is malformed.
     :raises SourceError: if the source cannot be read.
     """
-    return Cluster.parse(text, nodes) if text.startswith("leaves=") else cluster_of(load_routes(text, lfts))
+    if text.startswith("leaves="):
+        return Cluster.parse(text, nodes)
+    routes = load_routes(text, lfts, report)
+    fabric = routes.fabric
+    parts = len(np.unique(fabric.switch_component[fabric.adapter_leaf[fabric.adapter_leaf >= 0]]))
+    if report is not None and parts > 1:
+        report.note(f"{text}: no links join {parts} parts of the switches, and a job may get nodes of several parts")
+    return cluster_of(routes)
 
 
 def cluster_of(routes: Routes) -> Cluster:
@@ -34,9 +47,10 @@ def cluster_of(routes: Routes) -> Cluster:
 
     A pod is a set of leaf switches that are joined by switches one level above. Nodes (hosts) are sorted by pod, then
     by leaf switch, then in the fabric's order of hosts. The routes to a node include all alternative ones (LMC).
+    Hosts in parts of the fabric that no links join use no links between each other.
 
     :param routes: the routes over the whole fabric.
-    :raises RouteError: if a leaf has no route to a host.
+    :raises RouteError: if a leaf has no route to a host to which links lead.
     Cost: memory for leaves x hosts x (longest route) numbers.
     """
     fabric = routes.fabric
@@ -81,12 +95,14 @@ def _steps(routes: Routes, switches: Indices, adapters: Indices) -> NDArray[np.i
     fabric = routes.fabric
     number = np.full(fabric.num_links + 1, -1, dtype=np.int32)  # the last element is for link -1, "no link"
     number[fabric.switch_links] = fabric.switch_links
+    part = fabric.switch_component
     starts, ends = np.repeat(switches, len(adapters)), np.tile(adapters, len(switches))
     found = []
     for path in range(routes.num_paths):
         hops, links, _ = routes.tables.walk(starts.astype(np.int32), ends.astype(np.int32), path)
-        if (hops < 0).any():
-            at = int(np.argmax(hops < 0))
+        lost = (hops < 0) & (part[starts] == part[fabric.adapter_leaf[ends]])
+        if lost.any():
+            at = int(np.argmax(lost))
             names = fabric.switch_names[starts[at]], fabric.adapter_ids[ends[at]]
             raise RouteError(f"{fabric.name}: expecting a route from {names[0]} to {names[1]}, got none")
         found.append(number[links[:, :-1]])

@@ -8,11 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
+from ...errors import SourceError
 from ...inputs.slurm.running import read_running
 from ...jobs import ALLOCATORS, AllocationError
 from ...jobs.now import Offer, offer
 from ...views.cluster import read_cluster
 from ...views.picture.names import listed
+from ..inputs import Partial, list_findings, reporting
 from ..terminal import console
 
 __all__ = ["AsJson", "ClusterSpec", "Count", "Lfts", "allocate"]
@@ -41,6 +43,7 @@ def allocate(
         ),
     ] = None,
     policy: Annotated[str, typer.Option("--policy", "-p", help=f"One of {', '.join(ALLOCATORS)}.")] = "disjoint",
+    partial: Partial = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the nodes that a policy gives a job beside the running jobs, and the reason.
@@ -48,7 +51,8 @@ def allocate(
     Of squeue's jobs those count that hold nodes, also completing and suspended ones; of sinfo's nodes, idle ones are
     open. Exit code 1 if the job has to wait.
     """
-    machine = read_cluster(cluster, nodes, lfts)
+    with reporting(SourceError, f"reading {cluster}", partial=partial) as report:
+        machine = read_cluster(cluster, nodes, lfts, report)
     notes: list[str] = []
     jobs = read_running(running, AllocationError, notes) if running is not None else []
     shut: tuple[str, ...] = ()
@@ -68,6 +72,7 @@ def allocate(
         if found.held_unused:
             screen.print(f"held unused: {listed(found.held_unused)}")
         screen.print(found.why)
+    list_findings(report)
     if not found.nodes:
         raise typer.Exit(1)
 

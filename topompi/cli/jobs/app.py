@@ -31,6 +31,7 @@ from ...jobs.metrics import figures
 from ...jobs.study import SCENARIOS, Interval, break_even, interval, replay
 from ...jobs.workload.transform import larger, segments
 from ...views.cluster import read_cluster
+from ..inputs import list_findings, reporting
 from ..terminal import console
 from .allocate import allocate
 from .check import check_command
@@ -251,9 +252,10 @@ def _inputs(
 ) -> tuple[Workload, Cluster]:
     if plot is not None:
         check_plot(plot)
-    with console(to_error=True).status(f"reading {log}"):
+    with reporting(JobsError, f"reading {log}", partial=partial) as report:
         workload = read_workload(log, cores or slots or 1, partial, columns.split(",") if columns else None, arrivals)
-        machine = read_cluster(cluster, workload.machine_nodes if nodes is None else nodes, lfts)
+        machine = read_cluster(cluster, workload.machine_nodes if nodes is None else nodes, lfts, report)
+    list_findings(report)
     machine = machine if slots is None else machine.with_slots(slots)
     if share and "shared" not in workload.columns:
         workload = workload.with_columns(shared=[True] * len(workload))

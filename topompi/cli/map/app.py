@@ -20,7 +20,7 @@ from ...mapping.mapping import Mapping
 from ...mapping.rankfiles import WRITERS, read_mapping, write_mapping
 from ...mapping.readers import read_graph
 from ...mapping.search import OBJECTIVES, PARTITIONERS, WEIGHTS, Search, routed, solve
-from ..inputs import reporting
+from ..inputs import Partial, list_findings, reporting
 from ..terminal import Limit, console
 from .draw import check_draw, draw_map
 from .place import MapCommandError, Place
@@ -81,6 +81,7 @@ def make(
     report: Full = False,
     plot: Plot = None,
     draw_file: Drawing = None,
+    partial: Partial = False,
     as_json: AsJson = False,
     seed: Seed = 0,
     budget: Budget = None,
@@ -112,7 +113,7 @@ def make(
     search = Search(algorithm, objective, seed, budget, effort, partitioner, weight)
     search.check()
     written = _check_files(form, output, plot)
-    with reporting(MapCommandError) as progress:
+    with reporting(MapCommandError, partial=partial) as progress:
         progress.step(f"reading {graph}")
         found_graph = _graph(source, ranks, columns)
         found_machine = routed(place.build(found_graph.size, progress), objective)
@@ -130,6 +131,7 @@ def make(
         if draw_file is not None:
             heading = f"{place.source}: the map by {algorithm}"
             draw_map(draw_file, place, found_graph, maps["given"], mapping, heading, progress)
+    list_findings(progress)
     told = {**summary, "slot_of_rank": mapping.slot_of_rank.tolist()} if as_json else None
     _give(text, output, told)
     if not as_json:
@@ -150,6 +152,7 @@ def compare(
     machine: Hierarchy = None,
     distances: Distances = None,
     plot: Plot = None,
+    partial: Partial = False,
     as_json: AsJson = False,
     limit: Limit = None,
 ) -> None:
@@ -161,7 +164,7 @@ def compare(
     place.check()
     if plot is not None:
         check_plot(plot)
-    with reporting(MapCommandError) as progress:
+    with reporting(MapCommandError, partial=partial) as progress:
         progress.step(f"reading {graph}")
         found_graph = _graph(_given(graph), ranks, columns)
         found_machine = place.build(found_graph.size, progress, _allocation(place, first, second))
@@ -172,6 +175,7 @@ def compare(
         summary["verdict"] = _comparison(summary)
         if plot is not None:
             _plot(plot, found_graph, found_machine, maps, summary)
+    list_findings(progress)
     if as_json:
         print(json.dumps(summary))
     else:

@@ -13,7 +13,9 @@ from ...inputs.hostlist import ALL, read_hosts
 from ...inputs.slurm.environment import HOSTS as JOB_HOSTS
 from ...mapping.machine import Machine
 from ...topology import Report, Routes, load_routes
+from ...topology.hostnames import hosts_apart
 from ...views.allocation import allocation_of, machine_on
+from ...views.picture.names import listed
 
 __all__ = ["MapCommandError", "Place"]
 
@@ -95,6 +97,10 @@ class Place:
     ) -> Machine:
         routes = self.routes(report)
         names, slots = self._allocation(ranks, routes.fabric.hosts) if allocation is None else allocation
+        if apart := hosts_apart(routes.fabric, names):
+            report.note(
+                f"{self.topology}: no links join {listed(apart)} to the other hosts; they count as farthest away"
+            )
         report.step("distances")
         return machine_on(routes, names, slots, source=self.topology or "")
 

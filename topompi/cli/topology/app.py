@@ -14,11 +14,24 @@ from ...topology import HostRoutes, TopologyInterface
 from ...topology.byleaf import summarise_by_leaf
 from ...topology.hostnames import require_hosts
 from ...topology.ibwriter import write_ibnetdiscover
-from ...topology.inspection import without
+from ...topology.inspection import slow_cables
 from ...topology.sources import fabricjson
 from ...topology.summary import summarise
 from ..hosts import find_hosts
-from ..inputs import AsJson, Hosts, Lfts, Partial, Source, Without, list_findings, reading, routes_of
+from ..inputs import (
+    AsJson,
+    Hosts,
+    Lfts,
+    NameRule,
+    Names,
+    Partial,
+    Rails,
+    Source,
+    Without,
+    list_findings,
+    reading,
+    routes_of,
+)
 from ..terminal import Limit, console
 from .discover import discover
 from .draw import draw
@@ -46,22 +59,28 @@ def show(
     lfts: Lfts = None,
     hosts: Hosts = None,
     down: Without = None,
+    rails: Rails = None,
+    names: Names = None,
+    rule: NameRule = None,
     partial: Partial = False,
     as_json: AsJson = False,
     limit: Limit = None,
 ) -> None:
     """Show hosts, switches, links, levels, hops, shared links and the cluster tree."""
-    with reading(source, lfts, partial) as (discovery, report):
-        routes = without(routes_of(discovery), down or [])
+    with reading(source, lfts, partial, names, rule) as (discovery, report):
+        routes = routes_of(discovery, rails, down)
         job = find_hosts(hosts)
-        names = routes.fabric.hosts if job is None else job
+        wanted = routes.fabric.hosts if job is None else job
+        if slow := slow_cables(routes.fabric):
+            report.note(slow)
         report.step("cluster tree")
-        many = job is None and len(names) ** 2 > current_limits().routes
+        many = job is None and len(wanted) ** 2 > current_limits().routes
         summary = summarise_by_leaf(routes, source) if many else None
         interface = None
         if summary is None:
-            interface = TopologyInterface.place(names, routes, source=source)
+            interface = TopologyInterface.place(wanted, routes, source=source)
             summary = summarise(routes, interface, job=job is not None)
+    summary["naming"] = discovery.naming
     summary["problems"], summary["notes"] = report.problems, report.notes
     if as_json:
         print(json.dumps(summary))
@@ -69,7 +88,7 @@ def show(
     screen = console()
     draw_summary(screen, summary)
     if interface is None:
-        words = f"cluster tree and shared links are of fewer hosts than {len(names):,}: give --hosts"
+        words = f"cluster tree and shared links are of fewer hosts than {len(wanted):,}: give --hosts"
         screen.print(words, soft_wrap=True)
     else:
         draw_tree(screen, interface)
@@ -83,13 +102,16 @@ def route(
     receiver: Annotated[str, typer.Argument(metavar="B", help="The receiving host.")],
     lfts: Lfts = None,
     path: Annotated[int, typer.Option(help="Which of the receiver's paths (LMC above 0).", min=0)] = 0,
+    rails: Rails = None,
+    names: Names = None,
+    rule: NameRule = None,
     partial: Partial = False,
     as_json: AsJson = False,
     limit: Limit = None,
 ) -> None:
     """Print the route from host A to host B: the host, the switches' GUIDs in order, the other host."""
-    with reading(source, lfts, partial) as (discovery, report):
-        routes = routes_of(discovery)
+    with reading(source, lfts, partial, names, rule) as (discovery, report):
+        routes = routes_of(discovery, rails)
         pair = HostRoutes(routes, require_hosts(routes.fabric, [sender, receiver]))
         if path >= routes.num_paths:
             raise RouteError(f"expecting --path below {routes.num_paths}, the number of paths to a host, got {path}")
@@ -106,16 +128,20 @@ def export(
     source: Source,
     output: Annotated[str, typer.Option("--output", "-o", help="FILE.json, FILE.ibnetdiscover, or - (JSON).")],
     lfts: Lfts = None,
+    rails: Rails = None,
+    names: Names = None,
+    rule: NameRule = None,
     partial: Partial = False,
     limit: Limit = None,
 ) -> None:
     """Write a topology as fabric.json, with the routes that its source contains, or as an ibnetdiscover report."""
-    with reading(source, lfts, partial) as (discovery, report):
+    with reading(source, lfts, partial, names, rule) as (discovery, report):
         report.step(f"writing {output}")
         if output.endswith(".ibnetdiscover"):
-            text = write_ibnetdiscover(discovery.fabric)
+            text = write_ibnetdiscover(routes_of(discovery, rails).fabric)
         elif output == "-" or output.endswith(".json"):
-            text = fabricjson.write(discovery.fabric, discovery.routes)
+            routes = routes_of(discovery, rails)
+            text = fabricjson.write(routes.fabric, routes)
         else:
             raise SourceError(f"{output}: expecting a name that ends with .json or .ibnetdiscover, or -")
         if output == "-":

@@ -10,7 +10,7 @@ import typer
 
 from ...mapping.placement import place
 from ...mapping.rankfiles import read_mapping
-from ...topology import Fabric, Report, load_routes
+from ...topology import Fabric, load_routes
 from ...topology.hostnames import require_hosts
 from ...topology.inspection import without
 from ...views.picture.exchanged import exchanged_loads
@@ -18,9 +18,9 @@ from ...views.picture.fabricscene import DrawnJob, fabric_scene
 from ...views.picture.loads import PictureError
 from ...views.picture.writers import SUFFIXES, check_file, write
 from ..hosts import HOSTS_HELP, find_hosts
-from ..inputs import Without
+from ..inputs import Partial, Without, list_findings, reporting
 from ..sizes import parse_bytes
-from ..terminal import Limit, console
+from ..terminal import Limit
 
 __all__ = ["draw"]
 
@@ -38,6 +38,7 @@ def draw(
     loads: Annotated[str | None, typer.Option("--loads", help=_LOADS)] = None,
     size: Annotated[str, typer.Option("--bytes", help="Of the schedule's block, or of a message that is cut.")] = "64K",
     down: Without = None,
+    partial: Partial = False,
     limit: Limit = None,
 ) -> None:
     """Draw the switches by level, the hosts below them, a job's ranks, and what each link carries.
@@ -49,8 +50,8 @@ def draw(
     """
     check_file(output)
     nbytes = parse_bytes(size, "--bytes", PictureError)
-    with console(to_error=True).status(f"reading {source}") as status:
-        routes = load_routes(source, lfts, Report(progress=lambda what, *_: status.update(what)))
+    with reporting(PictureError, f"reading {source}", partial=partial) as report:
+        routes = load_routes(source, lfts, report)
         routes = without(routes, down or [])
         names = _ranks(routes.fabric, hosts, ppn, placement, mapping)
         if names is None and loads is not None:
@@ -58,11 +59,12 @@ def draw(
         rank_host = None if names is None else require_hosts(routes.fabric, names).astype(np.int64)
         carried = None
         if loads is not None and names is not None:
-            status.update("loads of links")
+            report.step("loads of links")
             carried = exchanged_loads(loads, routes, names, nbytes)
-        status.update(f"drawing {output}")
+        report.step(f"drawing {output}")
         job = None if rank_host is None else DrawnJob.of_ranks(rank_host)
         write(fabric_scene(routes, source, job, carried), output)
+    list_findings(report)
 
 
 def _ranks(fabric: Fabric, hosts: str | None, ppn: int, placement: str, mapping: Path | None) -> list[str] | None:

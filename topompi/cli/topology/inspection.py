@@ -16,9 +16,22 @@ from ...errors import SourceError
 from ...inputs.slurm.running import read_running
 from ...topology import Routes
 from ...topology.hostnames import require_hosts
-from ...topology.inspection import Difference, compare, leaf_rows, link_rows, link_use, without
+from ...topology.inspection import Difference, LinkUse, compare, leaf_rows, link_rows, link_use, slow_cables, without
 from ..hosts import find_hosts
-from ..inputs import AsJson, Hosts, Lfts, Partial, Source, Without, list_findings, reading, routes_of
+from ..inputs import (
+    AsJson,
+    Hosts,
+    Lfts,
+    NameRule,
+    Names,
+    Partial,
+    Rails,
+    Source,
+    Without,
+    list_findings,
+    reading,
+    routes_of,
+)
 from ..rows import SHOWN, AsCsv, Rows, print_rows
 from ..terminal import Limit, console
 from .tables import draw_levels
@@ -33,7 +46,13 @@ def links(
     lfts: Lfts = None,
     hosts: Hosts = None,
     down: Without = None,
+    by: Annotated[
+        str, typer.Option("--sort", help="routes, or time: routes of 1 MB each at the link's rate.")
+    ] = "routes",
     top: Top = None,
+    rails: Rails = None,
+    names: Names = None,
+    rule: NameRule = None,
     partial: Partial = False,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
@@ -43,7 +62,16 @@ def links(
 
     A route is an ordered pair of hosts, of all hosts or of a job's hosts.
     """
-    _show_use(source, lfts, hosts, down, partial, link_rows, (top, as_json, as_csv))
+    if by not in ("routes", "time"):
+        raise SourceError(f"--sort: expecting routes or time, got {by!r}")
+
+    def rows_of(use: LinkUse) -> Rows:
+        rows = link_rows(use, by)
+        idle = {"time"} if by == "routes" else set()
+        idle |= set() if any(row["slower_than"] for row in rows) else {"slower_than"}
+        return rows if as_json or as_csv else [{key: row[key] for key in row if key not in idle} for row in rows]
+
+    _show_use((source, lfts, partial, names, rule), hosts, (rails, down), rows_of, (top, as_json, as_csv))
 
 
 def leaves(
@@ -52,6 +80,9 @@ def leaves(
     hosts: Hosts = None,
     down: Without = None,
     top: Top = None,
+    rails: Rails = None,
+    names: Names = None,
+    rule: NameRule = None,
     partial: Partial = False,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
@@ -61,25 +92,26 @@ def leaves(
 
     The leaf with the busiest link comes first. A route is an ordered pair of hosts, of all hosts or of a job's hosts.
     """
-    _show_use(source, lfts, hosts, down, partial, leaf_rows, (top, as_json, as_csv))
+    _show_use((source, lfts, partial, names, rule), hosts, (rails, down), leaf_rows, (top, as_json, as_csv))
 
 
 def _show_use(
-    source: str,
-    lfts: Path | None,
+    given: tuple[str, Path | None, bool, str | None, str | None],
     hosts: str | None,
-    down: list[str] | None,
-    partial: bool,
+    parts: tuple[list[str] | None, list[str] | None],
     rows_of: Callable[..., Rows],
     form: tuple[int | None, bool, bool],
 ) -> None:
-    with reading(source, lfts, partial) as (discovery, report):
-        routes = without(routes_of(discovery), down or [])
+    source = given[0]
+    with reading(*given) as (discovery, report):
+        routes = routes_of(discovery, *parts)
         job = find_hosts(hosts)
         report.step("counting routes")
         numbers = None if job is None else np.unique(require_hosts(routes.fabric, job))
         use = link_use(routes, numbers)
         rows = rows_of(use)
+        if slow := slow_cables(routes.fabric):
+            report.note(slow)
     top, as_json, as_csv = form
     facts = {"source": source, "routes": routes.engine, "hosts": len(use.hosts), "pairs": use.pairs, "lost": use.lost}
     words = f"{source}: {len(use.hosts):,} hosts, {use.pairs:,} routes, {use.lost:,} of them lost; {routes.engine}"
@@ -161,7 +193,12 @@ def _show_difference(found: Difference, top: int) -> None:
     if not found:
         screen.print("nothing differs")
         return
-    for what, sides in (("hosts", found.hosts), ("switches", found.switches), ("cables", found.cables)):
+    for what, sides in (
+        ("hosts", found.hosts),
+        ("adapters", found.adapters),
+        ("switches", found.switches),
+        ("cables", found.cables),
+    ):
         for side, names in sides.items():
             if names:
                 screen.print(f"{what} {side}: {len(names):,}: {_first(names, top)}", soft_wrap=True)

@@ -29,9 +29,13 @@ def draw_summary(console: Screen, summary: dict[str, Any]) -> None:
         f"{summary['hosts']:,} hosts ({summary['adapters']:,} adapters), {summary['switches']:,} switches, "
         f"{summary['links']:,} directed links, {summary['components']} component(s)",
     )
+    if summary.get("naming"):
+        console.print(f"adapters to hosts: {summary['naming']} (--names FILE or --name-rule REGEX: otherwise)")
     if summary["torus"]:
         console.print(f"the switches are cabled as a {summary['torus']}")
     console.print(f"routes: {summary['routes']}, {summary['paths']} path(s) to a host")
+    if summary["adapters"] > summary["hosts"]:
+        console.print("two hosts use the adapters with the fewest hops between them (--rails selects adapters)")
     if summary["levels_of"] == "job":
         hosts = f"{job['hosts']:,} host{'s' * (job['hosts'] != 1)}"
         console.print(f"levels of the job: its {hosts} and the links that its routes use")

@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from ...errors import SourceError, TopompiError
 from ..limits import current_limits
 
-__all__ = ["BLOCK_TOP", "Problem", "SwitchRow", "counted", "join_blocks"]
+__all__ = ["BLOCK_TOP", "Note", "Problem", "SwitchRow", "counted", "join_blocks", "no_note"]
 
 BLOCK_TOP = "topology/block"  # name of the switch above all blocks; unique, because no name in a file has a slash
 Problem = Callable[[TopompiError], None]  # function that raises an error, or records it and returns
+Note = Callable[[str], None]  # function that records a remark on input that is complete but unusual
+
+
+def no_note(message: str) -> None:
+    """Drop a remark."""
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ...errors import SourceError
 from ..files import InputFile
 from ..hostlist import expand
-from .switches import Problem, SwitchRow, counted, join_blocks
+from .switches import Note, Problem, SwitchRow, counted, join_blocks, no_note
 
 __all__ = ["NAME", "read_switches", "recognise"]
 
 NAME = "Slurm topology.conf or what scontrol show topology prints"
 
-_FIRST_KEY = re.compile(r"^[ \t]*(?:switchname|blockname)\s*=", re.IGNORECASE | re.MULTILINE)
+_FIRST_KEY = re.compile(r"^[ \t]*(?:switchname|blockname|ringname|torusname)\s*=", re.IGNORECASE | re.MULTILINE)
 _PAIR = re.compile(r'([A-Za-z]+)\s*=\s*(?:"([^"]*)"|([^\s"]+))(?:\s+|$)')
 _KEYS = {
     "switchname": {"nodes", "switches", "linkspeed", "level"},
@@ -22,7 +22,10 @@ _KEYS = {
     "aggregatedblock": {"nodes", "blockindex", "blocksize"},
     "blocksizes": set(),
     "allowemptyswitch": set(),
+    "ringname": {"nodes", "ringsize"},
+    "torusname": {"nodes", "dims", "placementdims", "anchors"},
 }
+_UNREAD = {"ringname": "a ring", "torusname": "a torus"}
 _KEYS_SHOWN = {
     "switchname": "SwitchName, Nodes, Switches or LinkSpeed",
     "blockname": "BlockName or Nodes",
@@ -30,32 +33,50 @@ _KEYS_SHOWN = {
 
 
 def recognise(head: str) -> bool:
-    """Return whether a line of the text starts with ``SwitchName=`` or ``BlockName=``."""
+    """Return whether a line of the text starts with the key of one of Slurm's topologies, such as ``SwitchName=``."""
     return _FIRST_KEY.search(head) is not None
 
 
-def read_switches(texts: Sequence[InputFile], problem: Problem) -> tuple[list[SwitchRow], bool]:
+def read_switches(texts: Sequence[InputFile], problem: Problem, note: Note = no_note) -> tuple[list[SwitchRow], bool]:
     """Read the switches of a ``topology.conf``; return them, and whether a switch may have no hosts and children.
 
     Several texts count as one file. ``LinkSpeed`` is ignored, because its unit is the site's own choice (Slurm's
     manual: "arbitrary"). A block becomes a leaf switch, and several blocks are below one switch named
     ``topology/block``; ``BlockSizes`` and ``AggregatedBlock``, which only describe how Slurm may aggregate neighbouring
     blocks, are ignored. The output of ``scontrol show topology`` is read, too; in it, a switch with ``Level`` and child
-    switches also lists all nodes below it, which are ignored.
+    switches also lists all nodes below it, which are ignored. Slurm reads
+    one kind of topology, which another file chooses; beside switches, all other kinds are left out with a note.
 
     :param texts: the files.
     :param problem: function that is called with each error, which names file and line.
-    :raises SourceError: if there is no switch.
+    :param note: function that is called with remarks on lines that are left out.
+    :raises SourceError: if there is no switch and no block.
     """
     lines = [(place, _parse_line(place, line, problem)) for text in texts for place, line in _logical_lines(text)]
     rows, blocks = (list(counted(_rows_of(kind, lines, problem))) for kind in ("switchname", "blockname"))
     allow_empty = any(values.get("allowemptyswitch", "").lower() in ("yes", "true", "1") for _, values in lines)
+    others = {kind: place for place, values in reversed(lines) for key, kind in _UNREAD.items() if key in values}
     if rows and blocks:
-        problem(SourceError(f"{blocks[0].place}: expecting SwitchName as in the lines before, got BlockName"))
+        others["blocks"], blocks = blocks[0].place, []
+    if not rows and not blocks:
+        raise SourceError(_nothing(texts[0].name, others))
+    for kind, place in others.items():
+        note(f"{place}: {kind}, left out, because the file has {'blocks' if blocks else 'a tree'}, too")
     rows += join_blocks(blocks)
-    if not rows:
-        raise SourceError(f"{texts[0].name}: expecting SwitchName or BlockName lines, got none")
     return rows, allow_empty
+
+
+def _nothing(name: str, others: Mapping[str, str]) -> str:
+    """Make the message that a file has no switches and no blocks.
+
+    :param name: name of the file.
+    :param others: kind -> ``file:line`` of the topologies that are not read.
+    """
+    if not others:
+        return f"{name}: expecting SwitchName or BlockName lines, got none"
+    kind, place = next(iter(others.items()))
+    way = "write its nodes as a tree (SwitchName) or in words (torus:4x4x2)"
+    return f"{place}: expecting SwitchName or BlockName lines, got {kind}, which Slurm alone knows how to use: {way}"
 
 
 def _logical_lines(text: InputFile) -> Iterator[tuple[str, str]]:

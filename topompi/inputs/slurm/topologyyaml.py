@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...errors import SourceError
 from ..files import InputFile
 from ..hostlist import expand
-from .switches import Problem, SwitchRow, counted, join_blocks
+from .switches import Note, Problem, SwitchRow, counted, join_blocks, no_note
 
 if TYPE_CHECKING:
     from ..yamlvalues import Entry
@@ -18,6 +18,12 @@ __all__ = ["NAME", "read_switches", "recognise"]
 
 NAME = "Slurm topology.yaml"
 
+KINDS = ("topology", "cluster_default", "tree", "block", "flat", "ring", "torus3d")
+_UNREAD = {
+    "flat": "a flat one, which lists no hosts",
+    "ring": "a ring, which Slurm alone knows how to use",
+    "torus3d": "a torus, which Slurm alone knows how to use",
+}
 _FIRST_KEY = re.compile(r"^-\s+[\"']?topology[\"']?\s*:", re.MULTILINE)
 
 
@@ -26,34 +32,58 @@ def recognise(head: str) -> bool:
     return _FIRST_KEY.search(head) is not None
 
 
-def read_switches(texts: Sequence[InputFile], problem: Problem) -> list[SwitchRow]:
-    """Read the switches of the first topology with ``cluster_default: true``, else of the first topology.
+def read_switches(
+    texts: Sequence[InputFile], problem: Problem, note: Note = no_note, name: str | None = None
+) -> list[SwitchRow]:
+    """Read the switches of one topology: the named one, else the first default one, else the first.
 
-    Trees and blocks have the same meaning as in ``topology.conf``.
+    Trees and blocks have the same meaning as in ``topology.conf``. The other topologies are not looked into.
 
     :param texts: the files.
     :param problem: function that is called with each error.
-    :raises SourceError: if the list is empty or malformed, with file and line; also if the topology is flat, because a
-        flat topology lists no hosts.
+    :param note: function that is called with a remark if there are several topologies.
+    :param name: name of the topology to read; None for the one with ``cluster_default: true``.
+    :raises SourceError: if the list is empty or malformed, with file and line; also if the topology is neither a tree
+        nor made of blocks, or none has the name.
     """
     from ..yamlvalues import parse_yaml  # imported here, because PyYAML takes a third of the import time of all sources
 
-    kinds = ("topology", "cluster_default", "tree", "block", "flat")
-    topologies = [topology.fields(kinds, problem) for text in texts for topology in parse_yaml(text).items()]
+    entries = [topology for text in texts for topology in parse_yaml(text).items()]
+    topologies = [topology.fields(None, problem) for topology in entries]
     if not topologies:
         raise SourceError(f"{texts[0].name}: expecting a list of topologies, got an empty one")
-    defaults = (fields for fields in topologies if "cluster_default" in fields)
-    chosen = next((fields for fields in defaults if fields["cluster_default"].is_true()), topologies[0])
-    return list(_rows(chosen, texts[0].name, problem))
+    names = [fields["topology"].text() if "topology" in fields else "" for fields in topologies]
+    at = _chosen(topologies, names, name, texts[0].name)
+    others = [other for other in names[:at] + names[at + 1 :] if other]
+    way = f"; SOURCE#NAME reads another one: {', '.join(others)}" if others else ""
+    if others and name is None:
+        note(f"{entries[at].place}: topology {names[at]} is read{way}")
+    return list(_rows(entries[at].fields(KINDS, problem), texts[0].name, problem, way))
 
 
-def _rows(topology: dict[str, Entry], file: str, problem: Problem) -> Iterator[SwitchRow]:
-    given = [kind for kind in ("tree", "block", "flat") if kind in topology]
+def _chosen(topologies: Sequence[dict[str, Entry]], names: Sequence[str], name: str | None, file: str) -> int:
+    """Return the number of the topology to read.
+
+    :param topologies: fields of each topology.
+    :param names: name of each topology, empty if it has none.
+    :param name: wanted name; None for the default topology.
+    :param file: name of the file.
+    """
+    if name is not None:
+        if name not in names:
+            raise SourceError(f"{file}: expecting one of the topologies {', '.join(names)}, got {name!r}")
+        return names.index(name)
+    default = "cluster_default"
+    return next((at for at, fields in enumerate(topologies) if default in fields and fields[default].is_true()), 0)
+
+
+def _rows(topology: dict[str, Entry], file: str, problem: Problem, way: str) -> Iterator[SwitchRow]:
+    given = [kind for kind in KINDS[2:] if kind in topology]
     place = next((entry.place for entry in topology.values()), file)
     if len(given) != 1:
         raise SourceError(f"{place}: expecting one of tree, block or flat, got {' and '.join(given) or 'none'}")
-    if given == ["flat"]:
-        raise SourceError(f"{place}: expecting a tree or block topology, got a flat one, which lists no hosts")
+    if given[0] in _UNREAD:
+        raise SourceError(f"{place}: expecting a tree or block topology, got {_UNREAD[given[0]]}{way}")
     if given == ["tree"]:
         switches = topology["tree"].fields(["switches"], problem)
         yield from counted(_switch_rows(switches.get("switches"), "switch", place, problem))

@@ -2,6 +2,8 @@
 
 from .difference import Difference, compare
 from .jobs import JobRow, JobsStudy, study_jobs
+from .rails import select_rails
+from .slow import slow_cables, usual_rates
 from .usage import LinkUse, leaf_rows, link_rows, link_use
 from .without import without
 
@@ -14,6 +16,9 @@ __all__ = [
     "leaf_rows",
     "link_rows",
     "link_use",
+    "select_rails",
+    "slow_cables",
     "study_jobs",
+    "usual_rates",
     "without",
 ]

@@ -30,6 +30,9 @@ class Difference:
     """The changes from a first fabric to a second, ready for JSON.
 
     :param hosts: names of hosts only in the first fabric (``gone``) and only in the second (``new``).
+    :param adapters: adapters of hosts that both fabrics have: ``exchanged`` ones, another adapter at the same port of
+        the same switch, as ``host: before → after``, and others only in the first fabric (``gone``) and only in the
+        second (``new``), as ``host: id``.
     :param switches: labels of switches only in the first fabric (``gone``) and only in the second (``new``); two
         switches are the same if their ids are equal.
     :param cables: cables only in the first fabric (``gone``) and only in the second (``new``), as ``end:port -
@@ -48,6 +51,7 @@ class Difference:
     """
 
     hosts: dict[str, list[str]]
+    adapters: dict[str, list[str]]
     switches: dict[str, list[str]]
     cables: dict[str, list[str]]
     routes: dict[str, int]
@@ -58,7 +62,7 @@ class Difference:
 
     def __bool__(self) -> bool:
         """Whether anything differs."""
-        sets = (*self.hosts.values(), *self.switches.values(), *self.cables.values())
+        sets = (*self.hosts.values(), *self.adapters.values(), *self.switches.values(), *self.cables.values())
         counts = [self.routes[key] for key in (CHANGED, LOST, FOUND)]
         return any(sets) or any(counts) or self._pairs_differ()
 
@@ -95,6 +99,7 @@ def compare(
             affected.append({"job": job.name, "hosts": len(theirs), **counts})
     return Difference(
         hosts=_sides(one.hosts, other.hosts),
+        adapters=_adapters(one, other),
         switches=_switches(one, other),
         cables=_sides(list(_cables(one)), list(_cables(other))),
         routes=_entries(before, after, same),
@@ -149,6 +154,31 @@ def _sides(before: Sequence[str], after: Sequence[str]) -> dict[str, list[str]]:
     """
     first, second = Counter(before), Counter(after)
     return {"gone": list((first - second).elements()), "new": list((second - first).elements())}
+
+
+def _adapters(one: Fabric, other: Fabric) -> dict[str, list[str]]:
+    before, after = (_adapter_places(of) for of in (one, other))
+    gone = {place: name for name, place in before.items() if name not in after and place[0] in other.host_index}
+    new = {place: name for name, place in after.items() if name not in before and place[0] in one.host_index}
+    return {
+        "exchanged": [f"{place[0]}: {gone[place]} → {new[place]}" for place in gone if place in new],
+        "gone": [f"{place[0]}: {name}" for place, name in gone.items() if place not in new],
+        "new": [f"{place[0]}: {name}" for place, name in new.items() if place not in gone],
+    }
+
+
+def _adapter_places(fabric: Fabric) -> dict[str, tuple[str, str, int]]:
+    """Return the host name, the leaf switch's id and the port there of each adapter, by the adapter's id.
+
+    An adapter without a cable has its own id in place of the leaf switch's.
+    """
+    places = {}
+    for adapter, name in enumerate(fabric.adapter_ids):
+        link = int(fabric.adapter_uplink[adapter])
+        leaf = fabric.vertex_id(int(fabric.link_target[link])) if link >= 0 else name
+        port = int(fabric.link_target_port[link]) if link >= 0 else 0
+        places[name] = fabric.hosts[int(fabric.adapter_host[adapter])], leaf, port
+    return places
 
 
 def _switches(one: Fabric, other: Fabric) -> dict[str, list[str]]:

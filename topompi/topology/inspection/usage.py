@@ -12,10 +12,12 @@ from ...network import Tables, slices
 from ..fabric import Fabric, IntArray
 from ..routes import Routes
 from .names import end_name, switch_labels
+from .slow import usual_rates
 
 __all__ = ["LinkUse", "leaf_rows", "link_rows", "link_use"]
 
 Integers = NDArray[np.int64]
+MEGABYTE = 1e6
 Floats = NDArray[np.float64]
 
 
@@ -103,13 +105,18 @@ def _between_leaves(tables: Tables, path: int) -> tuple[Floats, int]:
     return count, arrived
 
 
-def link_rows(use: LinkUse) -> list[dict[str, Any]]:
+def link_rows(use: LinkUse, by: str = "routes") -> list[dict[str, Any]]:
     """List the links between switches that routes cross, one row per link, busiest first, ready for JSON.
 
     ``share`` is the number of routes divided by the number of ordered pairs of the hosts; ``rate`` is in bytes/s, None
-    if unknown.
+    if unknown. ``time`` is the number of seconds for which the link is busy if every pair sends 1 MB, None if the rate
+    is unknown. ``slower_than`` is the bandwidth in bytes/s of links like this one if it is slower, else None.
+
+    :param use: counts of routes.
+    :param by: ``routes`` or ``time``, by which the links are sorted.
     """
     fabric, labels = use.fabric, switch_labels(use.fabric)
+    usual = usual_rates(fabric)
     rows = []
     for link in use.switch_links.tolist():
         rate = float(fabric.link_rate[link])
@@ -122,9 +129,11 @@ def link_rows(use: LinkUse) -> list[dict[str, Any]]:
                 "routes": int(use.routes[link]),
                 "share": int(use.routes[link]) / max(1, use.pairs),
                 "rate": None if np.isnan(rate) else rate,
+                "time": None if np.isnan(rate) else int(use.routes[link]) * MEGABYTE / rate,
+                "slower_than": None if np.isnan(usual[link]) else float(usual[link]),
             }
         )
-    return rows
+    return rows if by == "routes" else sorted(rows, key=lambda row: -(row["time"] or 0))
 
 
 def leaf_rows(use: LinkUse) -> list[dict[str, Any]]:

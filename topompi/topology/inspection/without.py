@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from ...errors import FabricError
 from ..computed import ComputedLinks, compute_routes
-from ..fabric import Fabric
+from ..fabric import Fabric, IntArray
 from ..routes import Routes, subfabric
 
-__all__ = ["without"]
+__all__ = ["cut", "without"]
 
 
 def without(routes: Routes, down: Sequence[str]) -> Routes:
@@ -47,7 +47,7 @@ def without(routes: Routes, down: Sequence[str]) -> Routes:
                     f"{fabric.name}: expecting a port of {fabric.describe_switch(switch)} with a cable, got {port}"
                 )
             gone |= cable
-    return _cut(routes, np.flatnonzero(~gone), np.flatnonzero(~lost))
+    return cut(routes, np.flatnonzero(~gone), np.flatnonzero(~lost))
 
 
 def _find(fabric: Fabric, name: str) -> tuple[int, int | None]:
@@ -68,11 +68,26 @@ def _find(fabric: Fabric, name: str) -> tuple[int, int | None]:
     raise FabricError(f"{fabric.name}: expecting one switch {name!r} (such as {examples}), got {got}")
 
 
-def _cut(routes: Routes, links: NDArray[np.intp], switches: NDArray[np.intp]) -> Routes:
+def cut(
+    routes: Routes,
+    links: NDArray[np.intp],
+    switches: NDArray[np.intp],
+    adapters: IntArray | None = None,
+    hosts: IntArray | None = None,
+) -> Routes:
+    """Find the routes over a part of a fabric; computed ones are computed again, others lose entries of other links.
+
+    :param routes: the routes over the whole fabric.
+    :param links: numbers of the links to keep, whose ends are kept.
+    :param switches: numbers of the switches to keep.
+    :param adapters: numbers of the adapters to keep, host by host; None for all.
+    :param hosts: numbers of the hosts of these adapters, ascending; None for all.
+    """
     fabric = routes.fabric
-    every = np.arange(fabric.num_hosts, dtype=np.int32)
-    adapters = np.concatenate([np.empty(0, dtype=np.int32), *fabric.host_adapters])
-    rest = replace(subfabric(fabric, every, adapters, links, switches), part_of=None)
+    hosts = np.arange(fabric.num_hosts, dtype=np.int32) if hosts is None else hosts
+    if adapters is None:
+        adapters = np.concatenate([np.empty(0, dtype=np.int32), *fabric.host_adapters])
+    rest = replace(subfabric(fabric, hosts, adapters, links, switches), part_of=None)
     if isinstance(routes.table, ComputedLinks):
         return compute_routes(rest)
     number = np.full(fabric.num_links + 1, -1, dtype=np.int32)

@@ -19,12 +19,16 @@ from ..routecheck import check_routes, with_routes
 from ..routes import Routes
 from . import (
     automatic,
+    clouds,
     coordinates,
+    dbcsv,
     fabricjson,
+    iblinkinfo,
     ibnetdiscover,
     ibports,
     netq,
     nodemap,
+    opalinks,
     service,
     slurm,
     slurm_yaml,
@@ -39,11 +43,15 @@ FORMATS: tuple[ModuleType, ...] = (
     fabricjson,
     ibnetdiscover,
     ibports,
+    iblinkinfo,
+    dbcsv,
+    opalinks,
     slurm,
     slurm_yaml,
     coordinates,
     nodemap,
     netq,
+    clouds,
 )
 
 
@@ -55,10 +63,11 @@ def load(
 ) -> Discovery:
     """Read a topology source of any kind; its routes are those of its forwarding tables, else computed.
 
-    :param source: one of these: a file, directory or tar archive of any known format, plain or packed with xz or gz; a
-        synthetic fabric in words, for example ``stampede`` or ``xgft:20,16;1,16``; a function ``module:function``
-        without parameters that returns a ``Fabric`` or a ``Discovery`` (the current directory is searched first); a
-        topology service, ``tcp://HOST:PORT`` or ``unix:PATH``; ``auto``, see ``automatic.find``.
+    :param source: one of these: a file, directory or tar archive of any known format, plain or packed with xz or gz;
+        ``FILE#NAME``, one of the topologies of a ``topology.yaml``; a synthetic fabric in words, for example
+        ``stampede`` or ``xgft:20,16;1,16``; a function ``module:function`` without parameters that returns a ``Fabric``
+        or a ``Discovery`` (the current directory is searched first); a topology service, ``tcp://HOST:PORT`` or
+        ``unix:PATH``; ``auto``, see ``automatic.find``.
     :param lfts: file, directory or archive with forwarding tables that are not part of the source; None if there are
         none.
     :param report: receiver of problems and progress (see ``Report``); by default the first problem is raised.
@@ -126,6 +135,7 @@ def _read_fabric(source: str, report: Report) -> tuple[Discovery, list[InputFile
         return Discovery(synthetic.from_spec(source)), []
     if not Path(source).exists() and names_function(source):
         return _called(source), []
+    source, name = _named_topology(source)
     if not Path(source).exists():
         words = f"a synthetic fabric ({synthetic.SPEC_HELP}), a service (tcp://HOST:PORT) or a module:function"
         raise SourceError(f"{source}: expecting a file, a directory, {words}, got none")
@@ -143,8 +153,17 @@ def _read_fabric(source: str, report: Report) -> tuple[Discovery, list[InputFile
         raise SourceError(f"{source}: expecting one topology, got several: {some}")
     (kind,) = kinds
     assert kind is not None  # for the type checker
-    discovery: Discovery = kind.read([text for text, of in formats if of is kind], report)
+    read = [text for text, of in formats if of is kind]
+    if name is not None and kind is not slurm_yaml:
+        raise SourceError(f"{source}#{name}: expecting a name after # for {slurm_yaml.NAME}, got {kind.NAME}")
+    discovery: Discovery = kind.read(read, report) if name is None else slurm_yaml.read(read, report, name)
     return discovery, found
+
+
+def _named_topology(source: str) -> tuple[str, str | None]:
+    """Split ``FILE#NAME``, one of several topologies in a file, into its parts; the name is None if there is none."""
+    file, sign, name = source.rpartition("#")
+    return (file, name) if sign and name and not Path(source).exists() and Path(file).exists() else (source, None)
 
 
 def _called(source: str) -> Discovery:

@@ -63,7 +63,6 @@ class _Section:
     type: str
     guid: str
     name: str
-    card: str
 
 
 @dataclass
@@ -117,7 +116,8 @@ class _Reader:
         first = self.sections.setdefault(node, self.place)
         if first != self.place:
             self._problem(f"GUID {node} once, as at {first}", match[0])
-        self.section = _Section(match["type"], node, name, self.system or node)
+        self.section = _Section(match["type"], node, name)
+        self.cabling.add_card(node, self.system)
         if match["type"] == "Switch":
             self.cabling.add_switch(node, name, self.place)
             if match["lid"] and numbers_fit(self.place, self.report, LMC=match["lmc"]):
@@ -145,7 +145,7 @@ class _Reader:
 
     def _own_adapter(self, section: _Section, match: re.Match[str]) -> str:
         identity = guid(match["own"])
-        adapter = Adapter(section.name, int(match["port"]), section.card, self.place)
+        adapter = Adapter(section.name, int(match["port"]), section.guid, self.place)
         self.cabling.add_adapter(identity, adapter, own=True)
         if section.type == "Rt":
             self.cabling.ignore(identity)

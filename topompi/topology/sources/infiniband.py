@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isnan, nan
 
 from ...errors import SourceError
@@ -13,14 +12,13 @@ from ...inputs import InputFile
 from ..builder import FabricBuilder
 from ..discovery import Discovery, Report
 from ..fabric import Fabric, infiniband_rate
+from ..hostnaming import NO_GUID, Adapter, NamedAdapter, repeated
 
 __all__ = ["Adapter", "Cabling", "End", "guid", "link_rate", "numbers_fit", "source_name"]
 
 # End of a link: (node GUID, port number) at a switch, (port GUID, port number) at an adapter.
 End = tuple[str, int]
 
-# Default node descriptions of firmware and drivers, which adapters have if no administrator has set a host name.
-_NAMELESS = re.compile(r"(localhost\b.*|\(none\).*|MT\d+\b.*|.*\bMellanox Technologies\b.*|)")
 # SHARP's aggregation nodes are parts of switch chips, although they appear as channel adapters.
 _SWITCH_INTERNAL = "Aggregation Node"
 
@@ -71,34 +69,6 @@ def numbers_fit(place: str, report: Report, **numbers: str | None) -> bool:
 
 
 @dataclass(frozen=True)
-class Adapter:
-    """A port of a channel adapter, as one line of a report describes it.
-
-    :param description: node description, usually host name and device.
-    :param port: port number on its card.
-    :param card: identity of its card: the system image GUID; if there is none, the node GUID.
-    :param place: place of the line, ``file:line``.
-    """
-
-    description: str
-    port: int
-    card: str
-    place: str
-
-    @property
-    def has_host_name(self) -> bool:
-        """Whether the description contains a host name that an administrator has set."""
-        return not _NAMELESS.fullmatch(self.description.strip())
-
-    @property
-    def rail_order(self) -> tuple[list[tuple[int, str, str]], int]:
-        """Key that sorts the adapters of a host by device name (``mlx5_2`` before ``mlx5_10``), then by port."""
-        device = self.description.strip().partition(" ")[2]
-        parts = ((text, digits.lstrip("0") or digits[-1:]) for text, digits in re.findall(r"([^0-9]*)([0-9]*)", device))
-        return [(len(digits), digits, text) for text, digits in parts], self.port
-
-
-@dataclass(frozen=True)
 class _Link:
     target: End
     rate: float
@@ -111,6 +81,8 @@ class Cabling:
 
     :param name: name of the fabric.
     :param report: receiver of problems.
+    :ivar naming: ways by which the hosts were found, in words, after `settle`.
+    :ivar devices: device name of adapters, by port GUID, after `settle`.
     """
 
     name: str
@@ -123,6 +95,9 @@ class Cabling:
     _links: dict[End, _Link] = field(default_factory=dict)
     _lids: dict[int, str] = field(default_factory=dict)
     _shared_lids: set[int] = field(default_factory=set)
+    _cards: dict[str, str] = field(default_factory=dict)
+    naming: str = field(default="", init=False)
+    devices: dict[str, str] = field(default_factory=dict, init=False)
 
     def add_switch(self, identity: str, name: str, place: str) -> None:
         """Add a switch from its own entry in the report.
@@ -153,6 +128,15 @@ class Cabling:
             self._own.add(identity)
             self._adapters[identity] = adapter
         self._adapters.setdefault(identity, adapter)
+
+    def add_card(self, node: str, system: str) -> None:
+        """Record the system image GUID of a card that lines about its ports name by its node GUID.
+
+        :param node: node GUID.
+        :param system: system image GUID, empty or zero if the card has none.
+        """
+        if system not in ("", NO_GUID):
+            self._cards.setdefault(node, system)
 
     def ignore(self, identity: str) -> None:
         """Leave out a device that is neither a host's nor a switch, and its links."""
@@ -187,10 +171,13 @@ class Cabling:
         """Make the fabric and its LIDs; report problems if the sides of a cable disagree, or a host appears twice."""
         self._ignored.update(a for a, seen in self._adapters.items() if _SWITCH_INTERNAL in seen.description)
         lids = {lid: name for lid, name in self._lids.items() if lid not in self._shared_lids}
-        return Discovery(self._fabric(), lids={k: v for k, v in lids.items() if v not in self._ignored})
+        fabric = self._fabric()
+        known = {lid: name for lid, name in lids.items() if name not in self._ignored}
+        return Discovery(fabric, lids=known, naming=self.naming, devices=self.devices)
 
     def _fabric(self) -> Fabric:
         self._require_entries()
+        self._split_direct_cables()
         builder = FabricBuilder(self.name)
         for identity, (name, place) in self._switches.items():
             builder.add_switch(identity, name, place)
@@ -199,6 +186,20 @@ class Cabling:
         for source, link in self._cables():
             builder.add_link(source[0], link.target[0], source[1], link.target[1], link.rate, nan, link.place)
         return builder.build()
+
+    def _split_direct_cables(self) -> None:
+        """Put a switch into each cable between two adapters, because adapters of a fabric are linked to switches."""
+        for source, link in list(self._links.items()):
+            ends = sorted((source, link.target))
+            if any(end[0] not in self._adapters or end[0] in self._ignored for end in ends):
+                continue
+            cable = f"cable {ends[0][0]} - {ends[1][0]}"
+            if cable not in self._switches:
+                self._switches[cable] = (cable, link.place)
+                self.report.note(f"{link.place}: adapters {ends[0][0]} and {ends[1][0]} are joined back to back")
+            own = (cable, 1 + ends.index(source))
+            self._links[source] = replace(link, target=own)
+            self._links[own] = replace(link, target=source)
 
     def _require_entries(self) -> None:
         for identity, (name, place) in self._mentioned.items():
@@ -214,49 +215,38 @@ class Cabling:
             for source, link in self._links.items()
             if not self._ignored.intersection((source[0], link.target[0]))
         }
-        for source, link in list(links.items()):
+        for source in list(links):
+            link = links[source]
             back = links.setdefault(link.target, _Link(source, link.rate, link.place))
             if back.target != source:
                 message = f"leads to {_port(link.target)}, but {back.place} has that lead to {_port(back.target)}"
                 self.report.problem(SourceError(f"{link.place}: {_port(source)} {message}"))
                 del links[source]
             elif link.rate != back.rate and not isnan(link.rate + back.rate):
+                # A cable has one rate, but a report sees its ends at different times: the lower rate promises less.
                 message = f"has a rate of {link.rate:g} bytes/s, but {back.place} has {back.rate:g}"
-                self.report.problem(SourceError(f"{link.place}: {_port(source)} {message}"))
+                self.report.note(f"{link.place}: {_port(source)} {message}: the lower rate is taken")
+                rate = min(link.rate, back.rate)
+                links[source], links[link.target] = replace(link, rate=rate), replace(back, rate=rate)
         yield from links.items()
 
     def _hosts(self) -> Iterator[tuple[str, str]]:
         """Yield each adapter with its host name: hosts in order of appearance, their adapters in rail order."""
-        hosts: dict[str, list[str]] = {}
-        for identity, host in self._host_keys():
-            hosts.setdefault(host, []).append(identity)
-        for key, adapters in hosts.items():
-            adapters.sort(key=lambda identity: self._adapters[identity].rail_order)
-            # A key with a blank belongs to a card, because no host name contains a blank; the GUID of the card's first
-            # port becomes the host name.
-            host = adapters[0] if " " in key else key
-            yield from ((identity, host) for identity in adapters)
+        adapters = {key: adapter for key, adapter in self._adapters.items() if key not in self._ignored}
+        groups, self.naming = self.report.naming.hosts(adapters, self._cards)
+        for host, members in groups.items():
+            twice = {again.identity: first for again, first in repeated(members)}
+            for one in members:
+                if one.identity in twice:
+                    self._report_twice(one, twice[one.identity])
+                if one.device:
+                    self.devices[one.identity] = one.device
+                yield one.identity, one.identity if one.identity in twice else host
 
-    def _host_keys(self) -> Iterator[tuple[str, str]]:
-        """Yield each adapter with a key that all adapters of its host share: the host name, else ``card GUID``."""
-        seen: dict[tuple[str, int], str] = {}
-        for identity, adapter in self._adapters.items():
-            if identity in self._ignored:
-                continue
-            if not adapter.has_host_name:
-                yield identity, f"card {adapter.card}"
-                continue
-            first = seen.setdefault((adapter.description, adapter.port), identity)
-            if first == identity:
-                yield identity, adapter.description.split()[0]
-            else:
-                self._report_twice(identity, first)
-                yield identity, f"twice {identity}"
-
-    def _report_twice(self, identity: str, first: str) -> None:
-        again, before = self._adapters[identity], self._adapters[first]
-        message = f"'{again.description}' port {again.port} appears twice, as {identity} and as {first}"
-        self.report.problem(SourceError(f"{again.place}: host {message} at {before.place}"))
+    def _report_twice(self, again: NamedAdapter, first: NamedAdapter) -> None:
+        message = f"'{again.adapter.description}' port {again.adapter.port} appears twice"
+        places = f"as {again.identity} and as {first.identity} at {first.adapter.place}"
+        self.report.problem(SourceError(f"{again.adapter.place}: host {message}, {places}"))
 
 
 def _port(end: End) -> str:

@@ -25,7 +25,7 @@ def read(texts: Sequence[InputFile], report: Report) -> Discovery:
     :raises FabricError: if definitions of switches contradict each other, or a host is at two leaf switches (which
         Slurm accepts with a warning), with file and line.
     """
-    rows, allow_empty = read_switches(texts, report.problem)
+    rows, allow_empty = read_switches(texts, report.problem, report.note)
     return build_tree(texts[0].name, rows, report, allow_empty)
 
 
@@ -38,13 +38,13 @@ def build_tree(name: str, rows: Iterable[SwitchRow], report: Report, allow_empty
     :param name: name of the fabric.
     :param rows: definitions of the switches, each with its hosts and child switches.
     :param report: receiver of problems.
-    :param allow_empty: whether a switch may have neither hosts nor child switches.
+    :param allow_empty: whether switches with neither hosts nor child switches are no reason for a note.
     :raises FabricError: if a host or switch is repeated, a child is unknown, or switches form a cycle.
     Cost: linear in switches, hosts and cables.
     """
     checked = _unique_switches(rows, report)
     if not allow_empty:
-        _check_filled(checked, report)
+        _note_empty(checked, report)
     _check_hosts(checked, report)
     _check_children(checked, report)
     _check_cycles(checked, report)
@@ -72,12 +72,14 @@ def _unique_switches(rows: Iterable[SwitchRow], report: Report) -> Rows:
     return unique
 
 
-def _check_filled(rows: Rows, report: Report) -> None:
-    for row in rows.values():
-        if not row.nodes and not row.switches:
-            report.problem(
-                SourceError(f"{row.place}: switch {row.name}: expecting nodes or child switches, got neither")
-            )
+def _note_empty(rows: Rows, report: Report) -> None:
+    """Note switches and blocks that have nothing below them, which sites keep for nodes to come."""
+    empty = [row for row in rows.values() if not row.nodes and not row.switches]
+    if empty:
+        some = ", ".join(row.name for row in empty[:5]) + (", ..." if len(empty) > 5 else "")
+        what = f"switch {some} has" if len(empty) == 1 else f"{len(empty):,} switches have"
+        listed = "" if len(empty) == 1 else f": {some}"
+        report.note(f"{empty[0].place}: {what} neither nodes nor child switches{listed}")
 
 
 def _check_hosts(rows: Rows, report: Report) -> None:

@@ -1,0 +1,157 @@
+"""Hierarchies of clouds and labels of Kubernetes: hops between hosts are those of their common switches."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support import shared_data, text_of
+from topompi.errors import TopompiError
+from topompi.topology import HostRoutes, load
+from topompi.topology.discovery import Report
+from topompi.topology.routecheck import with_routes
+from topompi.topology.sources import clouds
+
+NVIDIA = "network.topology.nvidia.com/"
+
+
+def hops_of(found) -> dict[tuple[str, str], int]:
+    routes = with_routes(found, Report()).routes
+    hosts = routes.fabric.hosts
+    hops = HostRoutes(routes, np.arange(len(hosts), dtype=np.int32)).hops
+    return {(a, b): int(hops[i, j]) for i, a in enumerate(hosts) for j, b in enumerate(hosts) if i < j}
+
+
+def test_a_reported_answer_of_aws_is_a_tree_and_says_that_it_is_one_page() -> None:
+    report = Report()
+    found = load(shared_data("cases/A16-clouds/aws.json"), report=report)
+    one, two, three = (f"i-{str(number) * 10}example" for number in (1, 2, 3))
+    assert hops_of(found) == {(one, two): 1, (one, three): 3, (two, three): 3}
+    assert not found.fabric.cabled
+    assert any("NextToken" in note for note in report.notes)
+
+
+def test_reported_paths_of_gcp_are_blocks_and_subblocks() -> None:
+    hops = hops_of(load(shared_data("cases/A16-clouds/gcp.txt")))
+    short = {(a[-1], b[-1]): count for (a, b), count in hops.items()}
+    assert short == {("0", "1"): 1, ("0", "2"): 3, ("1", "2"): 3, ("0", "3"): 5, ("1", "3"): 5, ("2", "3"): 5}
+
+
+def test_a_reported_answer_of_oci_has_three_levels_above_its_host() -> None:
+    fabric = load(shared_data("cases/A16-clouds/oci.json")).fabric
+    assert fabric.hosts == ("ocid1.instance.oc1.1",)
+    assert fabric.switch_ids == ("ocid1.hpcisland.oc1.1", "ocid1.networkblock.oc1.1", "ocid1.localblock.oc1.1")
+
+
+TREES = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=8)
+
+
+def written(places: list[tuple[int, int, int]], form: str) -> str:
+    """The hierarchy of hosts n0, n1, ... in one of the forms; each place is a core, a spine and a leaf."""
+    paths = [[f"c{core}", f"s{core}-{spine}", f"l{core}-{spine}-{leaf}"] for core, spine, leaf in places]
+    names = [f"n{number}" for number in range(len(places))]
+    if form == "aws":
+        return json.dumps(
+            {"Instances": [{"InstanceId": n, "NetworkNodes": path} for n, path in zip(names, paths, strict=True)]}
+        )
+    if form == "oci":
+        keys = ("compute-hpc-island-id", "compute-network-block-id", "compute-local-block-id")
+        return json.dumps(
+            {
+                "data": {
+                    "items": [
+                        {"instance-id": n, **dict(zip(keys, p, strict=True))} for n, p in zip(names, paths, strict=True)
+                    ]
+                }
+            }
+        )
+    if form == "gcp":
+        return "".join(f"{n} /{'/'.join(path)}/{n}\n" for n, path in zip(names, paths, strict=True))
+    keys = (
+        [f"fabric.topograph.run/tier-{tier}" for tier in (2, 1, 0)]
+        if form == "tiers"
+        else [NVIDIA + level for level in ("core", "spine", "leaf")]
+    )
+    labels = [{"kubernetes.io/os": "linux", **dict(zip(keys, path, strict=True))} for path in paths]
+    if form == "kubectl":
+        head = "NAME   STATUS   ROLES    AGE   VERSION   LABELS\n"
+        return head + "".join(
+            f"{n}   Ready   <none>   3d   v1.30.1   {','.join('='.join(pair) for pair in one.items())}\n"
+            for n, one in zip(names, labels, strict=True)
+        )
+    nodes = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": n, "labels": one}}
+        for n, one in zip(names, labels, strict=True)
+    ]
+    return json.dumps({"apiVersion": "v1", "items": nodes, "kind": "List"})
+
+
+@pytest.mark.parametrize("form", ["aws", "oci", "gcp", "labels", "tiers", "kubectl"])
+@settings(max_examples=25, deadline=None)
+@given(places=TREES)
+def test_every_form_gives_the_hops_of_the_lowest_common_switch(places: list[tuple[int, int, int]], form: str) -> None:
+    text = text_of(written(places, form))
+    assert clouds.recognise(text.head())
+    hops = hops_of(clouds.read([text], Report()))
+    for (one, other), count in hops.items():
+        a, b = places[int(one[1:])], places[int(other[1:])]
+        same = next((level for level in range(3) if a[level] != b[level]), 3)
+        assert count == 2 * (3 - same) + 1
+    assert len(hops) == len(places) * (len(places) - 1) // 2
+
+
+def test_nodes_without_labels_are_noted_and_left_out() -> None:
+    content = json.loads(written([(0, 0, 0), (0, 0, 1)], "labels"))
+    content["items"].append({"kind": "Node", "metadata": {"name": "control", "labels": {}}})
+    report = Report()
+    assert clouds.read([text_of(json.dumps(content))], report).fabric.hosts == ("n0", "n1")
+    assert report.notes == ["f: 1 hosts without switches are left out: control"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"Instances": [{"InstanceId": "", "NetworkNodes": ["a"]}]}', "f: item 0: expecting the name of an instance"),
+        ('{"kind": "NodeList", "items": {}}', "f: expecting a list of instances or nodes, got dict"),
+        ('{"kind": "NodeList", "items": []}', "f: expecting hosts with the switches above them"),
+        ("NAME STATUS ROLES AGE VERSION\nn1 Ready <none> 3d v1\n", "f:1: expecting a column LABELS"),
+        ("n1 /a/b/c\nn2\n", "f:2: expecting a host and /BLOCK/SUBBLOCK/HOST, got 'n2'"),
+    ],
+)
+def test_malformed_hierarchies_are_refused_with_their_place(content: str, message: str) -> None:
+    with pytest.raises(TopompiError) as caught:
+        clouds.read([text_of(content)], Report())
+    assert str(caught.value).startswith(message)
+
+
+NAMED = {
+    "flux R": (
+        '{"version": 1, "execution": {"R_lite": [{"rank": "0"}], "nodelist": ["n[1-4]"]}}',
+        "a resource set of Flux (R)",
+    ),
+    "JGF": ('{"graph": {"nodes": [{"id": "0"}], "edges": []}}', "a graph in JSON (JGF, as Flux writes it)"),
+    "topograph": ('{"provider": {"name": "aws"}, "engine": {"name": "slurm"}}', "a request to topograph, whose answer"),
+    "instances": ('{"Reservations": []}', "JSON of aws ec2 describe-instances: that of describe-instance-topology"),
+    "GPUs": ("\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV12\t0-31\n", "nvidia-smi topo -m, which describes one host"),
+    "PBS": ("exec_host = n01/0*16+n02/0*16\n", "hosts of a job of PBS, which have no switches: give them with --hosts"),
+    "PBS vnodes": ("(n01:ncpus=16)+(n02:ncpus=16)\n", "hosts of a job of PBS"),
+    "LSF": ("LSB_MCPU_HOSTS=n01 16 n02 16\n", "hosts of a job of LSF"),
+    "kubectl yaml": (
+        "apiVersion: v1\nitems:\n- apiVersion: v1\n",
+        "YAML of Kubernetes: kubectl get nodes -o json is read",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_files_that_are_not_read_are_named_with_a_way_out(name: str, tmp_path: Path) -> None:
+    content, words = NAMED[name]
+    (tmp_path / "f").write_text(content)
+    with pytest.raises(TopompiError) as caught:
+        load(tmp_path / "f")
+    assert f"got {words}" in str(caught.value)

@@ -1,0 +1,182 @@
+"""Hosts of InfiniBand adapters: descriptions in every usual form, cards, and names that the user gives."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ibreports import Model, default_report, read_default
+from tests.support import command_line, shared_data
+from topompi.errors import SourceError
+from topompi.topology import load
+from topompi.topology.discovery import Report
+from topompi.topology.hostnaming import Adapter, HostNaming, naming_of
+
+CASES = {
+    "A06-ndd-h/h.txt": {"n01": 2, "n02": 2, "n03": 2, "n04": 2},
+    "A06-ndd-h/dual.txt": {"n01": 2, "n02": 2},
+    "A06-ndd-h/d.txt": {
+        f"0x{guid:016x}": 1
+        for guid in (
+            0xC000000000000001,
+            0xC000000000000002,
+            0xC000000000000003,
+            0xC000000100000001,
+            0xC000000100000002,
+        )
+    },
+    "A07-nameless/hca.txt": {
+        f"0x{guid:016x}": 1 for guid in (0xC000000000000001, 0xC000000000000002, 0xC000000000000003, 0xC000000100000001)
+    },
+    "A08-spaces/topo.txt": {f"Storage Node {number}": 1 for number in (1, 2, 3)} | {"n1": 1, "n2": 1},
+    "A08-spaces/quote.txt": dict.fromkeys(('rack "A" n1', "n's2", "n3[a]", "n4,x", "n5;gw:SX6036G/GW1"), 1),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_reported_descriptions_give_the_hosts_that_they_name(name: str) -> None:
+    fabric = load(shared_data(f"cases/{name}")).fabric
+    assert {host: len(adapters) for host, adapters in zip(fabric.hosts, fabric.host_adapters, strict=True)} == (
+        CASES[name]
+    )
+
+
+HOSTS = st.from_regex(r"[b-g]{2,6}[0-9]{1,3}(\.[a-z]{2,4})?|[A-Z][a-z]{3,6} Node [0-9]{1,2}", fullmatch=True)
+DEVICES = st.from_regex(
+    r"HCA-[1-9]|mlx[45]_[0-9]{1,2}|mlx5_bond_[0-9]|hfi1_[0-3]|qib[01]|ibp[1-9]s0f[01]", fullmatch=True
+)
+FORMS = (
+    "{host} {device}",
+    "{host}  {device}",
+    "{device}@{host}",
+    "{host}:{device}",
+    "{host}/{device}",
+    "{device} {host}",
+)
+
+
+@settings(max_examples=100)
+@given(
+    hosts=st.lists(HOSTS, min_size=1, max_size=4, unique=True),
+    devices=st.lists(DEVICES, min_size=1, max_size=3, unique=True),
+    form=st.sampled_from(FORMS),
+)
+def test_any_form_of_host_and_device_gives_each_host_all_its_adapters(
+    hosts: list[str], devices: list[str], form: str
+) -> None:
+    pairs = [(host, device) for device in devices for host in hosts]
+    adapters = {
+        f"0x{number:016x}": Adapter(form.format(host=host, device=device), 1, f"card {number}", "f:1")
+        for number, (host, device) in enumerate(pairs)
+    }
+    groups, words = HostNaming().hosts(adapters, {})
+    assert {host: {one.device for one in members} for host, members in groups.items()} == {
+        host: set(devices) for host in hosts
+    }
+    assert words == f"{len(pairs)} by the description without its device"
+
+
+@given(host=HOSTS, count=st.integers(1, 4))
+def test_equal_descriptions_without_a_device_are_one_host(host: str, count: int) -> None:
+    adapters = {f"0x{number:016x}": Adapter(host, 1, f"card {number}", "f:1") for number in range(count)}
+    groups, _ = HostNaming().hosts(adapters, {})
+    assert {name: len(members) for name, members in groups.items()} == {host: count}
+
+
+def test_a_port_without_a_host_name_belongs_to_the_host_that_its_card_names() -> None:
+    adapters = {
+        "0xa1": Adapter("mlx5_0", 1, "0xa0", "f:1"),
+        "0xa2": Adapter("n7 mlx5_1", 1, "0xb0", "f:2"),
+        "0xa3": Adapter("MT4123 ConnectX6   Mellanox Technologies", 1, "0xc0", "f:3"),
+    }
+    groups, words = HostNaming().hosts(adapters, {"0xa0": "0xee", "0xb0": "0xee"})
+    assert {host: [one.identity for one in members] for host, members in groups.items()} == {
+        "n7": ["0xa1", "0xa2"],
+        "0xa3": ["0xa3"],
+    }
+    assert words == (
+        "1 named by the card's other port, 1 by the description without its device, 1 by their cards, without a name"
+    )
+
+
+def test_a_card_of_two_hosts_names_neither_for_a_port_without_a_name() -> None:
+    adapters = {
+        f"0xa{number}": Adapter(text, 1, "0xcc", "f:1")
+        for number, text in enumerate(["n1 mlx5_0", "n2 mlx5_0", "HCA-1"])
+    }
+    assert set(HostNaming().hosts(adapters, {})[0]) == {"n1", "n2", "0xa2"}
+
+
+def nameless_report() -> str:
+    model = Model()
+    model.add_switch()
+    for _ in range(3):
+        model.add_adapter(next(iter(model.switches)), "HCA-1")
+    return default_report(model)
+
+
+def test_a_system_image_guid_of_zero_joins_no_cards() -> None:
+    lines = [
+        "sysimgguid=0x0" if line.startswith("sysimgguid") and "0xa" in line else line
+        for line in nameless_report().splitlines()
+    ]
+    assert read_default("\n".join(lines)).fabric.num_hosts == 3
+
+
+def test_names_by_guid_join_adapters_and_take_precedence(tmp_path: Path) -> None:
+    report = tmp_path / "report"
+    report.write_text(nameless_report())
+    names = tmp_path / "names"
+    names.write_text('# OpenSM\'s form\n0xa001 "n1"\n0x000000000000a011 n1 # rack 3\n')
+    done = command_line("topology", "show", report, "--names", names, "--json")
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert (summary["hosts"], summary["adapters"]) == (2, 3)
+    assert summary["naming"] == "2 by --names, 1 by their cards, without a name"
+
+
+def test_a_name_rule_finds_the_host_by_its_group() -> None:
+    adapters = {
+        "0xa1": Adapter("rack 3 / node12 / port A", 1, "0xa0", "f:1"),
+        "0xa2": Adapter("n1 HCA-1", 1, "0xb0", "f"),
+    }
+    groups, words = naming_of(None, r"/ (?P<host>\S+) /").hosts(adapters, {})
+    assert list(groups) == ["node12", "n1"]
+    assert words == "1 by --name-rule, 1 by the description without its device"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0xa1\n", "names:1: expecting a GUID and a host name, got '0xa1'"),
+        ("n1 0xa1\n", "names:1: expecting a GUID and a host name, got 'n1 0xa1'"),
+        ("0xa1 n1\n0xA1 n2\n", "names:2: expecting one name of 0x00000000000000a1, got 'n1' and 'n2'"),
+    ],
+)
+def test_a_malformed_file_of_names_is_refused_with_its_line(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "names").write_text(text)
+    with pytest.raises(SourceError) as caught:
+        naming_of(str(tmp_path / "names"), None)
+    assert str(caught.value).endswith(message)
+
+
+def test_a_malformed_name_rule_is_refused() -> None:
+    with pytest.raises(SourceError, match="--name-rule: expecting a regular expression"):
+        naming_of(None, "(")
+
+
+def test_an_error_that_partial_passes_over_says_it(tmp_path: Path) -> None:
+    model = Model()
+    model.add_switch()
+    for _ in range(2):
+        model.add_adapter(next(iter(model.switches)), "n1 HCA-1")
+    (tmp_path / "report").write_text(default_report(model))
+    refused = command_line("topology", "show", tmp_path / "report")
+    assert refused.returncode == 1
+    assert refused.stderr.endswith("; --partial reads the rest\n")
+    assert command_line("topology", "show", tmp_path / "report", "--partial").returncode == 0
+    assert Report().naming == HostNaming()

@@ -1,0 +1,198 @@
+"""Hosts of InfiniBand adapters, found by node descriptions, by cards, and by names that the user gives."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..errors import SourceError
+from ..inputs import open_inputs
+
+__all__ = ["NO_GUID", "Adapter", "HostNaming", "NamedAdapter", "naming_of", "read_names", "repeated"]
+
+# Default node descriptions of firmware and drivers, which adapters have if no administrator has set a host name.
+_NAMELESS = re.compile(r"(localhost\b.*|\(none\).*|MT\d+\b.*|.*\bMellanox Technologies\b.*|)")
+# Names that drivers give devices, and the numbers of adapters in descriptions that init scripts set.
+_DRIVERS = (
+    r"(?:(?:HCA[-_]?|mlx[45]_|mlx[45]_ib|mlx[45]_bond_|mthca|qib|ipath|hfi1_|cxi|bnxt_re|irdma|rdmap)\d{1,4}"
+    r"|(?:ibp|ibs|rocep|roces)\d\w{0,40})"
+)
+# Words for adapters that are names of devices only after a blank, because host names contain them, too.
+_WORDS = r"(?:(?:NIC|CA|RAIL|PORT|IB|P|OPA|EFA)[-_]?\d{1,3})"
+_DEVICE = rf"(?:{_DRIVERS}|{_WORDS})"
+_LAST = re.compile(rf"(?P<host>.*\S)(?:\s+(?P<word>{_DEVICE})|\s*[@:/,]\s*(?P<device>{_DRIVERS}))", re.IGNORECASE)
+_FIRST = re.compile(rf"(?P<device>{_DRIVERS})(?:\s+|\s*[@:/,]\s*)(?P<host>\S.*)", re.IGNORECASE)
+_JOINED = re.compile(r"(?P<host>.*[^\s_-])[-_](?P<device>(?:mlx[45]_|hfi1_)\d{1,4})", re.IGNORECASE)
+_ALONE = re.compile(_DRIVERS, re.IGNORECASE)
+_ENTRY = re.compile(r'\s*(?:0x)?([0-9a-fA-F]{1,16})[\s,;:=]+(?:"([^"]*)"|([^\s"#]+))\s*(?:#.*)?')
+_BY_DEVICE = "by the description without its device"
+NO_GUID = "0x0000000000000000"
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """A port of a channel adapter, as one line of a report describes it.
+
+    :param description: node description, usually host name and device.
+    :param port: port number on its card.
+    :param card: node GUID or system image GUID of its card.
+    :param place: place of the line, ``file:line``.
+    """
+
+    description: str
+    port: int
+    card: str
+    place: str
+
+
+@dataclass(frozen=True)
+class NamedAdapter:
+    """An adapter with the host that a naming finds for it.
+
+    :param identity: port GUID.
+    :param adapter: the adapter.
+    :param host: host name; empty if the description contains none.
+    :param device: device name in the description; empty if it contains none.
+    :param way: way by which the host was found, in words.
+    """
+
+    identity: str
+    adapter: Adapter
+    host: str
+    device: str
+    way: str
+
+    @property
+    def rail_order(self) -> tuple[list[tuple[int, str, str]], int, str]:
+        """Key that sorts the adapters of a host by device name (``mlx5_2`` before ``mlx5_10``), port and GUID."""
+        found = re.findall(r"([^0-9]*)([0-9]*)", self.device)
+        parts = ((text, digits.lstrip("0") or digits[-1:]) for text, digits in found)
+        return [(len(digits), digits, text) for text, digits in parts], self.adapter.port, self.identity
+
+
+@dataclass(frozen=True)
+class HostNaming:
+    """Rules that find the hosts of adapters.
+
+    :param names: host name by port GUID, node GUID or system image GUID; these names take precedence.
+    :param rule: regular expression searched in node descriptions; its group ``host``, else its first group, else its
+        whole match is the host name. Descriptions without a match follow the usual rule.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    rule: re.Pattern[str] | None = None
+
+    def hosts(
+        self, adapters: Mapping[str, Adapter], cards: Mapping[str, str]
+    ) -> tuple[dict[str, list[NamedAdapter]], str]:
+        """Group adapters by host; return the groups by host name in order of appearance, and the ways used, in words.
+
+        The host name is the node description without the device name, because drivers and init scripts append only
+        that (rdma-ndd's formats are made of %h, the host, and %d, the device). An adapter whose description contains no
+        host name belongs to the only host that is named on its card; else its card is a host, named by the GUID of the
+        card's first port. Adapters with equal descriptions without a device name belong to one host.
+
+        :param adapters: the adapters by port GUID.
+        :param cards: node GUID -> system image GUID, for cards of which both are known.
+        """
+        named = [self._named(identity, adapter, cards) for identity, adapter in adapters.items()]
+        on_card: dict[str, set[str]] = {}
+        for one in named:
+            if one.host:
+                on_card.setdefault(_card(one.adapter, cards), set()).add(one.host)
+        groups: dict[tuple[bool, str], list[NamedAdapter]] = {}
+        ways: Counter[str] = Counter()
+        for one in named:
+            card = _card(one.adapter, cards)
+            others = on_card.get(card, set())
+            host = one.host or (next(iter(others)) if len(others) == 1 else "")
+            groups.setdefault((bool(host), host or card), []).append(one)
+            ways[
+                one.way if one.host else "named by the card's other port" if host else "by their cards, without a name"
+            ] += 1
+        for members in groups.values():
+            members.sort(key=lambda one: one.rail_order)
+        words = ", ".join(f"{count:,} {way}" for way, count in ways.items())
+        return {key if is_name else group[0].identity: group for (is_name, key), group in groups.items()}, words
+
+    def _named(self, identity: str, adapter: Adapter, cards: Mapping[str, str]) -> NamedAdapter:
+        host, device = _split(adapter.description)
+        way = _BY_DEVICE if device else "by the whole description"
+        if self.rule is not None and (match := self.rule.search(adapter.description)):
+            at = "host" if "host" in self.rule.groupindex else min(self.rule.groups, 1)
+            host, way = (match[at] or "").strip(), "by --name-rule"
+        guids = (identity, adapter.card, cards.get(adapter.card, adapter.card))
+        given = next((self.names[guid] for guid in guids if guid in self.names), None)
+        if given is not None:
+            host, way = given, "by --names"
+        return NamedAdapter(identity, adapter, host, device, way)
+
+
+def _card(adapter: Adapter, cards: Mapping[str, str]) -> str:
+    return cards.get(adapter.card, adapter.card)
+
+
+def _split(description: str) -> tuple[str, str]:
+    """Split a node description into host name and device name; empty for a part that it does not contain."""
+    text = description.strip()
+    devices: list[str] = []
+    if _NAMELESS.fullmatch(text):
+        return "", ""
+    while match := _LAST.fullmatch(text) or _JOINED.fullmatch(text) or _FIRST.fullmatch(text):
+        text = match["host"].strip()
+        devices.insert(0, match["device"] or match["word"])
+    if _ALONE.fullmatch(text):
+        return "", " ".join([text, *devices])
+    return ("" if _NAMELESS.fullmatch(text) else text), " ".join(devices)
+
+
+def read_names(path: str) -> dict[str, str]:
+    """Read host names by GUID: a GUID and a name per line, with or without quotes, as in OpenSM's node-name-map.
+
+    :param path: file of the names; text from ``#`` at a line's beginning is a comment.
+    :raises SourceError: if a line has another form, or gives a GUID a second name, with file and line.
+    """
+    names: dict[str, str] = {}
+    for text in open_inputs(path):
+        for number, line in text.lines():
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            match = _ENTRY.fullmatch(line)
+            name = (match[2] or match[3] or "").strip() if match else ""
+            if match is None or not name:
+                raise SourceError(f"{text.name}:{number}: expecting a GUID and a host name, got {line.strip()[:60]!r}")
+            guid = f"0x{int(match[1], 16):016x}"
+            if names.setdefault(guid, name) != name:
+                raise SourceError(
+                    f"{text.name}:{number}: expecting one name of {guid}, got {names[guid]!r} and {name!r}"
+                )
+    return names
+
+
+def naming_of(names: str | None, rule: str | None) -> HostNaming:
+    """Make a naming of a file of names and a regular expression, each None if absent.
+
+    :param names: path of the file, see `read_names`.
+    :param rule: regular expression, see `HostNaming`.
+    :raises SourceError: if the file or the expression is malformed.
+    """
+    try:
+        compiled = re.compile(rule) if rule else None
+    except re.error as error:
+        raise SourceError(f"--name-rule: expecting a regular expression, got {rule!r}: {error}") from error
+    return HostNaming(read_names(names) if names else {}, compiled)
+
+
+def repeated(members: Sequence[NamedAdapter]) -> Iterable[tuple[NamedAdapter, NamedAdapter]]:
+    """Yield each adapter of a host whose device and port another one has, with that earlier one.
+
+    Adapters without a device name are not compared, because rdma-ndd may be told to write the host name alone; nor are
+    those that the user named.
+    """
+    seen: dict[tuple[str, int], NamedAdapter] = {}
+    for one in members:
+        first = seen.setdefault((one.device, one.adapter.port), one) if one.way == _BY_DEVICE and one.host else one
+        if first is not one:
+            yield one, first

@@ -1,0 +1,180 @@
+"""Reader of network hierarchies of clouds: answers of AWS and OCI, paths of GCP, and labels of Kubernetes' nodes."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ...errors import SourceError
+from ...inputs import InputFile, parse_json
+from ...inputs.slurm.switches import SwitchRow, counted
+from ..discovery import Discovery, Report
+from .slurm import build_tree
+
+__all__ = ["NAME", "read", "recognise"]
+
+NAME = "cloud hierarchy (AWS, OCI, GCP, Kubernetes labels)"
+TOP = "network/top"  # id of the switch above all hierarchies; unique, because no name below it is made of these words
+
+_JSON = re.compile(r'"(NetworkNodes|compute-?network-?block-?id)"\s*:|"kind"\s*:\s*"Node(List)?"', re.IGNORECASE)
+_PATH = re.compile(r"\s*+(?P<host>[^\s,]++)[\s,]++(?P<path>(/[^/\s,]++){2,})/?\s*+")
+_KUBECTL = re.compile(r"NAME\s+STATUS\s+ROLES\s")
+# Labels of a node from the topmost switch to the lowest; %d counts from the node upwards. The first family that a node
+# has any label of is used.
+_LABELS = (
+    ["fabric.topograph.run/tier-%d"],
+    [f"network.topology.nvidia.com/{level}" for level in ("datacenter", "core", "spine", "block", "leaf")],
+    [f"topology.k8s.aws/network-node-layer-{level}" for level in (1, 2, 3)],
+    [f"cloud.google.com/gce-topology-{level}" for level in ("block", "subblock")],
+)
+_OCI = ("hpcislandid", "networkblockid", "localblockid")
+MOST_TIERS = 9
+
+Place = tuple[str, str, list[str]]  # host, ``file`` or ``file:line``, switches above it from the topmost
+
+
+def recognise(head: str) -> bool:
+    """Whether a text begins as an answer of a cloud's topology interface, a list of paths, or a list of nodes."""
+    if head.lstrip()[:1] in ("{", "["):
+        return _JSON.search(head) is not None
+    lines = [line for line in head.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    if not lines:
+        return False
+    return _KUBECTL.match(lines[0]) is not None or all(
+        _PATH.fullmatch(line) for line in lines[: max(1, len(lines) - 1)]
+    )
+
+
+def read(texts: Sequence[InputFile], report: Report) -> Discovery:
+    """Read the hierarchy of switches above each instance or node; no cables or rates are known.
+
+    Several hierarchies are joined by one switch, because clouds name only the levels that are near.
+
+    :param texts: the answers or lists, which are read as one.
+    :param report: receiver of problems and of notes about hosts without switches.
+    :raises SourceError: if the text is malformed, or lists no host with switches.
+    """
+    places = [place for text in texts for place in _places(text, report)]
+    bare = [host for host, _, switches in places if not switches]
+    if bare:
+        more = ", ..." if len(bare) > 5 else ""
+        report.note(f"{texts[0].name}: {len(bare):,} hosts without switches are left out: {', '.join(bare[:5])}{more}")
+    places = [place for place in places if place[2]]
+    if not places:
+        wanted = "expecting hosts with the switches above them (NetworkNodes, blocks, labels such as"
+        raise SourceError(f"{texts[0].name}: {wanted} network.topology.nvidia.com/leaf), got none")
+    return build_tree(texts[0].name, counted(_rows(places)), report)
+
+
+def _rows(places: Sequence[Place]) -> Iterator[SwitchRow]:
+    """Make the definitions of all switches; a host whose lowest switch is unnamed gets one of its own."""
+    depth = max(len(switches) for _, _, switches in places)
+    nodes: dict[str, dict[str, None]] = defaultdict(dict)
+    below: dict[str, dict[str, None]] = defaultdict(dict)
+    where: dict[str, str] = {}
+    levels: dict[str, set[int]] = defaultdict(set)
+    for _, _, switches in places:
+        for level, name in enumerate(switches):
+            levels[name].add(level)
+    for host, place, switches in places:
+        path = [f"{name}/level{at}" if len(levels[name]) > 1 else name for at, name in enumerate(switches)]
+        path += [f"{path[-1]}/unnamed"] if len(path) < depth else []
+        for upper, lower in zip([TOP, *path[:-1]], path, strict=True):
+            below[upper].setdefault(lower)
+            where.setdefault(lower, place)
+        nodes[path[-1]].setdefault(host)
+    if len(below[TOP]) > 1:
+        yield SwitchRow(TOP, (), tuple(below[TOP]), places[0][1])
+    for name, place in where.items():
+        yield SwitchRow(name, tuple(nodes.get(name, ())), tuple(below.get(name, ())), place)
+
+
+def _places(text: InputFile, report: Report) -> Iterator[Place]:
+    head = text.head()
+    if head.lstrip()[:1] in ("{", "["):
+        yield from _of_json(text, report)
+    elif _KUBECTL.match(head.lstrip()):
+        yield from _of_kubectl(text)
+    else:
+        yield from _of_paths(text, report)
+
+
+def _of_paths(text: InputFile, report: Report) -> Iterator[Place]:
+    for number, line in text.lines():
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        place, match = f"{text.name}:{number}", _PATH.fullmatch(line)
+        if match is None:
+            report.problem(
+                SourceError(f"{place}: expecting a host and /BLOCK/SUBBLOCK/HOST, got {line.strip()[:60]!r}")
+            )
+            continue
+        parts = match["path"].split("/")[1:]
+        # The last part is the machine itself, which is no switch.
+        yield match["host"], place, ["/" + "/".join(parts[: level + 1]) for level in range(len(parts) - 1)]
+
+
+def _of_kubectl(text: InputFile) -> Iterator[Place]:
+    for number, line in text.lines():
+        words = line.split()
+        if not words or words[0] == "NAME":
+            if words and words[-1] != "LABELS":
+                raise SourceError(f"{text.name}:{number}: expecting a column LABELS (kubectl get nodes --show-labels)")
+            continue
+        labels = dict(pair.partition("=")[::2] for pair in words[-1].split(","))
+        yield words[0], f"{text.name}:{number}", _by_labels(labels)
+
+
+def _of_json(text: InputFile, report: Report) -> Iterator[Place]:
+    root = parse_json(text.data(), text.name, SourceError)
+    for number, item in enumerate(_items(root, text.name)):
+        place = f"{text.name}: item {number}"
+        if not isinstance(item, dict):
+            report.problem(SourceError(f"{place}: expecting an object, got {type(item).__name__}"))
+        elif item.get("kind") == "Node":
+            metadata = item.get("metadata")
+            labels = metadata.get("labels") if isinstance(metadata, dict) else None
+            name = metadata.get("name") if isinstance(metadata, dict) else None
+            yield _named(name, place), place, _by_labels(labels if isinstance(labels, dict) else {})
+        elif "NetworkNodes" in item:
+            switches = item["NetworkNodes"]
+            yield _named(item.get("InstanceId"), place), place, _texts(switches if isinstance(switches, list) else [])
+        else:
+            fields = {key.replace("-", "").lower().removeprefix("compute"): value for key, value in item.items()}
+            host = fields.get("instanceid") or fields.get("id")
+            yield _named(host, place), place, _texts(fields.get(key) for key in _OCI)
+    if isinstance(root, dict) and root.get("NextToken"):
+        report.note(f"{text.name}: this is one page of an answer, and NextToken says that others follow")
+
+
+def _items(root: Any, name: str) -> list[Any]:
+    """Find the list of instances or nodes in an answer."""
+    for key in ("data", "Instances", "items"):
+        if isinstance(root, dict) and key in root:
+            root = root[key]
+    if isinstance(root, dict) and root.get("kind") == "Node":
+        return [root]
+    if not isinstance(root, list):
+        raise SourceError(f"{name}: expecting a list of instances or nodes, got {type(root).__name__}")
+    return root
+
+
+def _by_labels(labels: dict[str, Any]) -> list[str]:
+    for family in _LABELS:
+        keys = [family[0] % tier for tier in range(MOST_TIERS, -1, -1)] if "%d" in family[0] else family
+        switches = _texts(labels.get(key) for key in keys)
+        if switches:
+            return switches
+    return []
+
+
+def _texts(values: Any) -> list[str]:
+    return [value for value in values if isinstance(value, str) and value]
+
+
+def _named(name: Any, place: str) -> str:
+    if not isinstance(name, str) or not name:
+        raise SourceError(f"{place}: expecting the name of an instance or node, got {name!r}")
+    return name
