@@ -1,4 +1,4 @@
-"""Writing of matplotlib's figures to files, so that no text is read as a formula, and equal data give equal files."""
+"""Colours and names in pictures, and files of matplotlib: no text is a formula, and equal data give equal files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,28 @@ from typing import Any
 from ..visible import unmarked
 from .writing import open_output
 
-__all__ = ["plain_label", "save_figure"]
+__all__ = ["OTHERS", "SERIES", "bare_name", "cut_middle", "plain_label", "save_figure"]
+
+# M. Okabe and K. Ito, Color Universal Design, 2008, but for yellow, which is faint on white, and black, which is text.
+SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+OTHERS = "#9a9a9a"  # colour of further series, which have their names at their ends
+PACKED = {".gz", ".xz", ".bz2", ".swf", ".json", ".txt", ".log"}
+
+
+def cut_middle(text: str, most: int) -> str:
+    """Shorten a text to at most ``most`` letters by leaving out its middle, because names differ at their ends."""
+    if len(text) <= most:
+        return text
+    tail = most // 2
+    return f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def bare_name(path: str) -> str:
+    """Return the name of an input file for a title: without its folder, and without suffixes of format and packing."""
+    name = Path(path).name
+    while Path(name).suffix in PACKED and Path(name).stem:
+        name = Path(name).stem
+    return name
 
 
 def plain_label(text: str) -> str:
