@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.workloads import random_workload
-from topompi.inputs.figures import SERIES, bare_name, cut_middle
+from topompi.inputs.figures import SERIES, bare_name, cut_middle, size_name
 from topompi.jobs import Cluster, JobsError, Outcome, Workload, gantt, simulate
 from topompi.jobs.drawing import draw, draw_comparison
 
@@ -98,6 +98,13 @@ def test_a_cut_name_keeps_both_ends_and_fits(text: str, most: int):
     head, _, tail = cut.partition("…") if len(text) > most else (text, "", "")
     assert text.startswith(head)
     assert text.endswith(tail)
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "name"), [(1, "1"), (1023, "1023"), (1024, "1K"), (65536, "64K"), (3 << 19, "1.5M")]
+)
+def test_sizes_are_written_as_benchmarks_write_them(nbytes: int, name: str):
+    assert size_name(nbytes) == name
 
 
 @given(

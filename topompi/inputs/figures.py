@@ -8,7 +8,7 @@ from typing import Any
 from ..visible import unmarked
 from .writing import open_output
 
-__all__ = ["OTHERS", "SERIES", "bare_name", "cut_middle", "plain_label", "save_figure"]
+__all__ = ["OTHERS", "SERIES", "bare_name", "cut_middle", "plain_label", "save_figure", "size_name"]
 
 # M. Okabe and K. Ito, Color Universal Design, 2008, but for yellow, which is faint on white, and black, which is text.
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
@@ -30,6 +30,12 @@ def bare_name(path: str) -> str:
     while Path(name).suffix in PACKED and Path(name).stem:
         name = Path(name).stem
     return name
+
+
+def size_name(nbytes: float) -> str:
+    """Write a number of bytes as benchmarks do, by powers of 1,024: ``8``, ``1K``, ``64K``, ``1.5M``."""
+    power = next((power for power in range(4) if nbytes < 1024 ** (power + 1)), 4)
+    return f"{nbytes / 1024**power:.4g}{('', 'K', 'M', 'G', 'T')[power]}"
 
 
 def plain_label(text: str) -> str:
