@@ -13,7 +13,7 @@ __all__ = ["OTHERS", "SERIES", "bare_name", "cut_middle", "plain_label", "save_f
 # M. Okabe and K. Ito, Color Universal Design, 2008, but for yellow, which is faint on white, and black, which is text.
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 OTHERS = "#9a9a9a"  # colour of further series, which have their names at their ends
-PACKED = {".gz", ".xz", ".bz2", ".swf", ".json", ".txt", ".log"}
+PACKED = {".bz2", ".conf", ".gz", ".ibnetdiscover", ".json", ".log", ".swf", ".txt", ".xml", ".xz", ".yaml"}
 
 
 def cut_middle(text: str, most: int) -> str:

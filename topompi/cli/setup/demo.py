@@ -56,6 +56,7 @@ COLLECTIVES = {
 LIBRARIES = ("Open MPI 5", "MPICH")  # names of the libraries of prediction.libraries.KNOWN
 LATENCY = 1.5e-7  # assumed seconds of a link and the switch behind it, because the recorded report has no latencies
 OVERHEADS = Hosts(send_overhead=1e-6, receive_overhead=1e-6, eager=8192)
+TITLES = {"given": "in the order given", "mapped": "mapped by topompi"}
 MOST_BUSY = 3  # number of busiest links that are printed
 
 
@@ -150,8 +151,9 @@ def _draw_job(screen: Screen, stage: Stage, output: Path) -> None:
     _say(screen, "2. A job scattered over it", heading=True)
     hosts = sorted(set(stage.names))
     _say(screen, f"   {len(stage.names)} ranks, {PER_HOST} a host, on {compress(hosts)}")
-    write(fabric_scene(stage.routes, "a job on the fabric", stage.job(stage.names)), output / "job.html")
-    write(fabric_scene(stage.routes, "a job on the fabric", stage.job(stage.names)), output / "job.svg")
+    scene = fabric_scene(stage.routes, f"A job of {len(hosts)} hosts, scattered over a fabric", stage.job(stage.names))
+    write(scene, output / "job.html")
+    write(scene, output / "job.svg")
     _say(screen, f"   drawn: {output / 'job.html'} (zoom with the wheel), {output / 'job.svg'}")
 
 
@@ -213,7 +215,8 @@ def _busiest(screen: Screen, stage: Stage, mapped: list[str], output: Path) -> N
         ]
         _say(screen, f"   {name:<7} {'; '.join(busy)}")
         write(
-            fabric_scene(stage.routes, f"the exchange, {name}", stage.job(names), loads, full), output / f"{name}.html"
+            fabric_scene(stage.routes, f"A program's exchange, ranks {TITLES[name]}", stage.job(names), loads, full),
+            output / f"{name}.html",
         )
     _say(screen, f"   drawn: {output / 'given.html'}, {output / 'mapped.html'}")
 
