@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..visible import unmarked
 from .writing import open_output
 
-__all__ = ["OTHERS", "SERIES", "bare_name", "cut_middle", "plain_label", "save_figure", "size_name"]
+__all__ = ["OTHERS", "SERIES", "bare_name", "cut_middle", "name_ends", "plain_label", "save_figure", "size_name"]
 
 # M. Okabe and K. Ito, Color Universal Design, 2008, but for yellow, which is faint on white, and black, which is text.
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
@@ -36,6 +37,46 @@ def size_name(nbytes: float) -> str:
     """Write a number of bytes as benchmarks do, by powers of 1,024: ``8``, ``1K``, ``64K``, ``1.5M``."""
     power = next((power for power in range(4) if nbytes < 1024 ** (power + 1)), 4)
     return f"{nbytes / 1024**power:.4g}{('', 'K', 'M', 'G', 'T')[power]}"
+
+
+def name_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]], height: float = 0.034) -> None:
+    """Write names to the right of the axes at the ends of their lines, as far apart as their letters need.
+
+    :param axes: the axes of matplotlib, with their final limits and scales.
+    :param ends: x and y of each line's last point, its name and its colour.
+    :param height: height of a line of text as a part of the axes' height.
+    """
+    both = axes.transData + axes.transAxes.inverted()
+    wanted = sorted((both.transform((x, y))[1], name, colour, both.transform((x, y))) for x, y, name, colour in ends)
+    places: list[float] = []
+    for at, *_ in wanted:
+        places.append(max(at, places[-1] + height) if places else at)
+    # The names pushed up the most come down together, as far as the axes' upper end and their neighbours below allow.
+    limit = 1.0
+    for number in reversed(range(len(places))):
+        places[number] = min(places[number], limit)
+        limit = places[number] - height
+    for (_, name, colour, end), place in zip(wanted, places, strict=True):
+        axes.annotate(
+            name,
+            end,
+            (1.03, place),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            fontsize=9,
+            color="#555555" if colour == OTHERS else colour,
+            va="center",
+            annotation_clip=False,
+            ha="left",
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "linewidth": 0.5,
+                "shrinkA": 0,
+                "shrinkB": 2,
+                "relpos": (0, 0.5),
+            },
+        )
 
 
 def plain_label(text: str) -> str:
