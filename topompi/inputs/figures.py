@@ -9,10 +9,24 @@ from typing import Any
 from ..visible import unmarked
 from .writing import open_output
 
-__all__ = ["OTHERS", "SERIES", "bare_name", "cut_middle", "name_ends", "plain_label", "save_figure", "size_name"]
+__all__ = [
+    "DISTANCES",
+    "FURTHER",
+    "OTHERS",
+    "SERIES",
+    "bare_name",
+    "cut_middle",
+    "name_ends",
+    "plain_label",
+    "save_figure",
+    "size_name",
+]
 
 # M. Okabe and K. Ito, Color Universal Design, 2008, but for yellow, which is faint on white, and black, which is text.
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+# Colours of distances: inside a host, then 1, 3, 5 and 7 hops; and of other distances, in order.
+DISTANCES = {0: "#000000", 1: "#009e73", 3: "#0072b2", 5: "#cc79a7", 7: "#56b4e9"}
+FURTHER = ("#e69f00", "#d55e00", "#f0e442", "#999999")
 OTHERS = "#9a9a9a"  # colour of further series, which have their names at their ends
 PACKED = {".bz2", ".conf", ".gz", ".ibnetdiscover", ".json", ".log", ".swf", ".txt", ".xml", ".xz", ".yaml"}
 
