@@ -18,22 +18,34 @@ BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
 venv: $(VENV)/done
 
-# The stamp depends on what is installed; the package itself is installed editable, and compiled as if it were not: where
-# Python is told to write no bytecode, every rank would else compile it at its start.
-$(VENV)/done: pyproject.toml $(wildcard topompi/*/_*.c topompi/*/*/_*.c topompi/_*.h topompi/*/_*.h topompi/*/*/_*.h)
-	$(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRA),plot,test,lint,docs]'
-	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[peers]' || \
-		echo 'other mappers are not installed (extra peers): their tests will be skipped'
-	$(PY) -m pip download --quiet --disable-pip-version-check --no-binary mpi4py --no-deps -d $(VENV)/sources \
-		"mpi4py==$$($(PY) -c 'import mpi4py; print(mpi4py.__version__)')" || \
-		echo 'the sources of mpi4py are not here (making their metadata needs mpicc or a network): its tests will be skipped'
-	$(PY) -m compileall -q topompi schedules mapping osu_like_bench
-	touch $@
+# Stamps: the environment, in it the package, and all that tests, documents and plots need. The package is installed
+# editable, and compiled as if it were not: where Python is told to write no bytecode, every rank would else compile it at
+# its start. `pip install NAME[extras]` then adds what the extras name, and builds nothing again.
+PIP := $(PY) -m pip -qq --disable-pip-version-check
+OPTIONAL := $(VENV)/optional.log
+$(VENV)/made:
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
 
-# What topompi does, in a minute: pictures in topompi-demo/.
-demo: venv
-	$(PY) -m topompi demo
+$(VENV)/package: $(VENV)/made pyproject.toml $(wildcard topompi/*/_*.c topompi/*/*/_*.c topompi/_*.h topompi/*/_*.h topompi/*/*/_*.h)
+	@echo 'installing topompi and what it needs in $(VENV)'
+	@$(PIP) install -e .
+	@$(PY) -m compileall -q topompi schedules mapping osu_like_bench
+	@touch $@
+
+$(VENV)/done: $(VENV)/package
+	@echo 'installing Open MPI or MPICH, and what tests, documents and plots need, in $(VENV)'
+	@$(PIP) install 'topompi[$(EXTRA),plot,test,lint,docs]'
+	@$(PIP) install 'topompi[peers]' >$(OPTIONAL) 2>&1 || \
+		echo 'other mappers (extra peers) are not installed, their tests will be skipped: $(OPTIONAL) says why'
+	@$(PIP) download --no-binary mpi4py --no-deps -d $(VENV)/sources \
+		"mpi4py==$$($(PY) -c 'import mpi4py; print(mpi4py.__version__)')" >>$(OPTIONAL) 2>&1 || \
+		echo "mpi4py's sources are not here, its tests will be skipped: $(OPTIONAL) says why"
+	@touch $@
+
+# What topompi does, in a minute: pictures in topompi-demo/. It needs the package alone.
+demo: $(VENV)/package
+	@$(PY) -m topompi demo
 
 # The pages of docs/ as a site in site/, with references made from the command line and the docstrings; no network is needed.
 docs: venv
@@ -149,8 +161,8 @@ soak: venv
 	$(PY) -m tests.hostile.soak $(SOAK_SECONDS) $(SOAK_SEED)
 
 # A wheel for this machine, in dist/.
-wheel: venv
-	$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
+wheel: $(VENV)/made
+	$(PY) -m pip wheel --no-deps -w dist .
 
 lint: venv
 	$(VENV)/bin/ruff check .

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs.figures import plain_label, save_figure
+from ..inputs.figures import DISTANCES, FURTHER, cut_middle, plain_label, save_figure
 from .comparison import class_name
 from .graph import CommunicationGraph
 from .machine import Machine
@@ -19,10 +19,9 @@ from .mapping import Mapping, MappingError
 __all__ = ["SUFFIXES", "check_plot", "draw_plot", "traffic"]
 
 SUFFIXES = (".svg", ".png")
-# Colours of Subramoni 2013, section 7: within a host, then 1, 3, 5 and 7 hops. Further colours are ours.
-HOST = "#d62728"
-BY_HOPS = {"1": "#2ca02c", "3": "#1f6fd6", "5": "#e377c2", "7": "#17becf"}
-FURTHER = ("#ff7f0e", "#9467bd", "#8c564b", "#bcbd22", "#7f7f7f")
+HOST = DISTANCES[0]
+BY_HOPS = {str(hops): colour for hops, colour in DISTANCES.items() if hops}
+DARK = (DISTANCES[0], DISTANCES[3])  # colours on which letters are white
 FAINTEST = 0.15  # intensity of the smallest non-zero traffic
 MOST_NAMES = 16  # most host names along a side of a heat map, because more would overlap
 MOST_CELLS = 128  # most cells along a side of a heat map; if there are more hosts, several share a cell
@@ -52,6 +51,8 @@ def draw_plot(
 ) -> None:
     """Draw two mappings: the fractions of bytes by distance, and a heat map of each, coloured by distance.
 
+    Mappings that put every rank on the same host share one heat map.
+
     The intensity of a cell is the square root of its bytes over those of the largest cell, because volumes span
     decades.
 
@@ -68,17 +69,21 @@ def draw_plot(
 
     colours = _colours(classes, hops)
     with rc_context({"svg.hashsalt": "topompi map"}):  # makes identifiers in the file reproducible
-        figure = Figure(figsize=(11, 4.6), layout="constrained")
-        bars, *heat = figure.subplots(1, 3, width_ratios=[1, 1.4, 1.4])
-        _draw_bars(bars, classes, colours, hops)
+        figure = Figure(figsize=(12, 5.4), layout="constrained")
+        hosts = [mapping.host_of_rank for mapping in maps.values()]
+        if all(np.array_equal(hosts[0], other) for other in hosts):  # equal panels would show the same twice
+            maps = {f"{', '.join(maps)}: no rank moves": next(iter(maps.values()))}
         tables = {name: traffic(graph, machine, mapping) for name, mapping in maps.items()}
+        bars, *heat = figure.subplots(1, 1 + len(tables), width_ratios=[1] + [1.4] * len(tables))
+        _draw_bars(bars, classes, colours, hops)
+        figure.suptitle(f"Traffic of {graph.size:,} ranks on {machine.num_hosts:,} hosts", fontsize=12)
         largest = max((float(table.max(initial=0.0)) for table, _ in tables.values()), default=0.0)
         for axes, (name, (volume, distance)) in zip(heat, tables.items(), strict=True):
             # Without clipping, because the picture fills its frame, and a clip has a random identifier.
             axes.imshow(_picture(volume, distance, colours, largest), interpolation="nearest", clip_on=False)
             axes.set(title=name, xlabel="receiving host", ylabel="sending host")
             _name_cells(axes, len(volume), machine.hosts)
-        _shade_legend(heat[-1], largest)
+        _shade_legend(figure, largest)
         save_figure(figure, path)
 
 
@@ -122,11 +127,13 @@ def _draw_bars(axes: Any, classes: Table[str, dict[str, int]], colours: dict[str
     for key, colour in colours.items():
         share = np.array([100 * side.get(key, 0) / totals[name] for name, side in classes.items()])
         bars = axes.bar(list(classes), share, bottom=bottom, color=colour, label=class_name(key, hops))
-        axes.bar_label(bars, [f"{one:.1f} %" if one >= 4 else "" for one in share], label_type="center", fontsize=8)
+        words = [f"{one:.1f} %" if one >= 4 else "" for one in share]
+        letters = "white" if colour in DARK else "black"
+        axes.bar_label(bars, words, label_type="center", fontsize=8, color=letters)
         bottom += share
     axes.set(ylabel="share of bytes (%)", ylim=(0, 100))
     handles, labels = axes.get_legend_handles_labels()
-    axes.legend(handles[::-1], labels[::-1], fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=2)
+    axes.figure.legend(handles[::-1], labels[::-1], fontsize=9, loc="outside lower left", ncols=min(len(labels), 4))
 
 
 def _picture(
@@ -146,12 +153,12 @@ def _picture(
 def _name_cells(axes: Any, cells: int, hosts: Sequence[str]) -> None:
     """Label a few cells with host names; a cell that several hosts share has the first host's name."""
     at = np.unique(np.linspace(0, cells - 1, min(cells, MOST_NAMES)).round().astype(int))
-    named = [plain_label(hosts[one * len(hosts) // cells]) for one in at.tolist()]
+    named = [plain_label(cut_middle(hosts[one * len(hosts) // cells], 14)) for one in at.tolist()]
     axes.set_xticks(at, named, rotation=90 if max(map(len, named)) > 3 else 0, fontsize=8)
     axes.set_yticks(at, named, fontsize=8)
 
 
-def _shade_legend(axes: Any, largest: float) -> None:
+def _shade_legend(figure: Any, largest: float) -> None:
     """Draw a legend of three intensities with their bytes; the darkest is the largest cell."""
     from matplotlib.patches import Patch
 
@@ -160,15 +167,8 @@ def _shade_legend(axes: Any, largest: float) -> None:
     patches = [Patch(facecolor=str(shade), edgecolor="0.5") for shade in shades]
     words = [_bytes(part * largest) for part in parts]
     title = "darker: more bytes from host to host"
-    axes.legend(
-        patches,
-        words,
-        title=title,
-        fontsize=8,
-        title_fontsize=8,
-        loc="upper center",
-        bbox_to_anchor=(-0.1, -0.28),
-        ncols=len(parts),
+    figure.legend(
+        patches, words, title=title, fontsize=9, title_fontsize=9, loc="outside lower right", ncols=len(parts)
     )
 
 

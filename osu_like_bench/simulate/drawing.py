@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topompi.errors import BenchmarkError
-from topompi.inputs.figures import save_figure
+from topompi.inputs.figures import OTHERS, SERIES, bare_name, cut_middle, name_ends, save_figure, size_name
 
 from ..options import Options
 from ..record import Facts
 from .smpi import Failure
 from .table import Findings
 
-__all__ = ["draw", "drawable", "heights"]
+__all__ = ["draw", "drawable", "heights", "lines_of"]
 
 SUFFIXES = (".svg", ".png")
 
@@ -34,7 +35,8 @@ def drawable(path: Path | None) -> None:
 def draw(options: Options, facts: Facts, found: Findings, path: Path) -> None:
     """Draw the times of all sides over the message size, as multiples of the lower bound, if it is known.
 
-    topompi's algorithms have solid lines, other libraries (peers) dashed lines. A line has a gap at a size for which
+    Other libraries (peers) have dashed black lines, the fastest of topompi's algorithms colours, and further ones are
+    grey. All names stand at the ends of the lines; lines that coincide are one. A line has a gap at a size for which
     the side has no time.
 
     :param options: options of the run.
@@ -44,25 +46,60 @@ def draw(options: Options, facts: Facts, found: Findings, path: Path) -> None:
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator
 
     with rc_context({"svg.hashsalt": "osu_like_bench simulate"}):  # a fixed salt, for equal files
         bounded = all(found.bounds[size] for size in found.sizes)
-        figure = Figure(figsize=(8, 5), layout="constrained")
+        figure = Figure(figsize=(10, 6), layout="constrained")
         axes = figure.add_subplot(xlabel="message size (bytes)")
         axes.set_ylabel("simulated time / bound" if bounded else "simulated time (us)")
-        for sides, style in ((found.algorithms, "o-"), (found.peers, "s--")):
-            for side in sides:
-                times = heights(found, side)
-                if not np.isnan(times).all():
-                    axes.plot(found.sizes, times, style, markersize=4, label=side)
+        axes.set(xscale="log", yscale="log")
+        ends = []
+        for names, times, look in lines_of(found):
+            axes.plot(found.sizes, times, markersize=4, **look)
+            last = int(np.flatnonzero(~np.isnan(times))[-1])
+            ends.append((found.sizes[last], float(times[last]), _joined(names), str(look["color"])))
         if bounded:
-            axes.axhline(1, color="k", linestyle=":", label="lower bound")
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
-        axes.set_title(f"{options.benchmark}: {facts.ranks} ranks on {len(set(facts.hosts))} hosts of {facts.topology}")
+            axes.axhline(1, color="black", linestyle=":", linewidth=1)
+            ends.append((found.sizes[-1], 1.0, "lower bound", "black"))
+        axes.set_xticks(found.sizes, [size_name(size) for size in found.sizes])
+        axes.minorticks_off()
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:.4g}")
+        fabric = cut_middle(bare_name(facts.topology), 40)
+        axes.set_title(f"{options.benchmark}: {facts.ranks} ranks on {len(set(facts.hosts))} hosts of {fabric}")
         axes.grid(alpha=0.3)
-        axes.legend(fontsize="small")
+        name_ends(axes, ends)
         save_figure(figure, path)
+
+
+def lines_of(found: Findings) -> list[tuple[list[str], NDArray[np.float64], dict[str, Any]]]:
+    """Return the lines to draw: the names of the sides that coincide on it, their values, and its look.
+
+    Grey lines come first, so that others are drawn over them.
+
+    :param found: the times.
+    """
+    lines: list[tuple[list[str], NDArray[np.float64], bool]] = []
+    for side in (*found.algorithms, *found.peers):
+        times, peer = heights(found, side), side in found.peers
+        if np.isnan(times).all():
+            continue
+        same = [names for names, other, kind in lines if kind == peer and np.allclose(other, times, 3e-3, 0, True)]
+        if same:
+            same[0].append(side)
+        else:
+            lines.append(([side], times, peer))
+    ours = sorted((line for line in lines if not line[2]), key=lambda line: float(np.nanmean(np.log(line[1]))))
+    looks: list[dict[str, Any]] = [{"color": colour, "marker": "o"} for colour in SERIES]
+    looks += [{"color": OTHERS, "marker": "o", "linewidth": 0.8}] * (len(ours) - len(SERIES))
+    drawn = [(names, times, look) for (names, times, _), look in zip(ours, looks, strict=False)]
+    others = [line for line in lines if line[2]]
+    dashed = [
+        (names, times, dict[str, Any](color="black", marker=mark, linestyle="--"))
+        for (names, times, _), mark in zip(others, "s^vDPX*" * len(others), strict=False)
+    ]
+    return [*drawn[::-1], *dashed]
 
 
 def heights(found: Findings, side: str) -> NDArray[np.float64]:
@@ -74,3 +111,9 @@ def heights(found: Findings, side: str) -> NDArray[np.float64]:
     seconds = np.array([np.nan if isinstance(one, Failure) else one for one in outcomes])
     bounds = np.array([found.bounds[size] for size in found.sizes])
     return seconds / bounds if bounds.all() else 1e6 * seconds
+
+
+def _joined(names: list[str]) -> str:
+    """Return the name of a line on which several sides coincide."""
+    whole = " = ".join(names)
+    return whole if len(whole) <= 34 else f"{cut_middle(names[0], 22)} = {len(names) - 1} more"

@@ -25,7 +25,7 @@ LOADS = (
     (4.0, "#e6550d", "up to 4 times"),
     (np.inf, "#7f0000", "more"),
 )
-LEFT, TOP, CELL = 150, 66, 12  # pixels: left margin, top margin, height of a link's row
+LEFT, TOP, CELL = 150, 76, 12  # pixels: left margin, top margin, height of a link's row
 WIDEST = 960  # pixels: width of all steps
 MOST_LINKS = 96  # most links in a chart, a row each, because more do not fit a page
 IDLE = 60  # pixels: height of the bars of idle ranks
@@ -72,7 +72,8 @@ def draw_chart(analysis: Analysis, title: str, link_names: Sequence[str] | None 
     over = len(np.unique(analysis.link[analysis.conflicts > 0]))
     most = "" if len(shown) == loaded else f", {len(shown):,} of them shown"
     found = f"{int(analysis.conflicts.sum()):,} conflicts, on {over:,} of {loaded:,} loaded links{most}"
-    canvas.text(LEFT, TOP - 12, found)
+    canvas.text(LEFT, TOP - 26, found, size=11)
+    _numbers(canvas, analysis.num_steps, width, TOP - 6)
     for place, link in enumerate(shown.tolist()):
         name = f"link {link}" if link_names is None else link_names[link]
         canvas.text(LEFT - 6, TOP + CELL * (place + 0.8), name, anchor="end", size=9)
@@ -121,6 +122,11 @@ def _idle(canvas: Canvas, analysis: Analysis, width: float, top: float) -> None:
         height = IDLE * float(share[step])
         canvas.bar(LEFT + width * step, top + IDLE - height, width, height, GREY)
     canvas.frame(LEFT, top, width * analysis.num_steps, IDLE)
-    canvas.text(LEFT - 6, top + IDLE + 13, "step", anchor="end", size=9)
-    for step in range(0, analysis.num_steps, int(-(-24 // width))):
-        canvas.text(LEFT + width * (step + 0.5), top + IDLE + 13, str(step), anchor="middle", size=9)
+    _numbers(canvas, analysis.num_steps, width, top + IDLE + 13)
+
+
+def _numbers(canvas: Canvas, steps: int, width: float, y: float) -> None:
+    """Write the numbers of the steps above or below their columns, as many as have room."""
+    canvas.text(LEFT - 6, y, "step", anchor="end", size=9)
+    for step in range(0, steps, int(-(-24 // width))):
+        canvas.text(LEFT + width * (step + 0.5), y, str(step), anchor="middle", size=9)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...inputs.figures import DISTANCES
 from ..analysis.loads import Messages, messages_of
 from ..network import Network
 from ..schedule import Schedule
@@ -18,8 +19,7 @@ __all__ = ["HOP_COLOURS", "draw_tree", "is_tree"]
 Integers = NDArray[np.int64]
 Floats = NDArray[np.floating]
 
-# Subramoni 2013, chapter 7: red inside a host, green 1 hop, blue 3, pink 5, cyan 7; larger distances as 7.
-HOP_COLOURS = {0: "#d62728", 1: "#2ca02c", 3: "#1f5fd0", 5: "#e377c2", 7: "#17becf"}
+HOP_COLOURS = DISTANCES  # larger distances as 7 hops
 GRID = "#e4e4e4"
 LEFT, TOP, ROW, STEP = 150, 66, 18, 64  # pixels: left margin, top margin, height of a rank's row, width of a column
 WIDEST = 960  # pixels: width of all steps

@@ -24,13 +24,14 @@ from osu_like_bench.compare import main as compare
 from osu_like_bench.record import Record
 from osu_like_bench.simulate import Arena, Background, Failure, FlowArena, smpi
 from osu_like_bench.simulate.cli import main
-from osu_like_bench.simulate.drawing import heights
+from osu_like_bench.simulate.drawing import heights, lines_of
 from osu_like_bench.simulate.ground import Starts
 from osu_like_bench.simulate.peers import Peer
 from osu_like_bench.simulate.platform import complete, equal_shares, write_platform
 from osu_like_bench.simulate.table import Findings
 from tests.support import ROOT, heed_interrupts
 from topompi.errors import BenchmarkError
+from topompi.inputs.figures import OTHERS, SERIES, name_ends
 from topompi.schedules import Model, Network, Schedule, make
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of
@@ -426,6 +427,28 @@ def test_what_is_drawn_are_multiples_of_the_bound_with_gaps() -> None:
     np.testing.assert_array_equal(heights(found, "a"), [2.0, np.nan, 2.0])
     unbounded = replace(found, bounds={1: 1.0, 2: 0.0, 4: 0.0})
     np.testing.assert_array_equal(heights(unbounded, "a"), [2e6, np.nan, 6e6])
+
+
+def test_six_lines_have_colours_further_ones_are_grey_and_equal_ones_are_one() -> None:
+    sides = tuple(f"a{at}" for at in range(9))
+    outcomes = {(side, size): size * (1.0 + min(at, 7)) for at, side in enumerate(sides) for size in (1, 2)}
+    outcomes |= {("peer", size): 1.0 * size for size in (1, 2)}
+    lines = lines_of(Findings((1, 2), sides, ("peer",), outcomes, {1: 1.0, 2: 2.0}))
+    looks = {names[0]: look["color"] for names, _, look in lines}
+    assert [looks[f"a{at}"] for at in range(6)] == list(SERIES)
+    assert looks["a6"] == looks["a7"] == OTHERS
+    assert ["a7", "a8"] in [names for names, _, _ in lines]
+    assert looks["peer"] == "black"
+
+
+def test_names_at_the_ends_of_lines_do_not_overlap() -> None:
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    axes = figure.subplots()
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    name_ends(axes, [(1, 0.5 + at / 1000, f"n{at}", "black") for at in range(20)])
+    places = sorted(text.xyann[1] for text in axes.texts)
+    assert min(np.diff(places)) > 0.033
+    assert places[-1] <= 1
 
 
 @needs_simgrid

@@ -281,6 +281,15 @@ def test_a_comparison_takes_hosts_and_slots_from_the_file(topompi, tmp_path):
 # Pictures.
 
 
+def test_a_map_that_moves_no_rank_is_drawn_once(tmp_path, topompi):
+    pytest.importorskip("matplotlib")
+    graph, counts = stencil(tmp_path / "g", (4, 4)), {}
+    for algorithm in ("given", "cyclic"):
+        assert topompi("--graph", graph, *TREE, "-a", algorithm, "--plot", tmp_path / f"{algorithm}.svg").code == 0
+        counts[algorithm] = (tmp_path / f"{algorithm}.svg").read_text().count("<!-- sending host -->")
+    assert counts == {"given": 1, "cyclic": 2}
+
+
 def test_the_picture_shows_both_maps_and_every_class(topompi, tmp_path):
     pytest.importorskip("matplotlib")
     graph = stencil(tmp_path / "g", (4, 4))

@@ -13,7 +13,6 @@ import pytest
 from tests.support import shared_data
 from tests.workloads import random_workload
 from topompi.jobs import Backfill, Cluster, JobsError, Observer, Outcome, Workload, read_swf, simulate
-from topompi.jobs.drawing import draw, draw_comparison
 from topompi.jobs.exports import to_json, write_jobs, write_schedule
 from topompi.jobs.metrics import (
     average_hops,
@@ -190,24 +189,3 @@ def test_evalys_reads_our_jobs_and_agrees_on_the_mean_wait_and_the_use(tmp_path:
     assert ran["waiting_time"].mean() == pytest.approx(summarise(outcome).mean_wait)
     used = sum(len(nodes) * run for nodes, run in zip(ran["allocated_resources"], ran["execution_time"], strict=True))
     assert used == (outcome.workload.nodes * (outcome.end - outcome.start))[outcome.ran].sum()
-
-
-def test_the_same_outcome_is_drawn_the_same(tmp_path: Path):
-    pytest.importorskip("matplotlib")
-    outcomes = {one: outcome_of(one) for one in ("first", "isolated")}
-    for name in ("a.svg", "b.svg"):
-        draw(outcomes["first"], tmp_path / name)
-        draw_comparison(outcomes, tmp_path / f"compare-{name}")
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
-    assert (tmp_path / "compare-a.svg").read_bytes() == (tmp_path / "compare-b.svg").read_bytes()
-    draw(outcome_of("counts"), tmp_path / "counts.png")
-    with pytest.raises(JobsError, match=r"\.svg or \.png"):
-        draw(outcomes["first"], tmp_path / "a.gif")
-
-
-def test_a_picture_does_not_change_with_the_second_of_the_first_arrival(tmp_path: Path):
-    pytest.importorskip("matplotlib")
-    for name, first in (("a.svg", 0), ("b.svg", 10**6)):
-        jobs = Workload.of("late", submit=[first, first + 50], run=[100, 100], nodes=[6, 20])
-        draw(simulate(jobs, CLUSTER, allocator="first"), tmp_path / name)
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()

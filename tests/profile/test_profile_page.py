@@ -80,6 +80,8 @@ def test_the_pointer_shows_what_was_sent_and_the_console_stays_empty(tmp_path):
     assert said[-1] == "rank 0 to rank 1: 100 bytes, 2 messages, within hosts"
     assert text.count('class="node"') == 3  # two leaf switches and the one above
     assert 'class="link"' in text
+    across = re.search(r'<div id="across">(.*?)</div>', text)[1]
+    assert re.findall(r">([^<]+)</span>", across) == ["rank 0", "rank 1"]  # the part of the map that was chosen last
     for words in ("within hosts", "3 hops", "by hand", ">one<", ">two<"):
         assert words in text
 

@@ -147,3 +147,12 @@ def test_the_gallery_is_what_the_generators_make(picture):
 
 def test_the_gallery_has_32_ranks():
     assert {network_of_gallery(place)[1].num_ranks for place in ("block", "random:1")} == {32}
+
+
+def test_a_chart_has_the_numbers_of_its_steps_above_and_below():
+    root = ElementTree.fromstring(draw(make("alltoall", "shift", NETWORK), NETWORK))
+    places = [float(text.get("y")) for text in root.iter(SVG + "text") if text.text == "step"]
+    assert len(places) == 2
+    assert (
+        places[0] < min(float(path.get("d").split()[1].split("h")[0]) for path in root.iter(SVG + "path")) < places[1]
+    )

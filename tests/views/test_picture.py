@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -24,7 +25,7 @@ from topompi.views.picture.bundles import bundles_of
 from topompi.views.picture.fabricscene import DrawnJob, fabric_scene
 from topompi.views.picture.folding import MOST, OTHERS, fold
 from topompi.views.picture.loads import crossed_switches, link_loads
-from topompi.views.picture.names import ranges
+from topompi.views.picture.names import ranges, without_common_end
 from topompi.views.picture.scene import Box, Line, Text
 from topompi.views.picture.writers import svg
 
@@ -103,6 +104,11 @@ def test_pictures_have_room_for_their_words_and_boxes(source, with_job):
     job = job_of(hosts) if with_job else None
     ring = (np.arange(len(hosts)), np.roll(np.arange(len(hosts)), 1), np.full(len(hosts), 1000))
     scene = fabric_scene(routes, source, job, link_loads(routes, hosts, ring) if with_job else None)
+    assert not any(
+        " to " in one.words or " … " in one.words
+        for one in scene.items
+        if isinstance(one, Text) and one.anchor == "middle"
+    )
     for text in (one for one in scene.items if isinstance(one, Text)):
         left = {"start": 0.0, "middle": 0.5, "end": 1.0}[text.anchor] * text.length
         assert text.x - left >= -1, text
@@ -111,7 +117,12 @@ def test_pictures_have_room_for_their_words_and_boxes(source, with_job):
     boxes = sorted((box.y, box.x, box.width) for box in scene.items if isinstance(box, Box) and box.edge)
     for (y, x, width), (below, right, _) in pairwise(boxes):
         assert y != below or x + width <= right
-    assert scene.width < 2800  # what can still be read on two screens
+    boxes = [box for box in scene.items if isinstance(box, Box) and box.edge]
+    for text in (one for one in scene.items if isinstance(one, Text) and one.anchor == "middle"):
+        (box,) = (one for one in boxes if one.x < text.x < one.x + one.width and one.y < text.y < one.y + one.height)
+        assert text.length * (1.28 if text.bold else 1) <= box.width, text
+        assert text.size >= 9
+    assert scene.width <= 1200
     assert ElementTree.fromstring(svg(scene)).find(SVG + "title").text == source
 
 
@@ -120,7 +131,7 @@ def test_levels_that_are_over_subscribed_are_marked_and_others_are_not():
         words = [one.words for one in fabric_scene(load(source).routes, source).items if isinstance(one, Text)]
         return [one for one in words if "over-subscribed" in one]
 
-    assert marked("XGFT(2; 4,4; 1,2)") == ["4 switches, 2 : 1 over-subscribed"]
+    assert marked("XGFT(2; 4,4; 1,2)") == ["2 : 1 over-subscribed"]
     assert marked("XGFT(2; 4,4; 1,4)") == []
 
 
@@ -129,12 +140,28 @@ def test_the_busiest_link_is_the_widest_line_and_idle_ones_are_thin():
     loads = link_loads(SMALL, np.arange(16), (source, target, np.array([1000, 250])))
     lines = [one for one in fabric_scene(SMALL, "", job_of(np.arange(16)), loads).lines() if one.ends[0] >= 0]
     used = sorted({(line.width, line.colour) for line in lines}, reverse=True)
-    assert used[0][1] == "#c62828"
+    assert used[0][1] == "#7f2704"
     assert sum("1 KB" in line.tip or "1.25 KB" in line.tip or "250 B" in line.tip for line in lines) == sum(
         line.width > 1 for line in lines
     )
     assert all(line.width < 1 for line in lines if "up" not in line.tip)
     assert isinstance(lines[0], Line)
+
+
+def test_long_names_stay_in_their_boxes_and_keep_both_ends():
+    routes = ROUTES["kary:4,3"]
+    named = replace(routes.fabric, hosts=tuple(f"rack-{at:03}-chassis-of-compute-node-{at % 4}" for at in range(64)))
+    scene = fabric_scene(replace(routes, fabric=named), "long", job_of(np.arange(0, 64, 4)))
+    words = [one for one in scene.items if isinstance(one, Text) and one.words.startswith("rac")]
+    assert len(words) == 16
+    assert all("…" in one.words and one.words.endswith("-0") and one.length < 62 for one in words)
+
+
+def test_a_common_end_is_left_out_from_a_separator_on():
+    assert without_common_end(["S1:MQM9701/U1", "S2:MQM9701/U1"]) == ["S1", "S2"]
+    assert without_common_end(["leaf-1", "spine-1"]) == ["leaf-1", "spine-1"]
+    assert without_common_end([":a", ":a"]) == [":a", ":a"]
+    assert without_common_end(["one:a"]) == ["one:a"]
 
 
 @given(st.sets(st.integers(0, 200), min_size=1))

@@ -1,4 +1,4 @@
-"""Pictures of outcomes, in colours that colour-blind people can tell apart: nodes over time, use, queue, waits."""
+"""Pictures of outcomes: nodes over time, use of the machine, queue, and waits under several policies."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs.figures import save_figure
+from ..inputs.figures import OTHERS, SERIES, bare_name, cut_middle, save_figure
 from .errors import JobsError
 from .metrics import queue_length, utilisation, wait_by_size
+from .metrics.timeline import Steps
 from .outcome import Outcome
 
 __all__ = ["SUFFIXES", "check_plot", "draw", "draw_comparison"]
 
 SUFFIXES = (".svg", ".png")
 DAY = 86400
-BARS = 20_000  # rectangles; limits a Gantt chart, which shows only the first jobs of a larger outcome
-# M. Okabe and K. Ito, Color Universal Design, 2008.
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
+MOST_STEPS, SPANS = 1_500, 600  # steps that are drawn one by one, and spans of time if there are more
+ABOVE = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": 7, "color": "#555555"}  # a name above its box
 
 
 def check_plot(path: Path) -> None:
@@ -36,31 +36,42 @@ def check_plot(path: Path) -> None:
 
 
 def draw(outcome: Outcome, path: Path) -> None:
-    """Draw a Gantt chart of nodes, if the allocator named them, with the use of nodes and the length of the queue."""
+    """Draw which job holds each node, if the allocator named nodes, with the use of nodes and the length of the queue.
+
+    The picture spans the whole outcome. Steps closer than a pixel are drawn as their mean and their range.
+    """
     rows = 3 if outcome.has_nodes else 2
     figure = _figure(path, (10, 3 + 1.6 * rows))
     panels = figure.subplots(rows, 1, sharex=True, squeeze=False, height_ratios=[3, 1, 1][-rows:])[:, 0]
-    if outcome.has_nodes:
-        _gantt(panels[0], outcome)
     origin = _first_arrival(outcome)
+    if outcome.has_nodes:
+        from .gantt import draw_nodes
+
+        draw_nodes(panels[0], outcome, origin)
+    use = "share of nodes in use" if outcome.cluster.node_slots is None else "share of slots in use"
     for axes, steps, label in (
-        (panels[-2], utilisation(outcome), "nodes in use" if outcome.cluster.node_slots is None else "slots in use"),
+        (panels[-2], utilisation(outcome), use),
         (panels[-1], queue_length(outcome), "jobs waiting"),
     ):
-        axes.step((steps.times - origin) / DAY, steps.values, where="post", color=COLOURS[0], linewidth=0.7)
-        axes.set(ylabel=label, ylim=(0, None))
+        _steps(axes, steps, origin)
+        axes.set(ylim=(0, None), ylabel=label.replace(" in ", "\nin "))
     panels[-2].set_ylim(0, 1.02)
-    panels[-1].set_xlabel("days since the first arrival")
-    figure.suptitle(f"{', '.join(outcome.policy)} on {outcome.cluster.name}", fontsize=9)
+    panels[-2].yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    last = int(outcome.end.max(initial=origin))
+    panels[-1].set(xlabel="days since the first arrival", xlim=(0, max(last - origin, 1) / DAY))
+    queue, allocator, speed = outcome.policy
+    times = "as logged" if speed == "as-logged" else speed
+    figure.suptitle(f"{_heading(outcome)}\nqueue {queue}, allocator {allocator}, run times {times}", fontsize=11)
     _save(figure, path)
 
 
 def draw_comparison(outcomes: Mapping[str, Outcome], path: Path) -> None:
-    """Draw the waits under several policies by size class: boxes from the first to the third quartile, on a log axis.
+    """Draw the waits under several policies by size class: boxes from the first to the third quartile.
 
-    Whiskers reach to the 5th and 95th percentile; a wait below one second is drawn as one second.
+    Whiskers reach to the 5th and 95th percentile. The axis is linear up to a minute and logarithmic above, so that
+    it has a 0. Policies after the sixth are grey, with their names above their boxes.
     """
-    figure = _figure(path, (10, 4.5))
+    figure = _figure(path, (10, 5))
     axes = figure.subplots()
     waits = {name: wait_by_size(outcome) for name, outcome in outcomes.items()}
     classes = list(dict.fromkeys(one for of in waits.values() for one in of))
@@ -68,19 +79,33 @@ def draw_comparison(outcomes: Mapping[str, Outcome], path: Path) -> None:
     width = 0.8 / max(len(outcomes), 1)
     for at, (name, of) in enumerate(waits.items()):
         places = [place + (at + 0.5) * width - 0.4 for place, one in enumerate(classes) if one in of]
-        data = [np.maximum(of[one], 1) for one in classes if one in of]
-        colour = COLOURS[at % len(COLOURS)]
+        data = [of[one] for one in classes if one in of]
+        colour = SERIES[at] if at < len(SERIES) else OTHERS
         drawn = axes.boxplot(
             data, positions=places, widths=0.9 * width, whis=(5, 95), showfliers=False, patch_artist=True
         )
         for box in drawn["boxes"]:
-            box.set(facecolor=colour, label=name if box is drawn["boxes"][0] else None)
+            box.set(facecolor=colour, label=name if box is drawn["boxes"][0] and at < len(SERIES) else None)
         for line in drawn["medians"]:
-            line.set(color="black")
-    axes.set(yscale="log", ylabel="wait in seconds", xlabel="nodes of a job")
+            line.set(color="black", linewidth=1.5)
+        if at >= len(SERIES):
+            for place, top in zip(places, drawn["caps"][1::2], strict=True):
+                axes.annotate(name, (place, top.get_ydata()[0]), (0, 3), textcoords="offset points", **ABOVE)
+    longest = max((int(data.max()) for of in waits.values() for data in of.values()), default=0)
+    _durations(axes, longest if len(outcomes) <= len(SERIES) else 10 * longest)  # with room for names above boxes
+    axes.set_xlabel("nodes of a job")
     axes.set_xticks(range(len(classes)), classes)
-    axes.legend(fontsize=8)
+    axes.set_xlim(-0.5, len(classes) - 0.5)
+    if outcomes:
+        figure.suptitle(f"Waits by size of job: {_heading(next(iter(outcomes.values())))}", fontsize=11)
+    figure.legend(loc="outside lower center", ncols=len(SERIES), fontsize=9, frameon=False)
     _save(figure, path)
+
+
+def _heading(outcome: Outcome) -> str:
+    """Return the log, its number of jobs and the cluster in words for a title."""
+    log, jobs = cut_middle(bare_name(outcome.workload.name), 50), len(outcome.workload)
+    return f"{log}, {jobs:,} job{'s' * (jobs != 1)} on {cut_middle(outcome.cluster.name, 50)}"
 
 
 def _first_arrival(outcome: Outcome) -> int:
@@ -88,30 +113,39 @@ def _first_arrival(outcome: Outcome) -> int:
     return int(submit[0]) if len(submit) else 0
 
 
-def _gantt(axes: Any, outcome: Outcome) -> None:
-    from matplotlib.collections import PolyCollection
-    from matplotlib.colors import LogNorm
+def _steps(axes: Any, steps: Steps, origin: int) -> None:
+    """Draw a step function, or, if it has many steps, its mean and its range in each of many equal spans of time."""
+    times, values = (steps.times - origin) / DAY, steps.values
+    if len(times) <= MOST_STEPS:
+        axes.step(times, values, where="post", color=SERIES[0], linewidth=1)
+        return
+    edges = np.linspace(times[0], times[-1], SPANS + 1)
+    whole = np.append(0, np.cumsum(values[:-1] * np.diff(times)))
+    mean = np.diff(np.interp(edges, times, whole)) / np.diff(edges)
+    # The value that holds at each edge counts, too: several spans may pass within one step.
+    at = np.searchsorted(times, edges, side="right") - 1
+    cuts = np.stack((at[:-1], at[1:] + 1), axis=1)
+    low, high = (np.array([of(values[a:b]) for a, b in cuts.tolist()]) for of in (np.min, np.max))
+    middle = (edges[:-1] + edges[1:]) / 2
+    axes.fill_between(middle, low, high, color=SERIES[0], alpha=0.25, linewidth=0, label="range", clip_on=False)
+    axes.plot(middle, mean, color=SERIES[0], linewidth=1, label="mean", clip_on=False)
+    axes.set_title(
+        f"mean and range of every {24 * (edges[1] - edges[0]):.2g} h", loc="left", fontsize=8, color="#555555"
+    )
 
-    origin = _first_arrival(outcome)
-    corners, sizes = [], []
-    for job in outcome.ran.tolist():
-        nodes = outcome.resources_of(job)
-        cuts = np.flatnonzero(np.diff(nodes) > 1)
-        left, right = (outcome.start[job] - origin) / DAY, (outcome.end[job] - origin) / DAY
-        for low, high in zip(nodes[np.append(0, cuts + 1)], nodes[np.append(cuts, len(nodes) - 1)] + 1, strict=True):
-            corners.append([(left, low), (right, low), (right, high), (left, high)])
-            sizes.append(int(outcome.workload.nodes[job]))
-        if len(corners) > BARS:
-            break
-    most = max(2, outcome.cluster.num_nodes)
-    bars = PolyCollection(corners, array=np.array(sizes), cmap="cividis_r", norm=LogNorm(1, most), linewidths=0)
-    axes.add_collection(bars)
-    axes.autoscale_view()
-    axes.set(ylabel="node" if outcome.slots is None else "slot", ylim=(0, outcome.num_resources))
-    pods = outcome.cluster.leaf_start[outcome.cluster.pod_start[1:-1]]
-    for pod in pods if outcome.slots is None else outcome.cluster.slot_start[pods]:
-        axes.axhline(pod, color="black", linewidth=0.5)
-    axes.figure.colorbar(bars, ax=axes, label="nodes of a job", location="top", aspect=60)
+
+def _durations(axes: Any, longest: int) -> None:
+    """Give the axis of waits a 0, and marks at minutes, hours and days.
+
+    :param axes: axes of matplotlib.
+    :param longest: seconds at the axis's end.
+    """
+    marks = {"0": 0, "1 min": 60, "10 min": 600, "1 h": 3600, "10 h": 36_000, "4 days": 4 * DAY, "40 days": 40 * DAY}
+    axes.set_yscale("symlog", linthresh=60, linscale=0.5)
+    axes.set_yticks(list(marks.values()), list(marks), minor=False)
+    axes.yaxis.minorticks_off()
+    axes.set(ylabel="wait", ylim=(-3, max(60, longest) * 1.1))
+    axes.grid(axis="y", alpha=0.3)
 
 
 def _figure(path: Path, size: tuple[float, float]) -> Any:

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..inputs.figures import DISTANCES, FURTHER
 from .errors import ProfileError
 
-__all__ = ["PALETTES", "colours_of"]
+__all__ = ["DEFAULT", "PALETTES", "colours_of"]
 
 # For each palette the colours by number of hops (0 within a host), then colours for other classes, in order. The
-# reference palette is that of Subramoni 2013, section 7; ``colour-blind`` is Okabe and Ito's, for all colour vision.
+# reference palette is that of Subramoni 2013, section 7; ``colour-blind``, for all colour vision, is the default.
 PALETTES: dict[str, tuple[dict[int, str], tuple[str, ...]]] = {
+    "colour-blind": (DISTANCES, FURTHER),
     "reference": (
         {0: "#d62728", 1: "#2ca02c", 3: "#1f6fd6", 5: "#e377c2", 7: "#17becf"},
         ("#ff7f0e", "#9467bd", "#8c564b", "#bcbd22", "#7f7f7f"),
     ),
-    "colour-blind": (
-        {0: "#000000", 1: "#009e73", 3: "#0072b2", 5: "#cc79a7", 7: "#56b4e9"},
-        ("#e69f00", "#d55e00", "#f0e442", "#999999"),
-    ),
 }
+DEFAULT = "colour-blind"
 
 
-def colours_of(hops: Iterable[int], palette: str = "reference") -> dict[int, str]:
+def colours_of(hops: Iterable[int], palette: str = DEFAULT) -> dict[int, str]:
     """The colour of each class of pairs by its hops, nearest first, pairs without a route last.
 
     If there are more classes than colours, the surplus classes share the last colour.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..topology import TopologyInterface
 from ..views.picture.writers import svg
 from .analysis import GRANULARITIES, contract, edge_hops, hop_name, units_of
-from .colours import colours_of
+from .colours import DEFAULT, colours_of
 from .recording import Profile, View
 from .summary import summarise
 from .tree import tree_of
@@ -28,7 +28,7 @@ WIDTHS = {"bytes": "<f8", "messages": "<f8"}
 
 def page(
     runs: Mapping[str, tuple[Profile, TopologyInterface]],
-    palette: str = "reference",
+    palette: str = DEFAULT,
     granularity: str = "",
     count: str = "",
 ) -> str:

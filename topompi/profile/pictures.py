@@ -18,7 +18,7 @@ from ..inputs.figures import plain_label, save_figure
 from ..mapping.graph import CommunicationGraph
 from ..topology import TopologyInterface
 from .analysis import by_hops, edge_hops, hop_name, units_of
-from .colours import colours_of
+from .colours import DEFAULT, colours_of
 from .errors import ProfileError
 
 __all__ = ["draw_comparison", "draw_heat", "draw_histogram", "heat"]
@@ -34,7 +34,7 @@ def draw_histogram(
     interface: TopologyInterface,
     granularity: str = "process",
     count: str = "bytes",
-    palette: str = "reference",
+    palette: str = DEFAULT,
 ) -> None:
     """Draw the bytes or messages that each unit sends as a bar, stacked by number of hops, the nearest lowest.
 
@@ -72,7 +72,7 @@ def draw_heat(
     interface: TopologyInterface,
     granularity: str = "process",
     count: str = "bytes",
-    palette: str = "reference",
+    palette: str = DEFAULT,
 ) -> None:
     """Draw the traffic between units as a matrix, with a colour by hops and an intensity by traffic.
 
@@ -125,7 +125,7 @@ def draw_comparison(
     path: Path,
     runs: Mapping[str, tuple[CommunicationGraph, TopologyInterface]],
     count: str = "bytes",
-    palette: str = "reference",
+    palette: str = DEFAULT,
 ) -> None:
     """Draw several runs in one chart: one bar per run, stacked by number of hops.
 

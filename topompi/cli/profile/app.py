@@ -15,7 +15,7 @@ from ...inputs.hostlist import read_hosts
 from ...inputs.writing import write_text
 from ...profile import Profile, ProfileError, read_profile, write_profile
 from ...profile.analysis import GRANULARITIES
-from ...profile.colours import PALETTES
+from ...profile.colours import DEFAULT, PALETTES
 from ...profile.export import EXPORTS, export
 from ...profile.monitored import read_monitored, record
 from ...profile.pictures import draw_comparison, draw_heat, draw_histogram
@@ -164,7 +164,7 @@ def plot(
     placement: Placement = "block",
     granularity: Granularity = "",
     count: Count = "",
-    palette: Palette = "reference",
+    palette: Palette = DEFAULT,
     form: Annotated[str, typer.Option("--format", help="svg or png.")] = "svg",
 ) -> None:
     """Draw profiles: bytes by hops, who sends to whom, what the links carry, and several runs in one graph."""
@@ -198,7 +198,7 @@ def report(
     placement: Placement = "block",
     granularity: Granularity = "",
     count: Count = "",
-    palette: Palette = "reference",
+    palette: Palette = DEFAULT,
 ) -> None:
     """Write one HTML page, with a zoomable map and values under the pointer, that needs no network."""
     from ...profile.page import page

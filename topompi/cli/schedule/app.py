@@ -12,7 +12,6 @@ import typer
 from ...errors import TopompiError
 from ...inputs.writing import write_text
 from ...mapping.placement import place
-from ...schedules.drawing.charts import draw as picture
 from ...schedules.exports.goal import write_goal
 from ...schedules.exports.jsonio import to_json
 from ...schedules.exports.simgrid import write_traces
@@ -89,8 +88,13 @@ def schedule(
                 prove(made[-1].schedule)
         made.sort(key=lambda one: one.cost.seconds)
         if draw is not None:
+            from ...schedules.drawing.charts import draw as picture
+
             names_of_links = link_names(interface)
-            text = picture(made[0].schedule, network, host_names=interface.hosts, link_names=names_of_links)
+            title = f"{collective} {made[0].name}, {made[0].schedule.size} ranks"
+            text = picture(
+                made[0].schedule, network, title=title, host_names=interface.hosts, link_names=names_of_links
+            )
             write_text(draw, text)
         if export is not None and output is not None:
             report.step(f"writing {output}")

@@ -7,13 +7,14 @@ import time
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 from rich.table import Table
 
 from ...errors import TopompiError
+from ...inputs.figures import size_name
 from ...inputs.hostlist import compress
 from ...inputs.slurm.environment import HOSTS as JOB_HOSTS
 from ...mapping.graph import CommunicationGraph
@@ -21,7 +22,7 @@ from ...mapping.mappers.portfolio import best
 from ...mapping.mapping import Mapping
 from ...mapping.placement import place
 from ...mapping.readers import read_graph
-from ...netsim import RECEIVE, SEND, Hosts, Program, run
+from ...netsim import RECEIVE, SEND, Hosts, Program, Tables, run
 from ...schedules import Network, Schedule
 from ...schedules.registry import make
 from ...topology import Routes, TopologyInterface, load_routes
@@ -36,6 +37,9 @@ from ...views.picture.writers import write
 from ...views.program import program_of, wiring_of
 from ..terminal import Screen, console
 
+if TYPE_CHECKING:
+    from ...prediction.libraries import Library
+
 __all__ = ["DemoError", "demo"]
 
 DATA = "osu_like_bench"  # the package that contains the recorded data
@@ -43,9 +47,16 @@ FABRIC, TABLES, GRAPH = "fabrics/fattree64.ibnetdiscover.xz", "fabrics/fattree64
 # Number of hosts of the job, number of ranks on each, and seed of the random order of the hosts. The job has every
 # fourth host of the fabric, as a busy scheduler may leave them.
 HOSTS, PER_HOST, SEED = 16, 2, 2
-BLOCK = 64 << 10  # bytes that each rank sends each other in the simulated alltoall
+# Bytes and our algorithm of each simulated collective: the largest gain of this fabric, and one that has none.
+COLLECTIVES = {
+    "allreduce": (1 << 20, "halving"),
+    "bcast": (1 << 20, "scatter_allgather"),
+    "alltoall": (1 << 16, "even"),
+}
+LIBRARIES = ("Open MPI 5", "MPICH")  # names of the libraries of prediction.libraries.KNOWN
 LATENCY = 1.5e-7  # assumed seconds of a link and the switch behind it, because the recorded report has no latencies
 OVERHEADS = Hosts(send_overhead=1e-6, receive_overhead=1e-6, eager=8192)
+TITLES = {"given": "in the order given", "mapped": "mapped by topompi"}
 MOST_BUSY = 3  # number of busiest links that are printed
 
 
@@ -98,7 +109,7 @@ def demo(
     """Show in a minute what topompi does: a fabric, a job scattered over it, its traffic in the order given and mapped.
 
     Nothing is measured and no MPI library is needed: a fabric with OpenSM's tables and a program's communication graph
-    come with topompi; times are predicted from the bytes on links, and simulated by topompi's own network of flows.
+    come with topompi; times are predicted from the bytes on links, and simulated by topompi's own networks.
     """
     start, screen = time.monotonic(), console()
     output.mkdir(parents=True, exist_ok=True)
@@ -106,7 +117,7 @@ def demo(
     _draw_job(screen, stage, output)
     mapped = _exchange(screen, stage)
     _busiest(screen, stage, mapped, output)
-    _alltoall(screen, stage)
+    _collectives(screen, stage)
     _next(screen, output, time.monotonic() - start)
 
 
@@ -140,8 +151,9 @@ def _draw_job(screen: Screen, stage: Stage, output: Path) -> None:
     _say(screen, "2. A job scattered over it", heading=True)
     hosts = sorted(set(stage.names))
     _say(screen, f"   {len(stage.names)} ranks, {PER_HOST} a host, on {compress(hosts)}")
-    write(fabric_scene(stage.routes, "a job on the fabric", stage.job(stage.names)), output / "job.html")
-    write(fabric_scene(stage.routes, "a job on the fabric", stage.job(stage.names)), output / "job.svg")
+    scene = fabric_scene(stage.routes, f"A job of {len(hosts)} hosts, scattered over a fabric", stage.job(stage.names))
+    write(scene, output / "job.html")
+    write(scene, output / "job.svg")
     _say(screen, f"   drawn: {output / 'job.html'} (zoom with the wheel), {output / 'job.svg'}")
 
 
@@ -203,37 +215,67 @@ def _busiest(screen: Screen, stage: Stage, mapped: list[str], output: Path) -> N
         ]
         _say(screen, f"   {name:<7} {'; '.join(busy)}")
         write(
-            fabric_scene(stage.routes, f"the exchange, {name}", stage.job(names), loads, full), output / f"{name}.html"
+            fabric_scene(stage.routes, f"A program's exchange, ranks {TITLES[name]}", stage.job(names), loads, full),
+            output / f"{name}.html",
         )
     _say(screen, f"   drawn: {output / 'given.html'}, {output / 'mapped.html'}")
 
 
-def _alltoall(screen: Screen, stage: Stage) -> None:
-    """Simulate an alltoall by the algorithms of MPI libraries and by a schedule of topompi, and print the times."""
-    from ...prediction.libraries import KNOWN, Question
+def _collectives(screen: Screen, stage: Stage) -> None:
+    """Simulate collectives over all hosts by the algorithms of MPI libraries and by ours, and print the times."""
+    from ...netsim.packets import running
+    from ...prediction.libraries import KNOWN
 
-    _say(
-        screen, f"5. An alltoall of {BLOCK >> 10} KiB from each of {HOSTS} ranks to each, one rank a host", heading=True
-    )
-    network = stage.network(list(dict.fromkeys(stage.names)))
-    wiring, question = wiring_of(network), Question("Alltoall", BLOCK, np.asarray(network.rank_host))
-    rows: list[tuple[str, Schedule]] = []
-    for library, name in zip(KNOWN, ("Open MPI 5", "MPICH"), strict=True):
-        decision = library.decide(question)
-        if decision is not None:
-            rows.append((f"{name}: {decision.says}", decision.schedule(network)))
-    rows.append(("topompi: even", make("alltoall", "even", network)))
-    table = Table("   pattern", "simulated", "to the bound", box=None, pad_edge=False)
-    for says, schedule in rows:
-        found = run(wiring, [program_of(schedule, network, BLOCK)], hosts=OVERHEADS)
-        seconds, bound = float(found.job_seconds[0]), float(found.bounds[0])
-        table.add_row(f"   {says}", _ms(seconds), f"{seconds / bound:.2f}")
+    model = "flows" if running.Engine is None else "packets"
+    hosts = sorted(stage.routes.fabric.hosts)
+    given = [hosts[one] for one in np.random.default_rng(SEED).permutation(len(hosts)).tolist()]
+    network = stage.network(given)
+    _say(screen, f"5. Collectives of all {len(hosts)} hosts in random order, one rank a host", heading=True)
+    table = Table("   collective", *LIBRARIES, "topompi", "times as fast", box=None, pad_edge=False)
+    patterns: dict[str, list[str]] = {name: [] for name in (*LIBRARIES, "topompi")}
+    for collective, (size, algorithm) in COLLECTIVES.items():
+        schedules = [_of_library(library, collective, size, network) for library in KNOWN]
+        schedules.append(make(collective, algorithm, network))
+        times = [_seconds(schedule, network, size) for schedule in schedules]
+        for found, schedule in zip(patterns.values(), schedules, strict=True):
+            found.append(schedule.algorithm)
+        gain = min(times[:-1]) / times[-1]
+        name = f"   {collective}, {size_name(size)}"
+        table.add_row(name, *map(_ms, times), f"{gain:.2f}x" if gain > 1 else f"{gain:.2f}x: the library's")
     screen.print(table)
+    for name, algorithms in patterns.items():
+        _say(screen, f"   {name}: {'; '.join(algorithms)}")
     _say(
         screen,
-        "   bound: what the busiest link needs for its bytes, whatever the order; flows share links without loss,",
+        f"   simulated as {model}; compared with the faster library, whose algorithm runs if it is faster than ours",
     )
-    _say(screen, "   and real networks punish messages that meet: docs/lab/emulated.md has measured ratios")
+
+
+def _of_library(library: Library, collective: str, size: int, network: Network) -> Schedule:
+    """Return the schedule of a library's own algorithm, for which all hosts are equally far apart."""
+    from ...prediction.libraries import Question
+
+    decision = library.decide(Question(collective.capitalize(), size, np.asarray(network.rank_host)))
+    if decision is None:
+        raise DemoError(f"demo: expecting a known algorithm of {library.name} for {collective}, got none")
+    return decision.schedule(network)
+
+
+def _seconds(schedule: Schedule, network: Network, size: int) -> float:
+    """Return the simulated seconds of a schedule, by packets if their engine was compiled, else by flows.
+
+    :param schedule: the schedule.
+    :param network: the network of its ranks.
+    :param size: bytes of the call's message, for an alltoall those from each rank to each.
+    """
+    from ...netsim import packets
+
+    block = size if schedule.collective == "alltoall" else -(-size // schedule.blocks)
+    program, wiring = program_of(schedule, network, block), wiring_of(network)
+    if packets.running.Engine is None or not isinstance(wiring, Tables):
+        return float(run(wiring, [program], hosts=OVERHEADS).job_seconds[0])
+    fdr = packets.PRESETS["fdr"]
+    return float(packets.run(wiring, [program], hosts=fdr.hosts, settings=fdr.settings).job_seconds[0])
 
 
 def _next(screen: Screen, output: Path, seconds: float) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from ...inputs.figures import bare_name, cut_middle
 from ...mapping.placement import place
 from ...mapping.rankfiles import read_mapping
 from ...topology import Fabric, load_routes
@@ -63,7 +64,9 @@ def draw(
             carried = exchanged_loads(loads, routes, names, nbytes)
         report.step(f"drawing {output}")
         job = None if rank_host is None else DrawnJob.of_ranks(rank_host)
-        write(fabric_scene(routes, source, job, carried), output)
+        fabric = f"fabric {cut_middle(bare_name(source), 60)}"
+        title = f"The {fabric}" if job is None else f"A job of {len(job.hosts):,} hosts on the {fabric}"
+        write(fabric_scene(routes, title if loads is None else f"{title}: bytes on its links", job, carried), output)
     list_findings(report)
 
 

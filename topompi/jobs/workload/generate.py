@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammainc
 
 from ..errors import WorkloadError
 from .workload import Workload
@@ -17,8 +20,8 @@ def capacity_mix(rng: np.random.Generator, jobs: int, nodes: int, load: float = 
     """Draw jobs like those of Cab (Pollard et al., SC18), up to 256 nodes and 24 h, 83 % of them below 18 nodes.
 
     The source does not give the following distributions, which are ours: sizes are log-uniform below 18 nodes and
-    above, run times log-normal with a median of half an hour, requested times up to 4 times the run time; arrivals
-    depend on the hour of the day.
+    above, run times log-normal with a median of half an hour, requested times up to 4 times the run time; most jobs
+    arrive in the afternoon, fewest at night.
 
     :param rng: the random generator.
     :param jobs: number of jobs.
@@ -60,12 +63,13 @@ def power_of_two_mix(rng: np.random.Generator, jobs: int, nodes: int = 3096, loa
 
 
 def lublin_feitelson(rng: np.random.Generator, jobs: int, nodes: int) -> Workload:
-    """Draw batch jobs by the model of U. Lublin and D. Feitelson, JPDC 63(11), 2003, with its published parameters.
+    """Draw jobs by the model of U. Lublin and D. Feitelson, JPDC 63(11), 2003, as its authors' program draws them.
 
-    A job is serial with probability 0.244 and has a power of two of nodes with 0.576; log2 of the other sizes is
-    two-stage uniform. The logarithm of run times is hyper-gamma with a mixture that depends on the size; log2 of the
-    gaps between arrivals, in seconds, is gamma. The daily cycle of arrivals is our own choice, a cosine in place of the
-    paper's table.
+    The parameters are those for jobs that are neither batch nor interactive ones. A job is serial with probability
+    0.244 and has a power of two of nodes with 0.576; log2 of the other sizes is two-stage uniform. The natural
+    logarithm of run times is hyper-gamma with a mixture that depends on the size, and that of the gaps between arrivals
+    is gamma; a run time above e**12 s or a gap above e**13 s is drawn again. Gaps are short by day and long at night.
+    Second 0 is midnight.
 
     :param rng: the random generator.
     :param jobs: number of jobs.
@@ -80,11 +84,44 @@ def lublin_feitelson(rng: np.random.Generator, jobs: int, nodes: int) -> Workloa
     exponent = np.where(kind < 0.244, 0, np.where(kind < 0.244 + 0.576, np.rint(stage), stage))
     sizes = np.clip(np.rint(2**exponent), 1, nodes).astype(np.int64)
     first = np.clip(-0.0054 * sizes + 0.78, 0, 1)
-    log_run = np.where(rng.random(jobs) < first, rng.gamma(4.2, 0.94, jobs), rng.gamma(312, 0.03, jobs))
-    run = np.maximum(1, np.exp(np.minimum(log_run, 12))).astype(np.int64)
-    gaps = 2 ** rng.gamma(10.23, 0.4871, jobs)
-    submit = _by_day(np.cumsum(gaps))
+
+    def log_run(of: NDArray[np.int64]) -> NDArray[np.float64]:
+        short = rng.random(len(of)) < first[of]
+        return np.where(short, rng.gamma(4.2, 0.94, len(of)), rng.gamma(312, 0.03, len(of)))
+
+    # The program multiplies the shape for rush hours, 10.2303, by 1.0225, the ratio of all hours to them.
+    log_gap = _drawn_below(13, jobs, lambda of: rng.gamma(10.2303 * 1.0225, 0.4871, len(of)))
+    run = np.exp(_drawn_below(12, jobs, log_run)).astype(np.int64)
+    submit = _by_half_hour(np.cumsum(np.exp(log_gap))).astype(np.int64)
     return Workload.of("Lublin-Feitelson", submit=submit, run=run, nodes=sizes)
+
+
+def _drawn_below(
+    most: float, count: int, draw: Callable[[NDArray[np.int64]], NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """Draw values, and draw those above ``most`` again until none is.
+
+    :param most: the largest value allowed.
+    :param count: number of values.
+    :param draw: draws new values at the given indices.
+    """
+    values, again = np.empty(count), np.arange(count)
+    while len(again):
+        values[again] = draw(again)
+        again = again[values[again] > most]
+    return values
+
+
+def _by_half_hour(moments: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Stretch time, in seconds, at night and compress it by day, by the weights of half hours of Lublin and Feitelson.
+
+    A gamma distribution gives the shares of the half hours 11 (5:00 to 5:30) to 58 (4:30 to 5:00 on the next day).
+    """
+    hours = np.arange(11, 11 + 48)
+    weights = np.roll(np.diff(gammainc(8.1737, np.append(hours - 0.5, 58.5) / 3.9631)), 10)
+    ends = np.append(0, np.cumsum(weights)) / weights.sum()
+    days, part = np.divmod(moments / DAY, 1)
+    return DAY * (days + np.interp(part, ends, np.arange(49) / 48))
 
 
 def _arriving(
@@ -98,8 +135,8 @@ def _arriving(
 
 
 def _by_day(moments: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Shift moments, in seconds, towards the afternoon of their day without changing their order."""
-    return np.floor(moments - 0.6 * DAY / (2 * np.pi) * np.sin(2 * np.pi * moments / DAY) + DAY / 10).astype(np.int64)
+    """Shift moments, in seconds, towards 14:24 of their day without changing their order; second 0 is midnight."""
+    return np.floor(moments - 0.6 * DAY / (2 * np.pi) * np.sin(2 * np.pi * moments / DAY) + 0.6 * DAY).astype(np.int64)
 
 
 def _log_uniform(rng: np.random.Generator, count: int, least: int, below: int) -> NDArray[np.int64]:

@@ -8,27 +8,42 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...inputs.figures import cut_middle
 from ...topology import Routes
 from ...topology.summary import levels_of
 from .bundles import Bundle, bundles_of
 from .folding import Node, fold
 from .loads import Loads, crossed_switches
-from .names import amount, cut, level_words, link_name, listed, ranges, shortened, switch_names
-from .scene import Box, Line, Scene, Text
+from .names import (
+    amount,
+    cut,
+    further,
+    level_words,
+    link_name,
+    listed,
+    ranges,
+    switch_names,
+    without_common_end,
+)
+from .scene import LETTER, Box, Line, Scene, Text, letters
 
 __all__ = ["DrawnJob", "fabric_scene"]
 
 BOW = 70.0  # pixels; largest height of the curve between two switches of one level
-LEFT, TOP, SIDE = 232.0, 64.0, 24.0  # pixels; margins, the left one with the descriptions of levels
+LEFT, TOP, SIDE = 166.0, 64.0, 16.0  # pixels; margins, the left one with the descriptions of levels
 LEVEL, BOX, ROW = 136.0, 44.0, 15.0  # pixels; distance of levels, height of a switch, height of a host's line
-NARROWEST, WIDEST = 64.0, 128.0  # pixels; limits of a column's width
+NARROWEST, WIDEST = 60.0, 128.0  # pixels; limits of a column's width, if the picture has room for it
+MOST_WIDE = 1200.0  # pixels; width of a picture on a usual screen
+BOLD, PLAIN, SMALL = 10.5, 10.0, 9.5  # pixels; letters of a switch's name, of hosts, and of further lines
+WIDER = 1.28  # width of bold letters over that of others
 MOST_LISTED = 96  # hosts; if a picture would list more, each leaf switch shows only their number
 MOST_ROWS = 24  # hosts; if a leaf switch would list more, each leaf switch shows only their number
 OVER = 1.01  # over-subscription above which a level is marked; above 1 because of rounding
 MOST_BUSY = 3  # number of busiest links in the legend
-BLUE, PALE, GREY, RED, BAND = "#1f6fd6", "#dce9fa", "#8a8a8a", "#c62828", "#fdecea"
-SHADES = ((0.9, RED), (0.5, "#ef8e19"), (0.0, BLUE))  # (share of the busiest link's time, colour of links above it)
-IDLE = "#d4d4d4"
+# Loads go from light to dark brown, so that no colour of a distance or of a job has a second meaning.
+BLUE, PALE, GREY, BAND = "#0072b2", "#dcebf7", "#757575", "#f2f2f2"
+SHADES = ((0.9, "#7f2704"), (0.5, "#e6670d"), (0.0, "#fdb97d"))  # (share of the busiest link's time, colour above it)
+IDLE, INK = "#d4d4d4", "#222222"
 
 Integers = NDArray[np.int64]
 
@@ -84,6 +99,7 @@ class _Picture:
         self.fabric, self.job, self.loads = routes.fabric, job, loads
         self.full = full or (float(loads.seconds.max(initial=0.0)) if loads is not None else 0.0)
         self.names = switch_names(self.fabric)
+        self.short = without_common_end(self.names)
         self.crossed = None if job is None else crossed_switches(routes, job.hosts)
         self.nodes = fold(self.fabric, self.crossed)
         self.levels = levels_of(routes)
@@ -99,6 +115,7 @@ class _Picture:
         )
         self.one_by_one = sum(map(len, shown)) <= MOST_LISTED and max(map(len, shown), default=0) <= MOST_ROWS
         self.shown = shown
+        self.column = WIDEST  # until the longest texts are known
         self._place()
 
     def _hosts_of_nodes(self) -> list[list[int]]:
@@ -114,10 +131,12 @@ class _Picture:
         """Compute the positions of all nodes (boxes): a column per node, each level spread over the whole width."""
         rows = sorted({node.level for node in self.nodes}, key=lambda level: (level < 0, level))
         most = max((sum(node.level == level for node in self.nodes) for level in rows), default=1)
-        letters = max((len(line) for node in self.nodes for line in self._label(node)), default=8)
+        longest = max((len(self._label(node, WIDEST)[0]) for node in self.nodes), default=8)
         words = max((len(line) for number in range(len(self.nodes)) for line in self._host_lines(number)), default=8)
-        self.column = min(WIDEST, max(NARROWEST, 6.2 * max(letters, words) + 14))
-        self.width = max(LEFT + most * self.column + SIDE, 860.0)
+        # A level with few boxes has room for longer names; the leaves decide, because their hosts stand side by side.
+        wanted = min(WIDEST, max(NARROWEST, WIDER * LETTER * BOLD * longest + 16, LETTER * PLAIN * words + 14))
+        self.width = min(max(LEFT + most * wanted + SIDE, 860.0), max(MOST_WIDE, LEFT + most * 42 + SIDE))
+        self.column = min(wanted, (self.width - LEFT - SIDE) / most)
         deepest = max((len(self._host_lines(number)) for number in range(len(self.nodes))), default=0)
         bows = (
             BOW
@@ -134,7 +153,7 @@ class _Picture:
             self.x += [LEFT + step * (at + 0.5) for at in range(count)]
 
     def scene(self, title: str) -> Scene:
-        scene = Scene(self.width, self.height, title)
+        scene = Scene(self.width, self.height, cut(title, int((self.width - 20) / (WIDER * LETTER * 15))))
         scene.items += self._bands()
         scene.items += self._links()
         for number, node in enumerate(self.nodes):
@@ -148,12 +167,14 @@ class _Picture:
         words = f"{fabric.num_hosts:,} hosts, {fabric.num_switches:,} switches, {fabric.num_links:,} directed links"
         if self.job is not None:
             ranks = sum(map(len, self.job.ranks.values()))
-            words += f"; job: {len(self.job.hosts):,} hosts" + (f", {ranks:,} ranks" if ranks else "")
+            words += f"; job: {len(self.job.hosts):,} hosts" + (
+                f", {ranks:,} ranks, beside or below their hosts" if ranks else ""
+            )
         folded = sum(len(node.switches) > 1 for node in self.nodes)
-        return words + ("; boxes with a number stand for several switches" if folded else "")
+        return words + ("; a box with + stands for several switches" if folded else "")
 
     def _bands(self) -> list[Line | Box | Text]:
-        """Draw a row for each level with its description; over-subscribed levels are red."""
+        """Draw a row for each level with its description; over-subscribed levels are grey, and said to be so."""
         items: list[Line | Box | Text] = []
         for level, y in self.y.items():
             facts = next((one for one in self.levels if one["level"] == level), None)
@@ -162,29 +183,28 @@ class _Picture:
             if over:
                 items.append(Box(0, y - 10, self.width, BOX + 20, BAND))
             items.append(Text(10, y + 14, "not connected" if level < 0 else f"level {level}", 12, bold=True))
-            items.append(
-                Text(
-                    10,
-                    y + 30,
-                    level_words(facts, self._switches_at(level), ratio, over),
-                    11,
-                    colour=RED if over else GREY,
-                )
-            )
+            for at, words in enumerate(level_words(facts, self._switches_at(level), ratio, over)):
+                items.append(Text(10, y + 28 + 13 * at, words, 11, colour=INK if over else GREY, bold=over and at == 1))
         return items
 
     def _switches_at(self, level: int) -> int:
         return sum(len(node.switches) for node in self.nodes if node.level == level)
 
-    def _label(self, node: Node) -> list[str]:
-        names = [self.names[one] for one in node.switches.tolist()]
-        if len(names) == 1:
-            return [shortened(names[0], 18)]
-        return [f"{len(names):,} switches", shortened(names[0], 18), f"to {shortened(names[-1], 15)}"]
+    def _room(self, level: int) -> float:
+        """Return the width in pixels that a box of a level may have."""
+        count = sum(node.level == level for node in self.nodes)
+        return min(2 * WIDEST, (self.width - LEFT - SIDE) / max(count, 1)) - 4
+
+    def _label(self, node: Node, room: float) -> list[str]:
+        """Return the lines of a switch's box, cut to a width in pixels; a group is named after its first switch."""
+        name, more = self.short[int(node.switches[0])], len(node.switches) - 1
+        name = cut_middle(name, letters(room, BOLD * WIDER))
+        return [name, further(more, letters(room, SMALL))] if more else [name]
 
     def _switch(self, number: int, node: Node) -> list[Line | Box | Text]:
-        lines, x, y = self._label(node), self.x[number], self.y[node.level]
-        width = min(self.column - 6, 6.2 * max(map(len, lines)) + 12)
+        room = self._room(node.level)
+        lines, x, y = self._label(node, room), self.x[number], self.y[node.level]
+        width = min(room, max(NARROWEST - 10, WIDER * LETTER * BOLD * max(map(len, lines)) + 12))
         names = [self.names[one] for one in node.switches.tolist()]
         tip = f"{listed(names)}: level {node.level}, {len(self.hosts[number]):,} hosts below"
         colour = PALE if node.crossed or self.job is None else "#f1f1f1"
@@ -193,30 +213,29 @@ class _Picture:
         ]
         first = y + BOX / 2 + 4 - 6.5 * (len(lines) - 1)
         for at, line in enumerate(lines):
-            items.append(Text(x, first + 13 * at, line, 10.5 if at == 0 else 9.5, "middle", bold=at == 0))
+            items.append(Text(x, first + 13 * at, line, BOLD if at == 0 else SMALL, "middle", bold=at == 0))
         return items
 
     def _host_lines(self, number: int) -> list[str]:
         """The text lines below a leaf switch: its hosts with their ranks, or the number of its hosts."""
-        hosts, every = self.shown[number], len(self.hosts[number])
+        hosts, every, most = self.shown[number], len(self.hosts[number]), letters(self.column - 6, PLAIN)
         if not every:
             return []
         if not self.one_by_one:
-            count = f"{every:,} hosts" if self.job is None else f"{len(hosts):,} of {every:,} hosts"
-            names = [self.fabric.hosts[host] for host in hosts]
-            ranks = sorted(rank for host in hosts for rank in self._ranks(host))
-            more = [f"{names[0]} … {names[-1]}"] if len(names) > 1 else names
-            return [
-                count,
-                *(shortened(one, 20) for one in more),
-                *([cut(f"ranks {ranges(ranks)}", 20)] if ranks else []),
-            ]
+            total = f"{every:,} host{'s' * (every != 1)}"
+            lines = [total if self.job is None else f"{len(hosts):,} of {total}"]
+            lines += [self.fabric.hosts[hosts[0]]] if hosts else []
+            lines += [further(len(hosts) - 1, most)] if len(hosts) > 1 else []
+            mine = ranges(sorted(rank for host in hosts for rank in self._ranks(host)))
+            return [cut_middle(line, most) for line in lines] + ([cut(f"ranks {mine}", most)] if mine else [])
         lines = []
         for host in hosts:
-            mine = self._ranks(host)
-            lines.append(shortened(self.fabric.hosts[host], 16) + (cut(f": {ranges(mine)}", 12) if mine else ""))
+            name, mine = self.fabric.hosts[host], ranges(self._ranks(host))
+            whole = f"{name}: {mine}" if mine else name
+            lines += [whole] if len(whole) <= most or not mine else [cut_middle(name, most), cut(mine, most)]
+        lines = [cut_middle(line, most) for line in lines]
         rest = every - len(hosts)
-        return lines + ([f"{rest:,} other hosts"] if rest and self.job is not None else [])
+        return lines + ([further(rest, most)] if rest and self.job is not None else [])
 
     def _ranks(self, host: int) -> Sequence[int]:
         return () if self.job is None else self.job.ranks.get(host, ())
@@ -239,8 +258,8 @@ class _Picture:
         )
         items: list[Line | Box | Text] = [Line(((x, self.bottom), (x, y - 12)), *self._host_look(number)), box]
         for at, line in enumerate(lines):
-            other = line.endswith("other hosts")
-            items.append(Text(x, y + ROW * at, line, 10, "middle", GREY if other else "#222222"))
+            other = line.startswith("+ ")
+            items.append(Text(x, y + ROW * at, line, PLAIN, "middle", GREY if other else INK))
         return items
 
     def _host_look(self, number: int) -> tuple[str, float]:
@@ -281,7 +300,8 @@ class _Picture:
         return next(colour for above, colour in SHADES if share > above or above == 0), 0.8 + 7.2 * share
 
     def _name(self, number: int) -> str:
-        return " ".join(self._label(self.nodes[number]))
+        switches = self.nodes[number].switches
+        return self.names[int(switches[0])] + (f" and {len(switches) - 1:,} more" if len(switches) > 1 else "")
 
     def _legend(self) -> list[Line | Box | Text]:
         y = self.height - 50
@@ -300,8 +320,11 @@ class _Picture:
         unit = f"time that the busiest link between two boxes needs for its bytes{full}"
         items: list[Line | Box | Text] = [Text(10, y, f"width: {unit}", 11, colour=GREY)]
         x = 10.0
-        for words, colour in (("above 90 %", RED), ("50 to 90 %", SHADES[1][1]), ("less", BLUE), ("no bytes", IDLE)):
+        for words, colour in zip(
+            ("above 90 %", "50 to 90 %", "less", "no bytes"), (*(one for _, one in SHADES), IDLE), strict=True
+        ):
             items += [Box(x, y + 8, 12, 12, colour), Text(x + 16, y + 18, words, 11)]
             x += 110
         named = "; ".join(f"{link_name(self.fabric, link)} {amount(self.loads.bytes[link], 'B')}" for link in busy)
-        return [*items, Text(10, y + 38, f"busiest links: {named}" if busy else "no bytes on any link", 11)]
+        words = f"busiest links: {named}" if busy else "no bytes on any link"
+        return [*items, Text(10, y + 38, cut(words, int((self.width - 20) / (LETTER * 11))), 11)]

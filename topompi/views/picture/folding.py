@@ -14,8 +14,8 @@ from ...topology import Fabric
 
 __all__ = ["Node", "fold"]
 
-MOST = 18  # nodes; limits the boxes per level
-OTHERS = 6  # nodes; limits the boxes of switches that a job does not cross, if its own switches are boxes of their own
+MOST = 16  # nodes; limits the boxes per level, for which a picture of 1,200 pixels has room
+OTHERS = 4  # nodes; limits the boxes of switches that a job does not cross, if its own switches are boxes of their own
 
 Integers = NDArray[np.int64]
 
@@ -101,7 +101,7 @@ def _groups(order: Integers, keys: dict[int, tuple[object, ...]], seen: NDArray[
     """
     if len(order) <= MOST:
         return list(order[:, None])
-    single = seen[order] if 0 < seen[order].sum() <= MOST else np.zeros(len(order), dtype=bool)
+    single = seen[order] if 0 < seen[order].sum() <= MOST - OTHERS else np.zeros(len(order), dtype=bool)
     rest = order[~single]
     parts = _merged(_alike(rest, keys), OTHERS if single.any() else MOST)
     parts += list(order[single][:, None])

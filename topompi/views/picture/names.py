@@ -4,18 +4,35 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from ...errors import SourceError
 from ...inputs.hostlist import compress
 from ...topology import Fabric
 
-__all__ = ["amount", "cut", "level_words", "link_name", "listed", "ranges", "shortened", "switch_names"]
+__all__ = [
+    "amount",
+    "cut",
+    "further",
+    "level_words",
+    "link_name",
+    "listed",
+    "ranges",
+    "switch_names",
+    "without_common_end",
+]
 
 
-def shortened(name: str, most: int) -> str:
-    """Shorten a name to its last ``most`` letters, because the ends differ between the switches of one chassis."""
-    return name if len(name) <= most else "…" + name[len(name) - most + 1 :]
+def without_common_end(names: Sequence[str]) -> list[str]:
+    """Leave out the end that all of several names share, from a separator on, for example ``:MQM9701/U1``."""
+    if len(names) < 2:
+        return list(names)
+    backwards = zip(*(reversed(name) for name in names), strict=False)
+    shared = sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, backwards))
+    tail = names[0][len(names[0]) - shared :]
+    at = next((place for place, letter in enumerate(tail) if letter in ":/ "), len(tail))
+    return [name[: len(name) - len(tail) + at] or name for name in names]
 
 
 def listed(names: Sequence[str]) -> str:
@@ -61,8 +78,8 @@ def _vertex(fabric: Fabric, vertex: int) -> str:
     return switch_names(fabric)[vertex - fabric.num_adapters]
 
 
-def level_words(facts: dict[str, Any] | None, drawn: int, ratio: float | None, over: bool) -> str:
-    """Describe a level of switches in one line.
+def level_words(facts: dict[str, Any] | None, drawn: int, ratio: float | None, over: bool) -> tuple[str, ...]:
+    """Describe a level of switches in two short lines, or none.
 
     :param facts: row of the level from `summary.levels_of`; None if no route crosses the level.
     :param drawn: number of switches of the level in the picture.
@@ -70,16 +87,21 @@ def level_words(facts: dict[str, Any] | None, drawn: int, ratio: float | None, o
     :param over: whether the level is marked as over-subscribed.
     """
     if facts is None:
-        return ""
+        return ()
     crossed = f"{facts['switches']:,} of " if facts["switches"] != drawn else ""  # no route crosses the other switches
     words = f"{crossed}{drawn:,} switch{'es' * (drawn != 1)}"
     if facts["top"]:
-        return f"{words}, top"
+        return words, "top"
     if ratio is None:
-        return f"{words}, cables unknown"
-    return f"{words}, {ratio:.3g} : 1" + (" over-subscribed" if over else "")
+        return words, "cables unknown"
+    return words, f"{ratio:.3g} : 1" + (" over-subscribed" if over else "")
 
 
 def cut(words: str, most: int) -> str:
     """Shorten a text to at most ``most`` letters of its beginning."""
     return words if len(words) <= most else words[: most - 1] + "…"
+
+
+def further(count: int, most: int) -> str:
+    """Return how many members of a group are not named, in at most ``most`` letters if possible."""
+    return f"+ {count:,} more" if len(f"+ {count:,} more") <= most else f"+ {count:,}"

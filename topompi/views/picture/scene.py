@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Box", "Line", "Scene", "Text"]
+__all__ = ["Box", "Line", "Scene", "Text", "letters"]
 
 LETTER = 0.56  # approximate width of a letter as a multiple of its height, because no font is measured
 
@@ -97,3 +97,12 @@ class Scene:
     def lines(self) -> Sequence[Line]:
         """Select the lines among the items."""
         return [one for one in self.items if isinstance(one, Line)]
+
+
+def letters(width: float, size: float) -> int:
+    """Return the number of letters that fit a box.
+
+    :param width: width of the box in pixels.
+    :param size: height of the letters in pixels.
+    """
+    return max(3, int((width - 4) / (LETTER * size)))
