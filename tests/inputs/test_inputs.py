@@ -204,7 +204,7 @@ def test_a_gibibyte_in_little_is_refused_on_the_way(tmp_path):
 MARKET = "%%MatrixMarket matrix "
 PROMISES = {
     "rank": ("0 2147483646 1", "at most 8,388,608 ranks, got 2,147,483,647"),
-    "METIS": ("2147483647 1\n", ":1: expecting at most 8,388,608 ranks, got 2,147,483,647"),
+    "METIS": ("2147483647 1\n2\n1\n", ":1: expecting at most 8,388,608 ranks, got 2,147,483,647"),
     "array": (
         f"{MARKET}array real general\n100000 100000\n1\n",
         "expecting 10,000,000,000 entries, as its header says",

@@ -13,7 +13,6 @@ import typer
 from ..errors import SourceError, TopompiError
 from ..topology import Discovery, Report, Routes, load
 from ..topology.hostnaming import HostNaming, naming_of
-from ..topology.inspection import select_rails, without
 from .hosts import HOSTS_HELP
 from .terminal import console
 
@@ -111,6 +110,8 @@ def routes_of(discovery: Discovery, rails: Sequence[str] | None = None, down: Se
     :param rails: conditions on the adapters to keep, see `select_rails`.
     :param down: switches and cables that are down, see `without`.
     """
+    from ..topology.inspection import select_rails, without  # imported here, because few commands take these options
+
     assert discovery.routes is not None  # load() always fills them in
     return without(select_rails(discovery.routes, rails or [], discovery.devices), down or [])
 
