@@ -275,7 +275,7 @@ def _direct(
 
     It also needs only a rank's own counts (`Algorithm.local_counts`).
     """
-    traits |= {"cut": "lanes", "segments": segments or {}, "local_counts": True}
+    traits |= {"cut": "slices", "segments": segments or {}, "local_counts": True}
     return Algorithm(generator, view, when, fixed or {}, **traits)
 
 
@@ -383,7 +383,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             allgather.allgather_ring,
             _order,
             "for long vectors: few messages over a border at once",
-            cut="lanes",
+            cut="slices",
             segments=_ON_LANES,
             stand_in="any",
             default=_SHORT,
@@ -444,7 +444,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             reduce_scatter.reduce_scatter_ring,
             _order,
             "for long vectors, commutative operations",
-            cut="lanes",
+            cut="slices",
             segments=_ON_LANES,
             stand_in="any",
             default=2 * _LONG,
@@ -465,7 +465,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             allreduce.allreduce_ring,
             _order,
             "for long vectors, commutative operations",
-            cut="lanes",
+            cut="slices",
             segments=_ON_LANES,
             stand_in="any",
             default=4 * _LONG,

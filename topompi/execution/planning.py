@@ -43,7 +43,7 @@ def plan_of(executor: Executor, spec: CallSpec, algorithm: str, operands: Operan
         return Plan((), 1, 0, 0, False)
     counts = operands.counts
     name, segment = cut(algorithm)
-    blocks, lanes = (
+    blocks, slices = (
         (None, 1) if segment is None else _pieces(spec.collective, name, segment, operands, executor.groups.size)
     )
     sizes = operands.length, operands.shift, operands.scale, None if counts is None else counts.tobytes()
@@ -51,14 +51,14 @@ def plan_of(executor: Executor, spec: CallSpec, algorithm: str, operands: Operan
     if isinstance(refusal, str):  # the cache of plans is shared with other communicators, where the schedule may exist
         executor.unplanned[spec.name, algorithm] = refusal
         return None
-    key = ("plan", spec.collective, name, blocks, lanes, operands.root, *sizes, ordered)
+    key = ("plan", spec.collective, name, blocks, slices, operands.root, *sizes, ordered)
 
     def make() -> Plan | str:
         part = part_of(executor, spec.collective, name, operands.root, counts, ordered, blocks)
         if isinstance(part, str):
             return part
         try:
-            return compile_part(part, operands.length, operands.shift, lanes, operands.scale)
+            return compile_part(part, operands.length, operands.shift, slices, operands.scale)
         except ValueError as error:
             return str(error)
 
@@ -70,7 +70,7 @@ def plan_of(executor: Executor, spec: CallSpec, algorithm: str, operands: Operan
 
 
 def _pieces(collective: str, name: str, segment: int, operands: Operands, ranks: int) -> tuple[int | None, int]:
-    """Number of blocks of a message that is cut (None if the algorithm chooses it) and of lanes of its transfers."""
+    """Number of blocks of a message that is cut (None if the algorithm chooses it) and of slices of its transfers."""
     if divides(collective, name):
         return segments_of((operands.length or 0) * operands.extent, segment), 1
     if operands.length is not None:
