@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from math import ceil, log2
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
