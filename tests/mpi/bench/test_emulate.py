@@ -119,6 +119,25 @@ def test_an_up_killed_half_way_is_taken_down(tmp_path):
     assert left_behind(state) == []
 
 
+@needs_root
+@pytest.mark.skipif(shutil.which("slurmctld") is None, reason="no Slurm here: slurmctld not found")
+def test_a_command_runs_beside_a_slurm_of_the_run_or_of_the_network_and_nothing_is_left():
+    def emulate(*words):
+        command = [sys.executable, "-m", "osu_like_bench", "emulate", *words]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+    tasks = ["run", "2x1", "--slurm", "--", "srun", "-N2", "--ntasks-per-node=1", "printenv", "SLURMD_NODENAME"]
+    done = emulate(*tasks)
+    assert (done.returncode, sorted(done.stdout.split())) == (0, ["h0000", "h0001"]), done.stderr
+    assert emulate("up", "2x1", "--slurm", "--name", "kept", "--cores", "3").returncode == 0
+    (state,) = states()
+    shown = emulate("run", "kept", "--slurm", "--", "sinfo", "--noheader", "--format=%D %c %T")
+    assert (shown.returncode, shown.stdout.split()) == (0, ["2", "3", "idle"]), shown.stderr
+    assert emulate("run", "kept", "--slurm", "--", "false").returncode == 1
+    assert emulate("down", "kept").returncode == 0
+    assert left_behind(state) == []
+
+
 def _sleepers(tmp_path, number):
     """A run under way, whose ranks sleep once all have said so."""
     ready = tmp_path / f"ready{number}"
