@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import shutil
 import subprocess
 import sys
 import time
