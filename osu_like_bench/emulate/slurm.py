@@ -21,6 +21,8 @@ __all__ = ["PROGRAMS", "EmulatedSlurm", "SlurmOptions"]
 
 PROGRAMS = ("slurmctld", "slurmd", "srun", "munged")
 PATIENCE = 60.0  # seconds for the daemons to answer
+MOST_PATH = 107  # bytes of the path of a socket in Linux
+STEP = 16  # letters of a step's number in the name of its socket, at most
 _CONF = "slurm.conf"
 
 # munge authenticates with a key of this cluster alone. Processes are found by their parents and tasks are not bound,
@@ -33,7 +35,7 @@ AuthType=auth/munge
 CredType=cred/munge
 AuthInfo=socket={folder}/munge.socket
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool-%n
+SlurmdSpoolDir={folder}/s-%n
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd-%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
@@ -99,6 +101,12 @@ class EmulatedSlurm:
         if missing := [name for name in PROGRAMS if shutil.which(name) is None]:
             words = "Debian's packages are slurmctld, slurmd, slurm-client and munge"
             raise BenchmarkError(f"emulate --slurm: expecting {', '.join(missing)} to be installed: {words}")
+        longest = max(len(f"{self.folder}/s-{host}/{host}") for host in self.hosts) + STEP
+        if longest > MOST_PATH:
+            raise BenchmarkError(
+                f"emulate --slurm: expecting a state folder shorter by {longest - MOST_PATH} letters, because Slurm "
+                f"makes sockets there, got {self.folder}: name another one in TOPOMPI_EMULATE_STATE"
+            )
         self._configure()
         files = [f"--{name}-file={self.folder / f'munge.{name}'}" for name in ("pid", "log", "seed")]
         munge = ["munged", "--foreground", "--force", f"--key-file={self.folder / 'munge.key'}"]
