@@ -59,7 +59,8 @@ class Distgraphcomm(Topocomm, NativeDistgraphcomm):
 class Intercomm(NativeIntercomm, metaclass=StandIn):
     """An intercommunicator: the MPI library runs its collectives, and ``Merge`` makes an ``Intracomm``."""
 
-    _checks = 0  # calls are not checked, because the two groups pass different arguments; ``Merge``'s result gets this
+    # 0: calls are not checked, because the two groups pass different arguments. ``Merge``'s result gets this value.
+    _checks = 0
     _family = _cut = _bequest = None
     _owns = True
 

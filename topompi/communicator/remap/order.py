@@ -71,7 +71,10 @@ class Aim:
                 raise RemapError(f"expecting {name} from 0 to 1, got {part}")
 
     def cost(self, found: Evaluation) -> float:
-        """The objective's value for an evaluated order: twice the hop-bytes, which is an exact integer, or seconds."""
+        """The value of the objective for an evaluated order.
+
+        It is twice the hop-bytes, so that it is an integer, or the seconds for which the busiest link is busy.
+        """
         return found.doubled if self.objective == OBJECTIVES[0] else found.link_seconds or 0.0
 
     def good_enough(self) -> float:
