@@ -24,8 +24,8 @@ def why_ran(
 ) -> str:
     """The reason why an algorithm ran a call, in words: the reason of the choice, with one addition if it applies.
 
-    If another algorithm ran than the chosen one, the reason for that precedes. On rank 0 of a virtual placement, whose
-    messages do not cross the network, the cost model's choice for the real network follows.
+    If another algorithm ran than the chosen one, the text begins with the reason for that. On rank 0 of a virtual
+    placement, whose messages do not cross the network, the text ends with the cost model's choice for the real network.
 
     :param state: topompi's state of the communicator.
     :param method: name of the call, a key of ``specs.CALLS``.
