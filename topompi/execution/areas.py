@@ -17,9 +17,11 @@ __all__ = ["TAG", "Area", "Call", "Pieces", "Span", "Specification"]
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 Specification = list[Any]
 
-TAG = 0  # one tag for all blocking calls: only topompi uses the communicator, and a pair of ranks posts in one order
-# Units. More than 4 moves, of at most 4 units each on average, are made by one indexed copy, because a call per short
-# move takes longer.
+# One tag is enough for the messages of all blocking calls, because only topompi uses the communicator, and any two
+# ranks post the messages between them in the same order.
+TAG = 0
+# Number of moves, and of units per move. More than 4 moves of on average at most 4 units are made by one indexed copy,
+# because one call per move would take longer.
 FEWEST_ROWS = 4
 
 
@@ -61,7 +63,7 @@ class Span:
         return cls(MPI.buffer.frombuffer(memory), extent, MPI.BYTE, extent, True)
 
     def like(self, units: int) -> Span:
-        """Allocate a span of as many new units, of the same extent and datatype."""
+        """Allocate a span of ``units`` units with the same extent and datatype as this span's."""
         memory = MPI.buffer.frombuffer(np.empty(units * self.extent, dtype=np.uint8))
         return Span(memory, self.extent, self.datatype, self.entries, self.dense)
 

@@ -24,7 +24,7 @@ TAGS = 1 << 15  # number of tags of each user communicator; every library has as
 
 
 class Channel(NamedTuple):
-    """A communicator and a tag on it, which only one method or one collective uses."""
+    """A communicator and a tag, for the messages of one method's blocking calls, or of one other collective."""
 
     comm: MPI.Intracomm
     tag: int
@@ -58,8 +58,8 @@ class _Pool:
     """A communicator of topompi whose tags are given out in ranges, each once.
 
     :param comm: the communicator.
-    :param name: a number, equal on all ranks and different from other pools' numbers.
-    :param key: key in ``_pools`` under which communicators over the same ranks find it; None if it is not shared.
+    :param name: number of the pool, equal on all ranks, by which they find whether they offer the same pool.
+    :param key: key in ``_pools`` under which communicators over the same ranks find the pool; None if it is not shared.
     """
 
     def __init__(self, comm: MPI.Intracomm, name: int = 0, key: bytes | None = None) -> None:
@@ -69,19 +69,22 @@ class _Pool:
             _pools[key] = self
 
     def enter(self) -> bool:
-        """Add a user, so that the communicator is not freed; False if it is freed already or has no tags left."""
+        """Count one more range as in use, so that the communicator is not freed; True if that is possible.
+
+        The result is False, and nothing is counted, if the communicator is freed already or has no tags left.
+        """
         with self._lock:
             here = self._users > 0 and TAGS * (self.given + 1) <= _most_tags()
             self._users += here
         return here
 
     def give(self) -> Context:
-        """The next range of tags, for a user that was added."""
+        """The next range of tags, which the constructor or ``enter`` has counted as in use."""
         self.given += 1
         return Context(self, TAGS * (self.given - 1))
 
     def leave(self) -> None:
-        """Remove a user, and free the communicator after the last one."""
+        """Count one range less as in use, and free the communicator if none is left."""
         with self._lock:
             self._users -= 1
             last = self._users == 0
@@ -104,7 +107,7 @@ def context_of(comm: MPI.Intracomm) -> Context:
 
     :param comm: the user's communicator, as an instance of mpi4py's own class.
 
-    Cost: one split; if communicators are shared, one allreduce of 40 bytes, and a split only for the first of them.
+    Cost: one split. If communicators are shared, one allreduce of 40 bytes, and one split only if a new one is made.
     """
     if not _shares():
         return _Pool(_copy_of(comm)).give()

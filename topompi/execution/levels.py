@@ -24,7 +24,8 @@ class Levels:
     :param hierarchy: the ranks, partitioned by each level of their topology.
     :param alone: a communicator of this rank only; not freed here.
     :ivar parts: sub-communicators of this rank, by level, for the levels in which the rank is a member.
-    :ivar stages: cache of plans by root, and of programs (calls with their slices of a buffer) by root and size.
+    :ivar stages: cache of plans by root, and of programs (the calls of a plan's stages with the parts of the buffer
+        that they use) by root and block size.
     """
 
     def __init__(self, comm: MPI.Intracomm, hierarchy: Hierarchy, alone: MPI.Intracomm) -> None:

@@ -1,4 +1,4 @@
-"""The preparation of a call: its arguments are read and checked, then its plan, or its stages, are bound to them."""
+"""The preparation of a call: its arguments are read and checked, then a binding is made from them and the plan."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def bound(
     :raises ValueError: if ``can_run`` does not allow the algorithm.
     """
     if is_in_stages(spec.name, algorithm):
-        stages = stages_of(executor, spec.name, algorithm)  # collective: before arguments are looked at
+        # Collective, and therefore before the check of arguments, which may fail on this rank alone.
+        stages = stages_of(executor, spec.name, algorithm)
         error, by_address = _looked_at(executor, spec, arguments)
         made: Binding | Exception = Binding([], stages=stages) if error is None else error
     else:
@@ -99,7 +100,11 @@ def checked(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple
 
 
 def _looked_at(executor: Executor, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple[Exception | None, bool]:
-    """The error of this rank's arguments in a call in stages, or None, and whether addresses identify the arguments."""
+    """Check the arguments of a call that runs in stages.
+
+    :returns: the error of this rank's arguments, or None; and True if the call may be recognised again by the addresses
+        of its arguments.
+    """
     by_address = True
     looks = _each_message(arguments) if spec.uneven else [arguments]
     for look in [] if spec.form is Form.NOTHING else looks:
@@ -111,6 +116,9 @@ def _looked_at(executor: Executor, spec: CallSpec, arguments: tuple[Any, ...]) -
 
 
 def _each_message(arguments: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """Calls with one of the two messages each: carriers send packed blocks, so the messages may share memory."""
+    """Arguments for two checks of an alltoallv: with the receive message alone, and with the send message alone.
+
+    The messages are checked apart, because they may share memory if carriers, which send packed blocks, run the call.
+    """
     nothing, (sent, received) = [bytearray(), 0, MPI.BYTE], arguments
     return [(nothing, received)] if is_in_place(sent) else [(nothing, received), (sent, nothing)]

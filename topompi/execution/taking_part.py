@@ -41,7 +41,8 @@ def instead(
     :param arguments: all arguments of mpi4py's method, in their order.
     :param error: this rank's error in the call.
     """
-    if spec.local and is_in_stages(spec.name, algorithm):  # sizes go ahead of the blocks, and tell of the error
+    # Sizes are sent before blocks, and tell the other ranks of the error.
+    if spec.local and is_in_stages(spec.name, algorithm):
         return Binding([]) if take_part(executor, spec, algorithm, arguments) else None
     try:
         given = _given_instead(executor, spec, algorithm, arguments, error)
@@ -59,7 +60,7 @@ def _given_instead(
     if spec.rooted and _gathers_sizes(spec, arguments, groups):
         plan = plan_of(executor, spec, algorithm, _unread(groups.size, root))
         return None if plan is None else _with_what_arrives(spec, plan, groups, root)
-    if isinstance(error, MismatchError) and not spec.rooted:  # the send buffer may be the wrong one
+    if isinstance(error, MismatchError) and not spec.rooted:  # the error may be in the send buffer
         return None
     ways = [_with_own_memory, *([_with_own_blocks] if isinstance(error, MPI.Exception) else [])]
     for way in ways:

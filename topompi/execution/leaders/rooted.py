@@ -69,10 +69,11 @@ def gatherv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     :param sendbuf: this rank's block, in the form that mpi4py's ``Gatherv`` takes.
     :param recvbuf: memory for the blocks of all ranks, with their counts; used at the root only.
     :param root: the root, the same on all ranks.
-    :raises TopompiError: at the root, if another rank refuses the call; the other ranks' blocks are received before.
+    :raises TopompiError: at the root, if another rank has an error in its arguments; by then ``recvbuf`` has the blocks
+        of all other ranks.
 
-    Messages and bytes: twice those of ``gather``; the first time 8 bytes per rank, because a leader does not know how
-    much the ranks of its cluster send.
+    Messages: twice those of ``gather``, because a leader does not know how much the ranks of its cluster send. Bytes:
+    those of ``gather``, and before them 8 bytes per rank for the size of its block.
     """
     plan = levels.plan(root)
     received = vector(recvbuf, levels.size, readonly=False) if levels.rank == root else None
@@ -122,7 +123,7 @@ def scatterv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     :param sendbuf: the blocks for all ranks, in the form that mpi4py's ``Scatterv`` takes; used at the root only.
     :param recvbuf: memory for this rank's block.
     :param root: the root, the same on all ranks.
-    :raises TopompiError: on all other ranks, if the root refuses the call.
+    :raises TopompiError: on all other ranks, if the root has an error in its arguments.
     """
     plan = levels.plan(root)
     sent = vector(sendbuf, levels.size, readonly=True) if levels.rank == root else None
@@ -169,7 +170,7 @@ def _check_all_take_part(sizes: Integers, ranks: int | Integers) -> None:
 
 
 def _equal_blocks(levels: Levels, root: int, size: int) -> tuple[RootedPlan, Program]:
-    """The plan, and its program for blocks of ``size`` bytes; cached."""
+    """The stages of a rooted collective on this rank, and their calls for blocks of ``size`` bytes each; cached."""
     made: tuple[RootedPlan, Program] = levels.stages.made(
         (root, size), lambda: (levels.plan(root), Program(levels.plan(root), size, levels.parts))
     )
@@ -208,14 +209,17 @@ def check_fits(sent: Any, expected: Any) -> None:
 
 
 def _direct(user: Blocks, plan: RootedPlan) -> Bytes | None:
-    """The user's buffer, if blocks can be sent from or received into it in the plan's order; else None."""
+    """The user's buffer, if the stages can use it directly; None if blocks must be copied.
+
+    They can if its blocks lie side by side without gaps, and the stages have the blocks in rank order, too.
+    """
     if plan.in_rank_order and plan.low >= 0 and user.dense and user.side_by_side:
         return user.view()
     return None
 
 
 def _restore(levels: Levels, plan: RootedPlan, user: Blocks, packed: Bytes) -> None:
-    """Copy blocks of one size from the order of arrival to rank order in the user's buffer."""
+    """Copy blocks of one size from a buffer in which they lie as they arrived to rank order in the user's buffer."""
     if user.dense:
         _permute(packed, plan.inverse, user.view())
     else:
@@ -223,7 +227,7 @@ def _restore(levels: Levels, plan: RootedPlan, user: Blocks, packed: Bytes) -> N
 
 
 def _arrange(levels: Levels, plan: RootedPlan, user: Blocks, packed: Bytes) -> None:
-    """Copy blocks of one size from rank order in the user's buffer to the order of sending."""
+    """Copy blocks of one size from rank order in the user's buffer to a buffer in which they lie as they are sent."""
     if user.dense:
         _permute(user.view(), plan.order, packed)
     else:
@@ -243,14 +247,26 @@ def _permute(source: Bytes, order: Integers, target: Bytes) -> None:
 
 
 def _gather_sizes(levels: Levels, root: int, own: int) -> Integers:
-    """Gather the sizes in bytes of the blocks that this rank will hold, from position ``plan.low`` on."""
+    """Gather the sizes in bytes of the blocks that this rank will hold.
+
+    :param levels: the sub-communicators of leaders, by level.
+    :param root: the root, the same on all ranks.
+    :param own: size of this rank's own block in bytes.
+    :returns: the sizes, in the order in which the blocks will lie in this rank's buffer, shape (blocks,).
+    """
     _, program = _equal_blocks(levels, root, 8)
     message = block([np.array([own], dtype=np.int64), MPI.INT64_T], readonly=True)
     return program.gather(message, None, levels.alone).view(np.int64)
 
 
 def _scatter_sizes(levels: Levels, root: int, sizes: Integers | None) -> Integers:
-    """Scatter the sizes in bytes of the blocks that this rank will hold, from position ``plan.low`` on."""
+    """Scatter the sizes in bytes of the blocks that this rank will hold.
+
+    :param levels: the sub-communicators of leaders, by level.
+    :param root: the root, the same on all ranks.
+    :param sizes: on the root, the sizes of all blocks in the order of sending; None on the other ranks.
+    :returns: the sizes, in the order in which the blocks will lie in this rank's buffer, shape (blocks,).
+    """
     _, program = _equal_blocks(levels, root, 8)
     buffer = np.zeros(program.length // 8, dtype=np.int64)
     if sizes is not None:
