@@ -150,14 +150,14 @@ class Predictor:
     def rank(self, method: str, nbytes: int, root: int, runs: Callable[[str], bool]) -> list[tuple[str, float]]:
         """The algorithms except native (the library's own) that can run a call, with predicted seconds, fastest first.
 
-        For calls of unknown size all seconds are NaN, and the order is the registry's, reversed, because simple
-        algorithms come first there. For costly schedules above ``MOST_RANKS`` ranks the seconds are NaN, and they come
-        last.
+        If the size of calls is unknown, all seconds are NaN, and the order is the reverse of that in
+        ``schedules.ALGORITHMS``, in which simple algorithms come first. In jobs of more than ``MOST_RANKS`` ranks, the
+        seconds of algorithms whose schedules are costly to generate are NaN, and these algorithms come last.
 
         :param method: mpi4py's name of the call.
         :param nbytes: size of the call in bytes: a broadcast's message, a reduction's vector, else one block.
         :param root: the root of a rooted collective.
-        :param runs: function that tells whether an algorithm can run the call.
+        :param runs: function of an algorithm's name; True if the algorithm can run the call.
         """
         collective = CALLS[method].collective
         names = [name for name in (LEVELS, *ALGORITHMS.get(collective, {})) if runs(name)]
@@ -275,7 +275,10 @@ class Predictor:
         return self._made[key]
 
     def _at_its_bound(self, nbytes: int) -> float:
-        """The seconds of an alltoall that keeps the busiest link busy: for its bytes, and a start-up per message."""
+        """The seconds of an alltoall that keeps the busiest link busy all the time, plus one start-up for each message.
+
+        :param nbytes: bytes of one block.
+        """
         model, messages = _of_ours(self.model), self.interface.num_ranks - 1
         bound = lower_bound(self.network, "alltoall", block_bytes=nbytes).seconds
         start = model.t_s[-1] if model.t_o is None else model.t_o
@@ -283,16 +286,16 @@ class Predictor:
 
 
 def is_sized(method: str, nbytes: int) -> bool:
-    """Whether calls have a size that can be costed; a barrier's messages are all empty.
+    """Whether the cost of calls can be predicted from their size; always True for a barrier, which sends no data.
 
     :param method: mpi4py's name of the call.
-    :param nbytes: as ``Selector.choose`` counts them; 0 where ranks do not know the same size.
+    :param nbytes: size of the call in bytes, as ``Selector.choose`` counts it; 0 if the ranks know no common size.
     """
     return nbytes > 0 or CALLS[method].form is Form.NOTHING
 
 
 def _of_ours(model: Model) -> Model:
-    """The model for messages that topompi starts, with later start-ups than the library's."""
+    """The cost model for messages that topompi starts, with longer start-up times than for the library's messages."""
     slower = tuple(start + MESSAGE for start in model.t_s)
     return replace(model, t_s=slower, t_o=None if model.t_o is None else model.t_o + MESSAGE)
 

@@ -27,12 +27,13 @@ Integers = NDArray[np.int64]
 
 # Bytes: size of a segment (coll_han_bcast_segsize, coll_han_reduce_segsize, coll_han_allreduce_segsize).
 SEGMENT = 64 << 10
-_LEAST = 1 << 10  # least number of blocks in a whole segment; a block then has 64 bytes
+_LEAST = 1 << 10  # least number of blocks of a whole segment, so that a block has at most 64 bytes
 _MOST_SEGMENTS = 64  # most segments of a schedule, because more would hardly change the predicted cost
-_FRAGMENT = 8 << 10  # bytes: size of the parts that coll/libnbc's chains send, for messages of up to half a megabyte
+# Bytes to which coll/libnbc cuts messages of up to half a megabyte that it sends along a chain of ranks.
+_FRAGMENT = 8 << 10
 
 
-_ALONE = {"Bcast": "shaped_tree", "Reduce": "shaped_tree"}  # algorithms on a communicator of one rank
+_ALONE = {"Bcast": "shaped_tree", "Reduce": "shaped_tree"}  # algorithms on a communicator of one rank, without messages
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Build:
     :param question: the call.
     :param network: the job's network.
     :param root: the root's rank; 0 in a call without a root. On each host the rank with the root's index is the leader.
-    :param multiple: divisor of the number of blocks of every segment.
+    :param multiple: number of which the number of blocks of every segment must be a multiple.
     """
 
     def __init__(self, question: Question, network: Network, root: int, multiple: int = 1) -> None:
@@ -84,10 +85,13 @@ class Build:
         self._made: dict[tuple[object, ...], Schedule] = {}
 
     def segments(self) -> list[tuple[int, int, int]]:
-        """The first block, number of blocks and bytes of each segment; in very long messages several are merged."""
+        """The first block, number of blocks and bytes of each segment; in very long messages several segments are one.
+
+        Their bytes are those of a single segment even then, because coll/tuned chooses algorithms by that size.
+        """
         nbytes, items = self.question.nbytes, self.question.nbytes // max(self.question.item, 1)
-        # A whole segment has enough blocks to be divided into whole blocks among all hosts; a block has at least one
-        # item of the datatype.
+        # A whole segment has at least as many blocks as there are hosts, so that each host can get whole blocks. A
+        # block must have at least one item of the datatype.
         blocks = max(_LEAST, 2 << len(self.leaders).bit_length() - 1)
         if nbytes <= SEGMENT:
             return [(0, self.multiple * max(1, min(blocks, items // self.multiple)), nbytes)]
@@ -125,7 +129,17 @@ class Build:
     def _kept(
         self, collective: str, algorithm: str, ranks: Integers, root: int, blocks: int, **parameters: Any
     ) -> Schedule:
-        """A cached schedule of a group, which depends only on its size: no algorithm here uses the network."""
+        """A cached schedule of a group of ranks.
+
+        It depends only on the number of ranks, because none of the algorithms here uses the network.
+
+        :param collective: the collective of the schedule.
+        :param algorithm: name of the algorithm.
+        :param ranks: the ranks of the group, of which only the number counts.
+        :param root: index of the root in the group.
+        :param blocks: number of blocks of one message.
+        :param parameters: further arguments of the generator, by name.
+        """
         key = (collective, algorithm, len(ranks), root, blocks, *sorted(parameters.items()))
         if key not in self._made:
             part = self.network.part(ranks)
@@ -139,7 +153,7 @@ class Build:
         :param ranks: ranks of the group's members, in the form that ``nested.inside`` takes.
         :param send: buffer and first block of the input.
         :param receive: buffer and first block of the output.
-        :param unit: number of outer blocks per block of the schedule.
+        :param unit: number of this call's blocks in one block of the given schedule.
         """
         begin = self.scratch(unit * room(schedule))
         return inside(schedule, ranks, {INPUT: send, OUTPUT: receive, SCRATCH: (SCRATCH, begin)}, unit)
@@ -225,14 +239,14 @@ class Build:
         :param schedule: the schedule.
         :param send: buffer and first block of the input.
         :param receive: buffer and first block of the output.
-        :param unit: number of outer blocks per block of the schedule.
+        :param unit: number of this call's blocks in one block of the given schedule.
         """
         return self.nested(schedule, np.arange(self.size), send, receive, unit)
 
     def finished(self, phases: Phases, blocks: int) -> Schedule:
-        """The call's schedule with the given phases.
+        """The call's whole schedule.
 
-        :param phases: phases, each with the step in which it begins.
+        :param phases: the phases of the schedule, each with the step in which it begins.
         :param blocks: number of blocks of one message.
         """
         collective = COLLECTIVE[self.question.method]
@@ -240,6 +254,6 @@ class Build:
         return Schedule.from_phases(collective, self.size, "two levels", phases, root=root, blocks=blocks)
 
     def by_hosts(self) -> Integers:
-        """The ranks host by host, in the order in which the hosts' blocks are gathered by the leaders."""
+        """All ranks, host by host, in the order in which their blocks lie after the leaders have gathered them."""
         hosts = {int(ranks[self.place]): ranks for ranks in self.hosts.low}
         return np.concatenate([hosts[int(leader)] for leader in self.leaders])
