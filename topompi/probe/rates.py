@@ -13,8 +13,9 @@ from .tournament import Pair, Round, cut, tournament
 
 __all__ = ["Rates", "measure_rates"]
 
-SHARED = 0.8  # fraction of the sum of the host links' rates below which simultaneous streams must share a slower link
-ROUNDS = 2  # most peers on its leaf with which a host is measured
+# Fraction of the sum of the host links' rates. Streams that together are slower than this must share a slower link.
+SHARED = 0.8
+ROUNDS = 2  # maximum number of hosts on its leaf switch with which a host is measured
 LONGEST, SHORTEST = 0.2, 0.02  # seconds: bounds of a stream's duration
 
 
@@ -64,9 +65,10 @@ def measure_rates(
 
 
 def _within(levels: Sequence[Level]) -> list[Round]:
-    """Rounds of pairs inside the leaves, for all leaves at the same time, because their paths do not meet.
+    """The rounds in which the hosts' links are measured, by pairs of hosts on the same leaf switch.
 
-    A host that is alone on its leaf is measured with a host of another leaf, in a round of its own.
+    A round has pairs of all leaf switches, because they share no link. A host that is alone on its leaf switch is
+    measured with a host of another one, in a round of its own.
     """
     rounds: list[list[Pair]] = [[] for _ in range(ROUNDS)]
     lonely: list[Round] = []
@@ -81,7 +83,9 @@ def _within(levels: Sequence[Level]) -> list[Round]:
 
 
 def _across(levels: Sequence[Level], above: int, number: int) -> Round:
-    """Disjoint pairs of a cluster's hosts with other hosts below the same upper switch, both spread over the leaves.
+    """Disjoint pairs of a host of a cluster and a host outside the cluster, below the same upper switch.
+
+    The hosts on either side are on as many different leaf switches as possible.
 
     :param levels: the levels, from the leaves up.
     :param above: index of the cluster's level.

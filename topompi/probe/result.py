@@ -16,8 +16,8 @@ from .search import Found
 
 __all__ = ["Probed"]
 
-# Seconds: greatest length of the shortest round trip for which the tree is sure, because in longer round trips the time
-# that a switch adds is too small a part.
+# Seconds; if the shortest round trip is longer, the tree counts as not sure, because the time that a switch adds is
+# then too small a part of a round trip.
 SLOWEST = 80e-6
 REMEDY = "let ranks poll (Open MPI: --mca mpi_yield_when_idle 0, MPICH: MPIR_CVAR_ENABLE_HEAVY_YIELD=0)"
 
@@ -41,7 +41,7 @@ class Probed:
 
     @property
     def doubt(self) -> str:
-        """The reason why the tree is not sure, with a remedy; "" if it is."""
+        """The reason why the tree may be wrong, with a remedy; "" if it is sure."""
         shortest = float(self.found.round_trips.min())
         if self.yielded:
             return f"ranks slept while they waited for messages, which hides switches: {REMEDY}"
