@@ -46,7 +46,7 @@ class Policy:
     def choice(self, key: Key, job: JobShape, runs: Callable[[str], bool]) -> Choice | None:
         """The choice for a class of calls; None if rank 0 must be asked.
 
-        :param key: the class: method, size class and the operation's demands.
+        :param key: the class: method, size class, needs of the operation.
         :param job: the job's shape, the same on all ranks except for the machine's name.
         :param runs: function of an algorithm's name; True if the algorithm can run calls of the class.
         """
