@@ -40,7 +40,7 @@ class Replacing:
         self._recording: Recording | None = None
 
     def await_import(self) -> None:
-        """Arrange that ``replace`` is called when ``mpi4py.MPI`` is imported; call it now if that has happened."""
+        """Arrange that ``replace`` is called when ``mpi4py.MPI`` is imported; call it now if it is imported already."""
         if NAME in sys.modules:
             self.replace(sys.modules[NAME])
         else:
@@ -67,7 +67,11 @@ class Replacing:
                 setattr(module, name, self._beginning(module, getattr(module, name)))
 
     def _beginning(self, module: Any, native: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that initialises MPI, and then topompi."""
+        """A replacement of ``MPI.Init`` or ``MPI.Init_thread``, which initialises MPI, and then topompi.
+
+        :param module: the module ``mpi4py.MPI``.
+        :param native: mpi4py's function.
+        """
 
         @functools.wraps(native)
         def initialise(*args: Any, **named: Any) -> Any:
@@ -183,7 +187,10 @@ def _mapped(world: Intracomm) -> Intracomm:
 
 
 def _recording(module: Any, world: Intracomm) -> Recording | None:
-    """The recording that ``TOPOMPI_PROFILE`` asks for, with windows and persistent requests; collective."""
+    """Start the recording of messages that ``TOPOMPI_PROFILE`` asks for; None if it asks for none. Collective.
+
+    It also records messages by windows and persistent requests.
+    """
     if not os.environ.get("TOPOMPI_PROFILE"):
         return None
     from ..profile import live, requests, windows
