@@ -130,7 +130,7 @@ def _pairs(method: str, told: Sequence[Facts]) -> None:
 
 
 def _table(rows: Sequence[Any]) -> NDArray[np.int64]:
-    """The bytes per pair of ranks, shape (ranks, ranks): row i has rank i's numbers, -1 for an unknown one."""
+    """The bytes per pair of ranks, shape (ranks, ranks): row i has the numbers of rank i, -1 for an unknown number."""
     table = np.full((len(rows), len(rows)), -1, dtype=np.int64)
     for rank, row in enumerate(rows):
         if row is not None:

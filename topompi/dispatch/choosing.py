@@ -83,7 +83,7 @@ def choose(
 def _understood(
     size: int, spec: CallSpec, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None
 ) -> int | None:
-    """The bytes that a call moves; None if it is left to the MPI library, which runs or refuses it."""
+    """The bytes that a call moves; None if topompi cannot read the call, and leaves it to the MPI library."""
     if (root is not None and not 0 <= root < size) or (spec.reduces and not isinstance(op, MPI.Op)):
         return None
     try:

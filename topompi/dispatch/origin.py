@@ -129,7 +129,7 @@ class Origin:
         return Common(restricted(self.interface, ranks), self.policy, meeting)
 
     def cut_by(self, rows: bytes) -> Cut | None:
-        """The result of a split for this rank; None if MPI refuses the split. Local: no communication.
+        """The result of a split for this rank; None if a color is invalid, so that MPI raises an error. Local.
 
         :param rows: three 32-bit integers per member of the split communicator, in rank order: color, key, and rank in
             the topology.

@@ -176,7 +176,10 @@ class Blocks:
         return Block(self.buffer, self.datatype, int(self.counts[index]), int(self.displs[index]))
 
     def of_sizes(self, sizes: Integers) -> Blocks:
-        """The same blocks with other sizes in bytes, shape (blocks,), for data that are shorter than expected."""
+        """Blocks that begin at the same places, but have the given sizes; used if less data arrive than expected.
+
+        :param sizes: bytes of data in each new block, shape (blocks,).
+        """
         entry = max(1, self.datatype.Get_size())
         return Blocks(self.buffer, self.datatype, sizes // entry, self.displs)
 

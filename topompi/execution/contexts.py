@@ -50,7 +50,7 @@ class Context:
         return Channel(self._pool.comm, self._first + number)
 
     def free(self) -> None:
-        """Give the range back; after its last range the communicator is freed."""
+        """Give the range of tags back; if it was the last one in use, free the communicator of topompi."""
         self._pool.leave()
 
 
@@ -176,7 +176,7 @@ class Alone(NativeIntracomm):
     lock = RLock()  # reentrant, because a signal handler may interrupt a copy and make one
 
     def Sendrecv(self, *arguments: Any, **named: Any) -> None:
-        """Copy a message to another. The lock keeps threads from receiving each other's data."""
+        """Send a message to this rank itself, under a lock, so that no thread receives another thread's message."""
         with self.lock:
             super().Sendrecv(*arguments, **named)
 

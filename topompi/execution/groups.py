@@ -52,13 +52,19 @@ class Groups:
         return self.hierarchy.num_levels > 1
 
     def has_levels(self, kind: Hashable) -> bool:
-        """Whether the sub-communicators for calls of this kind (``CallSpec.kind``) exist."""
+        """Whether the sub-communicators of leaders for calls of one kind exist.
+
+        :param kind: kind of calls, ``CallSpec.kind``: rooted or not, and blocks of sizes that all ranks know or not.
+        """
         return kind in self._levels
 
     def levels(self, kind: Hashable) -> Levels:
-        """The sub-communicators of leaders for calls of one kind (``CallSpec.kind``); collective at their first use.
+        """The sub-communicators of leaders for calls of one kind; collective at the kind's first use.
 
-        Each kind has its own, so that messages left over by a call that one rank refused match no call of another kind.
+        Each kind has its own, so that messages left over by a call that failed on one rank match no call of another
+        kind.
+
+        :param kind: kind of calls, ``CallSpec.kind``: rooted or not, and blocks of sizes that all ranks know or not.
         """
         levels = self._levels.get(kind)
         if levels is None:

@@ -18,7 +18,7 @@ STAGES_HELD = 128  # maximum number of cached plans and programs; each has O(p) 
 
 
 class Levels:
-    """One sub-communicator per level of the topology, for calls of one kind. Cost: one ``Split`` per level, collective.
+    """One sub-communicator of leaders per level of the topology. Cost: one ``Split`` per level, collective.
 
     :param comm: the user's communicator; not freed here.
     :param hierarchy: the ranks, partitioned by each level of their topology.

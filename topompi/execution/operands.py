@@ -1,4 +1,4 @@
-"""The arguments of a collective in the form that plans take: units of memory, and sizes known to all ranks."""
+"""The operands of a collective, read from its arguments: buffers as units of memory, and sizes known to all ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans: one rank's part of a schedule, compiled into its messages, local copies and reductions in each step."""
+"""Plans: one rank's transfers in a schedule, compiled into messages, local copies and reductions for each step."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Moves(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A rank's work in one step. Its reductions need its received messages; its other parts may run in any order."""
+    """A rank's work in one step. Copies, receives and sends may run in any order; reductions follow the receives."""
 
     moves: tuple[Moves, ...]
     receives: tuple[Message, ...]
@@ -134,7 +134,7 @@ class Plan:
 def compile_part(
     part: Part, length: int | None = None, shift: int | None = None, slices: int = 1, scale: int = 1
 ) -> Plan:
-    """The plan for a rank's part of a schedule.
+    """The plan for one rank's transfers in a schedule.
 
     Transfers of one step between the same two ranks become one message if their blocks are consecutive on both ranks.
     Both ranks merge the same transfers, so that they agree on the messages. Both leave out a transfer whose blocks are
@@ -236,7 +236,7 @@ def _divided(rows: Integers, bounds: Integers) -> Integers:
 
 
 def _stays(rows: Integers, shift: int) -> NDArray[np.bool_]:
-    """True for each row that copies data onto themselves, because input and output share memory, shape (rows,)."""
+    """True for each transfer that copies data onto themselves, because input and output share memory, shape (rows,)."""
     stays: NDArray[np.bool_] = (
         (rows[:, _SOURCE] == rows[:, _DESTINATION])
         & (rows[:, _FROM] == INPUT)
@@ -248,7 +248,7 @@ def _stays(rows: Integers, shift: int) -> NDArray[np.bool_]:
 
 
 def _overwrites(rows: Integers, part: Part) -> bool:
-    """Whether the rows write output before they have read all input."""
+    """Whether a rank's transfers write output before they have read all input."""
     read = rows[(rows[:, _SOURCE] == part.rank) & (rows[:, _FROM] == INPUT), _STEP]
     written = rows[(rows[:, _DESTINATION] == part.rank) & (rows[:, _INTO] == OUTPUT), _STEP]
     if not len(read) or not len(written):

@@ -106,7 +106,7 @@ def part_of(
 ) -> Part | str:
     """The transfers of a schedule in which this rank takes part, or the reason, equal on all ranks, why there are none.
 
-    :param executor: the executor, which caches the communicator's parts of schedules.
+    :param executor: the executor, which caches this rank's transfers in schedules.
     :param collective: a key of ``schedules.ALGORITHMS``.
     :param algorithm: a key of ``schedules.ALGORITHMS[collective]``, ``module:function``, or a schedule's JSON file.
     :param root: the root; None in a collective without one.

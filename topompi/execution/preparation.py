@@ -45,8 +45,8 @@ def bound(
         found = planned(executor, spec, algorithm, arguments)
         if not isinstance(found, tuple):
             return found
-        # A channel per method: messages left over by a refused call, for example one whose root alone lacks memory,
-        # then match no call of another method.
+        # Each method has a channel of its own. Messages left over by a call that failed on one rank, for example on a
+        # root that lacks memory, then match no call of another method.
         plan, operands = found
         made, by_address = (
             bind(plan, operands, executor.groups, executor.groups.channel(spec.number)),
@@ -66,7 +66,7 @@ def planned(
     """
     if why_not(spec.name, algorithm):
         raise ValueError(f"expecting an algorithm that can run {spec.name}, got {algorithm!r}")
-    # Collective steps come before the reading of arguments, because the other ranks take part even if it fails here.
+    # Collective steps come before the reading of arguments, because the other ranks wait in them even if it fails here.
     if not is_ready(executor, spec.name, algorithm):
         share_costly(executor, spec.collective, cut(algorithm)[0])
     executor.groups.connect()

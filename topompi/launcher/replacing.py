@@ -47,9 +47,13 @@ class Replacing:
             sys.meta_path.insert(0, _Finder(self.replace))
 
     def replace(self, module: Any) -> None:
-        """Replace the classes in ``mpi4py.MPI`` by topompi's, and ``COMM_WORLD`` and ``COMM_SELF`` after MPI's start.
+        """Replace the classes in ``mpi4py.MPI`` by topompi's, and ``COMM_WORLD`` and ``COMM_SELF`` by topompi's
+        objects.
 
-        :param module: the module ``mpi4py.MPI``. The call is collective if MPI is initialised.
+        The objects are replaced now if MPI is initialised, and then the call is collective; else they are replaced when
+        the program initialises MPI.
+
+        :param module: the module ``mpi4py.MPI``.
         """
         from ..communicator.handle import pickle_by_name
         from ..communicator.kinds import KINDS

@@ -85,7 +85,7 @@ def _within(levels: Sequence[Level]) -> list[Round]:
 def _across(levels: Sequence[Level], above: int, number: int) -> Round:
     """Disjoint pairs of a host of a cluster and a host outside the cluster, below the same upper switch.
 
-    The hosts on either side are on as many different leaf switches as possible.
+    The hosts of the cluster are on as many different leaf switches as possible, and so are the hosts outside it.
 
     :param levels: the levels, from the leaves up.
     :param above: index of the cluster's level.

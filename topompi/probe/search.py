@@ -77,11 +77,11 @@ class Found:
 def search(
     hosts: int, instrument: Instrument, reserve: float = 0.0, progress: Callable[[str], None] = lambda words: None
 ) -> Found:
-    """Find the levels of hosts by round trips.
+    """Find by round trips which hosts are on one leaf switch, below one upper switch, and so on: the levels of hosts.
 
     :param hosts: number of hosts, at least 2.
     :param instrument: the instrument that measures.
-    :param reserve: seconds of the instrument's time to leave unused.
+    :param reserve: seconds of the instrument's time limit that the search leaves for other measurements.
     :param progress: function called with a line about the measurement under way.
     :raises ProbeError: if there is too little time to measure every host once.
     """

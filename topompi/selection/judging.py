@@ -74,9 +74,10 @@ def judge(
     """Judge a trial: native wins, unless the fastest other candidate is clearly and steadily faster.
 
     A candidate is clearly faster if the ratio of medians is at least ``clear``. It is steadily faster if it beats
-    native in more rounds than luck would explain; calls of the same round met the same disturbances. If ``turn`` is
-    above 1, it must also beat native in the medians of turns, because a disturbance often slows several calls in a row,
-    so that many calls may be no better evidence than a few turns. A candidate that failed in any call loses.
+    native in more rounds than luck would explain; rounds are compared because their calls met the same disturbances. If
+    ``turn`` is above 1, its median time must also beat native's in more turns (calls of one candidate in a row) than
+    luck would explain, because one disturbance often slows several successive calls. A candidate that failed in any
+    call loses.
 
     :param candidates: names of the candidates, native first.
     :param times: seconds of each call on its slowest rank, shape (candidates, rounds).

@@ -150,7 +150,11 @@ class Selector:
         return answer if isinstance(answer, Choice) else Trial(answer)
 
     def runs(self, key: Key, algorithm: str) -> bool:
-        """Whether an algorithm can run calls of a class, and does not send the same messages as another one here."""
+        """Whether an algorithm can run calls of a class, and is no duplicate of another one on these ranks.
+
+        :param key: the class of calls: method, size class, needs of the operation.
+        :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``.
+        """
         from ..execution.eligibility import can_run
         from ..schedules.registry import ALGORITHMS
 

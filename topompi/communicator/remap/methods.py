@@ -1,4 +1,4 @@
-"""Communicators whose ranks are re-ordered for the network: ``remap``, and ``reorder=True`` of MPI's topologies."""
+"""The methods that make communicators with ranks re-ordered for the network: ``remap``, ``Create_cart`` and so on."""
 
 from __future__ import annotations
 

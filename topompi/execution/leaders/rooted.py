@@ -23,7 +23,7 @@ REFUSED = -1  # sent in place of a block's size by a rank that has an error in i
 def bcast(levels: Levels, message: Any, root: int) -> None:
     """Broadcast from the root outwards through the leaders of its clusters, then inwards from each leader.
 
-    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level of the topology.
     :param message: the message, in the form that mpi4py's ``Bcast`` takes; sent by the root, received by the others.
     :param root: the root, the same on all ranks.
 
@@ -36,7 +36,7 @@ def bcast(levels: Levels, message: Any, root: int) -> None:
 def gather(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Gather blocks of one size over the leaders, and restore rank order at the root.
 
-    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level of the topology.
     :param sendbuf: this rank's block, in the form that mpi4py's ``Gather`` takes.
     :param recvbuf: memory for the blocks of all ranks; used at the root only.
     :param root: the root, the same on all ranks.
@@ -65,7 +65,7 @@ def gather(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
 def gatherv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Gather blocks of different sizes over the leaders: first the sizes, then the blocks.
 
-    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level of the topology.
     :param sendbuf: this rank's block, in the form that mpi4py's ``Gatherv`` takes.
     :param recvbuf: memory for the blocks of all ranks, with their counts; used at the root only.
     :param root: the root, the same on all ranks.
@@ -97,7 +97,7 @@ def gatherv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
 def scatter(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Scatter blocks of one size over the leaders, by the messages of ``gather`` in reverse order and direction.
 
-    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level of the topology.
     :param sendbuf: the blocks for all ranks, in the form that mpi4py's ``Scatter`` takes; used at the root only.
     :param recvbuf: memory for this rank's block.
     :param root: the root, the same on all ranks.
@@ -119,7 +119,7 @@ def scatter(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
 def scatterv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Scatter blocks of different sizes over the leaders: first the sizes, then the blocks.
 
-    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level of the topology.
     :param sendbuf: the blocks for all ranks, in the form that mpi4py's ``Scatterv`` takes; used at the root only.
     :param recvbuf: memory for this rank's block.
     :param root: the root, the same on all ranks.
@@ -144,7 +144,7 @@ def take_part(levels: Levels, form: Form, root: int) -> None:
     The sizes, which are sent before the blocks, tell the other ranks of the error. This rank forwards their blocks, but
     sends and keeps none of its own.
 
-    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level of the topology.
     :param form: pattern of the call, GATHER or SCATTER.
     :param root: the root, the same on all ranks.
     """

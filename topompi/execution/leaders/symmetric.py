@@ -22,7 +22,7 @@ __all__ = ["allgather", "allgatherv", "allreduce", "barrier", "reduce"]
 def reduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> None:
     """Reduce level by level: each leader reduces its cluster's (host's, leaf switch's) vectors and sends the result.
 
-    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level of the topology.
     :param sendbuf: this rank's vector, in the form that mpi4py's ``Reduce`` takes.
     :param recvbuf: memory for the result; used at the root only.
     :param op: the operation. The MPI library runs the call if it does not commute.
@@ -46,7 +46,7 @@ def reduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) ->
 def allreduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> None:
     """Reduce to the leaders, innermost level first; all-reduce among the outermost leaders; broadcast inwards.
 
-    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level of the topology.
     :param sendbuf: this rank's vector, in the form that mpi4py's ``Allreduce`` takes.
     :param recvbuf: memory for the result.
     :param op: the operation. The MPI library runs the call if it does not commute.
@@ -114,7 +114,7 @@ class _Total:
 def allgather(levels: Levels, sendbuf: Any, recvbuf: Any) -> None:
     """Gather at the leaders, innermost level first; allgather among the outermost; broadcast inwards; sort by rank.
 
-    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level of the topology.
     :param sendbuf: this rank's block, in the form that mpi4py's ``Allgather`` takes.
     :param recvbuf: memory for the blocks of all ranks.
 
@@ -135,7 +135,7 @@ def allgather(levels: Levels, sendbuf: Any, recvbuf: Any) -> None:
 def allgatherv(levels: Levels, sendbuf: Any, recvbuf: Any) -> None:
     """Allgather blocks of different sizes, which all ranks know, in the same stages as ``allgather``.
 
-    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level of the topology.
     :param sendbuf: this rank's block, in the form that mpi4py's ``Allgatherv`` takes.
     :param recvbuf: memory for the blocks of all ranks, with their counts.
     """

@@ -2,8 +2,8 @@
 
 The thresholds are facts of ``ompi/mca/coll/tuned/coll_tuned_decision_fixed.c``, version 5.0.11. The size compared with
 a threshold is the message of a broadcast; the vector of a reduction; one block of a gather, scatter, allgather or
-alltoall; the mean block of an allgatherv; the whole vector of a reduce-scatter; one part of ``Reduce_scatter_block``.
-The names of algorithms are the component's own, as ``ompi_info`` prints them.
+alltoall; the mean block of an allgatherv; the whole vector of a reduce-scatter; one rank's result of
+``Reduce_scatter_block``. The names of algorithms are the component's own, as ``ompi_info`` prints them.
 
 These choices never use segments, and in a chain each rank has one child.
 """

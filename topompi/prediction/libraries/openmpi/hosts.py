@@ -61,12 +61,14 @@ class Hosts:
         return next(int(np.flatnonzero(ranks == rank)[0]) for ranks in self.low if rank in ranks)
 
     def up(self, place: int) -> Integers:
-        """The ranks, ascending, that have index ``place`` on their hosts; hosts with too few ranks have none."""
+        """The ranks, ascending, that have index ``place`` on their hosts, at most one per host."""
         return np.sort([ranks[place] for ranks in self.low if place < len(ranks)])
 
 
 class Build:
-    """The parts of one call's schedule, made on demand, each with scratch blocks of its own.
+    """A builder of the schedule of one call by coll/han: its methods make the transfers of the inner calls.
+
+    Each inner call (inside hosts, or between the hosts' leaders) has scratch blocks of its own.
 
     :param question: the call.
     :param network: the job's network.
@@ -103,20 +105,20 @@ class Build:
         ]
 
     def scratch(self, blocks: int) -> int:
-        """Reserve ``blocks`` blocks of scratch, and return the first of them."""
+        """Reserve ``blocks`` blocks of the scratch buffer, and return the number of the first one."""
         self.used += blocks
         return self.used - blocks
 
     def tuned(
         self, method: str, ranks: Integers, place: int, nbytes: int, blocks: int, send: Place, receive: Place
     ) -> Rows:
-        """The rows of a blocking call in each of some communicators of equal size, by coll/tuned's algorithm.
+        """The transfers of a blocking call by coll/tuned, made at once in several communicators of equal size.
 
         :param method: mpi4py's name of the call.
         :param ranks: ranks of the communicators, shape (communicators, size).
         :param place: index of the root in each communicator.
         :param nbytes: size of the call in bytes, as ``Question`` counts it.
-        :param blocks: number of blocks of one message, or of one rank's share.
+        :param blocks: number of blocks of a message that all ranks get; else number of blocks per rank.
         :param send: buffer and first block of the input.
         :param receive: buffer and first block of the output.
         """
@@ -147,10 +149,10 @@ class Build:
         return self._made[key]
 
     def nested(self, schedule: Schedule, ranks: Integers, send: Place, receive: Place, unit: int = 1) -> Rows:
-        """The rows of a schedule among some ranks, with scratch blocks of its own.
+        """The transfers of a schedule run by some ranks, with scratch blocks of its own.
 
         :param schedule: the schedule of the group, or of each of several disjoint groups.
-        :param ranks: ranks of the group's members, in the form that ``nested.inside`` takes.
+        :param ranks: ranks of the group's members, shape (members,), or (groups, members) for several groups.
         :param send: buffer and first block of the input.
         :param receive: buffer and first block of the output.
         :param unit: number of this call's blocks in one block of the given schedule.
@@ -159,11 +161,11 @@ class Build:
         return inside(schedule, ranks, {INPUT: send, OUTPUT: receive, SCRATCH: (SCRATCH, begin)}, unit)
 
     def low(self, method: str, nbytes: int, blocks: int, send: Place, receive: Place) -> Rows:
-        """The rows of a blocking call on every host, with the leader of each host as its root.
+        """The transfers of a blocking call made on every host, with the leader of each host as its root.
 
         :param method: mpi4py's name of the call.
         :param nbytes: size of the call in bytes, as ``Question`` counts it.
-        :param blocks: number of blocks of one message, or of one rank's share.
+        :param blocks: number of blocks of a message that all ranks get; else number of blocks per rank.
         :param send: buffer and first block of the input.
         :param receive: buffer and first block of the output.
         """
@@ -172,11 +174,11 @@ class Build:
         return np.concatenate(list(parts))
 
     def up(self, method: str, nbytes: int, blocks: int, send: Place, receive: Place) -> Rows:
-        """The rows of a blocking call among the leaders of the hosts.
+        """The transfers of a blocking call among the leaders of the hosts.
 
         :param method: mpi4py's name of the call.
         :param nbytes: size of the call in bytes, as ``Question`` counts it.
-        :param blocks: number of blocks of one message, or of one rank's share.
+        :param blocks: number of blocks of a message that all ranks get; else number of blocks per rank.
         :param send: buffer and first block of the input.
         :param receive: buffer and first block of the output.
         """
@@ -184,7 +186,7 @@ class Build:
         return self.tuned(method, self.leaders[None], place, nbytes, blocks, send, receive)
 
     def ibcast(self, blocks: int, place: Place) -> Rows:
-        """The rows of a broadcast among the leaders by coll/libnbc.
+        """The transfers of a broadcast among the leaders of the hosts by coll/libnbc.
 
         :param blocks: number of blocks of the message.
         :param place: buffer and first block of the message.
@@ -195,7 +197,7 @@ class Build:
         return self.nested(schedule, ranks, place, place)
 
     def ireduce(self, nbytes: int, blocks: int, send: Place, receive: Place) -> Rows:
-        """The rows of a reduction among the leaders by coll/libnbc.
+        """The transfers of a reduction among the leaders of the hosts by coll/libnbc.
 
         :param nbytes: size of the call in bytes, as ``Question`` counts it.
         :param blocks: number of blocks of the vector.
@@ -223,18 +225,18 @@ class Build:
         return ranks
 
     def every(self, method: str, nbytes: int, blocks: int, send: Place, receive: Place) -> Rows:
-        """The rows of a blocking call from or to rank 0 among all ranks, which coll/han leaves to coll/tuned.
+        """The transfers of a blocking call from or to rank 0 among all ranks, which coll/han leaves to coll/tuned.
 
         :param method: mpi4py's name of the call.
         :param nbytes: size of the call in bytes, as ``Question`` counts it.
-        :param blocks: number of blocks of one message, or of one rank's share.
+        :param blocks: number of blocks of a message that all ranks get; else number of blocks per rank.
         :param send: buffer and first block of the input.
         :param receive: buffer and first block of the output.
         """
         return self.tuned(method, np.arange(self.size)[None], 0, nbytes, blocks, send, receive)
 
     def whole(self, schedule: Schedule, send: Place, receive: Place, unit: int = 1) -> Rows:
-        """The rows of a schedule among all ranks.
+        """The transfers of a schedule run by all ranks.
 
         :param schedule: the schedule.
         :param send: buffer and first block of the input.
