@@ -182,7 +182,7 @@ class Handle(NativeIntracomm):
 
     @property
     def _is_quick(self) -> bool:
-        """Whether calls may run by the table alone, because they are neither checked nor counted."""
+        """Whether calls may run straight from the table of calls, because they are neither checked nor counted."""
         return not self._checks and not counters.enabled
 
     def _hold(self, state: Parts) -> None:
@@ -215,7 +215,7 @@ class Handle(NativeIntracomm):
 
     @property
     def _bequest(self) -> Bequest | None:
-        """The present state, as a communicator made from this one takes it over; None if nothing is known yet."""
+        """The state that a communicator made from this one takes over; None if nothing is known yet."""
         held = self._held
         return self._inherited if held is None or not held.usable else held.bequest
 
@@ -301,7 +301,7 @@ class Handle(NativeIntracomm):
         if self == MPI.COMM_NULL or self is MPI.COMM_WORLD or self is MPI.COMM_SELF:
             return
         if self._lasts:
-            super().free()  # of MPI.COMM_WORLD or COMM_SELF: only this handle becomes null
+            super().free()  # for MPI.COMM_WORLD and COMM_SELF this only makes the handle null
             return
         if self._owns:
             self.Free()

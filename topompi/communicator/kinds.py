@@ -108,7 +108,7 @@ def _complete() -> None:
             if hasattr(kind, name):
                 give_ours(kind, name, owned)
     for name, ours in KINDS.items():
-        ours.__module__ = MPI.__name__  # petsc4py and others recognise mpi4py's communicators by it
+        ours.__module__ = MPI.__name__  # petsc4py and others recognise mpi4py's classes by their module
         if ours is not Topocomm:
             register(getattr(MPI, name), ours)
     pickle_by_place(KINDS)

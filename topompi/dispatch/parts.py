@@ -133,7 +133,7 @@ class Parts:
 
     @property
     def bequest(self) -> Bequest:
-        """The present state, as a new communicator with the same ranks in the same order takes it over."""
+        """The state that a new communicator with the same ranks in the same order takes over."""
         return Bequest(self.common, self.only, self._chosen.copy(), self.executor.shared.copy())
 
     def choice_of(self, method: str, nbytes: int) -> Choice | None:

@@ -100,7 +100,7 @@ class Span:
 
     def view(self) -> Bytes:
         """The bytes of all units, as an array."""
-        memory: Any = self.memory  # numpy's type hints do not list it among the buffers
+        memory: Any = self.memory  # numpy's type hints do not count MPI.buffer as a buffer
         view: Bytes = np.frombuffer(memory, dtype=np.uint8)
         return view
 
@@ -148,7 +148,7 @@ def _ends(moves: Moves) -> list[tuple[tuple[int, int], tuple[int, int]]]:
 
 
 def _by_index(source: Span, target: Span, moves: Moves) -> Call:
-    """One call that makes all moves, by indexing rows of machine words."""
+    """One call that makes all copies at once: numpy copies units by their numbers, in machine words."""
     word = next(width for width in (8, 4, 2, 1) if source.extent % width == 0)
     shape, kind = (-1, source.extent // word), np.dtype(f"u{word}")
     here, there = source.view().view(kind).reshape(shape), target.view().view(kind).reshape(shape)

@@ -72,7 +72,7 @@ class Binding:
 
 
 def bind(plan: Plan, operands: Operands, groups: Groups, channel: Channel) -> Binding:
-    """Bind a plan to the operands of a call.
+    """Make the binding of a plan and the operands of a call, a list of function calls that can be run repeatedly.
 
     Data without gaps are sent from, and received into, the user's memory. Input with gaps is packed into memory of the
     binding once before the run, and output with gaps is unpacked once after it. Pieces (blocks of different sizes or
@@ -93,7 +93,7 @@ def bind(plan: Plan, operands: Operands, groups: Groups, channel: Channel) -> Bi
 def bind_persistent(
     plan: Plan, operands: Operands, groups: Groups, channel: Channel
 ) -> tuple[list[Resumable], list[Flight], Sent]:
-    """Bind a plan as ``bind`` does, for a run that can be started repeatedly.
+    """Bind a plan as ``bind`` does, for a persistent collective, whose run can be interrupted and resumed.
 
     :param plan: this rank's plan.
     :param operands: buffers, extent and operation of the call.

@@ -415,7 +415,7 @@ def on_device(message: Any) -> bool:
             return hasattr(buffer, "__dlpack_device__") or hasattr(buffer, "__cuda_array_interface__")
         except Exception:  # the reader of the message raises the error
             return False
-    except ValueError:  # host memory of items without a code
+    except ValueError:  # the array is in host memory, but its items have no type code
         return False
     return False
 

@@ -191,7 +191,7 @@ def _copies(moves: Moves, areas: Mapping[int, Area]) -> NDArray[np.int64]:
 
 
 def _reduction(one: Reduction, areas: Mapping[int, Area], op: Any) -> list[Instruction]:
-    """The instructions for a reduction of new data into held data.
+    """The instructions that combine new data with held data, and put the result in the place of the held data.
 
     MPI computes ``inout = in op inout``: if order counts, ``in`` must hold the data of lower ranks. If these are the
     held data, the result lands in the buffer of the new data and is copied back.

@@ -156,7 +156,7 @@ def _shares() -> bool:
     """Whether user communicators share topompi's: True if the MPI library has many tags and cannot revoke any."""
     tried = NativeIntracomm(MPI.COMM_SELF).Split()
     try:
-        tried.Revoke()  # raises if the library cannot; ``Is_revoked`` works without support, too
+        tried.Revoke()  # raises an error if the library cannot revoke; ``Is_revoked`` never does
     except NotImplementedError:
         return _most_tags() >= 2 * TAGS
     finally:
@@ -173,7 +173,7 @@ def _most_tags() -> int:
 class Alone(NativeIntracomm):
     """A communicator of this rank only, for copies of data with gaps; several threads may use it at once."""
 
-    lock = RLock()  # reentrant, because a signal handler may interrupt a copy and make one
+    lock = RLock()  # reentrant, because a signal handler may interrupt a copy and make another
 
     def Sendrecv(self, *arguments: Any, **named: Any) -> None:
         """Send a message to this rank itself, under a lock, so that no thread receives another thread's message."""

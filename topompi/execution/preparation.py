@@ -1,4 +1,4 @@
-"""The preparation of a call: its arguments are read and checked, then a binding is made from them and the plan."""
+"""The preparation of a call: its arguments are read and checked, and a binding is made."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["bound", "checked", "planned"]
 def bound(
     executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...], key: Hashable | None = None
 ) -> Binding | Exception | None:
-    """Bind an algorithm to a call's arguments; collective at the first call by an algorithm on a communicator.
+    """Make the binding by which an algorithm runs a call; collective at an algorithm's first call on a communicator.
 
     :param executor: the executor, which holds the communicator's plans and sub-communicators.
     :param spec: the description of the call.

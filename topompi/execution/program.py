@@ -273,7 +273,7 @@ def _reductions(step: Step, areas: Mapping[int, Area], op: Any, alone: MPI.Intra
 
 
 def _reduction(one: Reduction, areas: Mapping[int, Area], op: Any, alone: MPI.Intracomm) -> list[Call]:
-    """The calls of a reduction of new data into held data.
+    """The calls that combine new data with held data, and put the result in the place of the held data.
 
     MPI computes ``inout = in op inout``: if order counts, ``in`` must hold the data of lower ranks. If these are the
     held data, the result lands in the buffer of the new data and is copied back.

@@ -28,9 +28,9 @@ class Form(Enum):
 class Counts(Enum):
     """The properties in which the blocks of a call may differ from each other."""
 
-    EQUAL = auto()  # in none, because all blocks have one size and datatype
-    COUNTED = auto()  # the size
-    TYPED = auto()  # the size and the datatype
+    EQUAL = auto()  # blocks differ in nothing: all have one size and datatype
+    COUNTED = auto()  # blocks may differ in size
+    TYPED = auto()  # blocks may differ in size and datatype
 
 
 class Needs(NamedTuple):
@@ -90,9 +90,10 @@ class CallSpec:
 
     @property
     def kind(self) -> tuple[bool, bool]:
-        """The key of the sub-communicators that the call uses over leaders; calls with one key share them.
+        """The key of the sub-communicators of leaders that the call uses: whether it is ``rooted``, and ``local``.
 
-        Calls with one key do not confuse their messages, because different collectives of the MPI library carry them.
+        Calls with the same key share sub-communicators. Their messages do not match each other's, because they are sent
+        by different collectives of the MPI library.
         """
         return self.rooted, self.local
 

@@ -1,4 +1,4 @@
-"""The part of a rank whose own arguments are wrong: it runs the call on memory of topompi.
+"""The part that a rank with wrong arguments takes in a collective call: it runs the call with memory of topompi.
 
 The other ranks do not know of the error. If the rank left the call out, their messages would wait on the communicator
 and match its next call.
@@ -33,7 +33,7 @@ NOTHING = [b"", 0, MPI.BYTE]
 def instead(
     executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...], error: Exception
 ) -> Binding | None:
-    """Bind a call, whose arguments are wrong on this rank, to memory of topompi; None if the rank cannot take part.
+    """Make a binding, with memory of topompi, of a call whose arguments are wrong here; None if that is impossible.
 
     :param executor: the executor, which holds the communicator's plans and sub-communicators.
     :param spec: the description of the call.

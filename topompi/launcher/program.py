@@ -44,7 +44,7 @@ def run(words: Sequence[str]) -> None:
 
 
 def _run_file(name: str) -> None:
-    path = os.path.join(os.getcwd(), name)  # not resolved, as in Python
+    path = os.path.join(os.getcwd(), name)  # symbolic links stay, as in Python
     if os.path.isdir(path) or _is_archive(path):
         if sys.flags.safe_path:
             sys.path.insert(0, "")

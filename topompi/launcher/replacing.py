@@ -47,8 +47,7 @@ class Replacing:
             sys.meta_path.insert(0, _Finder(self.replace))
 
     def replace(self, module: Any) -> None:
-        """Replace the classes in ``mpi4py.MPI`` by topompi's, and ``COMM_WORLD`` and ``COMM_SELF`` by topompi's
-        objects.
+        """Replace the classes in ``mpi4py.MPI`` by topompi's, and the objects ``COMM_WORLD`` and ``COMM_SELF``.
 
         The objects are replaced now if MPI is initialised, and then the call is collective; else they are replaced when
         the program initialises MPI.
@@ -180,7 +179,10 @@ class _Loader:
 
 
 def _mapped(world: Intracomm) -> Intracomm:
-    """The world, with its ranks re-ordered for the graph that ``TOPOMPI_MAP`` names; collective."""
+    """The communicator of all processes, re-ordered for the communication graph that ``TOPOMPI_MAP`` names; collective.
+
+    :param world: the communicator of all processes in the given order, the result if there is no graph.
+    """
     graph = os.environ.get("TOPOMPI_MAP")
     if not graph:
         return world

@@ -40,8 +40,8 @@ PAIRWISE = 32768
 CALL = 1e-6  # seconds that a call of topompi takes longer than the library's, because Python looks up its function
 # Seconds by which topompi's messages start later than messages inside the library: with the loop in C, or without it.
 MESSAGE = 0.1e-6 if find_spec("topompi.execution._compiled") else 2e-6
-# Most ranks for which costly schedules, and joint ones of communicators that exchange at the same time, are made,
-# because the job waits meanwhile.
+# Maximum number of ranks for which costly schedules are generated, and joint schedules of communicators that exchange
+# at the same time. The job waits while they are generated.
 MOST_RANKS = 256
 
 
@@ -178,7 +178,7 @@ class Predictor:
         ]
 
     def seconds(self, method: str, name: str, nbytes: int, root: int) -> float:
-        """Predicted seconds of an algorithm that topompi runs; infinite if it refuses the number of ranks.
+        """Predicted seconds of an algorithm that topompi runs; infinite if it cannot run on this number of ranks.
 
         :param method: mpi4py's name of the call.
         :param name: name of the algorithm, with or without a segment size (``ring/32K``).
@@ -307,7 +307,7 @@ def _modelled(collective: str, name: str) -> str:
 
 
 def _with_rates(network: Network) -> Network:
-    """The network itself; if it has no link rates, with all links as fast as those of the default model."""
+    """The given network; if it has no link rates, the same network with all links as fast as in the default model."""
     if (network.capacity == UNKNOWN_RATE).all():
         return replace(network, capacity=np.full_like(network.capacity, 1 / Model.preset("stampede").t_w[-1]))
     return network

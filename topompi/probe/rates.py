@@ -40,8 +40,8 @@ def measure_rates(
 ) -> Rates:
     """Measure the hosts' links, then the link above each cluster by streams from many of its hosts at once.
 
-    :param levels: the levels, from the leaves up.
-    :param width: maximum number of pairs, each within one leaf, that are measured at the same time.
+    :param levels: the levels of hosts, from the leaf switches up.
+    :param width: maximum number of pairs, each on one leaf switch, that are measured at the same time.
     :param instrument: the instrument that measures.
     :param progress: function called with a line about the measurement under way.
     """
@@ -67,8 +67,8 @@ def measure_rates(
 def _within(levels: Sequence[Level]) -> list[Round]:
     """The rounds in which the hosts' links are measured, by pairs of hosts on the same leaf switch.
 
-    A round has pairs of all leaf switches, because they share no link. A host that is alone on its leaf switch is
-    measured with a host of another one, in a round of its own.
+    A round has pairs of all leaf switches, because pairs on different leaf switches share no link. A host that is alone
+    on its leaf switch is measured with a host of another one, in a round of its own.
     """
     rounds: list[list[Pair]] = [[] for _ in range(ROUNDS)]
     lonely: list[Round] = []
@@ -87,7 +87,7 @@ def _across(levels: Sequence[Level], above: int, number: int) -> Round:
 
     The hosts of the cluster are on as many different leaf switches as possible, and so are the hosts outside it.
 
-    :param levels: the levels, from the leaves up.
+    :param levels: the levels of hosts, from the leaf switches up.
     :param above: index of the cluster's level.
     :param number: number of the cluster.
     """
@@ -97,7 +97,7 @@ def _across(levels: Sequence[Level], above: int, number: int) -> Round:
 
 
 def _spread(levels: Sequence[Level], chosen: IntArray) -> list[int]:
-    """The chosen hosts, ordered so that successive ones are on different leaves as far as possible."""
+    """The chosen hosts, ordered so that successive hosts are on different leaf switches as far as possible."""
     hosts = np.flatnonzero(chosen)
     leaf = levels[0].cluster[hosts]
     turn = np.array([int((leaf[:place] == of).sum()) for place, of in enumerate(leaf)], dtype=np.int64)

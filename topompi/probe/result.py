@@ -55,7 +55,7 @@ class Probed:
         """The tree as a fabric: one switch per cluster of each level, connected by single cables.
 
         The latency of a cable between two levels is a quarter of the round trip that the upper level adds. The latency
-        of a host's cable is a quarter of the round trip within a leaf, and includes the time of the software.
+        of a host's cable is a quarter of the round trip between two hosts of a leaf switch, and includes software.
         """
         builder, levels, rates = FabricBuilder("probed"), self.found.levels, self.rates
         for number, level in enumerate(levels):
@@ -73,7 +73,7 @@ class Probed:
         return builder.build()
 
     def summary(self) -> dict[str, Any]:
-        """The measured numbers, for JSON: times in seconds, rates in bytes/s, levels from the leaves up."""
+        """The measured numbers, for JSON: times in seconds, rates in bytes/s, levels from the leaf switches up."""
         found = self.found
         return {
             "hosts": len(self.hosts),

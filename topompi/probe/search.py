@@ -58,7 +58,7 @@ class Instrument(Protocol):
 class Found:
     """The result of the search by round trips.
 
-    :param levels: the levels, from the leaves up.
+    :param levels: the levels of hosts, from the leaf switches up.
     :param round_trips: shortest round trip of each pair in seconds, shape (hosts, hosts); inf if it was not measured.
     :param width: maximum number of pairs that were measured at the same time.
     :param rounds: number of measured rounds.

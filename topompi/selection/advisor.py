@@ -34,7 +34,7 @@ Runs = Callable[[str], bool]
 
 
 class Advisor:
-    """The choice of algorithms by rules file, remembered trials and cost model, without MPI; rank 0 asks it for all.
+    """The choice of algorithms by rules file, remembered trials and cost model, without MPI; used on rank 0 only.
 
     :param job: the job: its ranks' placement, MPI library and siblings.
     :param environment: environment variables: ``TOPOMPI_RULES`` is the path of the rules file; ``TOPOMPI_TUNE`` is
@@ -91,7 +91,7 @@ class Advisor:
         return Choice(said.algorithm, said.reason, said.seconds, always=unruled and forgetful)
 
     def rivals(self, key: Key, nbytes: int, root: int, runs: Runs) -> list[str]:
-        """The candidates that a trial compares with native: ``levels``, and schedules that the model predicts fast.
+        """The candidates that a trial compares with native: ``levels``, and schedules that are fast by the cost model.
 
         If the communicator has siblings (made by the same ``Split``) and the class has long alltoalls, all siblings try
         the same candidates, namely the schedules made for alltoalls that share links.

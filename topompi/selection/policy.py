@@ -22,7 +22,7 @@ __all__ = ["Policy", "is_forgetful"]
 
 @dataclass(frozen=True)
 class Policy:
-    """Settings from rank 0's environment, sent to all ranks when a communicator is made; its descendants inherit them.
+    """Settings from rank 0's environment, sent to all ranks of a communicator; communicators made from it inherit them.
 
     :param rules: the rules file; None if there is none.
     :param forgetful: True if nothing is to be measured, and no trials of earlier jobs are remembered.

@@ -226,7 +226,7 @@ class Reordering(Handle):
         return self._reported(name, made, solution.report)
 
     def _reported(self, name: str, made: Any, report: MappingReport) -> Any:
-        """The communicator as one of topompi, with its report."""
+        """The given communicator as an object of topompi's class, to which the report is attached."""
         child = adopt(made, self)
         child.mapping_report = report
         if counters.enabled:
@@ -249,7 +249,7 @@ def _in_order(plain: MPI.Intracomm, new_rank: NDArray[np.int64] | None) -> MPI.I
 def _solved(
     plain: MPI.Intracomm, name: str, common: Common, ask: Callable[[], tuple[CommunicationGraph, Aim]]
 ) -> Solution:
-    """The order that rank 0 finds, on all ranks; collective.
+    """Search on rank 0 for an order of the ranks, and return it on all ranks; collective.
 
     :param plain: communicator of the ranks, an instance of mpi4py's own class.
     :param name: name of the method, for messages.

@@ -74,7 +74,10 @@ def _cart(given: Given, size: int) -> Given:
 
 
 def _graph(given: Given, size: int) -> Given:
-    """The end of each node's edges in the list of edges, and that list; a leading 0 is dropped, as in mpi4py."""
+    """Two lists: for each node the end of its edges in the list of edges; and the list of edges.
+
+    If the first list begins with 0, this is dropped, as in mpi4py.
+    """
     ends, edges = _list(given[0]), _list(given[1])
     if ends and ends[0] == 0 and ends[-1] == len(edges):
         del ends[0]

@@ -1,4 +1,4 @@
-"""Rooted collectives over leaders, one rank per host, leaf switch and so on, by MPI's own on sub-communicators."""
+"""Rooted collectives over leaders (one rank per host, leaf switch and so on), by MPI calls among them."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ _REDUCE_TREES = {
 
 
 def tuned(question: Question) -> Decision | None:
-    """The algorithm by coll/tuned or coll/basic on a communicator; None for a call that the model does not know."""
+    """The algorithm that coll/tuned or coll/basic runs for a call; None for a call that the model does not know."""
     collective = COLLECTIVE.get(question.method)
     if collective is None or question.ranks < 2:
         return None
