@@ -47,7 +47,7 @@ class DeviceMemoryError(TypeError):
 
 
 class ShortMemoryError(ValueError):
-    """A buffer has less memory than its count needs. mpi4py does not compare the two."""
+    """A buffer has less memory than the message's count of entries needs, which mpi4py does not check."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

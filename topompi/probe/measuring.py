@@ -46,7 +46,7 @@ class MPIInstrument:
         self._meeting.free()
 
     def slept(self) -> float:
-        """The number of times per round trip that the rank which slept most often has slept. Collective."""
+        """The number of sleeps per round trip on the rank with most sleeps. Collective."""
         most: float = self._comm.allreduce(self._slept / max(self._made, 1), MPI.MAX)
         return most
 

@@ -203,9 +203,9 @@ def _survivors(times: Floats, stage: Stage) -> list[int]:
 class Trial:
     """The state on one rank of a trial, which compares candidates by timing the calls of one class.
 
-    The number of calls made so far determines the candidate of the next call, so that all ranks run the same one. The
-    first call after a stage ends the stage, on all ranks. A call that failed on a rank has an infinite time on that
-    rank, and its candidate loses.
+    The number of calls made so far determines the candidate of the next call, so that all ranks run the same one. All
+    ranks end a stage in the first call that comes after the stage's calls. A call that failed on a rank has an infinite
+    time on that rank, and its candidate loses.
 
     :param contest: the candidates, and how they are judged.
     :ivar verdict: the verdict; None until the last stage has ended.
