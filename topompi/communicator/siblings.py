@@ -23,8 +23,8 @@ Call = Callable[..., Any]
 def divide(parent: Any, name: str, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Cut | None]:
     """Split a communicator by ``Split`` or ``Sub``; return mpi4py's new communicator, and a record of the split.
 
-    The record has the ranks of all communicators that the split makes, which are siblings of each other. It is None if
-    no choice of an algorithm depends on siblings; then only the MPI library's method is called.
+    The record has the ranks of all communicators that the split makes, which are called siblings. It is None if no
+    choice of an algorithm depends on siblings; then only the MPI library's method is called.
 
     :param parent: the communicator of topompi that is split.
     :param name: name of the method, ``Split`` or ``Sub``.

@@ -51,7 +51,7 @@ def timed(ready: Call, call: Call) -> float:
 def time_in_turn(sides: Sequence[Sequence[Call]], order: Order, ready: Call) -> NDArray[np.float64]:
     """Time the calls of compared implementations ("sides") on this rank, with the garbage collector off.
 
-    :param sides: for each side the functions that it calls in turn, beginning again after the last one.
+    :param sides: functions of each side, which are called in turn, beginning again after the last one.
     :param order: number of the side of each call, as ``interleave`` returns it, shape (calls,).
     :param ready: function called before each call and not timed, for example a barrier, as in the OSU benchmarks.
     :returns: seconds of the timed calls, shape (sides, timed calls per side), in the order of the calls.

@@ -24,10 +24,10 @@ class Rates:
     """The measured rates, in bytes/s in each direction.
 
     :param host: rate of each host's link, shape (hosts,); NaN if there was no time to measure it.
-    :param uplink: for each level below the top, the rate of the link above each cluster, shape (clusters,); NaN if
-        there was no time to measure it.
-    :param shared: for each level below the top, whether the link above each cluster limited the streams; if not, the
-        rate is a lower bound.
+    :param uplink: rates of the links above the clusters, shape (clusters,) for each level below the top; NaN for a link
+        that there was no time to measure.
+    :param shared: True for each link of ``uplink`` that limited the streams; the rates of the other links are lower
+        bounds.
     """
 
     host: FloatArray

@@ -132,7 +132,7 @@ class Rules:
         return any(one.joint for of_one in ALGORITHMS.values() for name, one in of_one.items() if name in names)
 
     def algorithms(self, method: str) -> Iterator[str]:
-        """The algorithms of all rules for a method; their other conditions are not tested."""
+        """The algorithms of all rules that include a method, whatever the rules' other conditions."""
         return (rule.algorithm for rule in self.rules if method in rule.methods)
 
     def to_json(self, **facts: Any) -> str:

@@ -55,7 +55,7 @@ class Rule:
     items: bool = False
 
     def fits(self, question: Question, ranks: int) -> bool:
-        """Whether the line fits a call.
+        """Whether this line of the table fits a call.
 
         :param question: the call.
         :param ranks: number of ranks that run the algorithm: all of the job, or one per host.
@@ -174,7 +174,7 @@ OURS: Mapping[tuple[str, str], Callable[[int], tuple[str, dict[str, Any]]]] = {
 
 @dataclass(frozen=True)
 class MPICH:
-    """The model of MPICH.
+    """The model of MPICH: the algorithms that it chooses for calls.
 
     :param version: version of the library, for example ``5.0.2``.
     """

@@ -55,7 +55,11 @@ class HanDecision(Decision):
         return cls(collective, algorithm, says, None, of_call, question=question)
 
     def schedule(self, network: Network, root: int = 0) -> Schedule:
-        """The schedule with the library's messages; hosts are those of the question."""
+        """The schedule with the library's messages.
+
+        :param network: the job's network; the hosts of the ranks are taken from the call, not from it.
+        :param root: the root of a rooted collective.
+        """
         build = _BUILDERS[self.collective] if _takes(self.question) else _THROUGH_ONE[self.collective]
         return build(Build(self.question, network, root))
 
