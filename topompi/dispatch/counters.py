@@ -1,4 +1,4 @@
-"""Counters of collective calls by operation, size class and algorithm: numbers, bytes, times and reasons."""
+"""Counters of collective calls: for each operation, size class and algorithm the number, bytes, times and reason."""
 
 from __future__ import annotations
 
