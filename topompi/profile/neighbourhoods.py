@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..execution.specs import CALLS
 from .collectives import parts
@@ -58,8 +59,27 @@ def _count_neighbours(name: str, comm: Any, group: Group, sendbuf: Any) -> Calla
     else:
         whole = bytes_of(sendbuf)
         lengths = np.full(len(edges), whole // max(len(edges), 1) if "alltoall" in name else whole)
-    units = group[edges[edges >= 0]]
-    return lambda: group.owner.add("C", units, lengths[edges >= 0])
+    return _counting(name, group, edges, lengths)
+
+
+def _counting(name: str, group: Group, edges: NDArray[np.int64], lengths: NDArray[np.int64]) -> Callable[[], None]:
+    """A function that counts one call in the messages and in the table of calls.
+
+    :param name: name of the method, in any of its forms.
+    :param group: the ranks of the communicator as counted peers.
+    :param edges: rank to which each edge leads, shape (edges,); negative if the edge leads nowhere.
+    :param lengths: bytes sent along each edge, shape (edges,).
+    """
+    there = edges >= 0
+    units, volume = group[edges[there]], lengths[there]
+    blocking = "Neighbor_" + name.partition("eighbor_")[2].removesuffix("_init")
+    mean = int(volume.sum()) // max(len(volume), 1)
+
+    def count() -> None:
+        group.owner.add("C", units, volume)
+        group.owner.note(blocking, group.size, mean)
+
+    return count
 
 
 def neighbour_objects(native: Method, counters: Counters, group_of: GroupOf) -> Method:
@@ -75,7 +95,7 @@ def neighbour_objects(native: Method, counters: Counters, group_of: GroupOf) -> 
         edges = np.array(self.outedges, dtype=np.int64)
         each = sendobj if "alltoall" in native.__name__ else [sendobj] * len(edges)
         lengths = np.array([length_of(one) for one in each], dtype=np.int64)
-        counters.add("C", group_for(self, counters, group_of)[edges[edges >= 0]], lengths[edges >= 0])
+        _counting(native.__name__, group_for(self, counters, group_of), edges, lengths)()
         return done
 
     return call

@@ -40,6 +40,7 @@ def summarise(
     return {
         "method": profile.method,
         "command": profile.command,
+        "timed": profile.timed,
         "seconds": profile.seconds,
         "job": interface.describe(),
         "missing": list(profile.missing),

@@ -15,8 +15,8 @@ BAR = 32
 
 def draw(console: Screen, summary: dict[str, Any]) -> None:
     """Print the figures of `topompi.profile.summary.summarise`."""
-    ran = f"{summary['command'] or 'a program'}, {summary['seconds']:.1f} s" if summary["seconds"] else "a program"
-    console.print(f"{ran}, recorded by {summary['method']}", soft_wrap=True)
+    timed = f"{summary['timed']} {summary['seconds']:.3g} s; " if summary["seconds"] else ""
+    console.print(f"{summary['command'] or 'a program'}: {timed}method: {summary['method']}", soft_wrap=True)
     console.print(summary["job"], soft_wrap=True)
     for kind, (messages, volume) in summary["kinds"].items():
         console.print(f"{kind}: {messages:,} messages, {volume:,} bytes")
