@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from ..execution.specs import CALLS
 from .collectives import parts
+from .counted import Method, after, timed
 from .counting import Counters, Group
-from .messages import GroupOf, Method, bytes_of, group_for, length_of
+from .messages import GroupOf, bytes_of, group_for, length_of
 from .requests import counted
 
 __all__ = ["neighbour_objects", "neighbours", "neighbours_later"]
@@ -25,12 +26,10 @@ def neighbours(native: Method, counters: Counters, group_of: GroupOf) -> Method:
     :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
 
-    def call(self: Any, sendbuf: Any, recvbuf: Any) -> Any:
-        done = native(self, sendbuf, recvbuf)
+    def count(self: Any, sendbuf: Any, recvbuf: Any) -> None:
         _count_neighbours(native.__name__, self, group_for(self, counters, group_of), sendbuf)()
-        return done
 
-    return call
+    return after(native, count, counters)
 
 
 def neighbours_later(native: Method, counters: Counters, group_of: GroupOf) -> Method:
@@ -44,7 +43,7 @@ def neighbours_later(native: Method, counters: Counters, group_of: GroupOf) -> M
     def prepare(self: Any, sendbuf: Any, recvbuf: Any, *info: Any) -> Any:
         request = native(self, sendbuf, recvbuf, *info)
         count = _count_neighbours(native.__name__, self, group_for(self, counters, group_of), sendbuf)
-        return counted(request, count)
+        return counted(request, timed(count, counters))
 
     return prepare
 
@@ -90,12 +89,10 @@ def neighbour_objects(native: Method, counters: Counters, group_of: GroupOf) -> 
     :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
 
-    def call(self: Any, sendobj: Any) -> Any:
-        done = native(self, sendobj)
+    def count(self: Any, sendobj: Any) -> None:
         edges = np.array(self.outedges, dtype=np.int64)
         each = sendobj if "alltoall" in native.__name__ else [sendobj] * len(edges)
         lengths = np.array([length_of(one) for one in each], dtype=np.int64)
         _counting(native.__name__, group_for(self, counters, group_of), edges, lengths)()
-        return done
 
-    return call
+    return after(native, count, counters)

@@ -63,7 +63,7 @@ class Profile:
         include the bytes that collectives asked to move; if messages were recorded below it, its own messages instead.
     :param granularity: ``process``; or ``host`` if a peer is the lowest rank on a host and stands for all its ranks.
     :param virtual: True if the hosts are those of a virtual placement.
-    :param counting: seconds that counting added to a call; 0 if unknown.
+    :param counting: mean seconds that counting took per call of rank 0; 0 if unknown.
     :param view: kind of units, and counted quantity, with which the profile is shown by default.
     """
 
