@@ -63,6 +63,8 @@ def _links(rows: list[dict[str, Any]]) -> Table:
 
 def draw_advice(console: Screen, advice: dict[str, Any]) -> None:
     """Print the figures of `topompi.profile.advice.advise`."""
+    from ...prediction.words import footnotes  # imported here, because other commands do without predictions
+
     console.print(advice["job"], soft_wrap=True)
     table = Table("what is sent", "distance", "messages", "bytes", "share", box=None)
     for row in advice["traffic"]:
@@ -75,6 +77,8 @@ def draw_advice(console: Screen, advice: dict[str, Any]) -> None:
         console.print(_orders(advice["mapping"]))
     if advice["collectives"]:
         console.print(_schedules(advice["collectives"]))
+        for line in footnotes(row["native"] for row in advice["collectives"]):
+            console.print(line, soft_wrap=True)
     for why in advice["out_of_reach"]:
         console.print(f"out of reach: {why}", soft_wrap=True)
 
