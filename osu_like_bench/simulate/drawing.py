@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topompi.errors import BenchmarkError
-from topompi.inputs.figures import OTHERS, SERIES, bare_name, cut_middle, name_ends, save_figure, size_name
+from topompi.inputs.figures import OTHERS, SERIES, bare_name, check_plot, cut_middle, name_ends, save_figure, size_name
 
 from ..options import Options
 from ..record import Facts
@@ -18,18 +18,11 @@ from .table import Findings
 
 __all__ = ["draw", "drawable", "heights", "lines_of"]
 
-SUFFIXES = (".svg", ".png")
-
 
 def drawable(path: Path | None) -> None:
     """Raise BenchmarkError for a file that ``draw`` would not write, before the long work."""
-    if path is not None and path.suffix not in SUFFIXES:
-        raise BenchmarkError(f"--plot: expecting a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
-    try:
-        if path is not None:
-            import matplotlib  # noqa: F401  only its presence is checked
-    except ImportError as error:
-        raise BenchmarkError("--plot: expecting matplotlib, got none; pip install 'topompi[plot]' brings it") from error
+    if path is not None:
+        check_plot(path, "--plot", BenchmarkError)
 
 
 def draw(options: Options, facts: Facts, found: Findings, path: Path) -> None:

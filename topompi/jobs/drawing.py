@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from ..inputs import figures
 from ..inputs.figures import OTHERS, SERIES, bare_name, cut_middle, save_figure
 from .errors import JobsError
 from .metrics import queue_length, utilisation, wait_by_size
 from .metrics.timeline import Steps
 from .outcome import Outcome
 
-__all__ = ["SUFFIXES", "check_plot", "draw", "draw_comparison"]
+__all__ = ["check_plot", "draw", "draw_comparison"]
 
-SUFFIXES = (".svg", ".png")
 DAY = 86400
 MOST_STEPS, SPANS = 1_500, 600  # steps that are drawn one by one, and spans of time if there are more
 ABOVE = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": 7, "color": "#555555"}  # a name above its box
@@ -27,12 +27,7 @@ def check_plot(path: Path) -> None:
 
     :raises JobsError: if the suffix is neither .svg nor .png, or matplotlib is missing.
     """
-    if path.suffix not in SUFFIXES:
-        raise JobsError(f"plot: expecting a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
-    try:
-        import matplotlib  # noqa: F401 -- only the presence is checked
-    except ImportError as error:
-        raise JobsError("plot: expecting matplotlib; pip install 'topompi[plot]' brings it") from error
+    figures.check_plot(path, "plot", JobsError)
 
 
 def draw(outcome: Outcome, path: Path) -> None:
@@ -104,8 +99,13 @@ def draw_comparison(outcomes: Mapping[str, Outcome], path: Path) -> None:
 
 def _heading(outcome: Outcome) -> str:
     """Return the log, its number of jobs and the cluster in words for a title."""
-    log, jobs = cut_middle(bare_name(outcome.workload.name), 50), len(outcome.workload)
-    return f"{log}, {jobs:,} job{'s' * (jobs != 1)} on {cut_middle(outcome.cluster.name, 50)}"
+    log, jobs, nodes = (
+        cut_middle(bare_name(outcome.workload.name), 50),
+        len(outcome.workload),
+        outcome.cluster.num_nodes,
+    )
+    cluster = cut_middle(bare_name(outcome.cluster.name).removeprefix(f"{nodes} nodes, "), 50)
+    return f"{log}, {jobs:,} job{'s' * (jobs != 1)} on {nodes:,} node{'s' * (nodes != 1)}, {cluster}"
 
 
 def _first_arrival(outcome: Outcome) -> int:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from ...inputs.figures import bare_name, cut_middle
 from ...inputs.hostlist import read_hosts
 from ...inputs.writing import write_text
 from ...profile import Profile, ProfileError, read_profile, write_profile
@@ -18,7 +19,7 @@ from ...profile.analysis import GRANULARITIES
 from ...profile.colours import DEFAULT, PALETTES
 from ...profile.export import EXPORTS, export
 from ...profile.monitored import read_monitored, record
-from ...profile.pictures import draw_comparison, draw_heat, draw_histogram
+from ...profile.pictures import draw_comparison, draw_traffic
 from ...profile.placing import placed
 from ...profile.recording import COUNTS, View
 from ...profile.summary import check_hosts, summarise
@@ -178,10 +179,12 @@ def plot(
             interface, view = placed(found, routes, topology, hosts, placement), found.view_of(granularity, count)
             check_hosts(found, interface)
             runs[path.stem] = found.graph(), interface
-            options = (*runs[path.stem], view.granularity, view.count, palette)
-            draw_histogram(output / f"{path.stem}-histogram.{form}", *options)
-            draw_heat(output / f"{path.stem}-heat.{form}", *options)
-            if (scene := tree_of(*runs[path.stem], path.stem)) is not None:
+            job = f"{interface.num_ranks:,} ranks on {interface.num_hosts:,} hosts"
+            title = f"{path.stem}: {job} of {cut_middle(bare_name(topology), 40)}"
+            options = (*runs[path.stem], view.granularity, view.count, palette, title)
+            for kind in ("histogram", "heat"):
+                draw_traffic(output / f"{path.stem}-{kind}.{form}", kind, *options)
+            if (scene := tree_of(*runs[path.stem], f"{title}, bytes on its links")) is not None:
                 write(scene, output / f"{path.stem}-links.{form}")
     if len(runs) > 1:
         draw_comparison(output / f"comparison.{form}", runs, view.count, palette)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ...errors import TopompiError
+from ...inputs.figures import bare_name, cut_middle
 from ...inputs.writing import write_text
 from ...mapping.placement import place
 from ...schedules.exports.goal import write_goal
@@ -20,7 +21,7 @@ from ...schedules.registry import ALGORITHMS, current_name
 from ...schedules.segments import pieces_of
 from ...topology import Report, TopologyInterface, load_routes
 from ...views.network import network_of
-from ...views.scheduled import Made, calibrated, link_names, steps_of, summarise
+from ...views.scheduled import Made, calibrated, short_link_names, steps_of, summarise
 from ..hosts import HOSTS_HELP, find_hosts
 from ..inputs import reporting
 from ..sizes import parse_bytes
@@ -90,8 +91,9 @@ def schedule(
         if draw is not None:
             from ...schedules.drawing.charts import draw as picture
 
-            names_of_links = link_names(interface)
-            title = f"{collective} {made[0].name}, {made[0].schedule.size} ranks"
+            fabric = cut_middle(bare_name(topology), 40)
+            title = f"{collective} {made[0].name}, {made[0].schedule.size:,} ranks on {fabric}"
+            names_of_links = short_link_names(interface)
             text = picture(
                 made[0].schedule, network, title=title, host_names=interface.hosts, link_names=names_of_links
             )

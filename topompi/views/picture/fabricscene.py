@@ -8,23 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...inputs.figures import cut_middle
+from ...inputs.figures import cut_middle, short_names, without_common_end
 from ...topology import Routes
+from ...topology.labels import switch_labels
 from ...topology.summary import levels_of
 from .bundles import Bundle, bundles_of
 from .folding import Node, fold
+from .hostlines import host_lines
+from .legend import GREY, IDLE, cable_legend, load_legend, load_look
 from .loads import Loads, crossed_switches
-from .names import (
-    amount,
-    cut,
-    further,
-    level_words,
-    link_name,
-    listed,
-    ranges,
-    switch_names,
-    without_common_end,
-)
+from .names import further, level_words, listed
 from .scene import LETTER, Box, Line, Scene, Text, letters
 
 __all__ = ["DrawnJob", "fabric_scene"]
@@ -39,11 +32,7 @@ WIDER = 1.28  # width of bold letters over that of others
 MOST_LISTED = 96  # hosts; if a picture would list more, each leaf switch shows only their number
 MOST_ROWS = 24  # hosts; if a leaf switch would list more, each leaf switch shows only their number
 OVER = 1.01  # over-subscription above which a level is marked; above 1 because of rounding
-MOST_BUSY = 3  # number of busiest links in the legend
-# Loads go from light to dark brown, so that no colour of a distance or of a job has a second meaning.
-BLUE, PALE, GREY, BAND = "#0072b2", "#dcebf7", "#757575", "#f2f2f2"
-SHADES = ((0.9, "#7f2704"), (0.5, "#e6670d"), (0.0, "#fdb97d"))  # (share of the busiest link's time, colour above it)
-IDLE, INK = "#d4d4d4", "#222222"
+BLUE, PALE, BAND, INK = "#0072b2", "#dcebf7", "#f2f2f2", "#222222"
 
 Integers = NDArray[np.int64]
 
@@ -98,8 +87,9 @@ class _Picture:
     def __init__(self, routes: Routes, job: DrawnJob | None, loads: Loads | None, full: float | None) -> None:
         self.fabric, self.job, self.loads = routes.fabric, job, loads
         self.full = full or (float(loads.seconds.max(initial=0.0)) if loads is not None else 0.0)
-        self.names = switch_names(self.fabric)
-        self.short = without_common_end(self.names)
+        self.names = switch_labels(self.fabric)
+        self.plain = without_common_end(self.names)
+        self.short: dict[tuple[int, int], dict[int, str]] = {}  # (level, number of letters) -> switch -> short name
         self.crossed = None if job is None else crossed_switches(routes, job.hosts)
         self.nodes = fold(self.fabric, self.crossed)
         self.levels = levels_of(routes)
@@ -153,14 +143,15 @@ class _Picture:
             self.x += [LEFT + step * (at + 0.5) for at in range(count)]
 
     def scene(self, title: str) -> Scene:
-        scene = Scene(self.width, self.height, cut(title, int((self.width - 20) / (WIDER * LETTER * 15))))
+        scene = Scene(self.width, self.height, cut_middle(title, int((self.width - 20) / (WIDER * LETTER * 15))))
         scene.items += self._bands()
         scene.items += self._links()
         for number, node in enumerate(self.nodes):
             scene.items += self._switch(number, node)
             scene.items += self._hosts(number)
         scene.items.append(Text(10, 44, self._subtitle(), 11, colour=GREY))
-        return Scene(scene.width, scene.height, title, [*scene.items, *self._legend()])
+        scene.items += self._legend()
+        return scene
 
     def _subtitle(self) -> str:
         fabric = self.fabric
@@ -197,8 +188,12 @@ class _Picture:
 
     def _label(self, node: Node, room: float) -> list[str]:
         """Return the lines of a switch's box, cut to a width in pixels; a group is named after its first switch."""
-        name, more = self.short[int(node.switches[0])], len(node.switches) - 1
-        name = cut_middle(name, letters(room, BOLD * WIDER))
+        most, more = letters(room, BOLD * WIDER), len(node.switches) - 1
+        if (node.level, most) not in self.short:
+            members = np.flatnonzero(self.fabric.switch_level == node.level).tolist()
+            names = short_names([self.plain[one] for one in members], most)
+            self.short[node.level, most] = dict(zip(members, names, strict=True))
+        name = self.short[node.level, most][int(node.switches[0])]
         return [name, further(more, letters(room, SMALL))] if more else [name]
 
     def _switch(self, number: int, node: Node) -> list[Line | Box | Text]:
@@ -217,28 +212,9 @@ class _Picture:
         return items
 
     def _host_lines(self, number: int) -> list[str]:
-        """The text lines below a leaf switch: its hosts with their ranks, or the number of its hosts."""
-        hosts, every, most = self.shown[number], len(self.hosts[number]), letters(self.column - 6, PLAIN)
-        if not every:
-            return []
-        if not self.one_by_one:
-            total = f"{every:,} host{'s' * (every != 1)}"
-            lines = [total if self.job is None else f"{len(hosts):,} of {total}"]
-            lines += [self.fabric.hosts[hosts[0]]] if hosts else []
-            lines += [further(len(hosts) - 1, most)] if len(hosts) > 1 else []
-            mine = ranges(sorted(rank for host in hosts for rank in self._ranks(host)))
-            return [cut_middle(line, most) for line in lines] + ([cut(f"ranks {mine}", most)] if mine else [])
-        lines = []
-        for host in hosts:
-            name, mine = self.fabric.hosts[host], ranges(self._ranks(host))
-            whole = f"{name}: {mine}" if mine else name
-            lines += [whole] if len(whole) <= most or not mine else [cut_middle(name, most), cut(mine, most)]
-        lines = [cut_middle(line, most) for line in lines]
-        rest = every - len(hosts)
-        return lines + ([further(rest, most)] if rest and self.job is not None else [])
-
-    def _ranks(self, host: int) -> Sequence[int]:
-        return () if self.job is None else self.job.ranks.get(host, ())
+        ranks = {} if self.job is None else self.job.ranks
+        shown, every, most = self.shown[number], len(self.hosts[number]), letters(self.column - 6, PLAIN)
+        return host_lines(self.fabric.hosts, ranks, shown, every, self.one_by_one, most)
 
     def _hosts(self, number: int) -> list[Line | Box | Text]:
         lines = self._host_lines(number)
@@ -258,7 +234,7 @@ class _Picture:
         )
         items: list[Line | Box | Text] = [Line(((x, self.bottom), (x, y - 12)), *self._host_look(number)), box]
         for at, line in enumerate(lines):
-            other = line.startswith("+ ")
+            other = line.startswith("+ ") or not self.shown[number]
             items.append(Text(x, y + ROW * at, line, PLAIN, "middle", GREY if other else INK))
         return items
 
@@ -291,13 +267,10 @@ class _Picture:
         :param seconds: time in seconds that the link needs for its bytes.
         :param cables: number of cables.
         """
-        if self.loads is None:
-            most = max(one.cables for one in self.bundles) if self.bundles else 1
-            return "#9bb8dd" if self.job is None else "#c9c9c9", 0.8 + 2.2 * min(cables / most, 1)
-        if not seconds:
-            return IDLE, 0.8
-        share = min(seconds / self.full, 1.0)
-        return next(colour for above, colour in SHADES if share > above or above == 0), 0.8 + 7.2 * share
+        if self.loads is not None:
+            return load_look(seconds, self.full)
+        most = max(one.cables for one in self.bundles) if self.bundles else 1
+        return "#9bb8dd" if self.job is None else "#c9c9c9", 0.8 + 2.2 * min(cables / most, 1)
 
     def _name(self, number: int) -> str:
         switches = self.nodes[number].switches
@@ -306,25 +279,5 @@ class _Picture:
     def _legend(self) -> list[Line | Box | Text]:
         y = self.height - 50
         if self.loads is None:
-            return [
-                Text(
-                    10,
-                    y,
-                    "lines: the wider, the more cables",
-                    11,
-                    colour=GREY,
-                )
-            ]
-        busy = self.loads.busiest(MOST_BUSY)
-        full = f", full width: {1e3 * self.full:.3g} ms" if self.loads.rated else ""
-        unit = f"time that the busiest link between two boxes needs for its bytes{full}"
-        items: list[Line | Box | Text] = [Text(10, y, f"width: {unit}", 11, colour=GREY)]
-        x = 10.0
-        for words, colour in zip(
-            ("above 90 %", "50 to 90 %", "less", "no bytes"), (*(one for _, one in SHADES), IDLE), strict=True
-        ):
-            items += [Box(x, y + 8, 12, 12, colour), Text(x + 16, y + 18, words, 11)]
-            x += 110
-        named = "; ".join(f"{link_name(self.fabric, link)} {amount(self.loads.bytes[link], 'B')}" for link in busy)
-        words = f"busiest links: {named}" if busy else "no bytes on any link"
-        return [*items, Text(10, y + 38, cut(words, int((self.width - 20) / (LETTER * 11))), 11)]
+            return cable_legend(y, self.bundles)
+        return load_legend(y, self.width, self.fabric, self.loads, self.full)
