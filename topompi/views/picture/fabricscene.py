@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from .hostlines import host_lines
 from .legend import GREY, IDLE, cable_legend, load_legend, load_look
 from .loads import Loads, crossed_switches
 from .names import further, level_words, listed
-from .scene import LETTER, Box, Line, Scene, Text, letters
+from .scene import LETTER, Box, Line, Scene, Text, letters, paragraph
 
 __all__ = ["DrawnJob", "fabric_scene"]
 
@@ -26,7 +26,7 @@ BOW = 70.0  # pixels; largest height of the curve between two switches of one le
 LEFT, TOP, SIDE = 166.0, 64.0, 16.0  # pixels; margins, the left one with the descriptions of levels
 LEVEL, BOX, ROW = 136.0, 44.0, 15.0  # pixels; distance of levels, height of a switch, height of a host's line
 NARROWEST, WIDEST = 60.0, 128.0  # pixels; limits of a column's width, if the picture has room for it
-MOST_WIDE = 1200.0  # pixels; width of a picture on a usual screen
+LEAST_WIDE, MOST_WIDE = 860.0, 1200.0  # pixels; least width of a picture by default, and width of a usual screen
 BOLD, PLAIN, SMALL = 10.5, 10.0, 9.5  # pixels; letters of a switch's name, of hosts, and of further lines
 WIDER = 1.28  # width of bold letters over that of others
 MOST_LISTED = 96  # hosts; if a picture would list more, each leaf switch shows only their number
@@ -58,7 +58,12 @@ class DrawnJob:
 
 
 def fabric_scene(
-    routes: Routes, title: str, job: DrawnJob | None = None, loads: Loads | None = None, full: float | None = None
+    routes: Routes,
+    title: str,
+    job: DrawnJob | None = None,
+    loads: Loads | None = None,
+    full: float | None = None,
+    least: float = LEAST_WIDE,
 ) -> Scene:
     """Draw a fabric, with a job and the loads of links if they are given.
 
@@ -71,8 +76,9 @@ def fabric_scene(
     :param job: the job whose hosts and ranks are shown; None if no job is shown.
     :param loads: bytes on the links; None to draw the number of cables instead.
     :param full: time of a link in seconds that is drawn at full width; by default the time of the busiest link.
+    :param least: least width of the picture in pixels.
     """
-    return _Picture(routes, job, loads, full).scene(title)
+    return _Picture(routes, job, loads, full, least).scene(title)
 
 
 class _Picture:
@@ -82,10 +88,13 @@ class _Picture:
     :param job: the job whose hosts and ranks are shown; None if no job is shown.
     :param loads: bytes on the links; None to draw the number of cables instead.
     :param full: time of a link in seconds that is drawn at full width; None for that of the busiest link.
+    :param least: least width in pixels.
     """
 
-    def __init__(self, routes: Routes, job: DrawnJob | None, loads: Loads | None, full: float | None) -> None:
-        self.fabric, self.job, self.loads = routes.fabric, job, loads
+    def __init__(
+        self, routes: Routes, job: DrawnJob | None, loads: Loads | None, full: float | None, least: float
+    ) -> None:
+        self.fabric, self.job, self.loads, self.least = routes.fabric, job, loads, least
         self.full = full or (float(loads.seconds.max(initial=0.0)) if loads is not None else 0.0)
         self.names = switch_labels(self.fabric)
         self.plain = without_common_end(self.names)
@@ -125,7 +134,7 @@ class _Picture:
         words = max((len(line) for number in range(len(self.nodes)) for line in self._host_lines(number)), default=8)
         # A level with few boxes has room for longer names; the leaves decide, because their hosts stand side by side.
         wanted = min(WIDEST, max(NARROWEST, WIDER * LETTER * BOLD * longest + 16, LETTER * PLAIN * words + 14))
-        self.width = min(max(LEFT + most * wanted + SIDE, 860.0), max(MOST_WIDE, LEFT + most * 42 + SIDE))
+        self.width = min(max(LEFT + most * wanted + SIDE, self.least), max(MOST_WIDE, LEFT + most * 42 + SIDE))
         self.column = min(wanted, (self.width - LEFT - SIDE) / most)
         deepest = max((len(self._host_lines(number)) for number in range(len(self.nodes))), default=0)
         bows = (
@@ -133,8 +142,12 @@ class _Picture:
             if any(self.nodes[one.low].level == self.nodes[one.high].level == rows[-1] for one in self.bundles)
             else 0
         )
-        self.bottom = TOP + 30 + bows + LEVEL * max(len(rows) - 1, 0) + BOX
-        self.height = self.bottom + 46 + ROW * deepest + 84
+        self.head = paragraph(10, 44, self._subtitle(), self.width - 20, GREY)
+        self.foot = self._legend()
+        lowest = max((one.y for one in self.foot), default=0.0)
+        self.bottom = TOP + 30 + self.head[-1].y - 44 + bows + LEVEL * max(len(rows) - 1, 0) + BOX
+        self.legend = self.bottom + 46 + ROW * deepest + 34  # base line of the legend's first line
+        self.height = self.legend + lowest + 12
         self.y = {level: self.bottom - BOX - LEVEL * at for at, level in enumerate(rows)}
         self.x: list[float] = []
         for level in rows:
@@ -149,8 +162,7 @@ class _Picture:
         for number, node in enumerate(self.nodes):
             scene.items += self._switch(number, node)
             scene.items += self._hosts(number)
-        scene.items.append(Text(10, 44, self._subtitle(), 11, colour=GREY))
-        scene.items += self._legend()
+        scene.items += [*self.head, *(replace(one, y=one.y + self.legend) for one in self.foot)]
         return scene
 
     def _subtitle(self) -> str:
@@ -276,8 +288,7 @@ class _Picture:
         switches = self.nodes[number].switches
         return self.names[int(switches[0])] + (f" and {len(switches) - 1:,} more" if len(switches) > 1 else "")
 
-    def _legend(self) -> list[Line | Box | Text]:
-        y = self.height - 50
+    def _legend(self) -> list[Box | Text]:
         if self.loads is None:
-            return cable_legend(y, self.bundles)
-        return load_legend(y, self.width, self.fabric, self.loads, self.full)
+            return cable_legend(self.width, self.bundles)
+        return load_legend(self.width, self.fabric, self.loads, self.full)

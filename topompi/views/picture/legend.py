@@ -10,7 +10,7 @@ from ...topology.labels import switch_labels
 from .bundles import Bundle
 from .loads import Loads
 from .names import amount, fitting, link_name
-from .scene import LETTER, Box, Line, Text
+from .scene import LETTER, Box, Text, paragraph
 
 __all__ = ["GREY", "IDLE", "cable_legend", "load_legend", "load_look"]
 
@@ -33,10 +33,10 @@ def load_look(seconds: float, full: float) -> tuple[str, float]:
     return next(colour for above, colour in SHADES if share > above or above == 0), 0.8 + 7.2 * share
 
 
-def cable_legend(y: float, bundles: Sequence[Bundle]) -> list[Line | Box | Text]:
-    """Explain the widths of lines in a picture without loads.
+def cable_legend(width: float, bundles: Sequence[Bundle]) -> list[Box | Text]:
+    """Explain the widths of lines in a picture without loads; the first base line is at 0.
 
-    :param y: height of the legend's base line in pixels.
+    :param width: width of the picture in pixels.
     :param bundles: the lines between switches.
     """
     counts = {one.cables for one in bundles}
@@ -46,13 +46,12 @@ def cable_legend(y: float, bundles: Sequence[Bundle]) -> list[Line | Box | Text]
     else:
         words = "lines: the wider, the more cables"
         words += f", from {min(counts):,} to {max(counts):,} between two boxes" if counts else ""
-    return [Text(10, y, words, SIZE, colour=GREY)]
+    return [*paragraph(10, 0, words, width - 20, GREY, SIZE)]
 
 
-def load_legend(y: float, width: float, fabric: Fabric, loads: Loads, full: float) -> list[Line | Box | Text]:
-    """Explain the widths and colours of links by load, and name the busiest links as far as there is room.
+def load_legend(width: float, fabric: Fabric, loads: Loads, full: float) -> list[Box | Text]:
+    """Explain the widths and colours of links by load, and name the busiest; the first base line is at 0.
 
-    :param y: height of the first base line in pixels.
     :param width: width of the picture in pixels.
     :param fabric: fabric of the links.
     :param loads: bytes on the links.
@@ -60,8 +59,9 @@ def load_legend(y: float, width: float, fabric: Fabric, loads: Loads, full: floa
     """
     scale = f"; full width: {span_name(full)}" if loads.rated and full else ""
     words = f"width and colour: time that the busiest link between two boxes needs for its bytes{scale}"
-    items: list[Line | Box | Text] = [Text(10, y, words, SIZE, colour=GREY)]
-    x = 10.0
+    head = paragraph(10, 0, words, width - 20, GREY, SIZE)
+    items: list[Box | Text] = [*head]
+    x, y = 10.0, head[-1].y
     colours = (*(colour for _, colour in SHADES), IDLE)
     for name, colour in zip(("above 90 % of it", "50 to 90 %", "less", "no bytes"), colours, strict=True):
         items += [Box(x, y + 8, 12, 12, colour), Text(x + 16, y + 18, name, SIZE)]
