@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ __all__ = [
     "check_plot",
     "colours_by_hops",
     "cut_middle",
+    "joined",
+    "log_axes",
     "name_ends",
     "plain_label",
     "save_figure",
@@ -155,6 +157,28 @@ def size_name(nbytes: float) -> str:
     """Write a number of bytes as benchmarks do, by powers of 1,024: ``8``, ``1K``, ``64K``, ``1.5M``."""
     power = next((power for power in range(4) if nbytes < 1024 ** (power + 1)), 4)
     return f"{nbytes / 1024**power:.4g}{('', 'K', 'M', 'G', 'T')[power]}"
+
+
+def log_axes(axes: Any, places: Sequence[float], name: Callable[[float], str] = size_name) -> None:
+    """Make both axes logarithmic, with a name at each place across and plain numbers upwards.
+
+    :param axes: the axes of matplotlib.
+    :param places: horizontal positions, for example sizes of messages in bytes.
+    :param name: function from a position to its name.
+    """
+    from matplotlib.ticker import LogLocator
+
+    axes.set(xscale="log", yscale="log")
+    axes.set_xticks(places, [name(place) for place in places])
+    axes.minorticks_off()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}")
+
+
+def joined(names: Sequence[str]) -> str:
+    """Return the name of a line on which several series coincide."""
+    whole = " = ".join(names)
+    return whole if len(whole) <= 34 else f"{cut_middle(names[0], 22)} = {len(names) - 1} more"
 
 
 def name_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]], height: float = 0.034) -> None:
