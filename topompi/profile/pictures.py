@@ -132,25 +132,33 @@ def draw_comparison(
     :param palette: name of a palette of `topompi.profile.colours`.
     :raises ProfileError: if an argument is another word, or matplotlib is missing.
     """
-    classes = {name: {one.hops: one for one in by_hops(*run) if one.hops is not None} for name, run in runs.items()}
-    colours = colours_of((hops for found in classes.values() for hops in found), palette)
+    column = _column(count)
+    sent = {
+        name: {one.hops: getattr(one, column) for one in by_hops(*run) if one.hops is not None and getattr(one, column)}
+        for name, run in runs.items()
+    }
+    colours = colours_of((hops for found in sent.values() for hops in found), palette)
     with _figure(path, (2.5 + 1.5 * len(runs), 4.5)) as figure:
         axes, bottom = figure.subplots(), np.zeros(len(runs))
         for one, colour in colours.items():
-            found = [by.get(one) for by in classes.values()]
-            height = np.array([getattr(each, COLUMNS[count]) if each else 0 for each in found], dtype=np.float64)
-            axes.bar(list(classes), height, 0.6, bottom=bottom, color=colour, label=hop_name(one))
+            height = np.array([found.get(one, 0) for found in sent.values()], dtype=np.float64)
+            axes.bar(list(sent), height, 0.6, bottom=bottom, color=colour, label=hop_name(one))
             bottom = bottom + height
+        axes.set_ylim(0, 1.05 * max(bottom.max(initial=0.0), 1.0))
         axes.set(ylabel=f"{count} sent")
         _amounts(axes)
         sizes = sorted({f"{interface.num_ranks:,} ranks" for _, interface in runs.values()})
         _around(figure, axes, f"{count.capitalize()} sent by {' or '.join(sizes)}")
 
 
-def _weight(graph: CommunicationGraph, count: str) -> Floats:
+def _column(count: str) -> str:
     if count not in COLUMNS:
         raise ProfileError(f"expecting a count of {', '.join(COLUMNS)}, got {count!r}")
-    weight: Floats = getattr(graph, COLUMNS[count]).astype(np.float64)
+    return COLUMNS[count]
+
+
+def _weight(graph: CommunicationGraph, count: str) -> Floats:
+    weight: Floats = getattr(graph, _column(count)).astype(np.float64)
     return weight
 
 
