@@ -28,6 +28,8 @@ from .table import Findings
 
 __all__ = ["draw", "drawable", "heights", "lines_of"]
 
+MOST_NAMED = 26  # names at the ends of lines, each of its own; more do not fit, and lines that coincide share a name
+
 
 def drawable(path: Path | None) -> None:
     """Raise BenchmarkError for a file that ``draw`` would not write, before the long work."""
@@ -55,11 +57,13 @@ def draw(options: Options, facts: Facts, found: Findings, path: Path) -> None:
         figure = Figure(figsize=(10, 6), layout="constrained")
         axes = figure.add_subplot(xlabel="message size (bytes)")
         axes.set_ylabel("simulated time / bound" if bounded else "simulated time (us)")
-        ends = []
-        for names, times, look in lines_of(found):
+        ends, lines = [], lines_of(found)
+        every = sum(len(names) for names, *_ in lines) <= MOST_NAMED
+        for names, times, look in lines:
             axes.plot(found.sizes, times, markersize=4, **look)
             last = int(np.flatnonzero(~np.isnan(times))[-1])
-            ends.append((found.sizes[last], float(times[last]), joined(names), str(look["color"])))
+            end = found.sizes[last], float(times[last])
+            ends += [(*end, name, str(look["color"])) for name in (names if every else [joined(names)])]
         if bounded:
             axes.axhline(1, color="black", linestyle=":", linewidth=1)
             ends.append((found.sizes[-1], 1.0, "lower bound", "black"))
