@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs.figures import cut_middle, without_common_end
 from ..schedules import Network, Schedule
 from ..schedules.alltoall.dcss import dcss
 from ..schedules.analysis.cost import Cost, cost
@@ -18,7 +17,6 @@ from ..schedules.registry import find_algorithm
 from ..schedules.schedule import ROOTED
 from ..schedules.segments import cut, make_cut
 from ..topology import TopologyInterface
-from ..topology.labels import end_name, switch_labels
 from .network import UNKNOWN_RATE
 
 __all__ = ["PRESETS", "Made", "calibrated", "link_names", "short_link_names", "steps_of", "summarise"]
@@ -108,6 +106,9 @@ def short_link_names(interface: TopologyInterface) -> list[str] | None:
     """Names of all links for pictures, whose switches' common end is left out; None if no fabric is known."""
     if interface.routes is None:
         return None
+    from ..inputs.figures import cut_middle, without_common_end  # imported here, because only drawings need them
+    from ..topology.labels import end_name, switch_labels
+
     fabric = interface.routes.fabric
     switches = without_common_end(switch_labels(fabric))
     ends = zip(fabric.link_source.tolist(), fabric.link_target.tolist(), strict=True)

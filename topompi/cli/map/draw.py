@@ -11,8 +11,6 @@ from ...mapping.graph import CommunicationGraph
 from ...mapping.machine import Machine
 from ...mapping.mapping import Mapping
 from ...topology import Report
-from ...views.picture.mapped import mapped_scene
-from ...views.picture.writers import check_file, write
 from .place import MapCommandError, Place
 
 __all__ = ["check_draw", "draw_map", "heading", "plot_maps"]
@@ -26,6 +24,8 @@ def check_draw(path: Path, place: Place) -> None:
     """
     if place.topology is None:
         raise MapCommandError("--draw: expecting --topology, whose switches it draws, got --machine")
+    from ...views.picture.writers import check_file  # imported here, because few maps are drawn
+
     check_file(path)
 
 
@@ -44,6 +44,9 @@ def draw_map(
     :param words: heading of the picture.
     :param report: object that shows the progress.
     """
+    from ...views.picture.mapped import mapped_scene  # imported here, because few maps are drawn
+    from ...views.picture.writers import write
+
     routes = place.routes(report)
     report.step(f"drawing {path}")
     write(mapped_scene(routes, graph, given, mapped, words), path)

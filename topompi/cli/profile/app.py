@@ -19,13 +19,10 @@ from ...profile.analysis import GRANULARITIES
 from ...profile.colours import DEFAULT, PALETTES
 from ...profile.export import EXPORTS, export
 from ...profile.monitored import read_monitored, record
-from ...profile.pictures import draw_comparison, draw_traffic
 from ...profile.placing import placed
 from ...profile.recording import COUNTS, View
 from ...profile.summary import check_hosts, summarise
-from ...profile.tree import tree_of
 from ...topology import Report, Routes, load_routes
-from ...views.picture.writers import write
 from ..inputs import reporting
 from ..terminal import console
 from .advice import commands, hint_of, where
@@ -169,6 +166,10 @@ def plot(
     form: Annotated[str, typer.Option("--format", help="svg or png.")] = "svg",
 ) -> None:
     """Draw profiles: bytes by hops, who sends to whom, what the links carry, and several runs in one graph."""
+    from ...profile.pictures import draw_comparison, draw_traffic  # imported here, because other commands do not draw
+    from ...profile.tree import tree_of
+    from ...views.picture.writers import write
+
     output.mkdir(parents=True, exist_ok=True)
     runs = {}
     with reporting(ProfileError) as progress:

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from ...errors import TopompiError
-from ...inputs.figures import bare_name, cut_middle
 from ...inputs.writing import write_text
 from ...mapping.placement import place
 from ...schedules.exports.goal import write_goal
@@ -89,6 +88,7 @@ def schedule(
                 prove(made[-1].schedule)
         made.sort(key=lambda one: one.cost.seconds)
         if draw is not None:
+            from ...inputs.figures import bare_name, cut_middle
             from ...schedules.drawing.charts import draw as picture
 
             fabric = cut_middle(bare_name(topology), 40)
