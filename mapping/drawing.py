@@ -49,12 +49,10 @@ def draw_plot(
     *,
     hops: bool,
 ) -> None:
-    """Draw two mappings: the fractions of bytes by distance, and a heat map of each, coloured by distance.
+    """Draw bars of the fraction of bytes at each distance, and a heat map of each mapping, coloured by distance.
 
-    Mappings that put every rank on the same host share one heat map.
-
-    The intensity of a cell is the square root of its bytes over those of the largest cell, because volumes span
-    decades.
+    Two mappings that put every rank on the same host share one heat map. The intensity of a cell is the square root of
+    its bytes divided by the bytes of the largest cell, because volumes span decades.
 
     :param path: file to write, .svg or .png.
     :param graph: bytes between ranks, the weights of the heat maps.
@@ -95,7 +93,7 @@ def traffic(
     A cell that several hosts share has the distance of most of its bytes.
 
     :param graph: bytes between ranks.
-    :param machine: hosts and their distances; their number, up to a limit, is the number of cells along a side.
+    :param machine: hosts and their distances; the map has as many rows and columns of cells as hosts, at most 128.
     :param mapping: host of each rank.
     Cost: O(edges) plus the cells; no table of all hosts is made.
     """
@@ -112,7 +110,10 @@ def traffic(
 
 
 def _colours(classes: Table[str, dict[str, int]], hops: bool) -> dict[str, str]:
-    """The colour of each distance: Subramoni's if all are 1, 3, 5 or 7 hops, else his and ours in order of distance."""
+    """The colour of each distance: that of Subramoni's figures if all are 1, 3, 5 or 7 hops.
+
+    Other distances take his colours, then further ones, in the order of distance.
+    """
     found = sorted({int(key) for side in classes.values() for key in side if key != "host"})
     keys = [str(one) for one in found]
     if hops and set(keys) <= set(BY_HOPS):

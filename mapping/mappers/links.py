@@ -1,4 +1,4 @@
-"""Routes for machines of which only a tree of clusters is known: a route crosses the border of each cluster."""
+"""Routes for machines of which only a tree of clusters is known: crossing a cluster's border counts as a link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Improvement of a mapping by swaps on the true objective: downhill, then with kicks."""
+"""Improvement of a mapping by swaps of ranks that lower the hop-bytes: downhill, then with random kicks."""
 
 from __future__ import annotations
 
@@ -70,7 +70,10 @@ def refine(
 
 
 def _neighbourhoods(machine: Machine) -> list[Integers]:
-    """The sets of hosts with slots that are refined together."""
+    """The sets of hosts within which ranks are swapped: all hosts with slots, or those of each coarsest cluster.
+
+    There is none if the machine is too large and no tree.
+    """
     used = np.flatnonzero(machine.slots)
     if len(used) * machine.num_slots <= LARGEST_TABLE:
         return [used]
@@ -82,7 +85,15 @@ def _neighbourhoods(machine: Machine) -> list[Integers]:
 def _improve(
     graph: Undirected, place: Integers, machine: Machine, hosts: Integers, effort: Effort, rng: np.random.Generator
 ) -> Integers:
-    """The place of each rank after the searches, as an index into ``hosts``."""
+    """Swap ranks downhill, then with kicks; return the host of each rank, as an index into ``hosts``.
+
+    :param graph: symmetric graph of the ranks.
+    :param place: host of each rank at the start, as an index into ``hosts``.
+    :param machine: hosts with their slots and distances.
+    :param hosts: hosts that take part.
+    :param effort: amount of work.
+    :param rng: random number generator.
+    """
     distance = machine.distance(hosts[:, None], hosts[None, :]).astype(np.float64)
     state = make_state(graph, place, distance)
     least = state.total * TOLERANCE

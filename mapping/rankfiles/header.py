@@ -29,7 +29,11 @@ class RankFileError(TopompiError, ValueError):
 
 
 def header(mapping: Mapping, launch: str) -> list[str]:
-    """The comment lines with ranks, hosts and digest, the use of the file, and each host with its slots."""
+    """The comment lines at the top of a file: numbers of ranks and hosts, digest, launch command, and slots per host.
+
+    :param mapping: mapping in the file.
+    :param launch: command that launches a program with the file.
+    """
     title = f"# topompi mapping: {mapping.size} ranks on {len(mapping.hosts)} hosts, allocation {mapping.digest}"
     slots = zip(mapping.hosts, mapping.slots.tolist(), strict=True)
     return [title, f"# launch: {launch}", *(f"# host {host} slots {count}" for host, count in slots)]
@@ -52,7 +56,7 @@ class RankFile:
 
     :param name: name of the file in messages.
     :param text: content of the file.
-    :param machine: allocation that the caller requests; None if the one in the file is to be used.
+    :param machine: allocation that the file must fit; None to accept the allocation in the file's header.
     """
 
     name: str
@@ -95,7 +99,9 @@ class RankFile:
 
     @cached_property
     def allocation(self) -> tuple[tuple[str, ...], list[int]]:
-        """The hosts and their slots: the header's, which must equal the machine's if one is given, else the machine's.
+        """The hosts and their slots, from the file's header if it has one, else from ``machine``.
+
+        If there are both, they must be equal.
 
         :raises RankFileError: if the header contradicts its own digest or the machine, or there is neither.
         """
@@ -137,7 +143,7 @@ class RankFile:
 
     @cached_property
     def _number(self) -> dict[str, int]:
-        """The number of each host by its name, and by its name's first label where that is one host's alone."""
+        """The number of each host by its full name, and by the name's first label if no other host has this label."""
         names = self.allocation[0]
         labels = Counter(name.partition(".")[0] for name in names)
         short = {label: at for at, name in enumerate(names) if labels[label := name.partition(".")[0]] == 1}
