@@ -22,7 +22,8 @@ class Phase:
 
     :param steps: number of steps.
     :param local: whether all rows are local moves.
-    :param uniform: whether steps are so alike that the cost model (`schedules.analysis.cost`) may evaluate only a few.
+    :param uniform: whether all steps load the network so alike that the cost model (`schedules.analysis.cost`) may
+        evaluate only a few and let these stand for the others.
     """
 
     steps: int

@@ -64,7 +64,10 @@ class Tree:
 
     @cached_property
     def _jumps(self) -> list[Integers]:
-        """The ancestors at distance 1, 2, 4, ... of each rank; ``size`` stands for none, and fills the last row."""
+        """The ancestors at distance 1, 2, 4, ... of each rank, one array per distance; ``size`` stands for no ancestor.
+
+        The last array has no ancestor for any rank.
+        """
         above = np.append(np.where(self.parent < 0, self.size, self.parent), self.size)
         rows = [above]
         while (rows[-1] < self.size).any() and len(rows) <= self.size.bit_length():
@@ -271,7 +274,12 @@ def among(group: Integers, members: NDArray[np.intp], radix: int) -> tuple[Integ
 
 
 def stacked(layers: Sequence[tuple[Integers, Integers]]) -> Tree:
-    """Join layers of parents and turns to one tree, if each rank has a parent in one layer; earlier layers go first."""
+    """Join layers to one tree, in which every rank but the root has a parent in one of the layers.
+
+    A parent serves its children of an earlier layer before those of a later one.
+
+    :param layers: parent of each rank (-1 if it has none in this layer) and turn of each rank, two arrays per layer.
+    """
     parent: Integers = np.max([above for above, _ in layers], axis=0)
     low = min(int(order.min()) for _, order in layers)
     span = max(int(order.max()) for _, order in layers) - low + 1

@@ -84,8 +84,8 @@ def _busiest(network: Network, grid: Integers) -> float:
 def pencils(network: Network, rows: int, columns: int, *, window: int = 16, blocks: int = 1, seed: int = 1) -> Pencils:
     """Alltoalls within all rows and within all columns of a process grid; each set is made to run at the same time.
 
-    A step of all rows together loads every link in proportion to the link's total load, and so does a step of all
-    columns together (see `joint.joint`).
+    The alltoalls of all rows are made together, so that their common steps load every link in proportion to the link's
+    total load; and so are those of all columns (see `joint.joint`).
 
     :param network: the job's network.
     :param rows: number of rows of the process grid.

@@ -35,7 +35,9 @@ def loads(uses: Integers) -> Integers:
 
 
 def divided(uses: Integers, places: Integers) -> Integers:
-    """Split each resource into parts to which its transfers are dealt in turn, and renumber; same shape as ``uses``.
+    """Split each resource into parts, and deal its transfers to the parts in turn.
+
+    Return the part of each resource that each transfer uses, numbered over all resources, in the shape of ``uses``.
 
     :param uses: resources of each transfer, shape (transfers, resources), padded with -1.
     :param places: number of parts of each resource, shape (resources,) or longer.

@@ -142,7 +142,7 @@ class Analysis:
 
     @cached_property
     def relative_load(self) -> Floats:
-        """The transfers over the link's width, shape (entries,)."""
+        """The number of transfers divided by the link's width, shape (entries,); above 1 transfers slow each other."""
         return self.transfers / self.width[self.link]
 
     @cached_property

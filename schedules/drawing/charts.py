@@ -115,7 +115,7 @@ def _cells(canvas: Canvas, analysis: Analysis, shown: Integers, width: float) ->
 def _idle(canvas: Canvas, analysis: Analysis, width: float, top: float) -> None:
     """Draw a bar for the fraction of idle ranks in each step, and the numbers of the steps."""
     share = analysis.idle_ranks / analysis.network.num_ranks
-    mean = float(share[share < 1].mean()) if (share < 1).any() else 0.0  # without steps of local moves only
+    mean = float(share[share < 1].mean()) if (share < 1).any() else 0.0  # steps in which all ranks idle do not count
     canvas.text(LEFT - 6, top + 10, "idle ranks", anchor="end", size=9)
     canvas.text(LEFT - 6, top + 22, f"mean {mean:.0%}", anchor="end", size=9, colour=GREY)
     for step in np.flatnonzero(share).tolist():

@@ -19,7 +19,7 @@ __all__ = ["HOP_COLOURS", "draw_tree", "is_tree"]
 Integers = NDArray[np.int64]
 Floats = NDArray[np.floating]
 
-HOP_COLOURS = DISTANCES  # larger distances as 7 hops
+HOP_COLOURS = DISTANCES  # colours of distances; more than 7 hops have the colour of 7
 GRID = "#e4e4e4"
 LEFT, TOP, ROW, STEP = 150, 66, 18, 64  # pixels: left margin, top margin, height of a rank's row, width of a column
 WIDEST = 960  # pixels: width of all steps

@@ -40,8 +40,9 @@ class Across:
 class Vector:
     """A call's vector and its division: into segments, these into a part per lane, and these into blocks.
 
-    A segment's exchange across hosts begins one step after that of the segment before. Work inside a host on a block
-    is done one step before the exchange first touches the block on this host, or one step after it last wrote it.
+    A segment's exchange across hosts begins one step after that of the segment before. Transfers inside a host that
+    prepare a block happen one step before the exchange first reads or writes this block on this host; transfers that
+    distribute its result happen one step after the exchange last wrote it.
 
     :param lanes: the lanes of the job.
     :param across: schedule that the hosts run for each lane of each segment; it determines the blocks of a part.
@@ -115,7 +116,7 @@ class Vector:
         return np.where(first == self.across.num_steps, 0, first), last
 
     def schedule(self, collective: str, phases: Phases, root: int | None = None) -> Schedule:
-        """The schedule with the given phases.
+        """Make the schedule of the given phases, with this vector's numbers of ranks and blocks.
 
         :param collective: bcast, reduce or allreduce.
         :param phases: phases of all stages, each with the step in which it begins.
@@ -135,7 +136,7 @@ def _within(counts: Integers) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class Inside(Phase):
-    """A stage of transfers inside hosts, each block one step before or after the exchange across hosts handles it.
+    """A stage of transfers inside hosts; each block is sent one step before or after the exchange across hosts uses it.
 
     :param vector: the vector of the call.
     :param make: function that takes the number of a host's ranks and ``Lanes.first_of`` of it, and returns sender and
@@ -217,7 +218,9 @@ def to_owners(size: int, first: Integers) -> tuple[Integers, Integers, Integers]
 
 
 def from_owners(size: int, first: Integers, but: int = -1) -> tuple[Integers, Integers, Integers]:
-    """The transfers by which each rank of a host sends its own lanes to every other rank, in the form of `to_owners`.
+    """The transfers by which each rank of a host sends its own lanes to every other rank.
+
+    The result has sender and receiver, as indices within the host, and lane of each transfer, three arrays.
 
     :param size: number of the host's ranks.
     :param first: first lane of each rank and the number of lanes, as ``Lanes.first_of``.
@@ -229,7 +232,9 @@ def from_owners(size: int, first: Integers, but: int = -1) -> tuple[Integers, In
 
 
 def to_one(size: int, first: Integers, root: int) -> tuple[Integers, Integers, Integers]:
-    """The transfers by which each rank of a host sends its lanes to the root, or moves them if it is the root itself.
+    """The transfers by which each rank of a host sends its lanes to the root; the root moves its own locally.
+
+    The result has sender and receiver, as indices within the host, and lane of each transfer, three arrays.
 
     :param size: number of the host's ranks.
     :param first: first lane of each rank and the number of lanes, as ``Lanes.first_of``.
@@ -242,6 +247,8 @@ def to_one(size: int, first: Integers, root: int) -> tuple[Integers, Integers, I
 
 def from_one(size: int, first: Integers, root: int) -> tuple[Integers, Integers, Integers]:
     """The transfers by which the root sends to every other rank of its host the lanes that the receiver carries.
+
+    The result has sender and receiver, as indices within the host, and lane of each transfer, three arrays.
 
     :param size: number of the host's ranks.
     :param first: first lane of each rank and the number of lanes, as ``Lanes.first_of``.

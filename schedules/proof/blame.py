@@ -17,9 +17,10 @@ __all__ = ["Ancestry"]
 
 
 class Ancestry:
-    """The reductions that led to one value, and the set of input blocks that each has combined, as integers of bits.
+    """The reductions that led to one value, and the set of input blocks that each reduction has combined.
 
-    Only input blocks that contribute have bits; they are numbered by ascending place (rank, then block).
+    A set is an integer with a bit for each input block that contributes to the value, in ascending order of rank, then
+    block.
 
     :param history: moves and writes of the schedule.
     :param reductions: all reductions of the schedule.
@@ -51,7 +52,12 @@ class Ancestry:
         return sets
 
     def first_fault(self, commutative: bool) -> Violation | None:
-        """The first reduction that adds a contribution twice, mixes blocks or breaks rank order; None if none does."""
+        """The violation by the first reduction that adds a contribution twice, mixes blocks or breaks rank order.
+
+        None if no reduction does.
+
+        :param commutative: whether rank order may be broken.
+        """
         for number in self._numbers:
             first, *terms = self._reductions.operands(number)
             whole = self._sets[first]

@@ -42,7 +42,11 @@ def _undefined(history: History) -> Violation | None:
 
 
 def _missing(history: History, found: int) -> str:
-    """The reason why the place that a move reads is undefined, in words; all writes to it come too late, or never."""
+    """The reason, in words, why the place that a move reads is undefined: it is written too late, or never.
+
+    :param history: moves and writes of the schedule.
+    :param found: index of the move in ``History.later_reads``.
+    """
     move = history.later_reads[found]
     place, later = history.read[move], int(np.searchsorted(history.keys, history.read_keys(move)))
     if later == len(history.keys) or history.keys[later] // history.steps != place:

@@ -19,7 +19,7 @@ _MOST_KEYS = 2**62
 
 
 class History:
-    """The moves of single blocks that the first rows make, and their writes sorted by (place, step).
+    """The moves of single blocks that the first ``rows`` rows make, and their writes sorted by (place, step).
 
     :param schedule: the schedule.
     :param places: numbering of all blocks.

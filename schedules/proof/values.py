@@ -78,7 +78,7 @@ class Values:
         return read
 
     def _groups(self) -> tuple[Indices, Indices, Indices]:
-        """The writes that reduce, the number of the reduction of each, and an order of these writes by that number."""
+        """The writes that reduce, the number of the reduction of each, and indices that sort these writes by number."""
         history = self._history
         made = np.flatnonzero(history.reducing[history.order])
         keys = history.keys[made]

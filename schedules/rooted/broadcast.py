@@ -107,8 +107,8 @@ def reordered(
     """A broadcast along a k-nomial tree over hosts, reordered for short or fast routes on its critical path.
 
     Subramoni 2013, section 4 (DFT and BFT), see `schedules.rooted.embedding.embed`; then a k-nomial tree inside each
-    host. The source always reorders; here ``choose="best"`` keeps the plain order if neither walk has a shorter
-    critical path (`schedules.rooted.embedding.critical_path`), so that it is never worse than plain by that measure.
+    host. The source always reorders. Here ``choose="best"`` keeps the tree in the plain order of hosts if no reordered
+    one has a shorter critical path (`schedules.rooted.embedding.critical_path`).
 
     :param network: the job's network.
     :param root: the root's rank.
@@ -131,7 +131,7 @@ def wave(
     latency: Sequence[float] | None = None,
     overhead: float | Sequence[float] = 0.2,
 ) -> Schedule:
-    """A broadcast along a tree made edge by edge: each next edge is the one over which a message arrives earliest.
+    """A broadcast along a tree that is made edge by edge; each time the edge with the earliest arrival is added.
 
     It is MPICH's topology-aware wave tree, see `schedules.rooted.embedding.wave_tree`, with any number of levels and
     extended into hosts.
@@ -139,12 +139,13 @@ def wave(
     :param network: the job's network.
     :param root: the root's rank.
     :param blocks: number of blocks of the message.
-    :param latency: latency between two ranks by the levels that they share: none, the outermost, ..., all including the
-        host; shape (levels + 2,) for the network's levels. By default Subramoni 2013, table 1.1, in microseconds.
+    :param latency: latency between two ranks that share no cluster, the outermost cluster, the next inner one, ..., and
+        finally the host; shape (levels + 2,) for the network's levels. By default Subramoni 2013, table 1.1, in
+        microseconds.
     :param overhead: time for which a message keeps its sender busy, one number or one per latency, in the unit of
         ``latency``; the default is MPICH's.
     Cost: p - 1 messages of all blocks, for p ranks. It is fast for small messages if latency is far above the overhead
-    of a message, because the root then serves many ranks, the far ones early enough.
+    of a message, because the root then serves many ranks, and far ranks first.
     """
     levels = rank_clusters(network)
     if latency is None:
@@ -226,7 +227,16 @@ def _by_arrivals(
     order: ArrayLike | None,
     blocks: int,
 ) -> Schedule:
-    """A broadcast from arrays of steps, senders, receivers and blocks; ranks are places in the order from the root."""
+    """A broadcast from its arrivals.
+
+    :param name: name of the algorithm.
+    :param found: step, sender, receiver and block of each arrival, four arrays; senders and receivers are positions in
+        the order, of which 0 is the root.
+    :param size: number of ranks, p.
+    :param root: the root's rank.
+    :param order: ranks in an order, shape (p,), which is rotated to begin with the root; by default ascending.
+    :param blocks: number of blocks of the message.
+    """
     order = turned(checked_order(size, order), checked_root(size, root))
     at, sender, receiver, block = found
     source = np.where(sender == 0, INPUT, OUTPUT)

@@ -188,17 +188,16 @@ def gather_leaders(
     """A gather of each cluster at its leader by k-nomial trees, innermost first; the last leader is the root.
 
     Subramoni 2013, section 3, for any number of levels; `schedules.Hierarchy` does the same with native collectives.
-    With native collectives all blocks move once more to a root that leads no cluster; here the root leads all its
-    clusters.
+    There the blocks are sent once more if the root is not the leader of its clusters; here the root is their leader.
 
     :param network: the job's network.
     :param root: the root's rank.
     :param blocks: number of blocks of each rank, used if ``counts`` is None.
     :param counts: blocks of each rank, shape (p,), for the v-form.
-    :param radix: k of the trees among leaders; if it is the number of a cluster's parts, each sends to the leader
-        directly.
+    :param radix: k of the trees among the leaders of a cluster's inner clusters; if k is their number, each sends
+        directly to the cluster's leader.
     Cost: p - 1 messages for p ranks. One message leaves each cluster at each level, the least possible, and each block
-    crosses each border on its way once. At each level up to log_k of the number of leaders there store and forward it.
+    crosses each border of a cluster on its way once. In a cluster of m inner clusters up to log_k m leaders forward it.
     It is fast for small and medium blocks if links between clusters are scarce or shared.
     """
     tree = trees.leaders(rank_clusters(network), network.num_ranks, root=root, radix=radix)

@@ -16,7 +16,7 @@ Integers = NDArray[np.int64]
 
 
 def allgather_neighbours(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
-    """An allgather in which each rank exchanges two shares with its next and its previous rank in turns.
+    """An allgather in which each rank exchanges the shares of two ranks with its next and its previous rank in turns.
 
     J. Chen and others 2005, "Performance evaluation of allgather algorithms on terascale Linux cluster with fast
     Ethernet".

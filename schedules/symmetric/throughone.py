@@ -87,7 +87,7 @@ def reduce_scatter_through_one(
 
 
 def _to_first(size: int, shape: str, buffer: int, blocks: int) -> Phases:
-    """Phases of a reduction that ends in a buffer of rank 0."""
+    """The phases of a reduction to rank 0, with the result in the given buffer."""
     tree = shaped(shape, size)
     held: Integers = np.full(size, buffer)
     handed = (
