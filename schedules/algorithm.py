@@ -138,7 +138,7 @@ class Algorithm:
         ordered: bool = False,
         **parameters: Any,
     ) -> Schedule | HostSchedule:
-        """Generate the schedule on a network; if the generator returns a `HostSchedule`, that is not expanded.
+        """Generate the schedule on a network, for some alltoalls in the compact form of a `HostSchedule`.
 
         :param network: the job's network.
         :param root: the root's rank; 0 for collectives without a root.

@@ -186,7 +186,7 @@ class Cube:
 
 
 def with_second_heads(order: Integers) -> Integers:
-    """Reorder ranks for ``Cube.over`` to make the second rank of each pair the head instead of the first.
+    """Reorder ranks for `Cube.over`, so that of two ranks that share a corner the second is the head, not the first.
 
     :param order: the ranks, shape (p,).
     """

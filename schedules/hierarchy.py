@@ -109,7 +109,7 @@ class Hierarchy:
     source; here it is part of the last stage, which also gathers the blocks of the other ranks of this cluster.
 
     If the root leads all its clusters (as rank 0 does), all stages run innermost first, and blocks arrive in the
-    clusters' own order, which is rank order if ranks are placed in blocks.
+    clusters' own order, which is rank order if the ranks of each cluster are consecutive.
 
     Messages: at most members - 1 per sub-communicator. Bytes: each block crosses each cluster's border once.
 

@@ -66,7 +66,7 @@ class Placed(Phase):
         return self._moved(np.tile(rows, (number, 1)), np.repeat(np.arange(number), len(rows)))
 
     def of_rank(self, rank: int) -> Rows:
-        """The rows that a rank takes part in, shape (rows, 9). Cost: its rows in the groups that contain it."""
+        """The rows that a rank takes part in, shape (rows, 9). Cost: only its own rows in its groups are made."""
         found = np.argwhere(self.groups == rank)
         tables = [self.inner.rows_of(member) for member in found[:, 1].tolist()]
         group = np.repeat(found[:, 0], [len(table) for table in tables])

@@ -114,7 +114,7 @@ class SiblingGroups:
 
     :param network: network of the ranks of all groups.
     :param groups: ranks of each group; groups are disjoint.
-    :param number: index of the group that owns this object, from 0.
+    :param number: index, from 0, of the group in whose network (`Network.siblings`) this object is.
     """
 
     network: Network

@@ -126,7 +126,7 @@ def make_cut(
     blocks: int | None = None,
     **parameters: Any,
 ) -> Cut:
-    """Make the schedule of an algorithm, with or without a size, for messages divided into whole blocks (rounded up).
+    """Make the schedule of an algorithm for a call of given length, and compute the size of its blocks, rounded up.
 
     :param collective: a key of ``ALGORITHMS``.
     :param algorithm: name that ``find_algorithm`` takes, with or without a size.

@@ -38,7 +38,7 @@ class Tree:
     :param parent: parent of each rank, shape (p,); -1 at the root.
     :param turn: turn in which the parent serves each rank, shape (p,), any numbers; children with equal turns are
         served at once. By default one child per turn, the lowest rank first.
-    :raises ValueError: if there is not exactly one root, or if a rank is not below it.
+    :raises ValueError: if there is not exactly one root, or if a rank is not below the root.
     """
 
     def __init__(self, parent: ArrayLike, turn: ArrayLike | None = None) -> None:

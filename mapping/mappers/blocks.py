@@ -15,8 +15,8 @@ from .cooling import HOT, Cooling, cool, cost_at_random
 __all__ = ["on_blocks"]
 
 Integers = NDArray[np.int64]
-# First and last temperature in the unit of `_parts_stay`. At the first, ranks leave their blocks, but parts of the
-# graph stay together.
+# First and last temperature, in the unit that `_parts_stay` computes. At the first temperature ranks leave their
+# blocks, but parts of the graph stay together.
 HOT_SWING, COLD_SWING = 0.76, 0.41
 COARSE = 0.05  # fraction of the time in which the order of the blocks is annealed
 

@@ -44,7 +44,7 @@ TIE_HOSTS = 256
 ANNEALING_A_RANK, ANNEALING_AN_EDGE, WARM_TIMES = 5e-5, 5e-7, 4
 HOT_ANNEALING_A_RANK = 0.0025
 ON_BLOCKS = 0.9  # fraction of the time of hot annealing for ``on_blocks``, if the torus can be divided into blocks
-LONGEST = 10.0  # largest effort of one annealing run; more is divided into runs, because longer ones find no more
+LONGEST = 10.0  # largest factor on the time of one annealing run; a larger one gives more runs, not longer ones in vain
 FEW_RANKS, MANY_RANKS = 256, 10000
 STARTS = 2  # mappings annealed for dense graphs; one for sparse graphs, because a second saves at most 0.2 %
 

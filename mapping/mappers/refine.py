@@ -21,7 +21,7 @@ from .swaps import make_state
 __all__ = ["Effort", "refine"]
 
 Integers = NDArray[np.int64]
-# Largest number of costs of ranks on places, 8 bytes each, that are in memory at once.
+# Largest number of pairs of a slot and a host, because the cost of the rank on this host, 8 bytes, is kept in memory.
 LARGEST_TABLE = 2**24
 
 
@@ -52,8 +52,8 @@ def refine(
     :param seed: seed of the random numbers; equal seeds give equal mappings.
     :param start: mapping to improve; by default rank r on slot r.
     :param effort: amount of work; by default 5,000 downhill swaps and 10 kicks.
-    Cost: memory for ranks x hosts costs. If this is too much, the coarsest clusters of a tree are refined one by one,
-    without swaps between them, and on other machines the start is returned.
+    Cost: 8 bytes of memory for each pair of a rank and a host. Above a limit, the coarsest clusters of a tree are
+    refined one by one, without swaps between them, and on other machines the start is returned.
     """
     given = start or Mapping.identity(machine, graph.size)
     effort, rng = effort or Effort(kicks=10, swaps=5000), np.random.default_rng(seed)

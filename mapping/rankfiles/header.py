@@ -54,7 +54,7 @@ def host_names(mapping: Mapping) -> list[str]:
 class RankFile:
     """The text of a mapping's file, and the allocation that it must fit.
 
-    :param name: name of the file in messages.
+    :param name: name of the file in error messages.
     :param text: content of the file.
     :param machine: allocation that the file must fit; None to accept the allocation in the file's header.
     """
@@ -152,7 +152,7 @@ class RankFile:
     def host_number(self, line: int, name: str) -> int:
         """The number in the allocation of a host, which a file may name in full (``h0.cluster.org``) or in short.
 
-        :param line: line number, for messages.
+        :param line: line number, for error messages.
         :param name: name of the host.
         :raises RankFileError: if the allocation does not have it.
         """
@@ -174,7 +174,7 @@ class RankFile:
     def mapping(self, hosts: Sequence[tuple[int, str]], slots: Sequence[int | None] | None = None) -> Mapping:
         """The mapping that puts rank i on the i-th given host.
 
-        :param hosts: line number, for messages, and host name of each rank.
+        :param hosts: line number, for error messages, and host name of each rank.
         :param slots: slot of each rank within its host, from 0; None for the next slot of the host.
         :raises RankFileError: if a host is not in the allocation, or a slot does not exist or is taken.
         """

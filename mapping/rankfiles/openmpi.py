@@ -85,7 +85,7 @@ def _host(file: RankFile, line: int, name: str) -> int:
 def _slots(file: RankFile, rows: Sequence[Place]) -> list[int | None]:
     """The slot of each rank within its host, None for the host's next free slot.
 
-    :param file: file, for messages.
+    :param file: file, for error messages.
     :param rows: line, host and text behind ``slot=`` of each rank.
     """
     counts, of_host = file.allocation[1], dict[int, list[int]]()

@@ -103,7 +103,7 @@ def from_matrix(
 ) -> Edges:
     """Make edges from the entries of a matrix, after checking that they are numbers of bytes.
 
-    :param file: file of the matrix, for messages.
+    :param file: file of the matrix, for error messages.
     :param shape: shape of the matrix.
     :param row: row of each entry, from 0, shape (entries,).
     :param column: column of each entry, from 0, shape (entries,).

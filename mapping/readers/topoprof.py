@@ -151,7 +151,7 @@ def read(file: GraphFile) -> Edges:
 def head_of(name: str, line: str) -> Head:
     """Parse the first line.
 
-    :param name: name of the file, for messages.
+    :param name: name of the file, for error messages.
     :param line: text of the line.
     :raises GraphFileError: if the line is wrong; the message names file and line.
     """
@@ -194,7 +194,7 @@ def _view(name: str, given: object) -> View:
 def rank_of(name: str, number: int, line: str, size: int) -> Line:
     """Parse a rank's line.
 
-    :param name: name of the file, for messages.
+    :param name: name of the file, for error messages.
     :param number: line number, from 1.
     :param line: text of the line.
     :param size: number of ranks.

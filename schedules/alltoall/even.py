@@ -14,7 +14,7 @@ from .resources import coloured, divided, loads, occupied
 __all__ = ["even", "even_steps"]
 
 Integers = NDArray[np.int64]
-SHARED = 2  # transfers per step on the busiest link
+SHARED = 2  # transfers per step on the busiest link, so that it does not idle while one of them waits for its partner
 WINDOW, IN_FLIGHT = 8, 16  # most steps in flight of one rank, and of all ranks of the fullest host together
 # Largest ratio, to the least number of steps, of the number of steps in which every host sends and receives once. Up to
 # this ratio such steps are taken, because they give all hosts equal loads in every step.

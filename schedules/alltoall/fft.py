@@ -69,7 +69,13 @@ def pencil_grid(network: Network, rows: int | None = None) -> tuple[int, Integer
 
 
 def _busiest(network: Network, grid: Integers) -> float:
-    """The seconds of the busiest links if each rank exchanges one byte in its row, then one byte in its column."""
+    """The sum of the busiest link's seconds in an exchange within rows and in an exchange within columns.
+
+    In each of the two exchanges every rank sends one byte in all.
+
+    :param network: network of the p ranks.
+    :param grid: rank at each place of the process grid, shape (rows, columns).
+    """
     total = 0.0
     for groups in (grid, grid.T):
         there = np.zeros((len(groups), network.num_hosts))

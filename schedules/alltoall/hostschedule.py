@@ -1,4 +1,4 @@
-"""The compact form of an alltoall: which host sends to which in which step, and its expansion to ranks."""
+"""The compact form of an alltoall: a table of the host pairs that exchange in each step, and its expansion to ranks."""
 
 from __future__ import annotations
 

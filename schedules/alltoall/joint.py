@@ -30,8 +30,8 @@ def joint(
 
     Our own algorithm: the method of `even.even` is applied to all groups that share links, so that a step of all groups
     together loads links in the proportions of the whole exchange. Each group runs its own schedule, which is correct
-    even if another group runs another schedule or starts late. Without siblings it is `even.even`, except that each
-    message between two ranks gets its own step, not each pair of hosts.
+    even if another group runs another schedule or starts late. Without siblings it is `even.even`, except that steps
+    are assigned to the messages between ranks, not to the exchanges between hosts.
 
     Messages: p - 1 per rank of a group of p ranks. It is fast if rows or columns of a process grid exchange at once and
     routes load links unevenly. Cost: about 10 microseconds per message of the groups for which steps are computed, see

@@ -63,7 +63,7 @@ def coloured(
     :param order: indices of the transfers in the order in which they are placed, shape (transfers,).
     :param steps: number of steps at the start, at least the largest number of transfers of one resource.
     :param seed: seed of the random choices among equals.
-    :param patience: number of moves without progress before a step is added, see ``edgecolouring.colour``.
+    :param patience: number of displacements without progress before a step is added, see ``edgecolouring.colour``.
     """
     listed = [tuple(one for one in of if one >= 0) for of in uses[order].tolist()]
     step = np.empty(len(uses), dtype=np.int64)

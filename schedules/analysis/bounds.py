@@ -191,10 +191,10 @@ def _precedes(side: Integers, sides: int) -> NDArray[np.bool_]:
 
 
 def between(share: int | Integers, side: Integers, sides: int) -> Floats:
-    """The number of blocks from each set of ranks to each in an alltoall, shape (sides, sides).
+    """The number of blocks from each set of ranks to each set, itself included, in an alltoall, shape (sides, sides).
 
-    :param share: blocks of each ordered pair of ranks, shape (p, p), or one number.
-    :param side: number of each rank's set, for example its host, shape (p,).
+    :param share: blocks of each ordered pair of ranks, shape (p, p), or one number for all pairs.
+    :param side: set of each rank, for example its host, from 0, shape (p,).
     :param sides: number of sets.
     """
     ranks = np.bincount(side, minlength=sides).astype(np.float64)

@@ -158,7 +158,11 @@ class _Clocks:
         self._ready, self._processor, self.last = np.zeros(size), np.zeros(size), np.zeros(size)
 
     def step(self, loads: _Loads, span: slice) -> float:
-        """Advance the clocks by the messages of one part of a step, and return the time of the last delivery."""
+        """Advance the clocks by some messages of one step, and return the time at which the last of them arrives.
+
+        :param loads: all messages that are evaluated.
+        :param span: range of the messages of this step.
+        """
         source, destination = loads.messages.source[span], loads.messages.destination[span]
         hops, weight = loads.hops[span], loads.weight[span]
         nbytes = loads.messages.blocks[span] * (loads.block_bytes / loads.slices)

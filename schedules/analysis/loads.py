@@ -156,7 +156,7 @@ class Analysis:
 
     @cached_property
     def conflicts_of_step(self) -> Integers:
-        """The number of conflicts on all links in each step, shape (steps,)."""
+        """The number of conflicts (see `conflicts`) on all links together in each step, shape (steps,)."""
         total = np.zeros(self.num_steps, dtype=np.int64)
         np.add.at(total, self.step, self.conflicts)
         return total
@@ -249,7 +249,7 @@ def run_starts(ascending: NDArray[np.integer]) -> NDArray[np.intp]:
 
 
 def crossings(messages: Messages, span: slice, network: Network) -> tuple[NDArray[np.intp], Integers]:
-    """The message (index in the span) and link of each link of each message's route, sorted by message."""
+    """The pairs of a message and a link on its route, two arrays sorted by message: index in the span, and link."""
     host = network.rank_host
     links = network.links[host[messages.source[span]], host[messages.destination[span]]]
     message, place = np.nonzero(links >= 0)

@@ -106,7 +106,7 @@ class Model:
 
     @classmethod
     def preset(cls, name: str) -> Model:
-        """The model of a system in table 1.1 of the source: ``ranger`` or ``stampede``.
+        """The model of a system in table 1.1 of Subramoni 2013: ``ranger`` or ``stampede``.
 
         The table has one rate of links, and no costs per byte by distance. The cost per byte of this rate is therefore
         taken for all distances, including messages inside a host.

@@ -1,4 +1,4 @@
-"""Drawings of trees: a row per rank, a column per step, and colours for distances."""
+"""Drawings of schedules whose messages form a tree: a row per rank, a column per step, and colours for distances."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _is_one_tree(parent: Integers, root: int | None) -> bool:
 def _joins(messages: Messages, child: Integers, size: int, away: bool) -> Integers:
     joins = np.zeros(size, dtype=np.int64)
     order = np.argsort(-messages.step if away else messages.step, kind="stable")
-    joins[child[order]] = messages.step[order]  # if indices repeat, the last assignment remains
+    joins[child[order]] = messages.step[order]  # of several steps of a child the last in this order remains
     return joins
 
 

@@ -1,4 +1,4 @@
-"""The stages of collectives in lanes: exchanges between hosts, and inside hosts before or after them."""
+"""The stages of collectives in lanes: exchanges between hosts, and transfers inside hosts before and after them."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class Vector:
         :param network: the job's network.
         :param across: algorithm that the hosts run in each lane.
         :param root: the root's rank; 0 if there is none.
-        :param blocks: number of segments, by default 1; if ``across`` is a pipeline, the number of its blocks, by
-            default its own.
+        :param blocks: if ``across.pipeline``, number of blocks of the algorithm across hosts, by default its own
+            number; else number of segments, by default 1.
         """
         lanes = Lanes(network)
         root = checked_root(network.num_ranks, root)
@@ -168,7 +168,7 @@ class Inside(Phase):
         """Make a stage with as many steps as its blocks need.
 
         :param vector: the vector of the call.
-        :param make: function that returns senders, receivers and lanes, as for the class.
+        :param make: function that returns sender, receiver and lane of each transfer, see `Inside`.
         :param buffers: buffer from which ranks send, and buffer into which they receive.
         :param operation: ``COPY`` or ``REDUCE``.
         :param hosts: numbers of the hosts that take part; by default all.

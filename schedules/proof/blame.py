@@ -1,6 +1,7 @@
-"""The search for the first reduction that made a value wrong, by the exact set of contributions to each sum before it.
+"""The search for the first reduction that made a value wrong.
 
-`contributions` finds wrong values by sums of random weights, which do not tell which contribution is wrong.
+The value is known to be wrong from `contributions`, by a sum of random weights, which does not tell which contribution
+is wrong. Therefore the set of contributions to each partial sum of this value is computed here.
 """
 
 from __future__ import annotations

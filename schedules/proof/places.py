@@ -67,7 +67,7 @@ class Places:
         return flat // self.schedule.size, flat % self.schedule.size, place - int(self.first.ravel()[flat])
 
     def name(self, place: int) -> str:
-        """The name of a place in messages."""
+        """The name of a place in error messages."""
         buffer, rank, block = self.locate(place)
         return f"{BUFFERS[buffer]} block {block} of rank {rank}"
 

@@ -1,4 +1,4 @@
-"""Broadcasts: trees, trees reordered by delay or by level, pipelines, circulant graphs, and two trees at once.
+"""Broadcasts: along trees, trees reordered by delay or level, two trees at once, chains, and circulant graphs.
 
 In all of them p is the number of ranks, and b the number of equal blocks of the message.
 """
@@ -157,9 +157,8 @@ def leaders(network: Network, *, root: int = 0, blocks: int = 1, radix: int = 2)
     """A broadcast along a k-nomial tree among the leaders of each level's clusters, outermost first, hosts last.
 
     Subramoni 2013, sections 2.3.1 and 4, see `schedules.trees.leaders`. Cost: p - 1 messages of all blocks, for p
-    ranks; at each level the number of clusters less 1 of them cross borders, the least possible. It is fast if links
-    between clusters are scarce or shared with other jobs; it takes a few steps more than a single k-nomial tree over
-    all ranks.
+    ranks; one message enters each cluster without the root, the least possible. It is fast if links between clusters
+    are scarce or shared with other jobs; it takes a few steps more than a single k-nomial tree over all ranks.
 
     :param network: the job's network.
     :param root: the root's rank.
@@ -190,8 +189,8 @@ def circulant(size: int, *, root: int = 0, order: ArrayLike | None = None, block
 
     Träff, arXiv:2407.18004, see `schedules.rooted.circulant.receive_blocks`; for any p and b. Cost: (p - 1) b messages
     of one block in b - 1 + ceil(log2 p) steps, the least possible if a rank sends and receives one block per step. It
-    is fast for medium and large messages on fabrics that are not oversubscribed. In half of the steps, messages go over
-    less than sqrt(p) places of the order; if it is depth-first, these messages stay near.
+    is fast for medium and large messages on fabrics that are not oversubscribed. In half of the steps, sender and
+    receiver are less than sqrt(p) places apart in ``order``, and so are near each other if this is depth-first.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
@@ -207,8 +206,8 @@ def double_tree(size: int, *, root: int = 0, order: ArrayLike | None = None, blo
 
     Sanders, Speck and Träff, see `schedules.rooted.doubletree.parents`; for any p and b. Cost: (p - 1) b messages of
     one block in at most b + 2 log2 p steps. Each rank has the same two senders and at most two receivers in all steps,
-    and half of these are its neighbours in the order. It is fast for large messages if links between clusters are
-    scarce.
+    and about half of all messages are between neighbours in ``order``. It is fast for large messages if links between
+    clusters are scarce.
 
     :param size: number of ranks, p.
     :param root: the root's rank.

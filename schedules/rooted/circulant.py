@@ -1,4 +1,4 @@
-"""The block that each rank receives in each round of a broadcast on a circulant graph, which has the fewest rounds."""
+"""The block that each rank receives in each round of a broadcast on a circulant graph, in as few rounds as possible."""
 
 from __future__ import annotations
 

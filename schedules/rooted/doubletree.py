@@ -1,4 +1,4 @@
-"""Broadcast over two binary trees, each of which carries every second block: the step in which each block arrives."""
+"""The arrivals (step, ranks, block) of a broadcast over two binary trees, each of which carries every second block."""
 
 from __future__ import annotations
 

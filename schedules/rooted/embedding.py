@@ -1,4 +1,4 @@
-"""The placement of ranks in trees, by a matrix of delays or by latencies of levels."""
+"""The placement of ranks in trees, by a matrix of delays between hosts or by the latencies within clusters."""
 
 from __future__ import annotations
 

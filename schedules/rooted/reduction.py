@@ -1,4 +1,4 @@
-"""Reductions to one rank: trees, two trees at once, chains, circulant graphs, and halving with a gather."""
+"""Reductions to one rank: along trees, along two trees at once, by chains, on circulant graphs, and by halving."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def reduce_through_zero(size: int, *, root: int = 0, blocks: int = 1) -> Schedul
     """A reduction along the binomial tree to rank 0, which sends the result to the root; it keeps rank order.
 
     MPICH runs it for operations that do not commute. Messages: p - 1 of the whole vector, and one more if the root is
-    not rank 0; ``reduce_knomial`` keeps rank order without it.
+    not rank 0; ``reduce_knomial`` with ``ordered`` keeps rank order without this further message.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
@@ -202,8 +202,8 @@ def reduce_halving(
 
     Neighbours in ``order`` exchange first, when messages are largest. If p is no power of two, and n is the largest
     power of two below it, p - n surplus ranks first send their vectors to a neighbour. Messages: n log2 n + n - 1 among
-    the other n ranks, the corners of a hypercube, and p - n before. Bytes: twice (1 - 1/n) of the vector from each; in
-    a tree, a parent receives up to log2 n vectors. It is fast for long vectors.
+    the other n ranks, the corners of a hypercube, and p - n before. Bytes: twice (1 - 1/n) of the vector from each
+    corner, where in a tree a parent receives up to log2 n vectors. It is fast for long vectors.
 
     It keeps rank order if ``order`` ascends.
 

@@ -1,4 +1,4 @@
-"""Barriers: dissemination among all ranks, or among leaders between a tree towards them and one back."""
+"""Barriers by dissemination among all ranks, or among the leaders of clusters with messages to and from the others."""
 
 from __future__ import annotations
 
