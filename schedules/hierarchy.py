@@ -56,9 +56,10 @@ class Stage:
 
     @property
     def first(self) -> int:
-        """First position that the root's receive buffer covers: the start of the first slot if ``equal``, else ``low``.
+        """First position that the root's receive buffer covers: begin of the first slot if ``equal``, else ``low``.
 
-        It is negative if the root's slot begins before the first block.
+        A slot is the room for one member's blocks. The position is negative if the root's own slot, which is the first
+        and has the same size as the others, is larger than the number of its blocks.
         """
         other = 1 if self.root == 0 else 0
         return int(self.begin[other]) - self.equal * other if self.equal else self.low

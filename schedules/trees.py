@@ -200,9 +200,9 @@ def chain(size: int) -> Tree:
 def knomial(size: int, radix: int = 2) -> Tree:
     """The k-nomial tree with root 0: clearing the lowest non-zero digit of a rank in base k gives the rank's parent.
 
-    Each turn serves k - 1 children at once, the largest sub-trees first: ceil(log_k p) steps. Every sub-tree is a range
-    of ranks that begins with its top. ``radix=2`` is the binomial tree by recursive halving: the root first serves rank
-    2^(ceil(log2 p) - 1).
+    In each turn a parent serves up to k - 1 children at once, those with the largest sub-trees first, so that a
+    broadcast takes ceil(log_k p) steps. Every sub-tree is a range of ranks that begins with its top. ``radix=2`` is the
+    binomial tree by recursive halving: the root first serves rank 2^(ceil(log2 p) - 1).
 
     :raises ValueError: if the radix is below 2.
     """

@@ -52,7 +52,7 @@ def fewest_steps(network: Network, source: Integers, destination: Integers) -> i
 
 
 def schedule_transfers(network: Network, source: Integers, destination: Integers, *, seed: int = 1) -> Integers:
-    """Assign a step to each transfer between hosts so that no step shares a host or link.
+    """Assign a step to each transfer between hosts so that transfers of one step share no host or link.
 
     In a step a host sends once and receives once, and no link carries more transfers than fit at full rate (see
     ``leafroutes.room``).

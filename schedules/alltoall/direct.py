@@ -29,8 +29,8 @@ def alltoall_pairwise(size: int, *, blocks: int = 1, counts: ArrayLike | None = 
     """An alltoall in which ranks r and r XOR k exchange in step k (Thakur, Rabenseifner, Gropp 2005, section 4.3).
 
     If p is no power of two, it takes the steps of the next power of two, so that ranks always exchange in pairs, and
-    ranks without a partner idle; ``alltoall_shift`` takes p steps. Messages: p (p - 1). Bytes: each block once. It is
-    fast for long messages on networks of full bisection if p is a power of two.
+    ranks without a partner idle; ``alltoall_shift`` takes p steps. Messages: p (p - 1). Bytes: each block is sent once.
+    It is fast for long messages on networks of full bisection if p is a power of two.
 
     :param size: number of ranks, p.
     :param blocks: number of blocks that each rank sends to each rank.
@@ -167,15 +167,16 @@ def spread(size: int, ranks: int) -> int:
 
 
 def alltoall_bruck(size: int, *, radix: int = 2, blocks: int = 1) -> Schedule:
-    """An alltoall in which blocks travel by the digits of their distance to base k, lowest first, packed by digit.
+    """An alltoall by Bruck's algorithm, which forwards a block once per non-zero digit of its distance in base k.
 
-    Bruck and others 1997, the index algorithm, for any p; without its two rotations, after Träff, Rougier and Hunold
-    2014: a block with total distance j that rank m holds lies in m's output at (m - j) modulo p, which is the block's
-    source when it arrives. All blocks with the same digit are packed into one message before it and unpacked after it.
-    The k - 1 messages of a digit's place are sent at once.
+    The distance of a block is its destination minus its source, modulo p. In phase i = 0, 1, ... each rank sends all
+    blocks in whose distance the digit of value k^i is d, packed into one message, to the rank d k^i ahead; the k - 1
+    messages of a phase are sent at once. Bruck and others 1997, the index algorithm, for any p; without its two
+    rotations, after Träff, Rougier and Hunold 2014: rank m stores a block of distance j in its output at (m - j) modulo
+    p, which is the block's source when it arrives.
 
-    Messages: at most (k - 1) p ceil(log_k p). Bytes: each block once for each non-zero digit of its distance, about
-    (1 - 1/k) log_k p times. It is fast for the smallest blocks; with a larger radix for somewhat larger ones.
+    Messages: at most (k - 1) p ceil(log_k p). Bytes: each block is sent about (1 - 1/k) log_k p times. It is fast for
+    the smallest blocks; with a larger radix for somewhat larger blocks.
 
     :param size: number of ranks, p.
     :param radix: base k of the digits, at least 2; if it is p, each pair has one message, all in one step.

@@ -45,7 +45,7 @@ class _Colouring:
         self.uses = uses
         self.colours = colours
         self.busy = [0] * num_resources  # set of colours in use at each resource
-        self.holder: list[dict[int, int]] = [{} for _ in range(num_resources)]  # transfer by colour
+        self.holder: list[dict[int, int]] = [{} for _ in range(num_resources)]  # transfer by colour at each resource
         self.chosen = [NONE] * len(uses)
         self.random = Random(seed).random
 

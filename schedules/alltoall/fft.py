@@ -46,12 +46,12 @@ def squarest(size: int) -> int:
 
 
 def pencil_grid(network: Network, rows: int | None = None) -> tuple[int, Integers]:
-    """The number of rows of the process grid whose transposes load the links least, and the rank at each place.
+    """Choose the process grid whose transposes load the links least: its number of rows, and the rank at each place.
 
     Ranks are sorted along the tree of switches, so that the ranks of a row are near: in a host, or else on a leaf
-    switch. Of the grids with at least two rows and two columns, the result has the least sum of the busiest link's
-    times in the row and in the column transpose, if each rank exchanges all its data in each; among equals it is the
-    squarest.
+    switch. For each grid with at least two rows and two columns, the times of the busiest link in the transpose within
+    rows and in the transpose within columns are added, if each rank sends all its data in each. The grid with the least
+    sum is chosen, and among equals the squarest.
 
     :param network: network of the p ranks.
     :param rows: number of rows, if it is fixed; only the places are then computed.

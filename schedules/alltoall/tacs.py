@@ -103,7 +103,7 @@ class _Step:
         self.load = [0] * len(routes.room)
 
     def match(self, hosts: list[int], left: list[int], limit: int) -> Iterator[Pair]:
-        """Yield pairs of free hosts that exchange in this step; links carry up to ``limit`` times their room.
+        """Yield pairs of free hosts that exchange in this step, and note the load that they put on links.
 
         :param hosts: hosts in the order in which they choose a partner.
         :param left: partners that each host still has to meet, as a set of bits; pairs that are yielded are removed.

@@ -53,7 +53,7 @@ class Cost:
 
     @property
     def step_seconds(self) -> Floats:
-        """The time in seconds that each step adds, shape (steps,)."""
+        """The time in seconds by which each step delays the end of all steps up to it, shape (steps,)."""
         return np.diff(self.finish, prepend=0.0)
 
 

@@ -43,7 +43,7 @@ class Messages:
         return len(self.step)
 
     def chunks(self, limit: int = CHUNK) -> Iterator[slice]:
-        """Divide the messages into slices of whole steps, of about ``limit`` messages each."""
+        """Divide the messages into ranges of whole steps, of about ``limit`` messages each, as Python slices."""
         ends = np.append(np.flatnonzero(np.diff(self.step)) + 1, len(self.step))
         ends = ends[np.append(np.diff(ends // limit) > 0, True)]
         return (slice(int(begin), int(end)) for begin, end in zip(np.append(0, ends[:-1]), ends, strict=True))
@@ -297,7 +297,10 @@ def _totals(traffic: Integers, distance: Integers, size: int) -> Integers:
 
 
 def _levels(network: Network) -> Integers:
-    """The level of each pair of hosts, shape (n, n): 0 for one host, 1 for one leaf switch, 1 more for each border."""
+    """The level of each pair of hosts, shape (n, n): 0 for a host itself, 1 on one leaf switch, and so on outwards.
+
+    It grows by 1 for each level of clusters in which the two hosts are separated.
+    """
     level = np.ones(network.hops.shape, dtype=np.int64)
     for cluster in network.clusters:
         level += cluster[:, None] != cluster[None, :]

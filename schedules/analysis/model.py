@@ -44,7 +44,7 @@ _WORD_BY_SOCKETS = (65_000, 0.8, 0.4)
 
 
 class ModelError(TopompiError, ValueError):
-    """Measurements that make no model; the message names the file and the fault."""
+    """Measurements from which no model can be made; the error message names the file and the fault."""
 
 
 def _read_measured(path: str) -> Any:
@@ -71,7 +71,7 @@ class Rendezvous:
 
     @property
     def waits(self) -> bool:
-        """Whether clearances wait behind messages."""
+        """Whether a clearance to send waits for messages that the receiver is sending."""
         return self.same > 0 or self.others > 0
 
 

@@ -90,7 +90,7 @@ def _is_one_tree(parent: Integers, root: int | None) -> bool:
     if root is None or len(parent) < 2 or np.flatnonzero(parent < 0).tolist() != [root]:
         return False
     above = np.where(parent < 0, np.arange(len(parent)), parent)
-    for _ in range(len(parent).bit_length()):  # pointer doubling
+    for _ in range(len(parent).bit_length()):  # each round doubles the distance of ``above`` from the rank
         above = above[above]
     return bool((above == root).all())
 

@@ -43,7 +43,7 @@ class Lanes:
 
     @cached_property
     def across(self) -> Network:
-        """The network with one rank per host, the one that carries lane 0; hosts are its ranks."""
+        """The network of the ranks that carry lane 0, one per host, so that its ranks are the hosts in their order."""
         return self.network.part(self.carrier[0])
 
     def where(self, rank: int) -> tuple[int, int]:

@@ -85,7 +85,7 @@ class Ancestry:
 
     @property
     def contents(self) -> str:
-        """The contributions to the value, in the words of error messages."""
+        """The contributions to the value, in words, for error messages."""
         return self._describe(self._sets[self._value])
 
     def _members(self, bits: int) -> list[int]:

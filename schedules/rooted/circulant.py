@@ -21,9 +21,10 @@ def skips(size: int) -> list[int]:
 def receive_blocks(size: int) -> Integers:
     """The block that each rank receives in each of the q = ceil(log2 p) rounds of a phase, shape (p, q), for root 0.
 
-    In round k of phase j rank r receives block ``q * j + entry`` from rank r - skip[k] (see `skips`). Each rank
-    receives one block of the phase, its base block, and q - 1 different blocks of earlier phases, whose entries are
-    negative. It has received each block before it sends it.
+    Blocks are numbered from phase to phase: if e is the entry of rank r for round k, the rank receives block q j + e
+    from rank r - skip[k] (see `skips`) in this round of phase j. Each rank receives one block of the phase, its base
+    block, and q - 1 different blocks of earlier phases, whose entries are negative. It has received each block before
+    it sends it.
 
     J. L. Träff, Optimal Broadcast Schedules in Logarithmic Time with Applications to Broadcast, All-Broadcast,
     Reduction and All-Reduction, arXiv:2407.18004: the search for the receive side. The paper's separate search for the

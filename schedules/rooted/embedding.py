@@ -161,7 +161,7 @@ def _wave(waiting: _Waiting, latency: Floats, overhead: Floats) -> tuple[Integer
         served[sender] += 1
         ready[receiver], ready[sender] = time, ready[sender] + overhead[level]
         for rank in (sender, waiting.visit(receiver)):
-            heapq.heappush(heap, (ready[rank], rank))  # a lower bound, corrected when it reaches the top
+            heapq.heappush(heap, (ready[rank], rank))  # a lower bound of the time, corrected when it is popped
     return parent, turn
 
 

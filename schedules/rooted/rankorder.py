@@ -76,7 +76,7 @@ def bcast_split_binary(size: int, *, root: int = 0, blocks: int = 2) -> Schedule
     :param blocks: number of blocks of the message; if it is odd, the left half is the larger one.
     """
     left = blocks - blocks // 2
-    begin, count = np.array([left, 0]), np.array([blocks - left, left])  # of even nodes (right), of odd nodes (left)
+    begin, count = np.array([left, 0]), np.array([blocks - left, left])  # right half for even nodes, left half for odd
     tree = shaped("binary", size)
     child = tree.others
     source = np.where(tree.parent[child] == 0, INPUT, OUTPUT)
