@@ -59,10 +59,10 @@ class Algorithm:
         this size was faster.
     :param local_counts: whether a rank needs only its own counts, because each message carries the whole block of one
         pair of ranks from the input directly to the output.
-    :param host_counts: whether an exchange of uneven blocks can run if ranks know only their own counts, because the
-        ranks of a host tell each other theirs, and messages carry sizes to other hosts.
+    :param host_counts: whether an alltoallv can run if each rank knows only its own counts, because the ranks of a host
+        exchange their counts, and messages to other hosts contain the sizes of their blocks.
     :param keeps_order: whether a reduction combines its operands in rank order, if the root is rank 0 and ranks are
-        placed in the order of the network. For other placements ``schedules.check`` finds it out.
+        placed in the order of the network. For another root or placement ``schedules.check`` can prove it.
     :param whole: whether a reduction always applies its operation to whole vectors, never to parts of them.
     :param alone: name of the algorithm that this one equals if each host has one rank; empty for algorithms that are
         not made for several ranks per host. For an algorithm in lanes it is the algorithm that runs across hosts.

@@ -29,8 +29,8 @@ Floats = NDArray[np.float64]
 
 STEP, GROUP = 512, 4  # proposals per temperature, and columns evaluated together, as in _annealing.c
 MOST_PLACES = 4096  # most places whose distances may be stored as a table
-# Most coordinates of all axes, and most whose distance one move changes. With more, swaps are evaluated edge by edge,
-# because updating the costs at all coordinates takes longer.
+# Largest number of coordinates of all axes, and of coordinates to which the distance changes when a rank moves. Above
+# either, swaps are evaluated edge by edge, because updating the costs at so many coordinates takes longer.
 MOST_COLUMNS, MOST_CHANGED = 128, 64
 NEAREST = (6, 12)  # least and most near places of a place; between these limits, the number of the nearest ones
 ROWS = 64  # rows of distances in memory at once
@@ -112,7 +112,17 @@ def cost_at_random(graph: Undirected, axes: Axes) -> float:
 
 
 def _annealed(graph: Undirected, axes: Axes, place: Integers, cooling: Cooling, seconds: float, seed: int) -> Integers:
-    """The place of each rank after annealing, with as many ranks on each place as at the start."""
+    """Anneal with or without a pilot run; return the place of each rank, shape (m,).
+
+    The number of ranks on each place stays the same.
+
+    :param graph: symmetric graph of all m ranks.
+    :param axes: distances between places.
+    :param place: place of each rank at the start, shape (m,).
+    :param cooling: first and last temperature.
+    :param seconds: amount of work, as seconds on a usual processor.
+    :param seed: seed of the random numbers.
+    """
     if (axes.far == axes.far[:1]).all() or not len(graph.targets):
         return place
     rank = cost_at_random(graph, axes)

@@ -55,7 +55,14 @@ def exchange_hosts(
 def _exchanged(
     graph: CommunicationGraph, machine: Machine, host: NDArray[np.int64], rng: np.random.Generator, tries: int
 ) -> NDArray[np.int64]:
-    """The host of each rank and empty slot after the exchange."""
+    """Exchange hosts by several annealing runs; return the host of each rank and empty slot after the best run.
+
+    :param graph: communication graph, with a vertex per rank.
+    :param machine: hosts with their slots and distances.
+    :param host: host of each rank, then of each empty slot, at the start, shape (slots,).
+    :param rng: random number generator.
+    :param tries: number of annealing runs.
+    """
     used = np.flatnonzero(machine.slots)
     group = np.searchsorted(used, host)
     together = contract(with_empty(graph, machine), group, len(used))

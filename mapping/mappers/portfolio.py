@@ -44,7 +44,7 @@ TIE_HOSTS = 256
 ANNEALING_A_RANK, ANNEALING_AN_EDGE, WARM_TIMES = 5e-5, 5e-7, 4
 HOT_ANNEALING_A_RANK = 0.0025
 ON_BLOCKS = 0.9  # fraction of the time of hot annealing for ``on_blocks``, if the torus can be divided into blocks
-LONGEST = 10.0  # largest factor on the time of one annealing run; a larger one gives more runs, not longer ones in vain
+LONGEST = 10.0  # largest effort of one annealing run; more effort gives more runs, because longer runs find no more
 FEW_RANKS, MANY_RANKS = 256, 10000
 STARTS = 2  # mappings annealed for dense graphs; one for sparse graphs, because a second saves at most 0.2 %
 
@@ -252,7 +252,7 @@ def _exchanged(graph: CommunicationGraph, machine: Machine, seed: int, pool: Poo
 
 
 def _laid(graph: CommunicationGraph, machine: Machine) -> Mapping | None:
-    """The mapping of the graph to an equal graph of nearest hosts; None if there is none."""
+    """The mapping of the graph to the graph that joins nearest hosts; None if none is found."""
     try:
         return isometric(graph, machine)
     except MappingError:

@@ -29,7 +29,7 @@ LARGEST_TABLE = 2**24
 class Effort:
     """The amount of work, counted so that equal seeds give equal mappings on any computer.
 
-    :param kicks: number of kicks, each a random disturbance that is undone unless the swaps after it pay.
+    :param kicks: number of kicks, each a random disturbance and a descent, undone if the cost is then higher.
     :param swaps: largest number of downhill swaps before the disturbances; None for no limit.
     """
 

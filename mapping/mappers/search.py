@@ -56,9 +56,9 @@ def exchange(state: SwapState, r: int, s: int, touched: set[int]) -> tuple[int, 
 def kick(state: SwapState, kicks: int, rng: np.random.Generator) -> float:
     """Iterated local search: make a disturbance, descend, and undo both if the cost is then higher than before.
 
-    A disturbance is a series of one to three swaps. Each moves a rank, at first a random one, to the place of a
-    neighbour in the graph, or of a neighbour's neighbour. The rank there whose swap loses least comes back. The next
-    swap moves the neighbour.
+    A disturbance is a series of one to three swaps. The first one swaps a random rank with a rank on the place of its
+    neighbour in the graph, or of a neighbour's neighbour, namely the one for which the cost rises least. Each further
+    swap begins with the neighbour of the swap before.
 
     :param state: places (hosts, or clusters of one level) of the ranks; updated by the swaps.
     :param kicks: number of disturbances.

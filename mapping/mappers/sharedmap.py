@@ -56,7 +56,7 @@ def _regular(machine: Machine) -> tuple[list[int], list[int]]:
     tree = machine.distances
     if not isinstance(tree, Tree) or machine.num_hosts < 2:
         raise MappingError("sharedmap: expecting a tree of at least 2 hosts")
-    # Clusters must be in the order of their hosts' numbers.
+    # SharedMap numbers hosts cluster by cluster, so each cluster must have consecutive hosts, and all the same number.
     widths = [np.unique(level, return_counts=True)[1] for level in tree.clusters[::-1]]
     ordered = all((np.diff(level) >= 0).all() for level in tree.clusters)
     if len({*machine.slots.tolist()}) != 1 or not ordered or any(len({*width.tolist()}) != 1 for width in widths):

@@ -87,8 +87,8 @@ def recognise(file: RankFile) -> bool:
 def read(file: RankFile) -> Mapping:
     """Read the hosts of the ranks in their order, one or several per line.
 
-    :raises RankFileError: if a line has something else, or there are more ranks than slots; the message names file and
-        line.
+    :raises RankFileError: if a line has anything but hosts, or there are more ranks than slots; the message names file
+        and line.
     """
     hosts: list[tuple[int, str]] = []
     most = sum(file.allocation[1])
