@@ -31,7 +31,7 @@ def lanes_allreduce(network: Network, across: Across, *, blocks: int | None = No
 
     :param network: the job's network.
     :param across: algorithm that the hosts run in each lane.
-    :param blocks: if ``across.pipeline``, number of blocks of the algorithm across hosts, by default its own number;
+    :param blocks: number of blocks of the algorithm across hosts if ``across.pipeline``, by default its own number;
         else number of segments into which the vector is divided, by default 1.
     """
     vector = Vector.of(network, across, 0, blocks)
@@ -56,7 +56,7 @@ def lanes_reduce(network: Network, across: Across, *, root: int = 0, blocks: int
     :param network: the job's network.
     :param across: algorithm that the hosts run in each lane.
     :param root: the root's rank.
-    :param blocks: if ``across.pipeline``, number of blocks of the algorithm across hosts, by default its own number;
+    :param blocks: number of blocks of the algorithm across hosts if ``across.pipeline``, by default its own number;
         else number of segments into which the vector is divided, by default 1.
     """
     vector = Vector.of(network, across, root, blocks)
@@ -83,7 +83,7 @@ def lanes_bcast(network: Network, across: Across, *, root: int = 0, blocks: int 
     :param network: the job's network.
     :param across: algorithm that the hosts run in each lane.
     :param root: the root's rank.
-    :param blocks: if ``across.pipeline``, number of blocks of the algorithm across hosts, by default its own number;
+    :param blocks: number of blocks of the algorithm across hosts if ``across.pipeline``, by default its own number;
         else number of segments into which the vector is divided, by default 1.
     """
     vector = Vector.of(network, across, root, blocks)

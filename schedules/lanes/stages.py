@@ -60,7 +60,7 @@ class Vector:
         :param network: the job's network.
         :param across: algorithm that the hosts run in each lane.
         :param root: the root's rank; 0 if there is none.
-        :param blocks: if ``across.pipeline``, number of blocks of the algorithm across hosts, by default its own
+        :param blocks: number of blocks of the algorithm across hosts if ``across.pipeline``, by default its own
             number; else number of segments, by default 1.
         """
         lanes = Lanes(network)

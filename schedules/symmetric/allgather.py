@@ -108,7 +108,7 @@ def allgather_leaders(
     :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all ranks take
         part in the exchange.
     :param exchange: algorithm among the outermost leaders, ``ring`` or ``doubling``.
-    :param radix: k of the trees inside clusters.
+    :param radix: k of the k-nomial trees; a rank receives from, or sends to, up to k - 1 others at once.
     :param blocks: number of blocks of each rank, used if ``counts`` is None.
     :param counts: blocks of each rank, shape (p,), for allgatherv.
     """

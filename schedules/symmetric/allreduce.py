@@ -93,7 +93,7 @@ def allreduce_leaders(
     :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all ranks take
         part in the exchange.
     :param exchange: algorithm among the outermost leaders: ``ring``, ``doubling`` or ``halving``.
-    :param radix: k of the trees inside clusters.
+    :param radix: k of the k-nomial trees; a rank receives from, or sends to, up to k - 1 others at once.
     :param ordered: whether to keep rank order, for operations that do not commute; each cluster must then be a range of
         ranks, and ``exchange`` not ``ring``.
     :param second_heads: whether, if the number of leaders is no power of two and some of them form pairs of which one

@@ -106,7 +106,7 @@ def reduce_scatter_leaders(
     :param size: number of ranks, p.
     :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all ranks take
         part in the ring.
-    :param radix: k of the trees inside clusters.
+    :param radix: k of the k-nomial trees; a rank receives from, or sends to, up to k - 1 others at once.
     :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
     :param counts: blocks of each rank's part, shape (p,).
     """
