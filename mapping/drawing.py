@@ -44,11 +44,10 @@ def draw_plot(
     hops: bool,
     program: str = "",
 ) -> None:
-    """Draw two mappings: the fractions of bytes by distance, and a heat map of each, coloured by distance.
+    """Draw bars of the fraction of bytes at each distance, and a heat map of each mapping, coloured by distance.
 
-    If both put every rank on the same host, the picture has one bar and one heat map, and a sentence about it.
-
-    The intensity of a cell is the square root of its bytes over those of the largest cell, because volumes span
+    If both put every rank on the same host, the picture has one bar and one heat map, and a sentence about it. The
+    intensity of a cell is the square root of its bytes divided by the bytes of the largest cell, because volumes span
     decades.
 
     :param path: file to write, .svg or .png.
@@ -98,7 +97,7 @@ def traffic(
     A cell that several hosts share has the distance of most of its bytes.
 
     :param graph: bytes between ranks.
-    :param machine: hosts and their distances; their number, up to a limit, is the number of cells along a side.
+    :param machine: hosts and their distances; the map has as many rows and columns of cells as hosts, at most 128.
     :param mapping: host of each rank.
     Cost: O(edges) plus the cells; no table of all hosts is made.
     """

@@ -120,7 +120,7 @@ def _cells(canvas: Canvas, analysis: Analysis, shown: Integers, left: float, wid
 def _idle(canvas: Canvas, analysis: Analysis, left: float, width: float, top: float) -> None:
     """Draw a bar for the share of idle ranks in each step, and the numbers of the steps."""
     share = analysis.idle_ranks / analysis.network.num_ranks
-    mean = float(share[share < 1].mean()) if (share < 1).any() else 0.0  # without steps of local moves only
+    mean = float(share[share < 1].mean()) if (share < 1).any() else 0.0  # steps in which all ranks idle do not count
     canvas.text(left - 6, top + 8, "100 %", anchor="end", size=9)
     canvas.text(left - 6, top + IDLE / 2, "idle ranks", anchor="end", size=9)
     canvas.text(left - 6, top + IDLE / 2 + 12, f"mean {mean:.0%}", anchor="end", size=9, colour=GREY)

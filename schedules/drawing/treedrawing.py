@@ -1,4 +1,4 @@
-"""Drawings of trees: a row per rank, a column per step, and colours for distances."""
+"""Drawings of schedules whose messages form a tree: a row per rank, a column per step, and colours for distances."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["HOP_COLOURS", "draw_tree", "is_tree"]
 Integers = NDArray[np.int64]
 Floats = NDArray[np.floating]
 
-HOP_COLOURS = DISTANCES  # others as in all pictures of distances
+HOP_COLOURS = DISTANCES  # colours of distances, as in all pictures
 GRID = "#e4e4e4"
 LEFT, TOP, STEP = 150, 66, 64  # pixels: left margin, top margin, width of a column
 ROW, LEAST_ROW = 18, 2  # pixels: height of a rank's row, and least height if there are many
@@ -97,7 +97,7 @@ def _is_one_tree(parent: Integers, root: int | None) -> bool:
     if root is None or len(parent) < 2 or np.flatnonzero(parent < 0).tolist() != [root]:
         return False
     above = np.where(parent < 0, np.arange(len(parent)), parent)
-    for _ in range(len(parent).bit_length()):  # pointer doubling
+    for _ in range(len(parent).bit_length()):  # each round doubles the distance of ``above`` from the rank
         above = above[above]
     return bool((above == root).all())
 
@@ -105,7 +105,7 @@ def _is_one_tree(parent: Integers, root: int | None) -> bool:
 def _joins(messages: Messages, child: Integers, size: int, away: bool) -> Integers:
     joins = np.zeros(size, dtype=np.int64)
     order = np.argsort(-messages.step if away else messages.step, kind="stable")
-    joins[child[order]] = messages.step[order]  # if indices repeat, the last assignment remains
+    joins[child[order]] = messages.step[order]  # of several steps of a child the last in this order remains
     return joins
 
 
