@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from .hosts import HOSTS_HELP
 from .terminal import console
 
 __all__ = [
+    "Adapters",
     "AsJson",
     "Hosts",
     "Lfts",
@@ -52,6 +54,35 @@ _RAILS = (
     "Only these adapters: adapter=mlx5_[0-7], switch=leaf*, host=gpu*, rate>=50 (GB/s); ! before one leaves them out."
 )
 Rails = Annotated[list[str] | None, typer.Option("--rails", metavar="WHICH", help=_RAILS)]
+
+
+@dataclass(frozen=True)
+class Adapters:
+    """The options that say which hosts InfiniBand adapters belong to, and which adapters count; None if not given.
+
+    :param names: file of host names by GUID.
+    :param rule: regular expression that finds host names in node descriptions.
+    :param rails: conditions on the adapters to keep, see `select_rails`.
+    """
+
+    names: str | None = None
+    rule: str | None = None
+    rails: Sequence[str] | None = None
+
+    @property
+    def naming(self) -> HostNaming:
+        """Rules that find the hosts."""
+        return naming_of(self.names, self.rule)
+
+    def routes(self, source: str, lfts: Path | None, report: Report, down: Sequence[str] | None = None) -> Routes:
+        """Read a topology, and return the routes between the adapters that count.
+
+        :param source: topology source.
+        :param lfts: forwarding tables that are not part of the source; None if there are none.
+        :param report: receiver of problems and progress, made with `naming`.
+        :param down: switches and cables that are down, see `without`.
+        """
+        return routes_of(load(source, lfts, report), self.rails, down)
 
 
 @contextmanager

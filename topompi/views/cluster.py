@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import RouteError
+from ..errors import RouteError, SourceError
 from ..jobs.cluster import Cluster
 from ..jobs.isolation import TableRoutes
-from ..topology import Fabric, Report, Routes, load_routes
+from ..topology import Fabric, Report, Routes, load
+from ..topology.inspection import select_rails
 
 __all__ = ["cluster_of", "read_cluster"]
 
@@ -22,6 +24,7 @@ def read_cluster(
     nodes: int | None = None,
     lfts: str | os.PathLike[str] | None = None,
     report: Report | None = None,
+    rails: Sequence[str] | None = None,
 ) -> Cluster:
     """Make the cluster that a specification describes, or the cluster of a topology source.
 
@@ -29,12 +32,17 @@ def read_cluster(
     :param nodes: number of nodes of the whole cluster; only if the text is a specification.
     :param lfts: file, directory or archive of forwarding tables; only if the text is a topology source.
     :param report: receiver of problems, notes and progress.
+    :param rails: conditions on the adapters to keep, see `select_rails`; only if the text is a topology source.
     :raises AllocationError: if the specification is malformed.
     :raises SourceError: if the source cannot be read.
     """
     if text.startswith("leaves="):
+        if rails:
+            raise SourceError(f"--rails: expecting a topology source beside it, got {text}")
         return Cluster.parse(text, nodes)
-    routes = load_routes(text, lfts, report)
+    discovery = load(text, lfts, report)
+    assert discovery.routes is not None  # load() computes missing routes
+    routes = select_rails(discovery.routes, rails or (), discovery.devices)
     fabric = routes.fabric
     parts = len(np.unique(fabric.switch_component[fabric.adapter_leaf[fabric.adapter_leaf >= 0]]))
     if report is not None and parts > 1:
