@@ -16,7 +16,7 @@ from topompi.topology.routecheck import with_routes
 from topompi.topology.sources import slurm
 from topompi.views.cluster import cluster_of
 
-NOTE = "no links join 3 parts of the switches, and a job may get nodes of several parts"
+NOTE = "no links join 3 parts of the hosts, and each job gets nodes of one part"
 TWICE = "SwitchName=a Nodes=n[1-4]\nSwitchName=b Nodes=n[4-8]\nSwitchName=t Switches=a,b\n"
 
 

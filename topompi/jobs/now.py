@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs.slurm.running import RunningJob
-from .allocation import Job, find_allocator
+from .allocation import Job, find_allocator, within_parts
 from .cluster import Cluster
 from .errors import AllocationError
 from .isolation import Conflicts, check
@@ -63,7 +63,7 @@ def offer(
         cluster.
     """
     running = list(running)
-    jobs, allocator = held_nodes(running, cluster), find_allocator(policy)
+    jobs, allocator = held_nodes(running, cluster), within_parts(find_allocator(policy), cluster)
     if not allocator.names_nodes:
         raise AllocationError(f"allocate: expecting a policy that names nodes, got {policy}")
     state = allocator.state(cluster)
@@ -78,8 +78,11 @@ def offer(
     notes = tuple(remarks(running, node_names(cluster), cluster.name))
     if placement is not None:
         return replace(_found(policy, (free, leaf), cluster, placement.nodes, size, jobs), notes=notes)
-    why = f"{free} nodes are free"
-    if free >= size:
+    why, most = f"{free} nodes are free", free
+    if cluster.part is not None:
+        most = int(np.bincount(cluster.part[state.busy == 0], minlength=1).max())
+        why += f", at most {most} of them in one of {cluster.part.max() + 1} parts that no links join"
+    if most >= size:
         why += f", up to {leaf} in a leaf and {pod} in a pod: none suit {policy}"
     return Offer(policy, free, leaf, why, notes=notes)
 
@@ -98,6 +101,8 @@ def _found(
     leaves, pods = len(np.unique(cluster.leaf[used])), len(np.unique(cluster.pod[used]))
     why = f"{leaves} lea{'ves' if leaves > 1 else 'f'} in {pods} pod{'s' if pods > 1 else ''}; "
     why += f"can share links with {', '.join(partners)}" if partners else "shares no link with a running job"
+    if cluster.part is not None:
+        why += f"; in one of {cluster.part.max() + 1} parts that no links join"
     first, rest = (tuple(names[node] for node in some.tolist()) for some in (used, held[size:]))
     return Offer(policy, *free, why, first, rest, partners)
 

@@ -1,6 +1,7 @@
 """Policies of allocation: classes with a common interface that choose free nodes for a job."""
 
 from .occupancy import Allocator, Job, Occupancy, Placement
+from .parts import within_parts
 from .proving import check_allocator
 from .registry import ALLOCATORS, find_allocator
 from .requests import Requests, requests_of
@@ -17,4 +18,5 @@ __all__ = [
     "check_allocator",
     "find_allocator",
     "requests_of",
+    "within_parts",
 ]
