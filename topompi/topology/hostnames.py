@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -16,33 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ["find_hosts", "hosts_apart", "require_hosts"]
 
-_LAST_NUMBER = re.compile(r".*?(?<![0-9])([0-9]+)[^0-9]*")
-
 
 def find_hosts(fabric: Fabric, names: Sequence[str]) -> IntArray:
     """Find the fabric's host for each name: host numbers of shape (names,), -1 for a name that matches no host.
 
-    The rules are tried in this order, and the first that finds a host decides. (1) The names are equal. (2) Their first
-    labels (up to a dot) are equal, and only one host has this label. (3) The labels differ only in case, and only one
-    host has this label in any case. (4) If all hosts of the fabric are bare numbers, as in node maps, a name is
-    compared by the last number of its first label, zeros included: ``lrdn0059`` and ``lrdn0059.site`` match ``0059``,
-    because the map omits the prefix.
+    The rules are those of `topompi.inputs.hostmatch.HostNames`.
     """
-    known, by_label = fabric.host_index, fabric.host_label_index
-    numbers = np.array([known.get(name, by_label.get(_label(name), -1)) for name in names], dtype=np.int32)
-    absent = np.flatnonzero(numbers < 0).tolist()
-    if absent:
-        labels = [_label(host).casefold() for host in fabric.hosts]
-        count = Counter(labels)
-        in_any_case = {label: host for host, label in enumerate(labels) if count[label] == 1}
-        for at in absent:
-            numbers[at] = in_any_case.get(_label(names[at]).casefold(), _by_number(fabric, names[at]))
-    return numbers
-
-
-def _by_number(fabric: Fabric, name: str) -> int:
-    match = _LAST_NUMBER.fullmatch(_label(name)) if fabric.hosts_are_numbers else None
-    return fabric.host_index.get(match[1], -1) if match else -1
+    return np.array([fabric.host_names.find(name) for name in names], dtype=np.int32)
 
 
 def require_hosts(fabric: Fabric, names: Sequence[str]) -> IntArray:
@@ -77,7 +56,3 @@ def hosts_apart(fabric: Fabric, names: Sequence[str]) -> list[str]:
     most = max(count, key=lambda part: count[part], default=-1)
     known = [name for name, number in zip(names, numbers, strict=True) if number >= 0]
     return [name for name, of_host in zip(known, parts, strict=True) if most not in of_host]
-
-
-def _label(name: str) -> str:
-    return name.partition(".")[0]

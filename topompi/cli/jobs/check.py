@@ -12,6 +12,7 @@ import typer
 from ...inputs.slurm.running import read_running
 from ...jobs import AllocationError, Cluster
 from ...jobs.now import held_nodes, node_names, remarks, shared_links
+from ...topology.hostnames import find_hosts
 from ...topology.inspection import study_jobs
 from ..inputs import Adapters, NameRule, Names, Partial, Rails, Without, list_findings, reading, routes_of
 from ..rows import AsCsv, print_rows
@@ -92,8 +93,7 @@ def show_sharing(
         routes = routes_of(discovery, adapters.rails, down)
         report.step("following routes")
         _tell([*notes, *remarks(jobs, routes.fabric.hosts, cluster)])
-        known = set(routes.fabric.hosts)
-        jobs = [job for job in jobs if known & set(job.hosts)] or jobs
+        jobs = [job for job in jobs if (find_hosts(routes.fabric, job.hosts) >= 0).any()] or jobs
         study = study_jobs(routes, jobs)
     facts = {"source": cluster, "routes": routes.engine, "jobs": len(jobs), "links": study.links}
     rows = [row.as_dict() for row in study.rows]
