@@ -33,6 +33,17 @@ def test_jobs_are_placed_on_trees_that_do_not_connect() -> None:
     assert NOTE in ran.stderr
 
 
+@pytest.mark.parametrize("words", [("schedule", "bcast"), ("why", "bcast", "1K")])
+def test_a_job_on_hosts_that_no_links_join_is_refused_with_their_names(words: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("SwitchName=a Nodes=n[1-4]\nSwitchName=b Nodes=n[5-7]\n")
+    done = command_line(*words, "--topology", tmp_path / "f")
+    assert done.returncode == 1
+    assert done.stderr.endswith("f: expecting hosts of one part, got n5, n6, n7, which no links join to the others\n")
+    assert command_line(*words, "--topology", tmp_path / "f", "--hosts", "n[1-4]").returncode == 0
+    route = command_line("topology", "route", tmp_path / "f", "n1", "n5")
+    assert route.stderr == "topompi: no route from n1 to n5: no links join their parts of the fabric\n"
+
+
 @settings(max_examples=25, deadline=None)
 @given(trees=st.lists(st.lists(st.integers(1, 3), min_size=1, max_size=3), min_size=2, max_size=3))
 def test_trees_without_links_between_them_use_each_their_own_links_alone(trees: list[list[int]]) -> None:

@@ -175,6 +175,8 @@ SOURCE_COMMANDS = {
     "allocate": ("jobs", "allocate", "2", "--cluster", "SOURCE", "--running", "PLACE/running", "--closed", "n3"),
     "check": ("jobs", "check", "PLACE/running", "--cluster", "SOURCE"),
     "simulate": ("jobs", "simulate", "PLACE/log", "--cluster", "SOURCE", "--json"),
+    "schedule": ("schedule", "bcast", "-a", "binomial", "--topology", "SOURCE", "--hosts", "n[1-4]"),
+    "why": ("why", "bcast", "64K", "--topology", "SOURCE", "--hosts", "n[1-4]"),
     "compare": ("jobs", "compare", "PLACE/log", "--cluster", "SOURCE", "-p", "first"),
 }
 

@@ -12,7 +12,8 @@ from typing import Annotated
 import typer
 
 from ..errors import SourceError, TopompiError
-from ..topology import Discovery, Report, Routes, load
+from ..topology import Discovery, Report, Routes, TopologyInterface, load
+from ..topology.hostnames import require_joined
 from ..topology.hostnaming import HostNaming, naming_of
 from .hosts import HOSTS_HELP
 from .terminal import console
@@ -28,6 +29,7 @@ __all__ = [
     "Rails",
     "Source",
     "Without",
+    "job_view",
     "list_findings",
     "reading",
     "reporting",
@@ -152,3 +154,31 @@ def list_findings(report: Report) -> None:
     for kind, messages in (("problem", report.problems), ("note", report.notes)):
         for message in messages:
             print(f"{kind}: {message}", file=sys.stderr)
+
+
+def job_view(
+    source: tuple[str, Path | None, Adapters],
+    hosts: Sequence[str] | None,
+    ppn: int,
+    placement: str,
+    report: Report,
+    *,
+    virtual: bool = False,
+) -> TopologyInterface:
+    """Read a topology, and place a job's ranks on its hosts.
+
+    :param source: topology source, its forwarding tables if they are separate, and the options about adapters.
+    :param hosts: names of the job's hosts; None for all.
+    :param ppn: number of ranks on each host.
+    :param placement: ``block``, ``cyclic`` or ``random:SEED``.
+    :param report: receiver of problems and progress.
+    :param virtual: whether the job only pretends to run on these hosts.
+    :raises HostError: if a host is unknown, or no links join some of the hosts to the others.
+    """
+    from ..mapping.placement import place  # imported here, because few commands place ranks
+
+    topology, lfts, adapters = source
+    routes = adapters.routes(topology, lfts, report)
+    names = list(hosts or routes.fabric.hosts)
+    require_joined(routes.fabric, names)
+    return TopologyInterface.place(place(ppn * len(names), names, placement), routes, source=topology, virtual=virtual)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs.hostmatch import HostNames
+from ..inputs.hostlist import HostNames
 from ..inputs.slurm.running import RunningJob
 from .allocation import Job, find_allocator, within_parts
 from .cluster import Cluster

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FabricError
-from ..inputs.hostmatch import HostNames
+from ..inputs.hostlist import HostNames
 from ..inputs.limits import current_limits
 from ..network import first_links
 from .torus import SwitchTorus, find_torus

@@ -13,13 +13,13 @@ from ..errors import HostError
 if TYPE_CHECKING:
     from .fabric import Fabric, IntArray
 
-__all__ = ["find_hosts", "hosts_apart", "require_hosts"]
+__all__ = ["find_hosts", "hosts_apart", "parts_of", "require_hosts", "require_joined"]
 
 
 def find_hosts(fabric: Fabric, names: Sequence[str]) -> IntArray:
     """Find the fabric's host for each name: host numbers of shape (names,), -1 for a name that matches no host.
 
-    The rules are those of `topompi.inputs.hostmatch.HostNames`.
+    The rules are those of `topompi.inputs.hostlist.HostNames`.
     """
     return np.array([fabric.host_names.find(name) for name in names], dtype=np.int32)
 
@@ -41,6 +41,23 @@ def require_hosts(fabric: Fabric, names: Sequence[str]) -> IntArray:
     return numbers
 
 
+def require_joined(fabric: Fabric, names: Sequence[str]) -> None:
+    """Refuse hosts in parts of the fabric that no links join.
+
+    :raises HostError: if there are such hosts; the message contains the first five of them.
+    """
+    apart = hosts_apart(fabric, names)
+    if apart:
+        some = ", ".join(apart[:5]) + (", ..." if len(apart) > 5 else "")
+        raise HostError(f"{fabric.name}: expecting hosts of one part, got {some}, which no links join to the others")
+
+
+def parts_of(fabric: Fabric, host: int) -> set[int]:
+    """The parts of the fabric, whose switches links join, in which a host has adapters."""
+    leaves = fabric.adapter_leaf[fabric.host_adapters[host]]
+    return set(fabric.switch_component[leaves[leaves >= 0]].tolist())
+
+
 def hosts_apart(fabric: Fabric, names: Sequence[str]) -> list[str]:
     """Those of the named hosts that no links join to the part of the fabric in which most of the named hosts are.
 
@@ -48,10 +65,7 @@ def hosts_apart(fabric: Fabric, names: Sequence[str]) -> list[str]:
     :param names: host names; names that match no host are left out.
     """
     numbers = find_hosts(fabric, names)
-    parts = [
-        set(fabric.switch_component[fabric.adapter_leaf[adapters][fabric.adapter_leaf[adapters] >= 0]].tolist())
-        for adapters in (fabric.host_adapters[number] for number in numbers[numbers >= 0])
-    ]
+    parts = [parts_of(fabric, number) for number in numbers[numbers >= 0].tolist()]
     count = Counter(part for of_host in parts for part in of_host)
     most = max(count, key=lambda part: count[part], default=-1)
     known = [name for name, number in zip(names, numbers, strict=True) if number >= 0]

@@ -1,9 +1,8 @@
 """Policies of allocation: classes with a common interface that choose free nodes for a job."""
 
 from .occupancy import Allocator, Job, Occupancy, Placement
-from .parts import within_parts
 from .proving import check_allocator
-from .registry import ALLOCATORS, find_allocator
+from .registry import ALLOCATORS, find_allocator, within_parts
 from .requests import Requests, requests_of
 from .slots import SlotOccupancy
 

@@ -9,12 +9,7 @@ from ..cluster import Cluster
 from ..workload import Workload
 from .occupancy import Allocator, Job, Occupancy, Placement
 
-__all__ = ["OnePart", "within_parts"]
-
-
-def within_parts(allocator: Allocator, cluster: Cluster) -> Allocator:
-    """Return the allocator, restricted to one part per job if the cluster has several and the allocator names nodes."""
-    return allocator if cluster.part is None or not allocator.names_nodes else OnePart(allocator, cluster.part)
+__all__ = ["OnePart"]
 
 
 class OnePart(Allocator):
