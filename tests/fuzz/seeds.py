@@ -129,7 +129,10 @@ def _topologies() -> list[tuple[str, bytes]]:
         line_report(ib),
         sections(ib),
         selected_links(ib),
-        *(written_hierarchy([(0, 0, 0), (0, 1, 1)], form) for form in ("aws", "oci", "gcp", "labels", "kubectl")),
+        *(
+            written_hierarchy([(0, 0, 0), (0, 1, 1)], form)
+            for form in ("aws", "oci", "gcp", "gcloud", "jgf", "labels", "kubectl")
+        ),
     ]
     lfts = _lfts(ib)
     kept = fabricjson.write(*_with_tables(ib))
