@@ -44,12 +44,15 @@ _TEXT: tuple[tuple[str, str], ...] = (
     (r"<\?xml", "XML"),
     (r"c\d+-\d+c\d+s\d+a\d+l\d+\(\d+:\d+:\d+\)\s+\w+\s+->", "an interconnect dump of Cray Aries (rtr)"),
     (r"(osm_ucast_mgr_)?dump_ucast_routes: Switch 0x", "OpenSM's unicast routes with hops (opensm.fdbs)"),
-    (r"\{ (SW|CA|RT) Ports:", "OpenSM's list of the subnet (opensm-subnet.lst)"),
+    (r"\{ (SW|CA|RT) Ports:", "OpenSM's list of the subnet (opensm-subnet.lst): ibnetdiscover's report is read"),
     (
         r"(CA|Switch):\s+.*:$|Switch 0x[0-9a-f]{16} ",
         "an iblinkinfo report: iblinkinfo -l is read, because it has the GUIDs of both ends",
     ),
-    (r"(Ca|Switch)\t: 0x[0-9a-f]{16} ports ", "a list of nodes (ibhosts, ibswitches)"),
+    (
+        r"(Ca|Switch)\t: 0x[0-9a-f]{16} ports ",
+        "a list of nodes (ibhosts, ibswitches), which has no cables: ibnetdiscover's report is read",
+    ),
     (r"tleaf\s*$|deco \d|sub\s*$", "an architecture of Scotch"),
     (r"; (Version|Computer|UnixStartTime):", "a workload log in Standard Workload Format"),
     (r"(strict\s+)?(di)?graph\s+\S*\s*\{", "a graph in DOT"),

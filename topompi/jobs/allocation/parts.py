@@ -60,7 +60,13 @@ class OnePart(Allocator):
     def adopt(
         self, job: Job, nodes: NDArray[np.integer], cluster: Cluster, slots: NDArray[np.integer] | None = None
     ) -> Placement:
-        """Return the placement of a job that runs already, by the inner allocator."""
+        """Return the placement of a job that runs already, by the inner allocator.
+
+        :param job: the job.
+        :param nodes: the nodes on which the job runs.
+        :param cluster: the cluster that has these nodes.
+        :param slots: slot that the job holds at each entry of ``nodes``; None if it holds whole nodes.
+        """
         return self.inner.adopt(job, nodes, cluster, slots)
 
     def admits(self, placement: Placement, state: Occupancy) -> bool:
