@@ -207,7 +207,9 @@ def _show_difference(found: Difference, top: int) -> None:
         ("hosts", found.hosts),
         ("adapters", found.adapters),
         ("switches", found.switches),
+        ("switches", {key: found.altered[key] for key in ("exchanged", "renamed")}),
         ("cables", found.cables),
+        ("cables", {key: found.altered[key] for key in ("slower", "faster")}),
     ):
         for side, names in sides.items():
             if names:
