@@ -38,7 +38,9 @@ def test_a_job_on_hosts_that_no_links_join_is_refused_with_their_names(words: tu
     (tmp_path / "f").write_text("SwitchName=a Nodes=n[1-4]\nSwitchName=b Nodes=n[5-7]\n")
     done = command_line(*words, "--topology", tmp_path / "f")
     assert done.returncode == 1
-    assert done.stderr.endswith("f: expecting hosts of one part, got n5, n6, n7, which no links join to the others\n")
+    assert done.stderr.endswith(
+        "f: expecting hosts of one part, got n5, n6, n7, which no links join to the others: choose --hosts\n"
+    )
     assert command_line(*words, "--topology", tmp_path / "f", "--hosts", "n[1-4]").returncode == 0
     route = command_line("topology", "route", tmp_path / "f", "n1", "n5")
     assert route.stderr == "topompi: no route from n1 to n5: no links join their parts of the fabric\n"

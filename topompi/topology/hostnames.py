@@ -49,7 +49,9 @@ def require_joined(fabric: Fabric, names: Sequence[str]) -> None:
     apart = hosts_apart(fabric, names)
     if apart:
         some = ", ".join(apart[:5]) + (", ..." if len(apart) > 5 else "")
-        raise HostError(f"{fabric.name}: expecting hosts of one part, got {some}, which no links join to the others")
+        raise HostError(
+            f"{fabric.name}: expecting hosts of one part, got {some}, which no links join to the others: choose --hosts"
+        )
 
 
 def parts_of(fabric: Fabric, host: int) -> set[int]:
