@@ -209,6 +209,15 @@ def test_a_name_rule_finds_the_host_by_its_group() -> None:
     assert words == "1 by --name-rule, 1 by the description without its device"
 
 
+def test_names_take_guids_as_linux_writes_them_and_strange_ones_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "names").write_text("0000:0000:0000:00a1 n1\n0000:0000:0000:00b0: n2\n00000000000000c1,n3\n")
+    adapters = {"0x00000000000000a1": Adapter("HCA-1", 1, "0x00000000000000a0", "f:1")}
+    adapters["0x00000000000000b1"] = Adapter("HCA-1", 1, "0x00000000000000b0", "f:2")
+    groups, words = naming_of(str(tmp_path / "names"), None).hosts(adapters, {})
+    assert list(groups) == ["n1", "n2"]
+    assert words == "2 by --names; 1 of 3 GUIDs of --names are none of these"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -44,7 +44,9 @@ _LINKING = re.compile(r"(?:of|on|in|at)\s+(?=\S)", re.IGNORECASE)
 _QUOTED = re.compile(r"(?P<sign>[\"'])(?P<name>.+)(?P=sign)")
 _DNS = re.compile(r"(?=[^.]*[a-z])[\w-]+(?:\.[\w-]+)*", re.IGNORECASE)
 LONGEST = 256  # characters of a description that is searched for a device; InfiniBand's have 64 bytes
-_ENTRY = re.compile(r'\s*(?:0x)?([0-9a-fA-F]{1,16})[\s,;:=]+(?:"([^"]*)"|([^\s"#]+))\s*(?:#.*)?')
+# GUIDs as InfiniBand's tools write them, and as Linux does, in four groups (/sys/class/infiniband/*/node_guid).
+_GUID = r"(?:[0-9a-fA-F]{4}(?::[0-9a-fA-F]{4}){3}|(?:0x)?[0-9a-fA-F]{1,16})"
+_ENTRY = re.compile(rf'\s*({_GUID})[\s,;:=]+(?:"([^"]*)"|([^\s"#]+))\s*(?:#.*)?')
 _BY_DEVICE, _BY_WHOLE = _DESCRIBED = ("by the description without its device", "by the whole description")
 _BY_SPELLING = "by another spelling of the name"
 _NUMBER = re.compile("[0-9]")
@@ -143,6 +145,9 @@ class HostNaming:
         for members in groups.values():
             members.sort(key=lambda one: one.rail_order)
         words = ", ".join(f"{count:,} {way}" for way, count in ways.items())
+        guids = {guid for one in named for guid in self._guids(one.identity, one.adapter, cards)}
+        if strange := len(self.names.keys() - guids):
+            words += f"; {strange:,} of {len(self.names):,} GUIDs of --names are none of these"
         return {key if is_name else group[0].identity: group for (is_name, key), group in groups.items()}, words
 
     def _named(self, identity: str, adapter: Adapter, cards: Mapping[str, str]) -> NamedAdapter:
@@ -151,11 +156,15 @@ class HostNaming:
         if self.rule is not None and (match := self.rule.search(adapter.description)):
             at = "host" if "host" in self.rule.groupindex else min(self.rule.groups, 1)
             host, way = (match[at] or "").strip(), "by --name-rule"
-        guids = (identity, adapter.card, cards.get(adapter.card, adapter.card))
-        given = next((self.names[guid] for guid in guids if guid in self.names), None)
+        given = next((self.names[guid] for guid in self._guids(identity, adapter, cards) if guid in self.names), None)
         if given is not None:
             host, way = given, "by --names"
         return NamedAdapter(identity, adapter, host, device, way)
+
+    @staticmethod
+    def _guids(identity: str, adapter: Adapter, cards: Mapping[str, str]) -> tuple[str, str, str]:
+        """Return the GUIDs by which an adapter may be named, of its port, node and system image."""
+        return identity, adapter.card, _card(adapter, cards)
 
 
 def _card(adapter: Adapter, cards: Mapping[str, str]) -> str:
@@ -235,7 +244,7 @@ def read_names(path: str) -> dict[str, str]:
             name = (match[2] or match[3] or "").strip() if match else ""
             if match is None or not name:
                 raise SourceError(f"{text.name}:{number}: expecting a GUID and a host name, got {line.strip()[:60]!r}")
-            guid = f"0x{int(match[1], 16):016x}"
+            guid = f"0x{int(match[1].replace(':', ''), 16):016x}"
             if names.setdefault(guid, name) != name:
                 raise SourceError(
                     f"{text.name}:{number}: expecting one name of {guid}, got {names[guid]!r} and {name!r}"
