@@ -115,7 +115,7 @@ def kind_of(data: bytes) -> str:
             return name
     if text.lstrip()[:1] in ("{", "["):
         return _json_kind(text)
-    if _HOST_LINES.fullmatch(text):
+    if len(text.split()) > 1 and _HOST_LINES.fullmatch(text):
         return "a list of hosts, which has no switches: give it with --hosts"
     line = next((line.strip() for line in text.splitlines() if line.strip()), "control characters")
     return f"text that begins with {line if len(line) <= 60 else line[:57] + '...'!r}"
