@@ -16,7 +16,7 @@ from topompi.topology.routecheck import with_routes
 from topompi.topology.sources import slurm
 from topompi.views.cluster import cluster_of
 
-NOTE = "no links join 3 parts of the switches, and a job may get nodes of several parts"
+NOTE = "no links join 3 parts of the hosts, and each job gets nodes of one part"
 TWICE = "SwitchName=a Nodes=n[1-4]\nSwitchName=b Nodes=n[4-8]\nSwitchName=t Switches=a,b\n"
 
 
@@ -31,6 +31,19 @@ def test_jobs_are_placed_on_trees_that_do_not_connect() -> None:
     ran = command_line("jobs", "simulate", folder / "one.swf", *cluster)
     assert ran.returncode == 0, ran.stderr
     assert NOTE in ran.stderr
+
+
+@pytest.mark.parametrize("words", [("schedule", "bcast"), ("why", "bcast", "1K")])
+def test_a_job_on_hosts_that_no_links_join_is_refused_with_their_names(words: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("SwitchName=a Nodes=n[1-4]\nSwitchName=b Nodes=n[5-7]\n")
+    done = command_line(*words, "--topology", tmp_path / "f")
+    assert done.returncode == 1
+    assert done.stderr.endswith(
+        "f: expecting hosts of one part, got n5, n6, n7, which no links join to the others: choose --hosts\n"
+    )
+    assert command_line(*words, "--topology", tmp_path / "f", "--hosts", "n[1-4]").returncode == 0
+    route = command_line("topology", "route", tmp_path / "f", "n1", "n5")
+    assert route.stderr == "topompi: no route from n1 to n5: no links join their parts of the fabric\n"
 
 
 @settings(max_examples=25, deadline=None)

@@ -11,13 +11,18 @@ from random import Random
 from tests.fuzz.campaign import Campaign, Case
 from tests.fuzz.crafted import crafted
 from tests.fuzz.mutations import mutate
+from tests.fuzz.readers import READERS
 from tests.fuzz.seeds import real, small
 
 
-def cases(seed: int) -> Iterator[Case]:
-    """What was crafted, each seed as it is, then mutations without end: of each reader as many."""
-    yield from (Case(*one) for one in crafted())
-    seeds = [*small(), *real()]
+def cases(seed: int, only: str | None = None) -> Iterator[Case]:
+    """What was crafted, each seed as it is, then mutations without end: of each reader as many.
+
+    :param seed: seed of the random numbers.
+    :param only: the only reader; None for all.
+    """
+    yield from (Case(*one) for one in crafted() if only in (None, one[1]))
+    seeds = [one for one in (*small(), *real()) if only in (None, one[0])]
     yield from (Case(f"seed {number}", *one) for number, one in enumerate(seeds))
     readers = sorted({reader for reader, _ in seeds})
     of_reader = {reader: [one for one in enumerate(seeds) if one[1][0] == reader] for reader in readers}
@@ -35,11 +40,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--keep", type=Path, help="folder for the inputs that failed")
+    parser.add_argument("--reader", choices=sorted(READERS), help="only this reader")
     asked = parser.parse_args()
     if not real():
         print("the real files are not here: only what is made here is mutated")
+    crafted()  # cached; it takes seconds, which do not count
     campaign = Campaign(asked.keep)
-    campaign.run(cases(asked.seed), time.monotonic() + asked.seconds)
+    campaign.run(cases(asked.seed, asked.reader), time.monotonic() + asked.seconds)
     for reader in sorted({reader for reader, _ in campaign.counts}):
         found = {name: campaign.counts[reader, name] for name in ("read", "refused", "failed")}
         print(f"{reader:16}", *(f"{number:8,} {name}" for name, number in found.items()))

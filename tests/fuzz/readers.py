@@ -26,7 +26,7 @@ from topompi.inputs.hostlist import compress, read_hosts
 from topompi.inputs.slurm.nodes import read_closed
 from topompi.inputs.slurm.running import read_running
 from topompi.jobs import read_workload
-from topompi.jobs.now import remarks
+from topompi.jobs.now import offer, remarks
 from topompi.mapping.machine import Machine
 from topompi.mapping.rankfiles import WRITERS, read_mapping, write_mapping
 from topompi.mapping.readers import read_graph
@@ -37,12 +37,15 @@ from topompi.schedules.network import Network
 from topompi.selection.memory import Memory
 from topompi.selection.rules import Rules
 from topompi.topology import Report, TopologyInterface, load
+from topompi.topology.hostnaming import naming_of
 from topompi.topology.inside.cpus import write_cpu_list
 from topompi.topology.inside.hwlocxml import read_file
+from topompi.topology.inspection import compare
 from topompi.topology.sources import fabricjson
 from topompi.topology.summary import summarise
 from topompi.tuning.ompi_rules import write_ompi_rules
 from topompi.tuning.record import TuneRecord
+from topompi.views.cluster import cluster_of
 from topompi.views.jobshape import JobShape
 from topompi.views.machine import machine_of
 from topompi.views.network import network_of
@@ -87,6 +90,9 @@ def topology(path: Path) -> None:
         fabricjson.write(discovery.fabric, discovery.routes)
         if len(interface.hosts) <= MOST_SHOWN:
             shown(interface, path)
+            assert not compare(discovery.routes, discovery.routes)
+            with suppress(TopompiError):  # tables may lack routes, and hosts may have no adapter at a switch
+                offer(1, cluster_of(discovery.routes))
         if report is not partial:
             return
 
@@ -180,6 +186,10 @@ def bench_record(path: Path) -> None:
     assert list(table.lines())
 
 
+def names(path: Path) -> None:
+    naming_of(str(path), None)
+
+
 def running(path: Path) -> None:
     remarks(read_running(path), ["n0"], "m")
 
@@ -231,6 +241,7 @@ READERS: dict[str, Callable[[Path], None]] = {
     "tune record": tune_record,
     "bench record": bench_record,
     "hosts": hosts,
+    "names": names,
     "running": running,
     "closed": closed,
     "workload": workload,

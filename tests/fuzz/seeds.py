@@ -54,6 +54,23 @@ _YAML = """- topology: t
       - switch: top
         children: s[1-2]
 """
+_UNUSUAL = """Include f
+SwitchName=s1 Nodes=n1,\\
+n2
+SwitchName=s2 Level=0 Nodes=(null) Switches=
+RingName=r Nodes=n[1-2]
+SwitchName = s3 Nodes = "N3.site"
+"""
+_YAML_AS_JSON = '[{"topology": "t", "tree": {"switches": [{"switch": "s", "nodes": "n[1-2]"}]}}]'
+_DESCRIPTIONS = (
+    "n1 (mlx5_0)",
+    "hca-2 of n1",
+    "N1.site ConnectX-6",
+    "Storage Node 1 HCA-1",
+    "n1;mlx5_0/1",
+    "HCA #1",
+    "",
+)
 _RULES = """{"format": "topompi rules", "version": 1, "rules": [
  {"methods": ["Alltoall"], "bytes": ["1K", null], "ranks": [2, 64], "algorithm": "colouring", "note": "n"},
  {"collective": "allreduce", "bytes": 8, "hosts": [2, 4], "topology": "0123456789abcdef", "algorithm": "ring"},
@@ -121,6 +138,7 @@ def _topologies() -> list[tuple[str, bytes]]:
     fabric, ib = load(FABRIC), pair()
     written = fabricjson.write(fabric.fabric, fabric.routes)
     texts = [default_report(ib), port_report(ib), write_ibnetdiscover(fabric.fabric), written, _SLURM, _BLOCKS, _YAML]
+    texts += [_UNUSUAL, _YAML_AS_JSON, default_report(_described())]
     texts += [
         "heading\n0: 1 2 3\n1: 1 2 -1\n2: 2 0 0\n",
         "NODE 0001 RACK 1 CELL 1 SWITCH 10\nNODE 0002 CELL 2 SWITCH 11\n",
@@ -129,7 +147,10 @@ def _topologies() -> list[tuple[str, bytes]]:
         line_report(ib),
         sections(ib),
         selected_links(ib),
-        *(written_hierarchy([(0, 0, 0), (0, 1, 1)], form) for form in ("aws", "oci", "gcp", "labels", "kubectl")),
+        *(
+            written_hierarchy([(0, 0, 0), (0, 1, 1)], form)
+            for form in ("aws", "oci", "gcp", "gcloud", "jgf", "labels", "kubectl")
+        ),
     ]
     lfts = _lfts(ib)
     kept = fabricjson.write(*_with_tables(ib))
@@ -142,6 +163,14 @@ def _topologies() -> list[tuple[str, bytes]]:
     found = [("topology", text.encode()) for text in (*texts, kept)]
     found += [("inside", (ROOT / f"tests/records/hwloc{version}.xml").read_bytes()) for version in (1, 2)]
     return [*found, ("topology", packed.getvalue()), ("tables", lfts), ("tables", opensm_dump(ib).encode())]
+
+
+def _described() -> Model:
+    model = Model()
+    model.add_switch()
+    for description in _DESCRIPTIONS:
+        model.add_adapter(next(iter(model.switches)), description)
+    return model
 
 
 def _lfts(model: Model) -> bytes:
@@ -215,7 +244,8 @@ def _others() -> list[tuple[str, bytes]]:
         "model": json.dumps(costs),
         "tune record": record(results).to_json(),
         "bench record": made(1).to_json(),
-        "hosts": "n[1-3,007],m1 # some\nrack[1,4-5]-u[42-46]\n",
+        "hosts": "n[1-3,007],m1 # some\nrack[1,4-5]-u[42-46]\nexec_host=n1/0*4+n2/0\nn1 16 n2 16\n",
+        "names": '# OpenSM\n0x0002c90300a1b2c3 "n 1"\n0xa2=n2 # rack\n',
         "simulated": '{"seconds": 0.5}',
         "emulated": json.dumps(asdict(state)),
     }

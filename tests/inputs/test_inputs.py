@@ -115,7 +115,7 @@ def test_members_are_read_from_packed_and_plain_archives_and_named(tmp_path):
         assert [one.name for one in inputs] == [f"{tmp_path}/f:{name}" for name in ("empty", "notes", "sub/fabric")]
         assert [one.data() for one in inputs] == [b"", b"none\n", SLURM]
         assert load(tmp_path / "f").fabric.num_hosts == 4
-    (tmp_path / "f").write_bytes(in_archive(("a/x", b"SwitchName=s Nodes=\n")))
+    (tmp_path / "f").write_bytes(in_archive(("a/x", b"SwitchName=s Nodes=n[\n")))
     assert f"{tmp_path}/f:a/x:1: " in refusal("topology", tmp_path / "f")
 
 

@@ -239,3 +239,16 @@ def test_a_packed_list_is_the_list_and_damage_raises_only_our_errors(text: str, 
         (tmp_path / "damaged").write_bytes(data)
         with suppress(TopompiError):
             read(str(tmp_path / "damaged"))
+
+
+def test_running_jobs_may_spell_hosts_without_their_domain_and_in_another_case() -> None:
+    cluster = Cluster.of("m", [2, 2], [2], ("n0.site.org", "N1.site.org", "n2", "n3"))
+    jobs = [RunningJob("a", ("n0", "n1")), RunningJob("b", ("n2.site.org",)), RunningJob("c", ("n0",))]
+    assert {name: nodes.tolist() for name, nodes in held_nodes(jobs, cluster).items()} == {
+        "a": [0, 1],
+        "b": [2],
+        "c": [0],
+    }
+    assert remarks(jobs, node_names(cluster), "m") == ["jobs a and c share node n0.site.org"]
+    assert offer(1, cluster, jobs).nodes == ("n3",)
+    assert offer(1, cluster, jobs, closed=("N3.site",)).nodes == ()

@@ -70,11 +70,41 @@ def written(places: list[tuple[int, int, int]], form: str) -> str:
                 }
             }
         )
+    if form == "oci snake":
+        keys = ("compute_hpc_island_id", "compute_network_block_id", "compute_local_block_id")
+        items = [
+            {"id": n, "instance_id": n, **dict(zip(keys, p, strict=True))} for n, p in zip(names, paths, strict=True)
+        ]
+        return json.dumps({"items": items})
+    if form == "gcloud":
+        keys = ("cluster", "block", "subblock")
+        topologies = [dict(zip(keys, path, strict=True)) | {"host": "h"} for path in paths]
+        return json.dumps(
+            [{"name": n, "resourceStatus": {"physicalHostTopology": t}} for n, t in zip(names, topologies, strict=True)]
+        )
+    if form == "gcloud paths":
+        return json.dumps(
+            [
+                {"name": n, "resourceStatus": {"physicalHost": "/".join(["", *p, n])}}
+                for n, p in zip(names, paths, strict=True)
+            ]
+        )
+    if form == "jgf":
+        graph = [{"id": "0", "metadata": {"type": "cluster", "name": "c", "paths": {"containment": "/c"}}}]
+        graph += [
+            {"id": n, "metadata": {"type": "node", "name": n, "paths": {"containment": "/".join(["", *p, n])}}}
+            for n, p in zip(names, paths, strict=True)
+        ]
+        return json.dumps({"graph": {"nodes": graph, "edges": []}})
+    if form == "gcp titles":
+        return "NAME PHYSICAL_HOST\n" + written(places, "gcp")
     if form == "gcp":
         return "".join(f"{n} /{'/'.join(path)}/{n}\n" for n, path in zip(names, paths, strict=True))
     keys = (
         [f"fabric.topograph.run/tier-{tier}" for tier in (2, 1, 0)]
         if form == "tiers"
+        else [f"oci.oraclecloud.com/rdma.{level}_id" for level in ("hpc_island", "network_block", "local_block")]
+        if form == "oci labels"
         else [NVIDIA + level for level in ("core", "spine", "leaf")]
     )
     labels = [{"kubernetes.io/os": "linux", **dict(zip(keys, path, strict=True))} for path in paths]
@@ -91,7 +121,13 @@ def written(places: list[tuple[int, int, int]], form: str) -> str:
     return json.dumps({"apiVersion": "v1", "items": nodes, "kind": "List"})
 
 
-@pytest.mark.parametrize("form", ["aws", "oci", "gcp", "labels", "tiers", "kubectl"])
+FORMS = (
+    *("aws", "oci", "oci snake", "oci labels", "gcp", "gcp titles", "gcloud", "gcloud paths", "jgf"),
+    *("labels", "tiers", "kubectl"),
+)
+
+
+@pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=25, deadline=None)
 @given(places=TREES)
 def test_every_form_gives_the_hops_of_the_lowest_common_switch(places: list[tuple[int, int, int]], form: str) -> None:
@@ -129,6 +165,23 @@ def test_malformed_hierarchies_are_refused_with_their_place(content: str, messag
     assert str(caught.value).startswith(message)
 
 
+def test_a_machine_without_a_path_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("m-0 /a/a/a\nm-1\nm-2 /a/b/c\n")
+    with pytest.raises(TopompiError) as caught:
+        load(tmp_path / "f")
+    assert str(caught.value).endswith("f:2: expecting a host and /BLOCK/SUBBLOCK/HOST, got 'm-1'")
+
+
+def test_a_graph_of_flux_without_racks_says_nothing_about_switches() -> None:
+    node = {"metadata": {"type": "node", "name": "n", "paths": {"containment": "/c/n"}}}
+    text = text_of(json.dumps({"execution": {}, "scheduling": {"graph": {"nodes": [node], "edges": []}}}))
+    assert clouds.recognise(text.head())
+    with pytest.raises(
+        TopompiError, match="expecting racks or switches between cluster and nodes, got none: use --hosts"
+    ):
+        clouds.read([text], Report())
+
+
 NAMED = {
     "flux R": (
         '{"version": 1, "execution": {"R_lite": [{"rank": "0"}], "nodelist": ["n[1-4]"]}}',
@@ -141,6 +194,13 @@ NAMED = {
     "PBS": ("exec_host = n01/0*16+n02/0*16\n", "hosts of a job of PBS, which have no switches: give them with --hosts"),
     "PBS vnodes": ("(n01:ncpus=16)+(n02:ncpus=16)\n", "hosts of a job of PBS"),
     "LSF": ("LSB_MCPU_HOSTS=n01 16 n02 16\n", "hosts of a job of LSF"),
+    "PBS_NODEFILE": ("n01\nn01\nn02.site\n", "a list of hosts, which has no switches: give it with --hosts"),
+    "LSF numbers": ("n01 16 n02 16\n", "a list of hosts, which has no switches"),
+    "model of topograph": ("switches:\n  core:\n    nodes: [n1]\n", "a model of topograph, whose answer"),
+    "gcloud yaml": ("resourceStatus:\n  physicalHost: /a/b/c\n", "YAML of gcloud: its --format=json is read"),
+    "aws yaml": ("Instances:\n- InstanceId: i-1\n", "YAML of aws: its --output json is read"),
+    "opareport": ("12 Links in Fabric:\nRate NodeGUID\n", "a report of Omni-Path (opareport): opaextractsellinks"),
+    "UFM": ('[{"source_guid": "0x1", "destination_guid": "0x2"}]', "JSON of UFM (links): ibnetdiscover is read"),
     "kubectl yaml": (
         "apiVersion: v1\nitems:\n- apiVersion: v1\n",
         "YAML of Kubernetes: kubectl get nodes -o json is read",

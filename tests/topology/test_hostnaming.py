@@ -14,6 +14,7 @@ from tests.support import command_line, shared_data
 from topompi.errors import SourceError
 from topompi.topology import load
 from topompi.topology.discovery import Report
+from topompi.topology.hostnames import find_hosts
 from topompi.topology.hostnaming import Adapter, HostNaming, naming_of
 
 CASES = {
@@ -87,6 +88,65 @@ def test_equal_descriptions_without_a_device_are_one_host(host: str, count: int)
     assert {name: len(members) for name, members in groups.items()} == {host: count}
 
 
+@pytest.mark.parametrize(
+    ("descriptions", "expected"),
+    [
+        (("n1 (mlx5_0)", "n1 [mlx5_1]", "mlx5_2-n1", "mlx5_3 - n1", "n1, mlx5_4", '"n1" mlx5_5'), {"n1": 6}),
+        (("hca-2 of rack1-n3", "hca-1 of rack1-n3", "mlx5_0 on rack1-n4"), {"rack1-n3": 2, "rack1-n4": 1}),
+        (("n1 mlx5_0/1", "n1 mlx5_0/2", "n1 mlx5_1 port 1", "n1;mlx5_3", "n1|mlx5_4", "n1=mlx5_5"), {"n1": 6}),
+        (("n1_HCA-1", "n1-HCA-2", "n1 HCA #3", "n1 hca 4", "n1 IB-HCA-5"), {"n1": 5}),
+        (("n1 HCA", "n1 HCA", "n2 HCA"), {"n1": 2, "n2": 1}),
+        (
+            ("n1 ConnectX-6 HDR", "n1 MT4123 ConnectX6   Mellanox Technologies", "n2 - Mellanox ConnectX-6 Adapter"),
+            None,
+        ),
+        (("n1 bond0", "n1 rdma0", "n1 vf3", "n1 nic_0"), {"n1": 4}),
+        (
+            ("nœud1 HCA-1", "nœud2 HCA-1", "nic1", "ib1", "n3[a]"),
+            {"nœud1": 1, "nœud2": 1, "nic1": 1, "ib1": 1, "n3[a]": 1},
+        ),
+        (("n1 mlx5_0", "m" * 300 + " mlx5_0"), {"n1": 1, "m" * 300 + " mlx5_0": 1}),
+    ],
+)
+def test_marks_between_host_and_device_and_names_of_cards_are_no_part_of_the_host(
+    descriptions: tuple[str, ...], expected: dict[str, int] | None
+) -> None:
+    assert hosts_of(*descriptions) == (expected or {"n1": 2, "n2": 1})
+
+
+@pytest.mark.parametrize(
+    ("descriptions", "expected"),
+    [
+        (("N1 HCA-1", "n1.example.org mlx5_0", "n1 HCA-2"), {"N1": 3}),
+        (("n1.example.org mlx5_0", "n1 mlx5_1", "N1.Example.org mlx5_2"), {"n1.example.org": 3}),
+        (("n1.a.org mlx5_0", "n1.b.org mlx5_0", "n1 mlx5_1"), {"n1.a.org": 1, "n1.b.org": 1, "n1": 1}),
+        (("N1 HCA-1", "n1 HCA-1"), {"N1": 1, "n1": 1}),
+        (("10.0.0.1 mlx5_0", "10 mlx5_1"), {"10.0.0.1": 1, "10": 1}),
+        (("Storage Node 1 HCA-1", "storage node 1 HCA-2"), {"Storage Node 1": 1, "storage node 1": 1}),
+    ],
+)
+def test_names_with_and_without_domain_and_in_another_case_are_one_host(
+    descriptions: tuple[str, ...], expected: dict[str, int]
+) -> None:
+    assert hosts_of(*descriptions) == expected
+
+
+def hosts_of(*descriptions: str) -> dict[str, int]:
+    adapters = {
+        f"0x{number:016x}": Adapter(text, 1, f"card {number}", "f:1") for number, text in enumerate(descriptions)
+    }
+    return {host: len(members) for host, members in HostNaming().hosts(adapters, {})[0].items()}
+
+
+def test_a_job_may_spell_hosts_in_another_case() -> None:
+    model = Model()
+    model.add_switch()
+    for name in ("N1", "n2.site", "N3", "n3.b"):
+        model.add_adapter(next(iter(model.switches)), f"{name} mlx5_0")
+    fabric = read_default(default_report(model)).fabric
+    assert find_hosts(fabric, ["n1", "N2", "n3", "N4"]).tolist() == [0, 1, 3, -1]
+
+
 def test_a_port_without_a_host_name_belongs_to_the_host_that_its_card_names() -> None:
     adapters = {
         "0xa1": Adapter("mlx5_0", 1, "0xa0", "f:1"),
@@ -147,6 +207,15 @@ def test_a_name_rule_finds_the_host_by_its_group() -> None:
     groups, words = naming_of(None, r"/ (?P<host>\S+) /").hosts(adapters, {})
     assert list(groups) == ["node12", "n1"]
     assert words == "1 by --name-rule, 1 by the description without its device"
+
+
+def test_names_take_guids_as_linux_writes_them_and_strange_ones_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "names").write_text("0000:0000:0000:00a1 n1\n0000:0000:0000:00b0: n2\n00000000000000c1,n3\n")
+    adapters = {"0x00000000000000a1": Adapter("HCA-1", 1, "0x00000000000000a0", "f:1")}
+    adapters["0x00000000000000b1"] = Adapter("HCA-1", 1, "0x00000000000000b0", "f:2")
+    groups, words = naming_of(str(tmp_path / "names"), None).hosts(adapters, {})
+    assert list(groups) == ["n1", "n2"]
+    assert words == "2 by --names; 1 of 3 GUIDs of --names are none of these"
 
 
 @pytest.mark.parametrize(

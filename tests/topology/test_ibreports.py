@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -304,3 +305,12 @@ def test_empty_binary_and_broken_files_are_refused(data: bytes, message: str, tm
     with pytest.raises(SourceError, match=message) as caught:
         open_inputs(path)[0].head()
     assert str(caught.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize("word", ["??HDR", "??x???", "?xHDR"])
+def test_a_width_that_the_tool_does_not_know_is_an_unknown_rate(word: str) -> None:
+    text = default_report(pair())
+    rate = next(one for one in text.split() if one.startswith("4x"))
+    fabric = read_default(text.replace(rate, word)).fabric
+    assert fabric.num_links == read_default(text).fabric.num_links
+    assert np.isnan(fabric.link_rate).all()

@@ -329,6 +329,55 @@ def test_an_exchanged_adapter_is_named_with_its_host(topompi, tmp_path: Path) ->
     names = [f"0x{guid:016x}" for guid in (0xA011, 0xB011)]
     assert f"adapters exchanged: 1: n1: {names[0]} → {names[1]}\n" in said.out
     assert "hosts" not in said.out.splitlines()[0]
+    assert " 0 have another path" in said.out
+
+
+def two_leaves() -> str:
+    model = Model()
+    for _ in range(3):
+        model.add_switch()
+    *leaves, spine = model.switches
+    for leaf in leaves:
+        model.cable(leaf, spine)
+        for _ in range(2):
+            model.add_adapter(leaf, f"n{len(model.adapters)} HCA-1")
+    return default_report(model)
+
+
+def test_a_cable_that_became_slower_is_named(topompi, tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    text = two_leaves()
+    rate = next(word for word in text.split() if word.startswith("4x"))
+    lines = text.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("[1]") and '"S-' in line)
+    before.write_text(text)
+    after.write_text("\n".join([*lines[:at], lines[at].replace(rate, "1x" + rate[2:]), *lines[at + 1 :]]))
+    said = topompi("diff", before, after, "--exit-code")
+    assert said.code == 1
+    assert "cables slower: 1: " in said.out
+    assert "nothing differs" in topompi("diff", after, after).out
+    assert "cables faster: 1: " in topompi("diff", after, before).out
+
+
+def test_an_exchanged_or_renamed_switch_leaves_its_cables_and_routes_as_they_were(topompi, tmp_path: Path) -> None:
+    text = two_leaves()
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.write_text(text)
+    fabric = load(before).fabric
+    identity, name = fabric.switch_ids[0], fabric.switch_names[0]
+    for changed, words in (
+        (
+            text.replace(identity[2:], "00000000000000ee"),
+            f"switches exchanged: 1: {name}: {identity} → 0x00000000000000ee",
+        ),
+        (text.replace(f'"{name}"', '"rack"'), f"switches renamed: 1: {name} → rack"),
+    ):
+        assert changed != text
+        after.write_text(changed)
+        said = topompi("diff", before, after).out
+        assert said.splitlines()[0] == words
+        assert "cables" not in said
+        assert " 0 have another path" in said
 
 
 @pytest.mark.parametrize("name", ["n3[a]", "n[1", "n]", "[/bold]n", "n1,x", "[1-2]"])

@@ -148,3 +148,61 @@ def test_map_names_the_hosts_that_no_links_join(tmp_path: Path) -> None:
     assert "no links join node17 to the other hosts; they count as farthest away" in apart.stderr
     assert "no links join" not in command_line(*words, "--hosts", "node[1-4]").stderr
     assert hosts_apart(load(folder / "topology.conf").fabric, ["node1", "node33", "node40"]) == ["node1"]
+
+
+SOURCE_COMMANDS = {
+    "show": ("topology", "show", "SOURCE", "--hosts", "n[1-4]"),
+    "links": ("topology", "links", "SOURCE", "--hosts", "n[1-4]"),
+    "leaves": ("topology", "leaves", "SOURCE", "--hosts", "n[1-4]"),
+    "route": ("topology", "route", "SOURCE", "n1", "n4"),
+    "export": ("topology", "export", "SOURCE", "-o", "-"),
+    "draw": ("topology", "draw", "SOURCE", "--hosts", "n[1-4]", "-o", "PLACE/f.svg"),
+    "diff": ("topology", "diff", "SOURCE", "SOURCE", "--hosts", "n[1-4]"),
+    "jobs": ("topology", "jobs", "SOURCE", "PLACE/running"),
+    "map": ("map", "--graph", "PLACE/graph", "--topology", "SOURCE", "--hosts", "n[1-4]", "--slots", "1"),
+    "map compare": (
+        "map",
+        "compare",
+        "given",
+        "given",
+        "--graph",
+        "PLACE/graph",
+        "--topology",
+        "SOURCE",
+        "--hosts",
+        "n[1-4]",
+    ),
+    "allocate": ("jobs", "allocate", "2", "--cluster", "SOURCE", "--running", "PLACE/running", "--closed", "n3"),
+    "check": ("jobs", "check", "PLACE/running", "--cluster", "SOURCE"),
+    "simulate": ("jobs", "simulate", "PLACE/log", "--cluster", "SOURCE", "--json"),
+    "schedule": ("schedule", "bcast", "-a", "binomial", "--topology", "SOURCE", "--hosts", "n[1-4]"),
+    "why": ("why", "bcast", "64K", "--topology", "SOURCE", "--hosts", "n[1-4]"),
+    "compare": ("jobs", "compare", "PLACE/log", "--cluster", "SOURCE", "-p", "first"),
+}
+
+
+@pytest.mark.parametrize("command", SOURCE_COMMANDS)
+def test_every_command_that_reads_a_fabric_takes_names_and_rails(command: str, tmp_path: Path) -> None:
+    model = Model()
+    for _ in range(3):
+        model.add_switch()
+    first, second, spine = model.switches
+    model.cable(first, spine)
+    model.cable(second, spine)
+    for place in (first, first, second, second, spine):
+        model.add_adapter(place, "HCA-1")
+    (tmp_path / "source").write_text(default_report(model))
+    lines = [f"{guid} {name}" for guid, name in zip(model.adapters, ("n1", "n2", "n3", "n4", "nas"), strict=True)]
+    (tmp_path / "names").write_text("\n".join(lines))
+    (tmp_path / "running").write_text("a n1\n")
+    (tmp_path / "graph").write_text("0 1 100\n2 3 100\n")
+    (tmp_path / "log").write_text("; MaxNodes: 4\n1 0 -1 600 4 -1 -1 4 900 -1 1 1 -1 -1 -1 -1 -1 -1\n")
+    words = [
+        word.replace("SOURCE", str(tmp_path / "source")).replace("PLACE", str(tmp_path))
+        for word in SOURCE_COMMANDS[command]
+    ]
+    options = ("--names", str(tmp_path / "names"), "--name-rule", "none", "--rails", "!host=nas")
+    done = command_line(*words, *options)
+    assert (done.returncode, "nas" in done.stdout) == (0, False), done.stderr
+    nothing = command_line(*words, *options[:-1], "host=absent")
+    assert (nothing.returncode, "--rails: expecting" in nothing.stderr) == (1, True)

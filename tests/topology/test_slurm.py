@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.support import read_text as read
 from tests.support import shared_data, text_of
-from topompi.errors import TopompiError
+from topompi.errors import SourceError, TopompiError
 from topompi.inputs import open_inputs
 from topompi.inputs.hostlist import compress
 from topompi.topology import load
@@ -222,6 +222,48 @@ def test_several_texts_are_read_as_one_file() -> None:
 
 
 # Each: content, the exact message, and the (hosts, switches) that partial reading keeps.
+@pytest.mark.parametrize(
+    ("text", "leaves"),
+    [
+        ("SwitchName=s1 Nodes=n[1-2]\nSwitchName=s2 Nodes=\nSwitchName=t Switches=s[1-2]\n", {"s1": 2}),
+        ("SwitchName=s1 Nodes=n[1-2] Switches=\nSwitchName=t Nodes= Switches=s1\n", {"s1": 2}),
+        ("SwitchName = s1 Nodes = n[1-2]\nSWITCHNAME=s2 nodes=n[3-4]\n", {"s1": 2, "s2": 2}),
+        ("SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n1\nSwitchName=s2 Level=0 LinkSpeed=1 Nodes=(null)\n", {"s1": 1}),
+        ("SwitchName=s1 Nodes=n1,\\\nn2\\\n,n3\nSwitchName=s2 \\\n  Nodes=n4\\\n LinkSpeed=1\n", {"s1": 3, "s2": 1}),
+        ('BlockName=b1 Nodes=n[1-2]\nBlockName=b2 Nodes=""\nBlockName=b3 Nodes=\nBlockSizes=2,4\n', {"b1": 2}),
+    ],
+)
+def test_absent_values_and_lists_cut_by_backslashes_are_read(text: str, leaves: dict[str, int], tmp_path: Path) -> None:
+    (tmp_path / "topology.conf").write_text(text)
+    fabric = load(tmp_path / "topology.conf").fabric
+    counts = np.bincount(fabric.adapter_leaf, minlength=fabric.num_switches).tolist()
+    assert {name: count for name, count in zip(fabric.switch_names, counts, strict=True) if count} == leaves
+
+
+def test_an_included_file_is_read_from_the_same_folder(tmp_path: Path) -> None:
+    (tmp_path / "topology.conf").write_text("Include /etc/slurm/leaves.conf\nSwitchName=t Switches=s[1-2]\n")
+    with pytest.raises(SourceError) as caught:
+        load(tmp_path / "topology.conf")
+    assert str(caught.value).endswith(
+        ":1: expecting /etc/slurm/leaves.conf, which this file includes, got none: give a folder with both"
+    )
+    (tmp_path / "leaves.conf").write_text("SwitchName=s1 Nodes=n[1-2]\nSwitchName=s2 Nodes=n3\n")
+    assert load(tmp_path).fabric.hosts == ("n1", "n2", "n3")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- cluster_default: true\n  topology: t\n  tree:\n    switches:\n      - nodes: n[1-2]\n        switch: s\n",
+        "  - topology: t\n    tree:\n      switches:\n        - switch: s\n          nodes: n[1-2]\n",
+        '[{"topology": "t", "cluster_default": true, "tree": {"switches": [{"switch": "s", "nodes": "n[1-2]"}]}}]',
+    ],
+)
+def test_topologies_are_recognised_in_any_order_indentation_and_as_json(text: str, tmp_path: Path) -> None:
+    (tmp_path / "topology.yaml").write_text(text)
+    assert load(tmp_path / "topology.yaml").fabric.hosts == ("n1", "n2")
+
+
 BAD_CONF = {
     "host twice": (
         "SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n[2-3]\n",

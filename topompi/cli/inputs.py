@@ -5,18 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..errors import SourceError, TopompiError
-from ..topology import Discovery, Report, Routes, load
+from ..topology import Discovery, Report, Routes, TopologyInterface, load
+from ..topology.hostnames import require_joined
 from ..topology.hostnaming import HostNaming, naming_of
 from .hosts import HOSTS_HELP
 from .terminal import console
 
 __all__ = [
+    "Adapters",
     "AsJson",
     "Hosts",
     "Lfts",
@@ -26,6 +29,7 @@ __all__ = [
     "Rails",
     "Source",
     "Without",
+    "job_view",
     "list_findings",
     "reading",
     "reporting",
@@ -52,6 +56,35 @@ _RAILS = (
     "Only these adapters: adapter=mlx5_[0-7], switch=leaf*, host=gpu*, rate>=50 (GB/s); ! before one leaves them out."
 )
 Rails = Annotated[list[str] | None, typer.Option("--rails", metavar="WHICH", help=_RAILS)]
+
+
+@dataclass(frozen=True)
+class Adapters:
+    """The options that say which hosts InfiniBand adapters belong to, and which adapters count; None if not given.
+
+    :param names: file of host names by GUID.
+    :param rule: regular expression that finds host names in node descriptions.
+    :param rails: conditions on the adapters to keep, see `select_rails`.
+    """
+
+    names: str | None = None
+    rule: str | None = None
+    rails: Sequence[str] | None = None
+
+    @property
+    def naming(self) -> HostNaming:
+        """Rules that find the hosts."""
+        return naming_of(self.names, self.rule)
+
+    def routes(self, source: str, lfts: Path | None, report: Report, down: Sequence[str] | None = None) -> Routes:
+        """Read a topology, and return the routes between the adapters that count.
+
+        :param source: topology source.
+        :param lfts: forwarding tables that are not part of the source; None if there are none.
+        :param report: receiver of problems and progress, made with `naming`.
+        :param down: switches and cables that are down, see `without`.
+        """
+        return routes_of(load(source, lfts, report), self.rails, down)
 
 
 @contextmanager
@@ -121,3 +154,31 @@ def list_findings(report: Report) -> None:
     for kind, messages in (("problem", report.problems), ("note", report.notes)):
         for message in messages:
             print(f"{kind}: {message}", file=sys.stderr)
+
+
+def job_view(
+    source: tuple[str, Path | None, Adapters],
+    hosts: Sequence[str] | None,
+    ppn: int,
+    placement: str,
+    report: Report,
+    *,
+    virtual: bool = False,
+) -> TopologyInterface:
+    """Read a topology, and place a job's ranks on its hosts.
+
+    :param source: topology source, its forwarding tables if they are separate, and the options about adapters.
+    :param hosts: names of the job's hosts; None for all.
+    :param ppn: number of ranks on each host.
+    :param placement: ``block``, ``cyclic`` or ``random:SEED``.
+    :param report: receiver of problems and progress.
+    :param virtual: whether the job only pretends to run on these hosts.
+    :raises HostError: if a host is unknown, or no links join some of the hosts to the others.
+    """
+    from ..mapping.placement import place  # imported here, because few commands place ranks
+
+    topology, lfts, adapters = source
+    routes = adapters.routes(topology, lfts, report)
+    names = list(hosts or routes.fabric.hosts)
+    require_joined(routes.fabric, names)
+    return TopologyInterface.place(place(ppn * len(names), names, placement), routes, source=topology, virtual=virtual)

@@ -32,6 +32,8 @@ class Cluster:
         link down per leaf and per pod are assumed.
     :param node_slots: number of slots (places for parts of jobs, for example cores) of each node, shape (nodes,); None
         if each node has one.
+    :param part: part of each node, from 0, shape (nodes,), if no links join some nodes; nodes of one part reach each
+        other. None if all do.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Cluster:
     hosts: tuple[str, ...] = ()
     routes: Routes | None = None
     node_slots: Indices | None = None
+    part: Indices | None = None
 
     @classmethod
     def of(

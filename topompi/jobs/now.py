@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..inputs.hostlist import HostNames
 from ..inputs.slurm.running import RunningJob
-from .allocation import Job, find_allocator
+from .allocation import Job, find_allocator, within_parts
 from .cluster import Cluster
 from .errors import AllocationError
 from .isolation import Conflicts, check
@@ -63,7 +64,7 @@ def offer(
         cluster.
     """
     running = list(running)
-    jobs, allocator = held_nodes(running, cluster), find_allocator(policy)
+    jobs, allocator = held_nodes(running, cluster), within_parts(find_allocator(policy), cluster)
     if not allocator.names_nodes:
         raise AllocationError(f"allocate: expecting a policy that names nodes, got {policy}")
     state = allocator.state(cluster)
@@ -78,8 +79,11 @@ def offer(
     notes = tuple(remarks(running, node_names(cluster), cluster.name))
     if placement is not None:
         return replace(_found(policy, (free, leaf), cluster, placement.nodes, size, jobs), notes=notes)
-    why = f"{free} nodes are free"
-    if free >= size:
+    why, most = f"{free} nodes are free", free
+    if cluster.part is not None:
+        most = int(np.bincount(cluster.part[state.busy == 0], minlength=1).max())
+        why += f", at most {most} of them in one of {cluster.part.max() + 1} parts that no links join"
+    if most >= size:
         why += f", up to {leaf} in a leaf and {pod} in a pod: none suit {policy}"
     return Offer(policy, free, leaf, why, notes=notes)
 
@@ -98,6 +102,8 @@ def _found(
     leaves, pods = len(np.unique(cluster.leaf[used])), len(np.unique(cluster.pod[used]))
     why = f"{leaves} lea{'ves' if leaves > 1 else 'f'} in {pods} pod{'s' if pods > 1 else ''}; "
     why += f"can share links with {', '.join(partners)}" if partners else "shares no link with a running job"
+    if cluster.part is not None:
+        why += f"; in one of {cluster.part.max() + 1} parts that no links join"
     first, rest = (tuple(names[node] for node in some.tolist()) for some in (used, held[size:]))
     return Offer(policy, *free, why, first, rest, partners)
 
@@ -127,43 +133,45 @@ def held_nodes(running: Iterable[RunningJob], cluster: Cluster) -> dict[str, Nod
     :raises AllocationError: if a job has hosts inside and outside of the cluster, or no job has hosts in it; the
         message names the job.
     """
-    place = {name: node for node, name in enumerate(node_names(cluster))}
+    known = HostNames(node_names(cluster))
     jobs: dict[str, Nodes] = {}
     outside: list[str] = []
     for job in running:
-        strange = [host for host in job.hosts if host not in place]
+        nodes = [known.find(host) for host in job.hosts]
+        strange = [host for host, node in zip(job.hosts, nodes, strict=True) if node < 0]
         wrong = f"{job.place}: job {job.name}: expecting hosts of {cluster.name}, got {next(iter(strange), '')!r}"
         if strange and len(strange) < len(job.hosts):
             raise AllocationError(wrong)
         if strange:
             outside.append(wrong)
         else:
-            jobs[job.name] = np.array([place[host] for host in job.hosts], dtype=np.int64)
+            jobs[job.name] = np.array(nodes, dtype=np.int64)
     if outside and not jobs:
         raise AllocationError(outside[0])
     return jobs
 
 
-def remarks(running: Iterable[RunningJob], hosts: Iterable[str], name: str) -> list[str]:
+def remarks(running: Iterable[RunningJob], hosts: Sequence[str], name: str) -> list[str]:
     """Return a line per host that several running jobs share, and per running job without any of the hosts.
 
     :param running: the running jobs, with the names of their hosts.
     :param hosts: names of the machine's hosts.
     :param name: name of the machine.
     """
-    known, users, found = set(hosts), dict[str, list[str]](), list[str]()
+    known, users, found = HostNames(hosts), dict[int, list[str]](), list[str]()
     for job in running:
-        if not known & set(job.hosts):
+        numbers = [number for number in map(known.find, job.hosts) if number >= 0]
+        if not numbers:
             found.append(f"job {job.name} runs on hosts outside of {name}, from {job.hosts[0]} on")
-        for host in job.hosts:
-            users.setdefault(host, []).append(job.name)
-    shared = [(host, names) for host, names in users.items() if len(names) > 1 and host in known]
+        for number in numbers:
+            users.setdefault(number, []).append(job.name)
+    shared = [(hosts[number], names) for number, names in users.items() if len(names) > 1]
     return found + [f"jobs {', '.join(names[:-1])} and {names[-1]} share node {host}" for host, names in shared]
 
 
 def _numbers_of(closed: Sequence[str], cluster: Cluster) -> Nodes:
-    place = {name: node for node, name in enumerate(node_names(cluster))}
-    inside = [place[host] for host in closed if host in place]
+    known = HostNames(node_names(cluster))
+    inside = [node for node in map(known.find, closed) if node >= 0]
     if closed and not inside:
         raise AllocationError(f"closed nodes: expecting hosts of {cluster.name}, got {closed[0]!r}")
     return np.array(inside, dtype=np.int64)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import TopompiError
 from ..extensions import names_function
-from .allocation import Allocator, find_allocator, requests_of
+from .allocation import Allocator, find_allocator, requests_of, within_parts
 from .cluster import Cluster
 from .compiled import Ran, knows, run_compiled
 from .errors import JobsError
@@ -54,6 +54,7 @@ def simulate(
     """
     names = (queue, allocator, speed)
     queue, allocator, speed = find_queue(queue), find_allocator(allocator), find_speed(speed)
+    allocator = within_parts(allocator, cluster)
     own = [name for name in (*names, queue.order) if isinstance(name, str) and names_function(name)]
     if names[1] in own:
         observers = [PlacementCheck(cluster, allocator), *observers]

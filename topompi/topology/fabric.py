@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FabricError
+from ..inputs.hostlist import HostNames
 from ..inputs.limits import current_limits
 from ..network import first_links
 from .torus import SwitchTorus, find_torus
@@ -119,21 +119,14 @@ class Fabric:
         return len(self.link_source)
 
     @cached_property
+    def host_names(self) -> HostNames:
+        """The host names, in which names of a job are found."""
+        return HostNames(self.hosts)
+
+    @property
     def host_index(self) -> dict[str, int]:
         """Host name -> host index."""
-        return {name: index for index, name in enumerate(self.hosts)}
-
-    @cached_property
-    def host_label_index(self) -> dict[str, int]:
-        """First label of a host's name (up to the first dot) -> host index, for labels that only one host has."""
-        labels = [host.partition(".")[0] for host in self.hosts]
-        count = Counter(labels)
-        return {label: index for index, label in enumerate(labels) if count[label] == 1}
-
-    @cached_property
-    def hosts_are_numbers(self) -> bool:
-        """Whether all host names are bare numbers, as in node maps."""
-        return all(host.isdecimal() for host in self.hosts)
+        return self.host_names.index
 
     @cached_property
     def adapter_index(self) -> dict[str, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -14,26 +13,15 @@ from ..errors import HostError
 if TYPE_CHECKING:
     from .fabric import Fabric, IntArray
 
-__all__ = ["find_hosts", "hosts_apart", "require_hosts"]
-
-_LAST_NUMBER = re.compile(r".*?(?<![0-9])([0-9]+)[^0-9]*")
+__all__ = ["find_hosts", "hosts_apart", "parts_of", "require_hosts", "require_joined"]
 
 
 def find_hosts(fabric: Fabric, names: Sequence[str]) -> IntArray:
     """Find the fabric's host for each name: host numbers of shape (names,), -1 for a name that matches no host.
 
-    The rules are tried in this order, and the first that finds a host decides. (1) The names are equal. (2) Their first
-    labels (up to a dot) are equal, and only one host has this label. (3) If all hosts of the fabric are bare numbers,
-    as in node maps, a name is compared by the last number of its first label, zeros included: ``lrdn0059`` and
-    ``lrdn0059.site`` match ``0059``, because the map omits the prefix.
+    The rules are those of `topompi.inputs.hostlist.HostNames`.
     """
-    known, by_label, numbered = fabric.host_index, fabric.host_label_index, fabric.hosts_are_numbers
-    numbers = []
-    for name in names:
-        match = _LAST_NUMBER.fullmatch(_label(name)) if numbered else None
-        by_number = known.get(match[1], -1) if match else -1
-        numbers.append(known.get(name, by_label.get(_label(name), by_number)))
-    return np.array(numbers, dtype=np.int32)
+    return np.array([fabric.host_names.find(name) for name in names], dtype=np.int32)
 
 
 def require_hosts(fabric: Fabric, names: Sequence[str]) -> IntArray:
@@ -53,6 +41,25 @@ def require_hosts(fabric: Fabric, names: Sequence[str]) -> IntArray:
     return numbers
 
 
+def require_joined(fabric: Fabric, names: Sequence[str]) -> None:
+    """Refuse hosts in parts of the fabric that no links join.
+
+    :raises HostError: if there are such hosts; the message contains the first five of them.
+    """
+    apart = hosts_apart(fabric, names)
+    if apart:
+        some = ", ".join(apart[:5]) + (", ..." if len(apart) > 5 else "")
+        raise HostError(
+            f"{fabric.name}: expecting hosts of one part, got {some}, which no links join to the others: choose --hosts"
+        )
+
+
+def parts_of(fabric: Fabric, host: int) -> set[int]:
+    """The parts of the fabric, whose switches links join, in which a host has adapters."""
+    leaves = fabric.adapter_leaf[fabric.host_adapters[host]]
+    return set(fabric.switch_component[leaves[leaves >= 0]].tolist())
+
+
 def hosts_apart(fabric: Fabric, names: Sequence[str]) -> list[str]:
     """Those of the named hosts that no links join to the part of the fabric in which most of the named hosts are.
 
@@ -60,15 +67,8 @@ def hosts_apart(fabric: Fabric, names: Sequence[str]) -> list[str]:
     :param names: host names; names that match no host are left out.
     """
     numbers = find_hosts(fabric, names)
-    parts = [
-        set(fabric.switch_component[fabric.adapter_leaf[adapters][fabric.adapter_leaf[adapters] >= 0]].tolist())
-        for adapters in (fabric.host_adapters[number] for number in numbers[numbers >= 0])
-    ]
+    parts = [parts_of(fabric, number) for number in numbers[numbers >= 0].tolist()]
     count = Counter(part for of_host in parts for part in of_host)
     most = max(count, key=lambda part: count[part], default=-1)
     known = [name for name, number in zip(names, numbers, strict=True) if number >= 0]
     return [name for name, of_host in zip(known, parts, strict=True) if most not in of_host]
-
-
-def _label(name: str) -> str:
-    return name.partition(".")[0]

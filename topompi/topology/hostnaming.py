@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..errors import SourceError
 from ..inputs import open_inputs
@@ -13,21 +13,43 @@ from ..inputs import open_inputs
 __all__ = ["NO_GUID", "Adapter", "HostNaming", "NamedAdapter", "naming_of", "read_names", "repeated"]
 
 # Default node descriptions of firmware and drivers, which adapters have if no administrator has set a host name.
-_NAMELESS = re.compile(r"(localhost\b.*|\(none\).*|MT\d+\b.*|.*\bMellanox Technologies\b.*|)")
+_NAMELESS = re.compile(r"(localhost\b.*|\(none\).*|MT\d+\b.*|)")
+_NAMELESS_CHIP = re.compile(r".*\bMellanox Technologies\b.*")
+# A card's model, which is no name of a device, because equal cards have equal ones.
+_MODEL = re.compile(
+    r"(?P<host>\S.*?)[\s-]*\s(?:(?:Mellanox|NVIDIA)\s+)?(?:MT\d{4,5}|ConnectX|Connect-?IB|BlueField|InfiniHost)\b.*",
+    re.IGNORECASE,
+)
 # Names that drivers give devices, and the numbers of adapters in descriptions that init scripts set.
+_NUMBERED = r"(?:(?:IB[-_])?HCA[-_]?|mlx[45]_|hfi1_)\d{1,4}"
 _DRIVERS = (
-    r"(?:(?:HCA[-_]?|mlx[45]_|mlx[45]_ib|mlx[45]_bond_|mthca|qib|ipath|hfi1_|cxi|bnxt_re|irdma|rdmap)\d{1,4}"
-    r"|(?:ibp|ibs|rocep|roces)\d\w{0,40})"
+    rf"(?:(?:{_NUMBERED}|(?:mlx[45]_ib|mlx[45]_bond_|mthca|qib|ipath|cxi|bnxt_re|irdma|rdmap)\d{{1,4}}"
+    r"|(?:ibp|ibs|rocep|roces)\d\w{0,40})(?:[/:]\d{1,2})?)"
 )
 # Words for adapters that are names of devices only after a blank, because host names contain them, too.
-_WORDS = r"(?:(?:NIC|CA|RAIL|PORT|IB|P|OPA|EFA)[-_]?\d{1,3})"
+_WORDS = r"(?:(?:NIC|CA|RAIL|PORT|IB|P|OPA|EFA|BOND|RDMA|VF)[-_]?\d{1,3}|PORT\s\d{1,3}|HCA(?:\s?#?\d{1,3})?)"
 _DEVICE = rf"(?:{_DRIVERS}|{_WORDS})"
-_LAST = re.compile(rf"(?P<host>.*\S)(?:\s+(?P<word>{_DEVICE})|\s*[@:/,]\s*(?P<device>{_DRIVERS}))", re.IGNORECASE)
-_FIRST = re.compile(rf"(?P<device>{_DRIVERS})(?:\s+|\s*[@:/,]\s*)(?P<host>\S.*)", re.IGNORECASE)
-_JOINED = re.compile(r"(?P<host>.*[^\s_-])[-_](?P<device>(?:mlx[45]_|hfi1_)\d{1,4})", re.IGNORECASE)
+_BETWEEN = r"[@:/,;|=]"
+_LAST = re.compile(
+    rf"(?P<host>.*\S)(?:\s+(?P<word>{_DEVICE})|\s*[(\[<]\s*(?P<inner>{_DEVICE})\s*[)\]>]"
+    rf"|\s*{_BETWEEN}\s*(?P<device>{_DRIVERS}))",
+    re.IGNORECASE,
+)
+_FIRST = re.compile(
+    rf"(?:(?P<device>{_DRIVERS})(?:\s+|\s*{_BETWEEN}\s*)|(?P<word>{_NUMBERED})-)(?P<host>\S.*)", re.IGNORECASE
+)
+_JOINED = re.compile(rf"(?P<host>.*[^\s_-])[-_](?P<device>{_NUMBERED})", re.IGNORECASE)
 _ALONE = re.compile(_DRIVERS, re.IGNORECASE)
-_ENTRY = re.compile(r'\s*(?:0x)?([0-9a-fA-F]{1,16})[\s,;:=]+(?:"([^"]*)"|([^\s"#]+))\s*(?:#.*)?')
-_BY_DEVICE = "by the description without its device"
+_LINKING = re.compile(r"(?:of|on|in|at)\s+(?=\S)", re.IGNORECASE)
+_QUOTED = re.compile(r"(?P<sign>[\"'])(?P<name>.+)(?P=sign)")
+_DNS = re.compile(r"(?=[^.]*[a-z])[\w-]+(?:\.[\w-]+)*", re.IGNORECASE)
+LONGEST = 256  # characters of a description that is searched for a device; InfiniBand's have 64 bytes
+# GUIDs as InfiniBand's tools write them, and as Linux does, in four groups (/sys/class/infiniband/*/node_guid).
+_GUID = r"(?:[0-9a-fA-F]{4}(?::[0-9a-fA-F]{4}){3}|(?:0x)?[0-9a-fA-F]{1,16})"
+_ENTRY = re.compile(rf'\s*({_GUID})[\s,;:=]+(?:"([^"]*)"|([^\s"#]+))\s*(?:#.*)?')
+_BY_DEVICE, _BY_WHOLE = _DESCRIBED = ("by the description without its device", "by the whole description")
+_BY_SPELLING = "by another spelling of the name"
+_NUMBER = re.compile("[0-9]")
 NO_GUID = "0x0000000000000000"
 
 
@@ -92,12 +114,20 @@ class HostNaming:
         The host name is the node description without the device name, because drivers and init scripts append only
         that (rdma-ndd's formats are made of %h, the host, and %d, the device). An adapter whose description contains no
         host name belongs to the only host that is named on its card; else its card is a host, named by the GUID of the
-        card's first port. Adapters with equal descriptions without a device name belong to one host.
+        card's first port. Adapters with equal descriptions without a device name belong to one host. Names that differ
+        in case, and a name with and without its domain, are one host, because DNS and resource managers see one.
 
         :param adapters: the adapters by port GUID.
         :param cards: node GUID -> system image GUID, for cards of which both are known.
         """
         named = [self._named(identity, adapter, cards) for identity, adapter in adapters.items()]
+        same = _spellings(named)
+        named = [
+            replace(one, host=same[one.host], way=_BY_SPELLING)
+            if one.way in _DESCRIBED and same.get(one.host, one.host) != one.host
+            else one
+            for one in named
+        ]
         on_card: dict[str, set[str]] = {}
         for one in named:
             if one.host:
@@ -115,19 +145,26 @@ class HostNaming:
         for members in groups.values():
             members.sort(key=lambda one: one.rail_order)
         words = ", ".join(f"{count:,} {way}" for way, count in ways.items())
+        guids = {guid for one in named for guid in self._guids(one.identity, one.adapter, cards)}
+        if strange := len(self.names.keys() - guids):
+            words += f"; {strange:,} of {len(self.names):,} GUIDs of --names are none of these"
         return {key if is_name else group[0].identity: group for (is_name, key), group in groups.items()}, words
 
     def _named(self, identity: str, adapter: Adapter, cards: Mapping[str, str]) -> NamedAdapter:
         host, device = _split(adapter.description)
-        way = _BY_DEVICE if device else "by the whole description"
+        way = _BY_WHOLE if host == adapter.description.strip() else _BY_DEVICE
         if self.rule is not None and (match := self.rule.search(adapter.description)):
             at = "host" if "host" in self.rule.groupindex else min(self.rule.groups, 1)
             host, way = (match[at] or "").strip(), "by --name-rule"
-        guids = (identity, adapter.card, cards.get(adapter.card, adapter.card))
-        given = next((self.names[guid] for guid in guids if guid in self.names), None)
+        given = next((self.names[guid] for guid in self._guids(identity, adapter, cards) if guid in self.names), None)
         if given is not None:
             host, way = given, "by --names"
         return NamedAdapter(identity, adapter, host, device, way)
+
+    @staticmethod
+    def _guids(identity: str, adapter: Adapter, cards: Mapping[str, str]) -> tuple[str, str, str]:
+        """Return the GUIDs by which an adapter may be named, of its port, node and system image."""
+        return identity, adapter.card, _card(adapter, cards)
 
 
 def _card(adapter: Adapter, cards: Mapping[str, str]) -> str:
@@ -138,14 +175,58 @@ def _split(description: str) -> tuple[str, str]:
     """Split a node description into host name and device name; empty for a part that it does not contain."""
     text = description.strip()
     devices: list[str] = []
-    if _NAMELESS.fullmatch(text):
+    if _NAMELESS.fullmatch(text) or len(text) > LONGEST:
+        return (text if len(text) > LONGEST else ""), ""
+    if model := _MODEL.fullmatch(text):
+        text = model["host"].strip()
+    if _NAMELESS_CHIP.fullmatch(text):
         return "", ""
     while match := _LAST.fullmatch(text) or _JOINED.fullmatch(text) or _FIRST.fullmatch(text):
-        text = match["host"].strip()
-        devices.insert(0, match["device"] or match["word"])
+        found = match.groupdict()
+        devices.insert(0, next(found[key] for key in ("device", "word", "inner") if found.get(key)))
+        text = _bare(match["host"])
     if _ALONE.fullmatch(text):
         return "", " ".join([text, *devices])
     return ("" if _NAMELESS.fullmatch(text) else text), " ".join(devices)
+
+
+def _bare(host: str) -> str:
+    """Remove marks, words and quotes that joined a host name with the device that stood beside it."""
+    text = host.strip(" \t@:/,;|=-")
+    text = _LINKING.sub("", text, count=1) if _LINKING.match(text) else text
+    quoted = _QUOTED.fullmatch(text)
+    return quoted["name"] if quoted else text
+
+
+def _spellings(named: Sequence[NamedAdapter]) -> dict[str, str]:
+    """Find host names that name one host: they differ in case, or one is the first label of only one other.
+
+    The spelling that appears first stands for all. Names are not joined if adapters of one device name would meet.
+    """
+    found = [one for one in named if one.host and one.way in _DESCRIBED and _DNS.fullmatch(one.host)]
+    whole: dict[str, list[str]] = {}
+    for one in found:
+        names = whole.setdefault(one.host.casefold(), [])
+        if one.host not in names:
+            names.append(one.host)
+    of_label: dict[str, list[str]] = {}
+    for name in whole:
+        of_label.setdefault(name.partition(".")[0], []).append(name)
+    order = {one.host: at for at, one in reversed(list(enumerate(found)))}
+    same: dict[str, str] = {}
+    for label, names in of_label.items():
+        joined = [names] if label in names and len(names) == 2 else [[name] for name in names]
+        for group in joined:
+            spelt = sorted((host for name in group for host in whole[name]), key=order.__getitem__)
+            if len(spelt) > 1 and not _meet([one for one in found if one.host in spelt]):
+                same |= dict.fromkeys(spelt, spelt[0])
+    return same
+
+
+def _meet(members: Sequence[NamedAdapter]) -> bool:
+    """Whether two adapters have the same numbered device and port."""
+    numbered = [(one.device, one.adapter.port) for one in members if _NUMBER.search(one.device)]
+    return len(set(numbered)) < len(numbered)
 
 
 def read_names(path: str) -> dict[str, str]:
@@ -163,7 +244,7 @@ def read_names(path: str) -> dict[str, str]:
             name = (match[2] or match[3] or "").strip() if match else ""
             if match is None or not name:
                 raise SourceError(f"{text.name}:{number}: expecting a GUID and a host name, got {line.strip()[:60]!r}")
-            guid = f"0x{int(match[1], 16):016x}"
+            guid = f"0x{int(match[1].replace(':', ''), 16):016x}"
             if names.setdefault(guid, name) != name:
                 raise SourceError(
                     f"{text.name}:{number}: expecting one name of {guid}, got {names[guid]!r} and {name!r}"
@@ -188,11 +269,12 @@ def naming_of(names: str | None, rule: str | None) -> HostNaming:
 def repeated(members: Sequence[NamedAdapter]) -> Iterable[tuple[NamedAdapter, NamedAdapter]]:
     """Yield each adapter of a host whose device and port another one has, with that earlier one.
 
-    Adapters without a device name are not compared, because rdma-ndd may be told to write the host name alone; nor are
-    those that the user named.
+    Adapters without a numbered device are not compared, because rdma-ndd may be told to write the host name alone; nor
+    are those that the user named.
     """
     seen: dict[tuple[str, int], NamedAdapter] = {}
     for one in members:
-        first = seen.setdefault((one.device, one.adapter.port), one) if one.way == _BY_DEVICE and one.host else one
+        counts = one.way == _BY_DEVICE and one.host and _NUMBER.search(one.device)
+        first = seen.setdefault((one.device, one.adapter.port), one) if counts else one
         if first is not one:
             yield one, first

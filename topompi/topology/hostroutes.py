@@ -12,6 +12,7 @@ from ..errors import RouteError
 from ..inputs.limits import current_limits
 from ..network import Tables
 from .fabric import IntArray
+from .hostnames import parts_of
 from .routes import Routes
 
 __all__ = ["HostRoutes"]
@@ -74,7 +75,9 @@ class HostRoutes:
         links = links[links >= 0]
         if self.hops[sender, receiver] < 0 or not len(links):
             names = " to ".join(fabric.hosts[end] for end in ends)
-            raise RouteError(f"no route from {names}: {self.routes.engine}")
+            joined = parts_of(fabric, ends[0]) & parts_of(fabric, ends[1])
+            why = self.routes.engine if joined else "no links join their parts of the fabric"
+            raise RouteError(f"no route from {names}: {why}")
         return [fabric.vertex_id(int(vertex)) for vertex in fabric.link_target[links[:-1]]]
 
     @property

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import RouteError
+from ..errors import RouteError, SourceError
 from ..jobs.cluster import Cluster
 from ..jobs.isolation import TableRoutes
-from ..topology import Fabric, Report, Routes, load_routes
+from ..topology import Fabric, Report, Routes, load
+from ..topology.inspection import select_rails
 
 __all__ = ["cluster_of", "read_cluster"]
 
@@ -22,6 +25,7 @@ def read_cluster(
     nodes: int | None = None,
     lfts: str | os.PathLike[str] | None = None,
     report: Report | None = None,
+    rails: Sequence[str] | None = None,
 ) -> Cluster:
     """Make the cluster that a specification describes, or the cluster of a topology source.
 
@@ -29,21 +33,29 @@ def read_cluster(
     :param nodes: number of nodes of the whole cluster; only if the text is a specification.
     :param lfts: file, directory or archive of forwarding tables; only if the text is a topology source.
     :param report: receiver of problems, notes and progress.
+    :param rails: conditions on the adapters to keep, see `select_rails`; only if the text is a topology source.
     :raises AllocationError: if the specification is malformed.
     :raises SourceError: if the source cannot be read.
     """
     if text.startswith("leaves="):
+        if rails:
+            raise SourceError(f"--rails: expecting a topology source beside it, got {text}")
         return Cluster.parse(text, nodes)
-    routes = load_routes(text, lfts, report)
-    fabric = routes.fabric
-    parts = len(np.unique(fabric.switch_component[fabric.adapter_leaf[fabric.adapter_leaf >= 0]]))
-    if report is not None and parts > 1:
-        report.note(f"{text}: no links join {parts} parts of the switches, and a job may get nodes of several parts")
-    return cluster_of(routes)
+    discovery = load(text, lfts, report)
+    assert discovery.routes is not None  # load() computes missing routes
+    routes = select_rails(discovery.routes, rails or (), discovery.devices)
+    cluster = cluster_of(routes)
+    if report is not None and cluster.part is not None:
+        parts = int(cluster.part.max()) + 1
+        report.note(f"{text}: no links join {parts} parts of the hosts, and each job gets nodes of one part")
+    return cluster
 
 
 def cluster_of(routes: Routes) -> Cluster:
-    """Make the cluster of all hosts whose first adapter is connected to a leaf switch.
+    """Make the cluster of all hosts that have an adapter at a leaf switch.
+
+    A host is at the leaf of its first adapter. If the fabric has parts that no links join, it is that of its first
+    adapter in the part to which most hosts have adapters.
 
     A pod is a set of leaf switches that are joined by switches one level above. Nodes (hosts) are sorted by pod, then
     by leaf switch, then in the fabric's order of hosts. The routes to a node include all alternative ones (LMC).
@@ -54,7 +66,7 @@ def cluster_of(routes: Routes) -> Cluster:
     Cost: memory for leaves x hosts x (longest route) numbers.
     """
     fabric = routes.fabric
-    first = np.array([adapters[0] for adapters in fabric.host_adapters], dtype=np.int64)
+    first = _main_adapters(fabric)
     hosts = np.flatnonzero(fabric.adapter_leaf[first] >= 0)
     switch = fabric.adapter_leaf[first[hosts]]
     pod = _pod_of_switch(fabric)[switch]
@@ -66,7 +78,29 @@ def cluster_of(routes: Routes) -> Cluster:
     steps = _steps(routes, switch[change], first[hosts])
     names = tuple(fabric.hosts[host] for host in hosts.tolist())
     table = TableRoutes(routes.tables.part(hosts), leaf.astype(np.int32), steps)
-    return Cluster.of(fabric.name, np.bincount(leaf), pods, names, table)
+    cluster = Cluster.of(fabric.name, np.bincount(leaf), pods, names, table)
+    part = np.unique(fabric.switch_component[switch], return_inverse=True)[1].astype(np.int32)
+    return replace(cluster, part=part) if part.any() else cluster
+
+
+def _main_adapters(fabric: Fabric) -> Indices:
+    """Return the adapter of each host that stands for it, shape (hosts,).
+
+    It is the first one in the component of the switches with adapters of the most hosts; of equal components, in that
+    with the first adapters of the most hosts.
+    """
+    leaf, host = fabric.adapter_leaf, fabric.adapter_host
+    component = np.where(leaf >= 0, fabric.switch_component[leaf], -1)
+    count = int(fabric.switch_component.max()) + 1
+    touched = np.unique(np.stack((host[leaf >= 0], component[leaf >= 0])), axis=1)[1]
+    first = np.array([adapters[0] for adapters in fabric.host_adapters], dtype=np.int64)
+    by_first = np.bincount(component[first][component[first] >= 0], minlength=count)
+    order = np.lexsort((np.arange(count), -by_first, -np.bincount(touched, minlength=count)))
+    rank = np.empty(count + 1, dtype=np.int64)
+    rank[order], rank[-1] = np.arange(count), count  # the last element is for adapters without a switch, component -1
+    best = np.lexsort((np.arange(len(host)), rank[component], host))
+    kept: Indices = best[np.searchsorted(host[best], np.arange(fabric.num_hosts))]
+    return kept
 
 
 def _pod_of_switch(fabric: Fabric) -> Indices:

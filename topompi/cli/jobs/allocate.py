@@ -14,7 +14,7 @@ from ...jobs import ALLOCATORS, AllocationError
 from ...jobs.now import Offer, offer
 from ...views.cluster import read_cluster
 from ...views.picture.names import listed
-from ..inputs import Partial, list_findings, reporting
+from ..inputs import Adapters, NameRule, Names, Partial, Rails, list_findings, reporting
 from ..terminal import console
 
 __all__ = ["AsJson", "ClusterSpec", "Count", "Lfts", "allocate"]
@@ -43,6 +43,9 @@ def allocate(
         ),
     ] = None,
     policy: Annotated[str, typer.Option("--policy", "-p", help=f"One of {', '.join(ALLOCATORS)}.")] = "disjoint",
+    rails: Rails = None,
+    names: Names = None,
+    rule: NameRule = None,
     partial: Partial = False,
     as_json: AsJson = False,
 ) -> None:
@@ -51,8 +54,9 @@ def allocate(
     Of squeue's jobs those count that hold nodes, also completing and suspended ones; of sinfo's nodes, idle ones are
     open. Exit code 1 if the job has to wait.
     """
-    with reporting(SourceError, f"reading {cluster}", partial=partial) as report:
-        machine = read_cluster(cluster, nodes, lfts, report)
+    adapters = Adapters(names, rule, rails)
+    with reporting(SourceError, f"reading {cluster}", partial=partial, naming=adapters.naming) as report:
+        machine = read_cluster(cluster, nodes, lfts, report, rails)
     notes: list[str] = []
     jobs = read_running(running, AllocationError, notes) if running is not None else []
     shut: tuple[str, ...] = ()

@@ -31,7 +31,7 @@ from ...jobs.metrics import figures
 from ...jobs.study import SCENARIOS, Interval, break_even, interval, replay
 from ...jobs.workload.transform import larger, segments
 from ...views.cluster import read_cluster
-from ..inputs import list_findings, reporting
+from ..inputs import Adapters, NameRule, Names, Rails, list_findings, reporting
 from ..terminal import console
 from .allocate import allocate
 from .check import check_command
@@ -90,6 +90,9 @@ def simulate_command(
         str, typer.Option("--speed", help="as-logged, faster:10, V1:SEED, V2:SEED, shared:5 or module:function.")
     ] = "as-logged",
     limit: Limit = None,
+    rails: Rails = None,
+    names: Names = None,
+    rule: NameRule = None,
     partial: Partial = False,
     columns: Columns = None,
     arrivals: Arrivals = False,
@@ -100,7 +103,9 @@ def simulate_command(
     check: Annotated[bool, typer.Option("--check", help="After every start: do running jobs share links?")] = False,
 ) -> None:
     """Run a log under one policy; show waits, use of the machine and sharing of links."""
-    workload, machine = _inputs(log, cluster, nodes, lfts, cores, slots, share, limit, partial, plot, columns, arrivals)
+    adapters = Adapters(names, rule, rails)
+    given = (log, cluster, nodes, lfts, cores, slots, share, limit, partial, plot, columns, arrivals)
+    workload, machine = _inputs(*given, adapters)
     watch = IsolationCheck()
     with _progress(policy, len(workload)) as progress:
         discipline, observers = _queue(depth, order, queue), [watch] if check else []
@@ -148,6 +153,9 @@ def compare(
     order: OrderName = "fcfs",
     queue: QueueName = None,
     limit: Limit = None,
+    rails: Rails = None,
+    names: Names = None,
+    rule: NameRule = None,
     partial: Partial = False,
     columns: Columns = None,
     arrivals: Arrivals = False,
@@ -156,7 +164,9 @@ def compare(
 ) -> None:
     """Run a log under several policies, and show waits, use and sharing side by side."""
     chosen = _policies(policies, scenario)
-    workload, machine = _inputs(log, cluster, nodes, lfts, cores, slots, share, limit, partial, plot, columns, arrivals)
+    adapters = Adapters(names, rule, rails)
+    given = (log, cluster, nodes, lfts, cores, slots, share, limit, partial, plot, columns, arrivals)
+    workload, machine = _inputs(*given, adapters)
     workload, discipline = larger(workload, times) if times > 1 else workload, _queue(depth, order, queue)
     if scenario is not None or parts > 1:
         if plot is not None:
@@ -249,12 +259,14 @@ def _inputs(
     plot: Path | None,
     columns: str | None,
     arrivals: bool,
+    adapters: Adapters,
 ) -> tuple[Workload, Cluster]:
     if plot is not None:
         check_plot(plot)
-    with reporting(JobsError, f"reading {log}", partial=partial) as report:
+    with reporting(JobsError, f"reading {log}", partial=partial, naming=adapters.naming) as report:
         workload = read_workload(log, cores or slots or 1, partial, columns.split(",") if columns else None, arrivals)
-        machine = read_cluster(cluster, workload.machine_nodes if nodes is None else nodes, lfts, report)
+        count = workload.machine_nodes if nodes is None else nodes
+        machine = read_cluster(cluster, count, lfts, report, adapters.rails)
     list_findings(report)
     machine = machine if slots is None else machine.with_slots(slots)
     if share and "shared" not in workload.columns:

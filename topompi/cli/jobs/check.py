@@ -12,8 +12,9 @@ import typer
 from ...inputs.slurm.running import read_running
 from ...jobs import AllocationError, Cluster
 from ...jobs.now import held_nodes, node_names, remarks, shared_links
-from ...topology.inspection import study_jobs, without
-from ..inputs import Partial, Without, list_findings, reading, routes_of
+from ...topology.hostnames import find_hosts
+from ...topology.inspection import study_jobs
+from ..inputs import Adapters, NameRule, Names, Partial, Rails, Without, list_findings, reading, routes_of
 from ..rows import AsCsv, print_rows
 from ..terminal import Limit, console
 from .allocate import AsJson, ClusterSpec, Count, Lfts
@@ -29,6 +30,9 @@ def check_command(
     nodes: Count = None,
     lfts: Lfts = None,
     down: Without = None,
+    rails: Rails = None,
+    names: Names = None,
+    rule: NameRule = None,
     partial: Partial = False,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
@@ -39,7 +43,8 @@ def check_command(
     For a topology source, also print a row per job: its leaves, levels, over-subscription (of its worst leaf: its hosts
     there over the uplinks that its routes use), busiest link, and the jobs whose links it shares.
     """
-    if show_sharing(running, cluster, nodes, lfts, down, partial, as_json=as_json, as_csv=as_csv):
+    adapters = Adapters(names, rule, rails)
+    if show_sharing(running, cluster, nodes, lfts, down, adapters, partial, as_json=as_json, as_csv=as_csv):
         raise typer.Exit(1)
 
 
@@ -49,6 +54,7 @@ def show_sharing(
     nodes: int | None,
     lfts: Path | None,
     down: Sequence[str] | None,
+    adapters: Adapters,
     partial: bool,
     *,
     as_json: bool,
@@ -61,6 +67,7 @@ def show_sharing(
     :param nodes: number of nodes of a specified cluster; None if it follows from the specification.
     :param lfts: path of the forwarding tables of a source; None if they are in the source.
     :param down: switches and cables of the source that are down.
+    :param adapters: options that name hosts and select adapters of the source.
     :param partial: True to go on after faults in the source with its valid part.
     :param as_json: True to print JSON.
     :param as_csv: True to print the rows of the jobs as CSV.
@@ -69,8 +76,9 @@ def show_sharing(
     notes: list[str] = []
     jobs = read_running(running, AllocationError, notes)
     if cluster.startswith("leaves="):
-        if down or partial or as_csv:
-            raise AllocationError("expecting a topology source beside --without, --partial and --csv, got leaves=...")
+        if down or partial or as_csv or adapters != Adapters():
+            options = "--without, --rails, --names, --name-rule, --partial and --csv"
+            raise AllocationError(f"expecting a topology source beside {options}, got leaves=...")
         machine = Cluster.parse(cluster, nodes)
         held = held_nodes(jobs, machine)
         found, names = shared_links(list(held.values()), machine), list(held)
@@ -81,12 +89,11 @@ def show_sharing(
         else:
             _print_pairs(len(held), pairs, found.num_links)
         return bool(pairs)
-    with reading(cluster, lfts, partial) as (discovery, report):
-        routes = without(routes_of(discovery), list(down or []))
+    with reading(cluster, lfts, partial, adapters.names, adapters.rule) as (discovery, report):
+        routes = routes_of(discovery, adapters.rails, down)
         report.step("following routes")
         _tell([*notes, *remarks(jobs, routes.fabric.hosts, cluster)])
-        known = set(routes.fabric.hosts)
-        jobs = [job for job in jobs if known & set(job.hosts)] or jobs
+        jobs = [job for job in jobs if (find_hosts(routes.fabric, job.hosts) >= 0).any()] or jobs
         study = study_jobs(routes, jobs)
     facts = {"source": cluster, "routes": routes.engine, "jobs": len(jobs), "links": study.links}
     rows = [row.as_dict() for row in study.rows]

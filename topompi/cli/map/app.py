@@ -20,7 +20,7 @@ from ...mapping.mapping import Mapping
 from ...mapping.rankfiles import WRITERS, read_mapping, write_mapping
 from ...mapping.readers import read_graph
 from ...mapping.search import OBJECTIVES, PARTITIONERS, WEIGHTS, Search, routed, solve
-from ..inputs import Partial, list_findings, reporting
+from ..inputs import Adapters, NameRule, Names, Partial, Rails, list_findings, reporting
 from ..terminal import Limit, console
 from .draw import check_draw, draw_map, heading, plot_maps
 from .place import MapCommandError, Place
@@ -81,6 +81,9 @@ def make(
     report: Full = False,
     plot: Plot = None,
     draw_file: Drawing = None,
+    rails: Rails = None,
+    names: Names = None,
+    rule: NameRule = None,
     partial: Partial = False,
     as_json: AsJson = False,
     seed: Seed = 0,
@@ -105,7 +108,7 @@ def make(
     """
     if context.invoked_subcommand is not None:
         return
-    place = Place(topology, lfts, hosts, slots, machine, distances)
+    place = Place(topology, lfts, hosts, slots, machine, distances, Adapters(names, rule, rails))
     source = _given(graph)
     place.check()
     if draw_file is not None:
@@ -113,7 +116,7 @@ def make(
     search = Search(algorithm, objective, seed, budget, effort, partitioner, weight)
     search.check()
     written = _check_files(form, output, plot)
-    with reporting(MapCommandError, partial=partial) as progress:
+    with reporting(MapCommandError, partial=partial, naming=place.adapters.naming) as progress:
         progress.step(f"reading {graph}")
         found_graph = _graph(source, ranks, columns)
         found_machine = routed(place.build(found_graph.size, progress), objective)
@@ -152,6 +155,9 @@ def compare(
     machine: Hierarchy = None,
     distances: Distances = None,
     plot: Plot = None,
+    rails: Rails = None,
+    names: Names = None,
+    rule: NameRule = None,
     partial: Partial = False,
     as_json: AsJson = False,
     limit: Limit = None,
@@ -160,17 +166,16 @@ def compare(
 
     If --hosts and --slots are not given, hosts and slots are those in A's file, or, if A is 'given', in B's.
     """
-    place = Place(topology, lfts, hosts, slots, machine, distances)
+    place = Place(topology, lfts, hosts, slots, machine, distances, Adapters(names, rule, rails))
     place.check()
     if plot is not None:
         check_plot(plot)
-    with reporting(MapCommandError, partial=partial) as progress:
+    with reporting(MapCommandError, partial=partial, naming=place.adapters.naming) as progress:
         progress.step(f"reading {graph}")
         found_graph = _graph(_given(graph), ranks, columns)
         found_machine = place.build(found_graph.size, progress, _allocation(place, first, second))
         read = [_read(name, found_machine, found_graph) for name in (first, second)]
-        names = ("A: " + first, "B: " + second)
-        maps = dict(zip(names, read, strict=True))
+        maps = dict(zip(("A: " + first, "B: " + second), read, strict=True))
         summary = _summary(found_graph, found_machine, maps, place)
         summary["verdict"] = _comparison(summary)
         if plot is not None:

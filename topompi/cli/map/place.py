@@ -12,10 +12,11 @@ from ...errors import SettingError, TopompiError
 from ...inputs.hostlist import ALL, read_hosts
 from ...inputs.slurm.environment import HOSTS as JOB_HOSTS
 from ...mapping.machine import Machine
-from ...topology import Report, Routes, load_routes
+from ...topology import Report, Routes
 from ...topology.hostnames import hosts_apart
 from ...views.allocation import allocation_of, machine_on
 from ...views.picture.names import listed
+from ..inputs import Adapters
 
 __all__ = ["MapCommandError", "Place"]
 
@@ -36,6 +37,7 @@ class Place:
         cluster (``16:16:8``).
     :param distances: distance of two ranks whose smallest common part is a host, a cluster, a larger cluster
         (``1:10:100``).
+    :param adapters: options that name hosts and select adapters of the source.
     :param loaded: the topology's routes, once they are read.
     """
 
@@ -45,6 +47,7 @@ class Place:
     slots: str | None
     machine: str | None
     distances: str | None
+    adapters: Adapters = field(default_factory=Adapters)
     loaded: list[Routes] = field(default_factory=list, repr=False, compare=False)
 
     def check(self) -> None:
@@ -58,6 +61,8 @@ class Place:
             raise MapCommandError("expecting --machine and --distances together, such as 16:16:8 and 1:10:100")
         if self.machine is not None and self.slots is not None:
             raise MapCommandError("expecting no --slots beside --machine, whose first number they are")
+        if self.machine is not None and self.adapters != Adapters():
+            raise MapCommandError("expecting --topology beside --rails, --names and --name-rule, got --machine")
 
     @property
     def source(self) -> str:
@@ -121,6 +126,5 @@ class Place:
         """Return the routes of ``topology``, which is read only once."""
         if not self.loaded:
             report.step(f"reading {self.topology}")
-            routes = load_routes(self.topology or "", self.lfts, report)
-            self.loaded.append(routes)
+            self.loaded.append(self.adapters.routes(self.topology or "", self.lfts, report))
         return self.loaded[0]

@@ -11,9 +11,8 @@ import typer
 from rich.table import Table
 
 from ...errors import TopompiError
-from ...mapping.placement import place
-from ...topology import TopologyInterface, load_routes
 from ..hosts import HOSTS_HELP, find_hosts
+from ..inputs import Adapters, NameRule, Names, Rails, job_view, list_findings, reporting
 from ..sizes import parse_bytes
 from ..terminal import Limit, console
 
@@ -43,6 +42,9 @@ def why(
     rules: Annotated[
         str | None, typer.Option("--rules", help="A rules file.", envvar="TOPOMPI_RULES", show_envvar=True)
     ] = None,
+    rails: Rails = None,
+    names: Names = None,
+    rule: NameRule = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     limit: Limit = None,
 ) -> None:
@@ -59,8 +61,13 @@ def why(
 
     method, nbytes = _method(operation), parse_bytes(size, "BYTES", WhyError)
     pretended = os.environ.get(VIRTUAL_HOSTS)
-    interface = _interface(topology, lfts, hosts or pretended, ppn, placement)
-    facts = explain(interface, method, nbytes, root, _library(library), rules, virtual=bool(pretended))
+    adapters = Adapters(names, rule, rails)
+    with reporting(WhyError, f"reading {topology}", naming=adapters.naming) as report:
+        found = find_hosts(hosts or pretended)
+        interface = job_view((topology, lfts, adapters), found, ppn, placement, report)
+        report.step(f"predicting {method}")
+        facts = explain(interface, method, nbytes, root, _library(library), rules, virtual=bool(pretended))
+    list_findings(report)
     if as_json:
         print(json.dumps(facts))
     elif "native" in facts:
@@ -101,12 +108,6 @@ def _runs(facts: dict[str, Any]) -> str:
     name = facts["algorithm"]
     own = " (the MPI library's own)" if name == "native" else ""
     return f"runs: {name}{own}; reason: {facts['reason'].removeprefix(f'{name}: ')}"
-
-
-def _interface(topology: str, lfts: Path | None, hosts: str | None, ppn: int, placement: str) -> TopologyInterface:
-    routes = load_routes(topology, lfts)
-    names = find_hosts(hosts) or list(routes.fabric.hosts)
-    return TopologyInterface.place(place(ppn * len(names), names, placement), routes, source=topology)
 
 
 def _library(words: str) -> Any:

@@ -11,18 +11,16 @@ import typer
 
 from ...errors import TopompiError
 from ...inputs.writing import write_text
-from ...mapping.placement import place
 from ...schedules.exports.goal import write_goal
 from ...schedules.exports.jsonio import to_json
 from ...schedules.exports.simgrid import write_traces
 from ...schedules.proof import check as prove
 from ...schedules.registry import ALGORITHMS, current_name
 from ...schedules.segments import pieces_of
-from ...topology import Report, TopologyInterface, load_routes
 from ...views.network import network_of
 from ...views.scheduled import Made, calibrated, short_link_names, steps_of, summarise
 from ..hosts import HOSTS_HELP, find_hosts
-from ..inputs import reporting
+from ..inputs import Adapters, NameRule, Names, Rails, job_view, list_findings, reporting
 from ..sizes import parse_bytes
 from ..terminal import Limit, console
 from .table import draw_comparison, draw_steps
@@ -59,6 +57,9 @@ def schedule(
     draw: Annotated[Path | None, typer.Option("--draw", help="FILE.svg for the tree, or the chart of links.")] = None,
     export: Annotated[str | None, typer.Option("--export", help=f"One of {', '.join(FORMATS)}, to --output.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File, or folder of SimGrid's traces.")] = None,
+    rails: Rails = None,
+    names: Names = None,
+    rule: NameRule = None,
     limit: Limit = None,
 ) -> None:
     """Make schedules of a collective, and show what they do to the network and what they cost.
@@ -74,13 +75,15 @@ def schedule(
     measurements. The ratio is the time of the steps, each as long as its busiest link, over the bound that no schedule
     can beat.
     """
-    names = _asked(collective, algorithm, export, output, draw)
+    algorithms = _asked(collective, algorithm, export, output, draw)
+    adapters = Adapters(names, rule, rails)
     nbytes = parse_bytes(size, "--bytes", ScheduleCommandError)
-    with reporting(ScheduleCommandError) as report:
-        interface = _interface(topology, lfts, hosts, ppn, placement, report)
+    with reporting(ScheduleCommandError, f"reading {topology}", naming=adapters.naming) as report:
+        source = topology, lfts, adapters
+        interface = job_view(source, find_hosts(hosts), ppn, placement, report, virtual=True)
         network, costs = calibrated(network_of(interface), model)
         made = []
-        for name in names:
+        for name in algorithms:
             report.step(f"{collective} {name}")
             made.append(_made(collective, name, network, costs, root, nbytes, blocks, _parameters(settings)))
             if check:
@@ -102,6 +105,7 @@ def schedule(
             report.step(f"writing {output}")
             _export(made[0], export, output)
         summary = summarise(collective, made, interface, network, root, nbytes, model, proved=check)
+    list_findings(report)
     if as_json:
         print(json.dumps(summary))
         return
@@ -139,14 +143,6 @@ def _found(collective: str, algorithm: str) -> str:
     except ValueError as error:
         raise ScheduleCommandError(str(error)) from error
     return current_name(algorithm)
-
-
-def _interface(
-    topology: str, lfts: Path | None, hosts: str | None, ppn: int, placement: str, report: Report
-) -> TopologyInterface:
-    routes = load_routes(topology, lfts, report)
-    names = find_hosts(hosts) or list(routes.fabric.hosts)
-    return TopologyInterface.place(place(ppn * len(names), names, placement), routes, source=topology, virtual=True)
 
 
 def _parameters(settings: Sequence[str] | None) -> dict[str, Any]:

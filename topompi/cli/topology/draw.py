@@ -11,13 +11,12 @@ import typer
 from ...inputs.figures import bare_name, cut_middle
 from ...mapping.placement import place
 from ...mapping.rankfiles import read_mapping
-from ...topology import Fabric, load_routes
+from ...topology import Fabric
 from ...topology.hostnames import require_hosts
-from ...topology.inspection import without
 from ...views.picture.loads import PictureError
 from ...views.picture.writers import SUFFIXES, check_file, write
 from ..hosts import HOSTS_HELP, find_hosts
-from ..inputs import Partial, Without, list_findings, reporting
+from ..inputs import Adapters, NameRule, Names, Partial, Rails, Without, list_findings, reporting
 from ..sizes import parse_bytes
 from ..terminal import Limit
 
@@ -37,6 +36,9 @@ def draw(
     loads: Annotated[str | None, typer.Option("--loads", help=_LOADS)] = None,
     size: Annotated[str, typer.Option("--bytes", help="Of the schedule's block, or of a message that is cut.")] = "64K",
     down: Without = None,
+    rails: Rails = None,
+    names: Names = None,
+    rule: NameRule = None,
     partial: Partial = False,
     limit: Limit = None,
 ) -> None:
@@ -52,17 +54,17 @@ def draw(
 
     check_file(output)
     nbytes = parse_bytes(size, "--bytes", PictureError)
-    with reporting(PictureError, f"reading {source}", partial=partial) as report:
-        routes = load_routes(source, lfts, report)
-        routes = without(routes, down or [])
-        names = _ranks(routes.fabric, hosts, ppn, placement, mapping)
-        if names is None and loads is not None:
-            names = place(ppn * routes.fabric.num_hosts, list(routes.fabric.hosts), placement)
-        rank_host = None if names is None else require_hosts(routes.fabric, names).astype(np.int64)
+    adapters = Adapters(names, rule, rails)
+    with reporting(PictureError, f"reading {source}", partial=partial, naming=adapters.naming) as report:
+        routes = adapters.routes(source, lfts, report, down)
+        ranks = _ranks(routes.fabric, hosts, ppn, placement, mapping)
+        if ranks is None and loads is not None:
+            ranks = place(ppn * routes.fabric.num_hosts, list(routes.fabric.hosts), placement)
+        rank_host = None if ranks is None else require_hosts(routes.fabric, ranks).astype(np.int64)
         carried = None
-        if loads is not None and names is not None:
+        if loads is not None and ranks is not None:
             report.step("loads of links")
-            carried = exchanged_loads(loads, routes, names, nbytes)
+            carried = exchanged_loads(loads, routes, ranks, nbytes)
         report.step(f"drawing {output}")
         job = None if rank_host is None else DrawnJob.of_ranks(rank_host)
         fabric = f"fabric {cut_middle(bare_name(source), 60)}"

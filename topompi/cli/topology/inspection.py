@@ -14,11 +14,12 @@ import typer
 
 from ...errors import SourceError
 from ...inputs.slurm.running import read_running
-from ...topology import Routes
+from ...topology import Report, Routes
 from ...topology.hostnames import require_hosts
 from ...topology.inspection import Difference, LinkUse, compare, leaf_rows, link_rows, link_use, slow_cables, without
 from ..hosts import find_hosts
 from ..inputs import (
+    Adapters,
     AsJson,
     Hosts,
     Lfts,
@@ -124,6 +125,9 @@ def jobs(
     jobs_file: Annotated[Path, typer.Argument(metavar="JOBS", help="A CSV file: job,hosts a line.")],
     lfts: Lfts = None,
     down: Without = None,
+    rails: Rails = None,
+    names: Names = None,
+    rule: NameRule = None,
     partial: Partial = False,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
@@ -133,7 +137,8 @@ def jobs(
     from ..jobs.check import show_sharing  # imports simulated jobs, which no other command of this group needs
 
     print("topompi: topology jobs is now: topompi jobs check JOBS --cluster SOURCE", file=sys.stderr)
-    show_sharing(jobs_file, source, None, lfts, down, partial, as_json=as_json, as_csv=as_csv)
+    adapters = Adapters(names, rule, rails)
+    show_sharing(jobs_file, source, None, lfts, down, adapters, partial, as_json=as_json, as_csv=as_csv)
 
 
 def diff(
@@ -151,6 +156,9 @@ def diff(
     ] = None,
     top: Annotated[int, typer.Option("--top", help="Only so many names and pairs.", min=1)] = SHOWN,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 where anything differs.")] = False,
+    rails: Rails = None,
+    names: Names = None,
+    rule: NameRule = None,
     partial: Partial = False,
     as_json: AsJson = False,
     limit: Limit = None,
@@ -163,11 +171,13 @@ def diff(
     """
     if after is None and not down:
         raise SourceError("expecting another source, or --without SWITCH, got neither")
-    with reading(before, lfts, partial) as (discovery, report):
-        first = routes_of(discovery)
+    adapters = Adapters(names, rule, rails)
+    with reading(before, lfts, partial, names, rule) as (discovery, report):
+        first = routes_of(discovery, rails)
         wanted = read_running(jobs_file) if jobs_file is not None else []
         job = find_hosts(hosts)
-        second = without(_second(after, lfts_after, partial, first, report.problems), down or [])
+        other = first if after is None else _second(after, lfts_after, partial, adapters, report)
+        second = without(other, down or [])
         report.step("comparing")
         found = compare(first, second, job, wanted, examples=top)
     if as_json:
@@ -179,12 +189,12 @@ def diff(
         raise typer.Exit(1)
 
 
-def _second(after: str | None, lfts: Path | None, partial: bool, first: Routes, problems: list[str]) -> Routes:
-    if after is None:
-        return first
-    with reading(after, lfts, partial) as (discovery, report):
-        routes = routes_of(discovery)
-    problems.extend(report.problems)
+def _second(after: str, lfts: Path | None, partial: bool, adapters: Adapters, first: Report) -> Routes:
+    """Read the other source; its problems and notes are added to those of the first."""
+    with reading(after, lfts, partial, adapters.names, adapters.rule) as (discovery, report):
+        routes = routes_of(discovery, adapters.rails)
+    first.problems.extend(report.problems)
+    first.notes.extend(report.notes)
     return routes
 
 
@@ -197,7 +207,9 @@ def _show_difference(found: Difference, top: int) -> None:
         ("hosts", found.hosts),
         ("adapters", found.adapters),
         ("switches", found.switches),
+        ("switches", {key: found.altered[key] for key in ("exchanged", "renamed")}),
         ("cables", found.cables),
+        ("cables", {key: found.altered[key] for key in ("slower", "faster")}),
     ):
         for side, names in sides.items():
             if names:

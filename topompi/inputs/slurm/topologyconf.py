@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ...errors import SourceError
 from ..files import InputFile
@@ -15,7 +16,11 @@ __all__ = ["NAME", "read_switches", "recognise"]
 NAME = "Slurm topology.conf or what scontrol show topology prints"
 
 _FIRST_KEY = re.compile(r"^[ \t]*(?:switchname|blockname|ringname|torusname)\s*=", re.IGNORECASE | re.MULTILINE)
-_PAIR = re.compile(r'([A-Za-z]+)\s*=\s*(?:"([^"]*)"|([^\s"]+))(?:\s+|$)')
+_KEY = r"[A-Za-z]+\s*="
+# A value may be absent: sites write "Nodes=" for switches of nodes to come, and scontrol prints it.
+_PAIR = re.compile(rf'([A-Za-z]+)\s*=\s*(?:"([^"]*)"|(?!{_KEY})([^\s"]+)|)(?:\s+|$|(?={_KEY}))')
+_INCLUDE = re.compile(r"include\s+(\S+)", re.IGNORECASE)
+_NOTHING = "(null)"  # scontrol's word for an empty list
 _KEYS = {
     "switchname": {"nodes", "switches", "linkspeed", "level"},
     "blockname": {"nodes", "blockindex", "blocksize"},
@@ -40,19 +45,25 @@ def recognise(head: str) -> bool:
 def read_switches(texts: Sequence[InputFile], problem: Problem, note: Note = no_note) -> tuple[list[SwitchRow], bool]:
     """Read the switches of a ``topology.conf``; return them, and whether a switch may have no hosts and children.
 
-    Several texts count as one file. ``LinkSpeed`` is ignored, because its unit is the site's own choice (Slurm's
-    manual: "arbitrary"). A block becomes a leaf switch, and several blocks are below one switch named
-    ``topology/block``; ``BlockSizes`` and ``AggregatedBlock``, which only describe how Slurm may aggregate neighbouring
-    blocks, are ignored. The output of ``scontrol show topology`` is read, too; in it, a switch with ``Level`` and child
-    switches also lists all nodes below it, which are ignored. Slurm reads
-    one kind of topology, which another file chooses; beside switches, all other kinds are left out with a note.
+    Several texts count as one file; ``Include`` names another of them. ``LinkSpeed`` is ignored, because its unit is
+    the site's own choice (Slurm's manual: "arbitrary"). A block becomes a leaf switch, and several blocks are below one
+    switch named ``topology/block``; ``BlockSizes`` and ``AggregatedBlock``, which only describe how Slurm may aggregate
+    neighbouring blocks, are ignored. The output of ``scontrol show topology`` is read, too; in it, a switch with
+    ``Level`` and child switches also lists all nodes below it, which are ignored. Slurm reads one kind of topology,
+    which another file chooses; beside switches, all other kinds are left out with a note.
 
     :param texts: the files.
     :param problem: function that is called with each error, which names file and line.
     :param note: function that is called with remarks on lines that are left out.
     :raises SourceError: if there is no switch and no block.
     """
-    lines = [(place, _parse_line(place, line, problem)) for text in texts for place, line in _logical_lines(text)]
+    names = {os.path.basename(text.name) for text in texts}
+    lines = [
+        (place, _parse_line(place, line, problem))
+        for text in texts
+        for place, line in _logical_lines(text)
+        if not _is_include(place, line, names, problem)
+    ]
     rows, blocks = (list(counted(_rows_of(kind, lines, problem))) for kind in ("switchname", "blockname"))
     allow_empty = any(values.get("allowemptyswitch", "").lower() in ("yes", "true", "1") for _, values in lines)
     others = {kind: place for place, values in reversed(lines) for key, kind in _UNREAD.items() if key in values}
@@ -64,6 +75,21 @@ def read_switches(texts: Sequence[InputFile], problem: Problem, note: Note = no_
         note(f"{place}: {kind}, left out, because the file has {'blocks' if blocks else 'a tree'}, too")
     rows += join_blocks(blocks)
     return rows, allow_empty
+
+
+def _is_include(place: str, line: str, names: Collection[str], problem: Problem) -> bool:
+    """Whether a line includes a file; a file that is not among those that are read is reported.
+
+    :param place: ``file:line`` of the line.
+    :param line: the line.
+    :param names: names of the files that are read, without folders.
+    :param problem: function that is called with the error.
+    """
+    match = _INCLUDE.fullmatch(line)
+    if match is not None and os.path.basename(match[1]) not in names:
+        message = f"expecting {match[1]}, which this file includes, got none: give a folder with both"
+        problem(SourceError(f"{place}: {message}"))
+    return match is not None
 
 
 def _nothing(name: str, others: Mapping[str, str]) -> str:
@@ -82,14 +108,16 @@ def _nothing(name: str, others: Mapping[str, str]) -> str:
 def _logical_lines(text: InputFile) -> Iterator[tuple[str, str]]:
     """Yield lines without comments.
 
-    A line that ends with a backslash is joined with the next line, and has the place of the first.
+    A line that ends with a backslash is joined with the next line, and has the place of the first; no blank parts them
+    within a list.
     """
     start, joined = 0, ""
     for number, line in text.lines():
         start = start or number
         line = line.partition("#")[0].rstrip()
         continued = line.endswith("\\")
-        joined += line[:-1] + " " if continued else line
+        part = line[:-1] if continued else line
+        joined += part if joined.endswith(",") or part.startswith(",") or not joined else f" {part}"
         if not continued:
             if joined.strip():
                 yield f"{text.name}:{start}", joined.strip()
@@ -111,7 +139,8 @@ def _parse_line(place: str, line: str, problem: Problem) -> dict[str, str]:
         if key in values:
             problem(SourceError(f"{place}: expecting {match[1]} once, got it twice"))
         else:
-            values[key] = match[2] if match[2] is not None else match[3]
+            value = match[2] if match[2] is not None else match[3]
+            values[key] = "" if value in (None, _NOTHING) else value
     _check_keys(place, values, problem)
     return values
 

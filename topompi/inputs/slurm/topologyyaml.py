@@ -24,11 +24,13 @@ _UNREAD = {
     "ring": "a ring, which Slurm alone knows how to use",
     "torus3d": "a torus, which Slurm alone knows how to use",
 }
-_FIRST_KEY = re.compile(r"^-\s+[\"']?topology[\"']?\s*:", re.MULTILINE)
+_FIRST_KEY = re.compile(
+    r"^[ \t]*(?:-\s+|\[\s*\{\s*)[\"']?(?:topology|cluster_default)[\"']?\s*:", re.MULTILINE | re.IGNORECASE
+)
 
 
 def recognise(head: str) -> bool:
-    """Return whether an item of a YAML list starts with ``topology:``, which Slurm requires as first attribute."""
+    """Return whether an item of a list, in YAML or JSON, starts with ``topology`` or ``cluster_default``."""
     return _FIRST_KEY.search(head) is not None
 
 

@@ -2,7 +2,7 @@
 
 from .occupancy import Allocator, Job, Occupancy, Placement
 from .proving import check_allocator
-from .registry import ALLOCATORS, find_allocator
+from .registry import ALLOCATORS, find_allocator, within_parts
 from .requests import Requests, requests_of
 from .slots import SlotOccupancy
 
@@ -17,4 +17,5 @@ __all__ = [
     "check_allocator",
     "find_allocator",
     "requests_of",
+    "within_parts",
 ]

@@ -53,11 +53,14 @@ class _Links(Occupancy):
 
     def _change(self, job: Job, placement: Placement, sign: int) -> None:
         super()._change(job, placement, sign)
-        self._found.clear()
         links = self.cluster.links.links_of(placement.nodes[: job.size])
         self.used[links] += sign
         changed = links[self.used[links] == (1 if sign > 0 else 0)]
         np.add.at(self.crossed.reshape(-1), self.table.crossing(changed), sign)
+
+    def _count(self, changed: NDArray[np.integer], sign: int) -> None:
+        super()._count(changed, sign)
+        self._found.clear()  # also after nodes were closed
 
     @property
     def open(self) -> Mask:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...extensions import names_function
+from ..cluster import Cluster
 from ..errors import AllocationError
 from ..named import made_by
 from .apart import Apart
@@ -16,7 +17,7 @@ from .oblivious import BestFit, Contiguous, Counts, First
 from .occupancy import Allocator
 from .shared import Shared
 
-__all__ = ["ALLOCATORS", "find_allocator"]
+__all__ = ["ALLOCATORS", "find_allocator", "within_parts"]
 
 ALLOCATORS: dict[str, Callable[[], Allocator]] = {
     one.name: one
@@ -57,3 +58,12 @@ def find_allocator(name: str | Allocator) -> Allocator:
     made = made_by(name, Allocator, AllocationError)
     made.name = made.name or name
     return made
+
+
+def within_parts(allocator: Allocator, cluster: Cluster) -> Allocator:
+    """Return the allocator, restricted to one part per job if the cluster has several and the allocator names nodes."""
+    if cluster.part is None or not allocator.names_nodes:
+        return allocator
+    from .parts import OnePart  # imported here, because few clusters have several parts
+
+    return OnePart(allocator, cluster.part)

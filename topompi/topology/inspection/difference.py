@@ -35,6 +35,8 @@ class Difference:
         second (``new``), as ``host: id``.
     :param switches: labels of switches only in the first fabric (``gone``) and only in the second (``new``); two
         switches are the same if their ids are equal.
+    :param altered: switches of another id (``exchanged``) or name (``renamed``), and ``slower`` and ``faster`` cables,
+        in words, see `altered`; exchanged switches are neither gone nor new.
     :param cables: cables only in the first fabric (``gone``) and only in the second (``new``), as ``end:port -
         end:port``.
     :param routes: number of next-hop links (``entries``) from switches towards adapters that both fabrics have, and how
@@ -53,6 +55,7 @@ class Difference:
     hosts: dict[str, list[str]]
     adapters: dict[str, list[str]]
     switches: dict[str, list[str]]
+    altered: dict[str, list[str]]
     cables: dict[str, list[str]]
     routes: dict[str, int]
     pairs: dict[str, int] | None
@@ -62,7 +65,8 @@ class Difference:
 
     def __bool__(self) -> bool:
         """Whether anything differs."""
-        sets = (*self.hosts.values(), *self.adapters.values(), *self.switches.values(), *self.cables.values())
+        lists = (self.hosts, self.adapters, self.switches, self.altered, self.cables)
+        sets = [names for one in lists for names in one.values()]
         counts = [self.routes[key] for key in (CHANGED, LOST, FOUND)]
         return any(sets) or any(counts) or self._pairs_differ()
 
@@ -87,8 +91,12 @@ def compare(
     :param examples: maximum number of changed pairs to list.
     Cost: one pass over a table of next-hop links; memory for n * n * (longest route) numbers, with n compared hosts.
     """
+    from .altered import altered, exchanged_switches  # imported here, because only this function needs it
+
     one, other = before.fabric, after.fabric
-    same = _Numbers(one, other)
+    switches = exchanged_switches(one, other)
+    exchanged = _exchanged_adapters(one, other) | switches
+    same = _Numbers(one, other, exchanged)
     common = [host for host in (one.hosts if hosts is None else dict.fromkeys(hosts)) if same.has_host(host)]
     pairs, found = (None, []) if len(common) > MOST_PAIRED else _pairs(before, after, common, same, examples)
     affected = []
@@ -100,8 +108,9 @@ def compare(
     return Difference(
         hosts=_sides(one.hosts, other.hosts),
         adapters=_adapters(one, other),
-        switches=_switches(one, other),
-        cables=_sides(list(_cables(one)), list(_cables(other))),
+        switches=_switches(one, other, switches),
+        altered=altered(one, other, exchanged),
+        cables=_sides(list(_cables(one)), list(_cables(other, one))),
         routes=_entries(before, after, same),
         pairs=pairs,
         examples=found,
@@ -113,20 +122,23 @@ def compare(
 class _Numbers:
     """Common numbers for the vertices and links of two fabrics: parts that are the same in both have one number.
 
-    Two vertices are the same if their ids are equal, two links if their ends and their source ports are equal.
+    Two vertices are the same if their ids are equal or one replaced the other, two links if their ends and their source
+    ports are equal.
 
     :param one: the first fabric.
     :param other: the second fabric.
+    :param exchanged: id in the second fabric -> id in the first, for parts that were exchanged.
     """
 
-    def __init__(self, one: Fabric, other: Fabric) -> None:
+    def __init__(self, one: Fabric, other: Fabric, exchanged: dict[str, str]) -> None:
         self.one, self.other = one, other
         number: dict[str, int] = {}
         self.vertex = [
             np.array(
-                [number.setdefault(name, len(number)) for name in (*of.adapter_ids, *of.switch_ids)], dtype=np.int64
+                [number.setdefault(ids.get(name, name), len(number)) for name in (*of.adapter_ids, *of.switch_ids)],
+                dtype=np.int64,
             )
-            for of in (one, other)
+            for of, ids in ((one, dict[str, str]()), (other, exchanged))
         ]
 
     def has_host(self, host: str) -> bool:
@@ -167,6 +179,13 @@ def _adapters(one: Fabric, other: Fabric) -> dict[str, list[str]]:
     }
 
 
+def _exchanged_adapters(one: Fabric, other: Fabric) -> dict[str, str]:
+    """Return id in the second fabric -> id in the first of adapters at the same port of the same switch."""
+    before, after = (_adapter_places(of) for of in (one, other))
+    gone = {place: name for name, place in before.items() if name not in after}
+    return {name: gone[place] for name, place in after.items() if name not in before and place in gone}
+
+
 def _adapter_places(fabric: Fabric) -> dict[str, tuple[str, str, int]]:
     """Return the host name, the leaf switch's id and the port there of each adapter, by the adapter's id.
 
@@ -181,17 +200,24 @@ def _adapter_places(fabric: Fabric) -> dict[str, tuple[str, str, int]]:
     return places
 
 
-def _switches(one: Fabric, other: Fabric) -> dict[str, list[str]]:
-    sides = _sides(one.switch_ids, other.switch_ids)
+def _switches(one: Fabric, other: Fabric, exchanged: dict[str, str]) -> dict[str, list[str]]:
+    sides = _sides(one.switch_ids, [exchanged.get(identity, identity) for identity in other.switch_ids])
     labels = {
         key: dict(zip(of.switch_ids, switch_labels(of), strict=True)) for key, of in (("gone", one), ("new", other))
     }
     return {key: [labels[key][identity] for identity in ids] for key, ids in sides.items()}
 
 
-def _cables(fabric: Fabric) -> Iterator[str]:
-    """Yield each cable once, as ``end:port - end:port``."""
+def _cables(fabric: Fabric, named_by: Fabric | None = None) -> Iterator[str]:
+    """Yield each cable once, as ``end:port - end:port``.
+
+    :param fabric: the fabric.
+    :param named_by: fabric whose labels of switches are used where it has them; None if there is none.
+    """
     labels = switch_labels(fabric)
+    if named_by is not None:
+        known = dict(zip(named_by.switch_ids, switch_labels(named_by), strict=True))
+        labels = [known.get(identity, label) for identity, label in zip(fabric.switch_ids, labels, strict=True)]
     columns = (fabric.link_source, fabric.link_source_port, fabric.link_target, fabric.link_target_port)
     for source, port, target, target_port in zip(*(column.tolist() for column in columns), strict=True):
         ends = sorted(

@@ -1,4 +1,4 @@
-"""Reader of network hierarchies of clouds: answers of AWS and OCI, paths of GCP, and labels of Kubernetes' nodes."""
+"""Reader of hierarchies: answers of AWS, OCI and GCP, paths of GCP, labels of Kubernetes' nodes, racks of Flux."""
 
 from __future__ import annotations
 
@@ -18,8 +18,13 @@ __all__ = ["NAME", "read", "recognise"]
 NAME = "cloud hierarchy (AWS, OCI, GCP, Kubernetes labels)"
 TOP = "network/top"  # id of the switch above all hierarchies; unique, because no name below it is made of these words
 
-_JSON = re.compile(r'"(NetworkNodes|compute-?network-?block-?id)"\s*:|"kind"\s*:\s*"Node(List)?"', re.IGNORECASE)
-_PATH = re.compile(r"\s*+(?P<host>[^\s,]++)[\s,]++(?P<path>(/[^/\s,]++){2,})/?\s*+")
+_JSON = re.compile(
+    r'"(NetworkNodes|(compute)?[-_]?network[-_]?block[-_]?id|physicalHost(Topology)?|containment)"\s*:'
+    r'|"kind"\s*:\s*"Node(List)?"',
+    re.IGNORECASE,
+)
+_TITLES = re.compile(r"\s*NAME[\s,]+\w*HOST\w*\s*", re.IGNORECASE)
+_PATH = re.compile(r"\s*+(?P<host>[^\s,:=]++)[\s,]++(?P<path>(/[^/\s,]++){2,})/?\s*+")
 _KUBECTL = re.compile(r"NAME\s+STATUS\s+ROLES\s")
 # Labels of a node from the topmost switch to the lowest; %d counts from the node upwards. The first family that a node
 # has any label of is used.
@@ -28,23 +33,27 @@ _LABELS = (
     [f"network.topology.nvidia.com/{level}" for level in ("datacenter", "core", "spine", "block", "leaf")],
     [f"topology.k8s.aws/network-node-layer-{level}" for level in (1, 2, 3)],
     [f"cloud.google.com/gce-topology-{level}" for level in ("block", "subblock")],
+    [f"oci.oraclecloud.com/rdma.{level}_id" for level in ("hpc_island", "network_block", "local_block")],
+    [f"cloud.provider.com/topology-{level}" for level in ("block", "rack")],  # the example of Kueue's manual
 )
 _OCI = ("hpcislandid", "networkblockid", "localblockid")
+_GCP = ("cluster", "block", "subblock")
 MOST_TIERS = 9
 
 Place = tuple[str, str, list[str]]  # host, ``file`` or ``file:line``, switches above it from the topmost
 
 
 def recognise(head: str) -> bool:
-    """Whether a text begins as an answer of a cloud's topology interface, a list of paths, or a list of nodes."""
+    """Whether a text begins as an answer of a cloud, a list of paths, a list of nodes, or a graph of Flux."""
     if head.lstrip()[:1] in ("{", "["):
         return _JSON.search(head) is not None
     lines = [line for line in head.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    if lines and _TITLES.fullmatch(lines[0]):
+        lines = lines[1:]
     if not lines:
         return False
-    return _KUBECTL.match(lines[0]) is not None or all(
-        _PATH.fullmatch(line) for line in lines[: max(1, len(lines) - 1)]
-    )
+    paths = sum(_PATH.fullmatch(line) is not None for line in lines)
+    return _KUBECTL.match(lines[0]) is not None or 2 * paths >= len(lines)
 
 
 def read(texts: Sequence[InputFile], report: Report) -> Discovery:
@@ -103,7 +112,7 @@ def _places(text: InputFile, report: Report) -> Iterator[Place]:
 
 def _of_paths(text: InputFile, report: Report) -> Iterator[Place]:
     for number, line in text.lines():
-        if not line.strip() or line.lstrip().startswith("#"):
+        if not line.strip() or line.lstrip().startswith("#") or _TITLES.fullmatch(line):
             continue
         place, match = f"{text.name}:{number}", _PATH.fullmatch(line)
         if match is None:
@@ -111,9 +120,13 @@ def _of_paths(text: InputFile, report: Report) -> Iterator[Place]:
                 SourceError(f"{place}: expecting a host and /BLOCK/SUBBLOCK/HOST, got {line.strip()[:60]!r}")
             )
             continue
-        parts = match["path"].split("/")[1:]
-        # The last part is the machine itself, which is no switch.
-        yield match["host"], place, ["/" + "/".join(parts[: level + 1]) for level in range(len(parts) - 1)]
+        yield match["host"], place, _above(match["path"])
+
+
+def _above(path: str) -> list[str]:
+    """Return the paths of the switches above a machine, from the topmost, of its path, whose last part is itself."""
+    parts = path.strip("/").split("/")
+    return ["/" + "/".join(parts[: level + 1]) for level in range(len(parts) - 1)]
 
 
 def _of_kubectl(text: InputFile) -> Iterator[Place]:
@@ -129,6 +142,10 @@ def _of_kubectl(text: InputFile) -> Iterator[Place]:
 
 def _of_json(text: InputFile, report: Report) -> Iterator[Place]:
     root = parse_json(text.data(), text.name, SourceError)
+    within = root.get("scheduling", root) if isinstance(root, dict) else None
+    if isinstance(within, dict) and isinstance(within.get("graph"), dict):
+        yield from _of_graph(within["graph"], text.name)
+        return
     for number, item in enumerate(_items(root, text.name)):
         place = f"{text.name}: item {number}"
         if not isinstance(item, dict):
@@ -138,23 +155,53 @@ def _of_json(text: InputFile, report: Report) -> Iterator[Place]:
             labels = metadata.get("labels") if isinstance(metadata, dict) else None
             name = metadata.get("name") if isinstance(metadata, dict) else None
             yield _named(name, place), place, _by_labels(labels if isinstance(labels, dict) else {})
-        elif "NetworkNodes" in item:
-            switches = item["NetworkNodes"]
-            yield _named(item.get("InstanceId"), place), place, _texts(switches if isinstance(switches, list) else [])
         else:
-            fields = {key.replace("-", "").lower().removeprefix("compute"): value for key, value in item.items()}
-            host = fields.get("instanceid") or fields.get("id")
-            yield _named(host, place), place, _texts(fields.get(key) for key in _OCI)
+            yield _of_instance(item, place)
     if isinstance(root, dict) and root.get("NextToken"):
         report.note(f"{text.name}: this is one page of an answer, and NextToken says that others follow")
 
 
+def _of_instance(item: dict[str, Any], place: str) -> Place:
+    """Return an instance of AWS, GCP or OCI, whose tools spell the same names of fields in different ways."""
+    fields = {key.replace("-", "").replace("_", "").lower().removeprefix("compute"): item[key] for key in item}
+    if "networknodes" in fields:
+        switches = fields["networknodes"]
+        return _named(fields.get("instanceid"), place), place, _texts(switches if isinstance(switches, list) else [])
+    if "resourcestatus" in fields:
+        status = fields["resourcestatus"] if isinstance(fields["resourcestatus"], dict) else {}
+        levels, path = status.get("physicalHostTopology"), status.get("physicalHost")
+        found = _texts(levels.get(key) for key in _GCP) if isinstance(levels, dict) else []
+        # A block's name is unique only within the cluster, and a subblock's within the block.
+        above = ["/" + "/".join(found[: level + 1]) for level in range(len(found))]
+        return _named(fields.get("name"), place), place, above or _above(path if isinstance(path, str) else "")
+    return _named(fields.get("instanceid") or fields.get("id"), place), place, _texts(fields.get(key) for key in _OCI)
+
+
+def _of_graph(root: dict[str, Any], name: str) -> Iterator[Place]:
+    """Yield the nodes of a graph of Flux's resources (JGF), with the racks in which they are contained.
+
+    :raises SourceError: if no node is in a rack, because one cluster above all nodes says nothing.
+    """
+    nodes = root.get("nodes")
+    found = []
+    for number, node in enumerate(nodes if isinstance(nodes, list) else []):
+        metadata = node.get("metadata") if isinstance(node, dict) else None
+        if isinstance(metadata, dict) and metadata.get("type") == "node":
+            paths = metadata.get("paths")
+            path = paths.get("containment") if isinstance(paths, dict) else None
+            place = f"{name}: node {number}"
+            found.append((_named(metadata.get("name"), place), place, _above(path if isinstance(path, str) else "")))
+    if all(len(above) < 2 for _, _, above in found):
+        raise SourceError(f"{name}: expecting racks or switches between cluster and nodes, got none: use --hosts")
+    yield from found
+
+
 def _items(root: Any, name: str) -> list[Any]:
     """Find the list of instances or nodes in an answer."""
-    for key in ("data", "Instances", "items"):
+    for key in ("data", "Instances", "instances", "items"):
         if isinstance(root, dict) and key in root:
             root = root[key]
-    if isinstance(root, dict) and root.get("kind") == "Node":
+    if isinstance(root, dict) and (root.get("kind") == "Node" or "resourceStatus" in root):
         return [root]
     if not isinstance(root, list):
         raise SourceError(f"{name}: expecting a list of instances or nodes, got {type(root).__name__}")

@@ -27,7 +27,7 @@ _PORT = re.compile(
     r"\s*+\[(?P<port>\d{1,9})\](?:\[ext[^]]*\])?\s*+(?:\((?P<own>[0-9a-f]{1,16})\))?\s*+"
     r'"(?P<type>[SHR])-(?P<peer>[0-9a-f]{1,16})"\s*+\[(?P<peer_port>\d{1,9})\](?:\[ext[^]]*\])?\s*+'
     r"(?:\((?P<peer_guid>[0-9a-f]{1,16})\))?\s*+#\s*+(?:lid\s*+(?P<lid>\d{1,9})\s*+lmc\s*+(?P<lmc>\d{1,9})\s*+)?"
-    r'"(?P<name>.*)"\s*+lid\s*+(?P<peer_lid>\d{1,9}?)\s*+(?P<width>12|[1248])x(?P<speed>[\w?]+)(?P<rest>.*)'
+    r'"(?P<name>.*)"\s*+lid\s*+(?P<peer_lid>\d{1,9}?)\s*+(?:(?P<width>12|[1248])x|\?{1,3}x?)(?P<speed>[\w?]+)(?P<rest>.*)'
 )
 _IDENTITY = re.compile(r"\s*(vend|dev|sysimgg|switchg|cag|rtg)u?id\s*=\s*0x([0-9a-f]+)")
 # Lines that only ibnetdiscover writes; if the patterns above do not match, a line of this form is damaged. A number in
@@ -140,7 +140,8 @@ class _Reader:
         target = self._peer(match)
         # For FDR10 links, some versions print the rate that old software knows, and "FDR10" after it.
         speed = "FDR10" if "FDR10" in match["rest"] else match["speed"]
-        rate = link_rate(f"{match['width']}x{speed}", self.place, self.report)
+        # Versions that do not know a width, such as 2x, print question marks.
+        rate = link_rate(f"{match['width'] or '?'}x{speed}", self.place, self.report)
         self.cabling.add_link((source, number), (target, int(match["peer_port"])), rate, self.place)
 
     def _own_adapter(self, section: _Section, match: re.Match[str]) -> str:
