@@ -95,10 +95,10 @@ def test_help_imports_no_command_and_a_command_no_other_group():
     ("words", "most"),
     [
         ("--help", 16),
-        ("topology show --help", 143),
+        ("topology show --help", 144),
         ("map --help", 147),
-        ("jobs check --help", 153),
-        ("schedule --help", 157),
+        ("jobs check --help", 154),
+        ("schedule --help", 149),
         ("profile --help", 144),
     ],
 )
