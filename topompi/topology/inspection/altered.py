@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..fabric import Fabric
-from .names import end_name, switch_labels
+from ..labels import end_name, switch_labels
 
 __all__ = ["altered", "exchanged_switches"]
 
