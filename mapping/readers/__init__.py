@@ -13,22 +13,36 @@ from types import ModuleType
 
 from ...inputs import guarded
 from ..graph import CommunicationGraph
-from . import dense, edgelist, jsonprofile, matrixmarket, metis, monitoring, npz, pairlist, topoprof
+from . import (
+    adjacency,
+    attributed,
+    dense,
+    edgelist,
+    jsonprofile,
+    matrixmarket,
+    metis,
+    monitoring,
+    npz,
+    pairlist,
+    topoprof,
+)
 from .edges import Edges
 from .text import GraphFile, GraphFileError
 
 __all__ = ["FORMATS", "GraphFileError", "read_edges", "read_graph"]
 
-# Matrices come before METIS, because no other format has their form, and METIS before the lists, whose lines of three
-# or four numbers look like a METIS header.
+# Matrices and adjacency lists come before METIS, because no other format has their form, and METIS before the lists,
+# whose lines of three or four numbers look like a METIS header.
 FORMATS: tuple[ModuleType, ...] = (
     npz,
     topoprof,
     jsonprofile,
     matrixmarket,
     monitoring,
+    attributed,
     pairlist,
     dense,
+    adjacency,
     metis,
     edgelist,
 )
@@ -53,22 +67,28 @@ def read_graph(
     Cost: some microseconds per line, O(edges) memory.
     """
     with guarded(str(path), GraphFileError):
-        edges = read_edges(path, columns, notes)
+        edges = read_edges(path, columns, notes, size)
         size = edges.checked_size(size)
         return CommunicationGraph.from_arrays(size, edges.source, edges.target, edges.volume, edges.messages)
 
 
-def read_edges(path: str | os.PathLike[str], columns: Sequence[str] = (), notes: list[str] | None = None) -> Edges:
+def read_edges(
+    path: str | os.PathLike[str],
+    columns: Sequence[str] = (),
+    notes: list[str] | None = None,
+    size: int | None = None,
+) -> Edges:
     """Read the directed edges of a file in any known format, as `read_graph` does.
 
     :param path: path of a file or of a folder of ``.prof`` files.
     :param columns: names of the columns of a list of edges.
     :param notes: list that receives a line per guess that can be wrong.
+    :param size: number of ranks that the caller expects, which tells whether a list counts them from 1.
     """
     with guarded(str(path), GraphFileError):
         if Path(path).is_dir():
             return monitoring.read_folder(Path(path))
-        file = GraphFile.open(path, columns)
+        file = GraphFile.open(path, columns, size)
         for form in FORMATS:
             if form.recognise(file):
                 edges: Edges = form.read(file)
