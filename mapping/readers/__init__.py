@@ -8,44 +8,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 from ...inputs import guarded
 from ..graph import CommunicationGraph
-from . import (
-    adjacency,
-    attributed,
-    dense,
-    edgelist,
-    jsonprofile,
-    matrixmarket,
-    metis,
-    monitoring,
-    npz,
-    pairlist,
-    topoprof,
-)
 from .edges import Edges
 from .text import GraphFile, GraphFileError
 
-__all__ = ["FORMATS", "GraphFileError", "read_edges", "read_graph"]
+__all__ = ["GraphFileError", "read_edges", "read_graph"]
 
 # Matrices and adjacency lists come before METIS, because no other format has their form, and METIS before the lists,
 # whose lines of three or four numbers look like a METIS header.
-FORMATS: tuple[ModuleType, ...] = (
-    npz,
-    topoprof,
-    jsonprofile,
-    matrixmarket,
-    monitoring,
-    attributed,
-    pairlist,
-    dense,
-    adjacency,
-    metis,
-    edgelist,
-)
+_FORMATS = ["npz", "topoprof", "jsonprofile", "matrixmarket", "monitoring", "attributed", "pairlist", "dense"]
+_FORMATS += ["adjacency", "metis", "edgelist"]
+
+
+@cache
+def _formats() -> tuple[ModuleType, ...]:
+    """Return the modules, which are imported only now, because most commands read no graph."""
+    return tuple(import_module(f".{name}", __name__) for name in _FORMATS)
+
+
+def __getattr__(name: str) -> tuple[ModuleType, ...]:
+    if name == "FORMATS":
+        return _formats()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def read_graph(
@@ -87,13 +77,15 @@ def read_edges(
     """
     with guarded(str(path), GraphFileError):
         if Path(path).is_dir():
+            from . import monitoring  # imported here, because most commands read no graph
+
             return monitoring.read_folder(Path(path))
         file = GraphFile.open(path, columns, size)
-        for form in FORMATS:
+        for form in _formats():
             if form.recognise(file):
                 edges: Edges = form.read(file)
                 if notes is not None:
                     notes += file.notes
                 return edges
-    names = ", ".join(form.NAME for form in FORMATS)
+    names = ", ".join(form.NAME for form in _formats())
     raise GraphFileError(f"{file.name}: expecting one of: {names}; got {file.kind}")
