@@ -11,11 +11,9 @@ from ..files import InputFile
 from ..hostlist import expand
 from ..jsontext import parse_json
 from .accounting import count_of
-from .reports import cells, mark_of, records, yaml_values
+from .reports import Row, cells, mark_of, records, yaml_values
 
-__all__ = ["Row", "form_of", "holds_nodes"]
-
-Row = tuple[str, str, str]  # the job's name, its host list (empty if it has no nodes), and their place, ``file:line``
+__all__ = ["form_of", "holds_nodes"]
 
 # States of jobs that have no nodes any more, or none yet. A job in any other state, known or not, holds its nodes.
 _RELEASED = {
@@ -78,12 +76,12 @@ def _of_yaml(text: InputFile) -> Iterator[Row]:
 
 
 def _of_scontrol(text: InputFile) -> Iterator[Row]:
-    for job, place in records(text, "JobId", ("JobState", "NodeList", "NumNodes")):
+    for job, place in records(text, "JobId", ("JobState", "NodeList", "NumCPUs")):
         hosts = job.get("NodeList", "").replace("(null)", "")
         if "JobState" not in job:
             raise text.error(f"{place}: expecting the JobState of job {job['JobId']}, got none")
         if holds_nodes(job["JobState"]):
-            yield job["JobId"], hosts, place
+            yield Row(job["JobId"], hosts, place, _number(job.get("NumCPUs", "")))
 
 
 def _held(text: InputFile, jobs: list[Any]) -> Iterator[Row]:
@@ -96,7 +94,7 @@ def _held(text: InputFile, jobs: list[Any]) -> Iterator[Row]:
             raise text.error(f"{place}: expecting a host list, got {hosts!r}")
         if not hosts and (count := _count(job.get("node_count"))):
             raise text.error(f"{place}: expecting a host list of {count} nodes, got none")
-        yield name, hosts or "", place
+        yield Row(name, hosts or "", place, _cpus(job))
 
 
 def _hosts(job: Mapping[str, Any]) -> object:
@@ -107,11 +105,27 @@ def _hosts(job: Mapping[str, Any]) -> object:
     return hosts.get("list") if isinstance(hosts, dict) else hosts
 
 
+def _cpus(job: Mapping[str, Any]) -> int | dict[str, int]:
+    """Return the CPUs that a job holds on each host if its resources tell, else those on all hosts, else 0."""
+    resources = job.get("job_resources")
+    nodes = resources.get("nodes") if isinstance(resources, dict) else None
+    listed = nodes.get("allocation") if isinstance(nodes, dict) else None
+    if isinstance(listed, list) and all(isinstance(one, dict) and isinstance(one.get("cpus"), dict) for one in listed):
+        found = {str(one.get("name")): _count(one["cpus"].get("count")) for one in listed}
+        if found and all(found.values()):
+            return found
+    return _count(job.get("cpus"))
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
+
+
 def _count(value: object) -> int:
     """Return a number that stands alone or, as in data_parser, in ``{"set": true, "number": 4}``; 0 if it is unset."""
     if isinstance(value, Mapping):
         value = value.get("number") if str(value.get("set")).lower() == "true" else 0
-    return int(text) if len(text := str(value)) < 10 and text.isdecimal() else 0
+    return _number(str(value))
 
 
 def _columns(line: str) -> list[str]:
@@ -135,7 +149,7 @@ def _of_table(text: InputFile) -> Iterator[Row]:
                 raise text.error(f"{place}: expecting {' '.join(names)}, got {line.strip()[:80]!r}")
             _check_whole(text, place, row)
             if row["NODELIST"] or holds_nodes(row["STATE"]):
-                yield row["JOBID"], row["NODELIST"], place
+                yield Row(row["JOBID"], row["NODELIST"], place, _number(count_of(row.get("CPUS", ""))))
 
 
 def _row(names: list[str], line: str, mark: str) -> dict[str, str] | None:
