@@ -16,7 +16,7 @@ BARS = 2_000  # rectangles; an outcome with more is drawn as an image
 COLUMNS, ROWS = 1_800, 1_000  # points of the image, at most; two columns for each pixel of a chart of 900 pixels
 # Jobs in turn are drawn in three shades of the colour of their size, so that neighbours of one size are told apart.
 FADED = (0.0, 0.1, 0.2)  # part of white in the colour
-WIDE = 1 / 300  # part of the chart's width from which a bar has an edge
+WIDE, HIGH = 1 / 300, 1 / 100  # parts of the chart's width and height from which a bar has an edge
 
 
 def draw_nodes(axes: Any, outcome: Outcome, origin: int) -> None:
@@ -40,7 +40,8 @@ def draw_nodes(axes: Any, outcome: Outcome, origin: int) -> None:
         every = _image(axes, outcome, origin, colours)
         axes.set_title(f"{unit}s at moments {_span(every)} apart", loc="left", fontsize=8, color="#555555")
     else:
-        _rectangles(axes, corners, colours[jobs], last=(int(outcome.end.max()) - origin) / DAY)
+        last = (int(outcome.end.max()) - origin) / DAY
+        _rectangles(axes, corners, colours[jobs], (last, outcome.num_resources))
     axes.set(ylabel=unit, ylim=(0, outcome.num_resources))
     pods = outcome.cluster.leaf_start[outcome.cluster.pod_start[1:-1]]
     for pod in pods if outcome.slots is None else outcome.cluster.slot_start[pods]:
@@ -68,11 +69,20 @@ def _bars(outcome: Outcome, origin: int) -> tuple[NDArray[np.float64] | None, li
     return np.array(corners, dtype=np.float64).reshape(-1, 4, 2), jobs
 
 
-def _rectangles(axes: Any, corners: NDArray[np.float64], colours: NDArray[np.float64], last: float) -> None:
+def _rectangles(
+    axes: Any, corners: NDArray[np.float64], colours: NDArray[np.float64], size: tuple[float, float]
+) -> None:
+    """Draw rectangles; those that are large in both directions have an edge, which would cover the others.
+
+    :param axes: axes of matplotlib.
+    :param corners: corners of each rectangle, counter-clockwise from the lowest left one, shape (rectangles, 4, 2).
+    :param colours: colour of each rectangle, shape (rectangles, 3).
+    :param size: width and height of the chart in its units.
+    """
     from matplotlib.collections import PolyCollection
 
-    wide = corners[:, 1, 0] - corners[:, 0, 0] > WIDE * last
-    axes.add_collection(PolyCollection(list(corners), facecolors=colours, edgecolors="white", linewidths=0.5 * wide))
+    large = (corners[:, 2] - corners[:, 0] > np.multiply((WIDE, HIGH), size)).all(axis=1)
+    axes.add_collection(PolyCollection(list(corners), facecolors=colours, edgecolors="white", linewidths=0.5 * large))
     axes.autoscale_view()
 
 
