@@ -188,7 +188,8 @@ def _fits(names: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def _count(word: str) -> int | None:
-    return int(found) if (found := count_of(word)).isdecimal() else None
+    found = count_of(word)
+    return int(found) if found.isdecimal() and len(found) < 20 else None
 
 
 def _rows_of_width(log: InputFile, names: list[str], numbered: Iterator[tuple[int, str]]) -> Iterator[Row]:
