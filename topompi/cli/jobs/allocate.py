@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from ...errors import SourceError
-from ...inputs.slurm.reports import cells
 from ...inputs.slurm.running import read_running
 from ...jobs import ALLOCATORS, AllocationError
 from ...jobs.now import Offer, offer
@@ -88,6 +87,8 @@ def allocate(
 
 def _counted(found: Offer) -> str:
     """Return the nodes with the number of slots on each, as launchers' host files have them: ``n[0-1]*4,n2*1``."""
+    from ...inputs.slurm.reports import cells  # imported here, because few offers have slots
+
     by_count: dict[int, list[str]] = {}
     for name, count in zip(found.nodes, found.slots, strict=True):
         by_count.setdefault(count, []).append(name)

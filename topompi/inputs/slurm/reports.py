@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..files import InputFile
 from ..yamlvalues import parse_yaml
 
-__all__ = ["MARKS", "Row", "cells", "mark_of", "records", "yaml_values"]
+__all__ = ["MARKS", "cells", "mark_of", "records", "yaml_values"]
 
 MARKS = "|;,"
 DEEPEST = 8  # levels of YAML that are kept; nodes and jobs need four
 # Marks outside of brackets, because those within them belong to a host list or to a reason.
 _SPLIT = {mark: re.compile(rf"{re.escape(mark)}(?![^\[\]]*\])(?![^()]*\))") for mark in MARKS}
-
-
-class Row(NamedTuple):
-    """A job in a file.
-
-    :param name: name of the job.
-    :param hosts: its host list, empty if it has no nodes.
-    :param place: ``file:line``.
-    :param cpus: CPUs that it holds on all hosts together, or by host; 0 if the file does not tell.
-    """
-
-    name: str
-    hosts: str
-    place: str
-    cpus: int | dict[str, int] = 0
 
 
 def mark_of(line: str) -> str:

@@ -11,9 +11,13 @@ from itertools import chain
 from ...errors import SourceError, TopompiError
 from ..files import InputFile, open_inputs
 from ..hostlist import expand
-from .reports import Row
 
 __all__ = ["RunningJob", "read_running"]
+
+
+# The job's name, its host list (empty if it has no nodes), their place, ``file:line``, and its CPUs on all hosts or by
+# host, 0 if the file does not tell.
+Row = tuple[str, str, str, int | dict[str, int]]
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ def _csv_rows(text: InputFile) -> Iterator[Row | None]:
         place, hosts = f"{text.name}:{number}", ",".join(cells[1:]).strip()
         if not cells[0].strip() or not hosts:
             raise text.error(f"{place}: expecting job,hosts, got {line.strip()[:80]!r}")
-        yield Row(cells[0].strip(), hosts, place)
+        yield cells[0].strip(), hosts, place, 0
 
 
 def _of_lines(text: InputFile) -> Iterator[Row]:
@@ -115,4 +119,4 @@ def _of_lines(text: InputFile) -> Iterator[Row]:
             continue
         if len(words) != 2:
             raise text.error(f"{text.name}:{number}: expecting a job's name and a host list, got {line[:60]!r}")
-        yield Row(words[0], words[1], f"{text.name}:{number}")
+        yield words[0], words[1], f"{text.name}:{number}", 0

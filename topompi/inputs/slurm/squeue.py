@@ -11,9 +11,13 @@ from ..files import InputFile
 from ..hostlist import expand
 from ..jsontext import parse_json
 from .accounting import count_of
-from .reports import Row, cells, mark_of, records, yaml_values
+from .reports import cells, mark_of, records, yaml_values
 
 __all__ = ["form_of", "holds_nodes"]
+
+# The job's name, its host list (empty if it has no nodes), their place, ``file:line``, and its CPUs on all hosts or by
+# host, 0 if the file does not tell.
+Row = tuple[str, str, str, int | dict[str, int]]
 
 # States of jobs that have no nodes any more, or none yet. A job in any other state, known or not, holds its nodes.
 _RELEASED = {
@@ -81,7 +85,7 @@ def _of_scontrol(text: InputFile) -> Iterator[Row]:
         if "JobState" not in job:
             raise text.error(f"{place}: expecting the JobState of job {job['JobId']}, got none")
         if holds_nodes(job["JobState"]):
-            yield Row(job["JobId"], hosts, place, _number(job.get("NumCPUs", "")))
+            yield job["JobId"], hosts, place, _number(job.get("NumCPUs", ""))
 
 
 def _held(text: InputFile, jobs: list[Any]) -> Iterator[Row]:
@@ -94,7 +98,7 @@ def _held(text: InputFile, jobs: list[Any]) -> Iterator[Row]:
             raise text.error(f"{place}: expecting a host list, got {hosts!r}")
         if not hosts and (count := _count(job.get("node_count"))):
             raise text.error(f"{place}: expecting a host list of {count} nodes, got none")
-        yield Row(name, hosts or "", place, _cpus(job))
+        yield name, hosts or "", place, _cpus(job)
 
 
 def _hosts(job: Mapping[str, Any]) -> object:
@@ -149,7 +153,7 @@ def _of_table(text: InputFile) -> Iterator[Row]:
                 raise text.error(f"{place}: expecting {' '.join(names)}, got {line.strip()[:80]!r}")
             _check_whole(text, place, row)
             if row["NODELIST"] or holds_nodes(row["STATE"]):
-                yield Row(row["JOBID"], row["NODELIST"], place, _number(count_of(row.get("CPUS", ""))))
+                yield row["JOBID"], row["NODELIST"], place, _number(count_of(row.get("CPUS", "")))
 
 
 def _row(names: list[str], line: str, mark: str) -> dict[str, str] | None:
