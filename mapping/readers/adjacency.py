@@ -62,7 +62,11 @@ def _of_blocks(file: GraphFile, lines: list[Line]) -> list[tuple[int, int, int]]
     at = 0
     while at < len(lines):
         number, words = lines[at]
-        if len(words) != 2 or not all(word.isdecimal() for word in words) or at + int(words[1]) >= len(lines):
+        if (
+            len(words) != 2
+            or not all(word.isdecimal() and len(word) < 11 for word in words)
+            or at + int(words[1]) >= len(lines)
+        ):
             return None
         block = lines[at + 1 : at + 1 + int(words[1])]
         if any(len(other) > 2 for _, other in block):

@@ -87,8 +87,9 @@ def _matrix(file: GraphFile) -> tuple[list[Row], bool] | None:
 def _words(file: GraphFile) -> Iterator[Row]:
     """Yield the words of each line, without the brackets with which numpy prints a matrix."""
     for number, line in file.lines():
-        if line and (line[0] != "[" or "..." not in line):
-            yield number, split(line.strip("[]").rstrip("],") if line[0] == "[" else line)
+        bare = line.strip("[]").rstrip("],") if line[:1] == "[" else line
+        if (words := split(bare)) and (bare is line or "..." not in line):
+            yield number, words
 
 
 def _is_square(rows: Sequence[Row]) -> bool:

@@ -129,7 +129,7 @@ def _fourth(file: GraphFile) -> Kinds:
         third, *last = split(line)[2:4] or [""]
         if last and (len(last[0]) > 2 or not last[0].isdigit() or int(last[0]) > MOST_HOPS):
             return SRC, DST, COUNT, VOLUME
-        is_hops = is_hops or not last or not third.isdigit() or int(third) > int(last[0])
+        is_hops = is_hops or not last or not third.isdigit() or len(third) > 2 or int(third) > int(last[0])
     return (SRC, DST, VOLUME, HOPS) if is_hops else (SRC, DST, COUNT, VOLUME)
 
 

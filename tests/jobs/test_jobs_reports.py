@@ -134,6 +134,13 @@ def test_nodes_that_take_no_job_are_found_in_any_format(text: str, closed: str, 
     assert set(read_closed(str(tmp_path / "states"))) == set(expand(closed))
 
 
+def test_a_count_of_thousands_of_digits_and_a_row_without_state_are_survived(tmp_path: Path) -> None:
+    (tmp_path / "now").write_text(f"JOBID NODES NODELIST\n101 {'9' * 5000} n0\n")
+    assert [job.hosts for job in read_running(tmp_path / "now")] == [("n0",)]
+    (tmp_path / "states").write_text("NODELIST NODES REASON STATE\nn0 1 x\n")
+    assert read_closed(str(tmp_path / "states")) == ("n0",)
+
+
 def test_nodes_of_a_list_without_headings_are_not_given_away(tmp_path: Path) -> None:
     (tmp_path / "now").write_text(BARE)
     (tmp_path / "states").write_text("n[7,9] drained\nn[11-12] idle\n")

@@ -196,6 +196,12 @@ def test_what_is_not_read_is_named(text: str, said: str, tmp_path: Path) -> None
         read(tmp_path, text)
 
 
+@pytest.mark.parametrize("text", ["0 1 {long} 3\n", "0 {long}\n", "#a\n# GMT x\n0 {long}\n", ",\n,\n", "1 2\n,\n"])
+def test_numbers_of_thousands_of_digits_and_empty_rows_are_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(GraphFileError):
+        read(tmp_path, text.format(long="9" * 5000))
+
+
 WRITERS = [nx.write_graphml, nx.write_gml, nx.write_multiline_adjlist, nx.write_edgelist]
 
 

@@ -166,7 +166,7 @@ def _row(text: InputFile, names: list[str], words: list[str], place: str) -> Row
     if len(words) < len(names) - ("REASON" in names):
         raise text.error(f"{place}: expecting {' '.join(names)}, got {' '.join(words)[:80]!r}")
     hosts = words[-1 if at == len(names) - 1 else at]
-    if "STATE" not in names or not is_idle(found["STATE"]):
+    if "STATE" not in names or not is_idle(found.get("STATE", "")):
         return hosts, place, True
     return hosts, place, False if found.get("AVAIL", "up") == "up" else None
 

@@ -180,13 +180,13 @@ def _check_whole(text: InputFile, place: str, row: Mapping[str, str]) -> None:
 
     A job whose nodes are released one after another has fewer hosts than it asked for.
     """
-    count = count_of(row.get("NODES", ""))
-    if not row["NODELIST"] or not count.isdecimal() or row["STATE"].upper() in ("CG", "COMPLETING", "COMPLETI"):
+    count = _number(count_of(row.get("NODES", "")))
+    if not row["NODELIST"] or not count or row["STATE"].upper() in ("CG", "COMPLETING", "COMPLETI"):
         return
     try:
         hosts = len(expand(row["NODELIST"]))
     except SourceError as problem:
         raise text.error(f"{place}: {problem}") from problem
-    if hosts != int(count):
+    if hosts != count:
         got = f"{hosts} in {row['NODELIST'][:60]!r}"
         raise text.error(f"{place}: expecting a host list of {count} nodes, got {got} (print the whole column)")
