@@ -13,9 +13,13 @@ from .header import RankFile, RankFileError, header, host_names
 
 __all__ = ["HYDRA", "RANK_ORDER", "write_hydra", "write_rank_order"]
 
+_HOST = re.compile(r"[A-Za-z0-9_.-]+")
+LOOK = 1000  # lines by which the format is recognised
 _RANKS = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10}))?")
 _MAP = re.compile(r"# rankmap (\S+)")
-_RUN = re.compile(r"([A-Za-z0-9_.-]+):([0-9]{1,9})")
+_RUN = re.compile(r"([A-Za-z0-9_.-]+):([0-9]{1,9})((?:\s+[a-z]+=\S+)*)")  # with hydra's options, such as binding=...
+# Open MPI's host file, whose mapping by slot is that of hydra.
+_SLOTS = re.compile(r"([A-Za-z0-9_.-]+)\s+slots\s*=\s*([0-9]{1,9})((?:\s+max[-_]slots\s*=\s*[0-9]+)?)")
 
 
 def write_rank_order(mapping: Mapping) -> str:
@@ -84,12 +88,17 @@ def _read_rank_order(file: RankFile) -> Mapping:
 
 
 def _recognise_hydra(file: RankFile) -> bool:
-    """Whether the first line is ``HOST:COUNT``."""
-    return bool(_RUN.fullmatch(file.first))
+    """Whether a line is ``HOST:COUNT``, or Open MPI's ``HOST slots=COUNT``; others may have only a host."""
+    lines = [line for _, line in file.rows[:LOOK]]
+    return any(_run(line) for line in lines) and all(_run(line) or _HOST.fullmatch(line) for line in lines)
+
+
+def _run(line: str) -> re.Match[str] | None:
+    return _RUN.fullmatch(line) or _SLOTS.fullmatch(line)
 
 
 def _read_hydra(file: RankFile) -> Mapping:
-    """Read lines ``HOST`` or ``HOST:COUNT``; ranks fill them in order, or as the rank map in a comment tells.
+    """Read lines ``HOST``, ``HOST:COUNT`` or ``HOST slots=COUNT``; ranks fill them in order, or as a rank map tells.
 
     :raises RankFileError: if a line has another form; the message names file and line.
     """
@@ -97,7 +106,7 @@ def _read_hydra(file: RankFile) -> Mapping:
     lines: list[tuple[int, str]] = []
     total = sum(file.allocation[1])
     for number, line in file.rows:
-        match = _RUN.fullmatch(line if ":" in line else f"{line}:1")
+        match = _run(line) or _RUN.fullmatch(f"{line}:1")
         if not match or not 1 <= int(match[2]) <= total - len(hosts):
             file.fail(number, f"'HOST:COUNT', the counts at most {total} together", line)
         lines.append((number, match[1]))

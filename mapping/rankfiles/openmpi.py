@@ -10,11 +10,11 @@ from .header import RankFile, header, host_names
 
 __all__ = ["read", "recognise", "write", "write5"]
 
-_LINE = re.compile(r"rank\s+([0-9]{1,10})\s*=\s*([^\s=]+)(?:\s+slots?\s*=\s*(\S.*))?")
+_LINE = re.compile(r"rank\s+([0-9]{1,10})\s*=\s*(?:[^\s=@]+@)?([^\s=@]+)(?:\s+slots?\s*=\s*(\S.*))?", re.I)
 _SLOT = re.compile("[0-9]{1,9}")
 _RELATIVE = re.compile(r"\+n([0-9]{1,9})")
-# CPUs: numbers and ranges (2, 0,1, 2-3), or the same within a socket, SOCKET:CPUS (0:0-1, 1:*, p0:0).
-_CPUS = re.compile(r"[pP]?(?:([0-9]{1,9}|\*):)?([0-9]{1,9}|\*)(?:-[0-9]{1,9})?(?:,[0-9:,*-]{1,1000})?")
+# CPU numbers and ranges of them, or those of a socket: 2, 0,1, 2-3, 0:0-1, 1:*, p0:0.
+_CPUS = re.compile(r"[pP]?(?:([0-9]{1,9}|\*):)?([0-9]{1,9}|\*)(?:-[0-9]{1,9})?(?:[,;][pP0-9:;,*-]{1,1000})?")
 
 Place = tuple[int, int, str]  # line, number of the host, and the words after ``slot=``; empty if there are none
 
@@ -44,7 +44,7 @@ def _write(mapping: Mapping, launch: str) -> str:
 
 def recognise(file: RankFile) -> bool:
     """Whether the first line begins with ``rank``, a number and ``=``."""
-    return bool(re.match(r"rank\s+\S+\s*=", file.first))
+    return bool(re.match(r"rank\s+\S+\s*=", file.first, re.I))
 
 
 def read(file: RankFile) -> Mapping:

@@ -14,11 +14,13 @@ from .header import RankFile, RankFileError, header, host_names
 
 __all__ = ["PLANE", "plane_size", "read", "recognise", "write", "write_plane"]
 
-_PLANE = re.compile(r"(?:--nodes=[0-9]{1,9}\s+)?--distribution=plane=([0-9]{1,9})(?:\s+--ntasks=([0-9]{1,9}))?")
+_OPTION = re.compile(r"(?:--(distribution|ntasks|nodes)[=\s]|-([mnN])\s*)(\S+)")
+_LONG = {"m": "distribution", "n": "ntasks", "N": "nodes"}
+_PLANE = re.compile(r"plane=([0-9]{1,9})")
 _HOST = re.compile(r"[A-Za-z0-9_.-]+")
 # A host or an expression of hosts, each of which may have a number of ranks: node*2, n[0-3],login1.
 _PART = re.compile(r"([A-Za-z0-9_.-]+(?:\[[0-9,-]+\][A-Za-z0-9_.-]*)*)(?:\*([0-9]{1,9}))?")
-_LINE = re.compile(rf"{_PART.pattern}(?:\s*,\s*{_PART.pattern})*")
+_LINE = re.compile(rf"{_PART.pattern}(?:\s*,\s*{_PART.pattern})*\s*,?")
 
 
 def write(mapping: Mapping) -> str:
@@ -60,19 +62,21 @@ def write_plane(mapping: Mapping) -> str:
 
 
 def _recognise_plane(file: RankFile) -> bool:
-    """Whether the first line consists of options, including ``--distribution=plane``."""
-    return file.first.startswith("--") and "--distribution=plane" in file.first
+    """Whether the first line consists of srun's options, including ``--distribution=plane`` or ``-m plane``."""
+    return file.first.startswith(("-", "srun ")) and bool(re.search(r"(--distribution[=\s]|-m\s*)plane=", file.first))
 
 
 def _read_plane(file: RankFile) -> Mapping:
     number, line = file.rows[0]
-    match = _PLANE.fullmatch(line)
-    if not match or int(match[1]) == 0 or len(file.rows) > 1:
+    options = {long or _LONG[short]: value for long, short, value in _OPTION.findall(line)}
+    match, count = _PLANE.fullmatch(options.get("distribution", "")), options.get("ntasks", "")
+    strange = _OPTION.sub("", line.removeprefix("srun")).strip() or (count and not re.fullmatch("[0-9]{1,9}", count))
+    if not match or int(match[1]) == 0 or len(file.rows) > 1 or strange:
         file.fail(
             file.rows[-1][0], "one line '--nodes=HOSTS --distribution=plane=SIZE --ntasks=RANKS'", file.rows[-1][1]
         )
     names, counts = file.allocation
-    ranks = sum(counts) if match[2] is None else int(match[2])
+    ranks = int(count) if count else sum(counts)
     if ranks > sum(counts):
         file.fail(number, f"at most {sum(counts)} ranks, one a slot", line)
     hosts = (np.arange(ranks) // int(match[1]) % len(names)).tolist()

@@ -8,30 +8,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 from ...inputs import guarded
 from ..graph import CommunicationGraph
-from . import dense, edgelist, jsonprofile, matrixmarket, metis, monitoring, npz, pairlist, topoprof
 from .edges import Edges
 from .text import GraphFile, GraphFileError
 
-__all__ = ["FORMATS", "GraphFileError", "read_edges", "read_graph"]
+__all__ = ["GraphFileError", "read_edges", "read_graph"]
 
-# Matrices come before METIS, because no other format has n lines of n numbers, and METIS comes before lists of edges,
-# because its header of two to four numbers also looks like a line of such a list.
-FORMATS: tuple[ModuleType, ...] = (
-    npz,
-    topoprof,
-    jsonprofile,
-    matrixmarket,
-    monitoring,
-    pairlist,
-    dense,
-    metis,
-    edgelist,
-)
+# Matrices and adjacency lists come before METIS, because no other format has their form, and METIS before the lists,
+# whose lines of three or four numbers look like a METIS header.
+_FORMATS = ["npz", "topoprof", "jsonprofile", "matrixmarket", "monitoring", "attributed", "pairlist", "dense"]
+_FORMATS += ["adjacency", "metis", "edgelist"]
+
+
+@cache
+def _formats() -> tuple[ModuleType, ...]:
+    """Return the modules, which are imported only now, because most commands read no graph."""
+    return tuple(import_module(f".{name}", __name__) for name in _FORMATS)
+
+
+def __getattr__(name: str) -> tuple[ModuleType, ...]:
+    if name == "FORMATS":
+        return _formats()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def read_graph(
@@ -53,27 +57,35 @@ def read_graph(
     Cost: some microseconds per line, O(edges) memory.
     """
     with guarded(str(path), GraphFileError):
-        edges = read_edges(path, columns, notes)
+        edges = read_edges(path, columns, notes, size)
         size = edges.checked_size(size)
         return CommunicationGraph.from_arrays(size, edges.source, edges.target, edges.volume, edges.messages)
 
 
-def read_edges(path: str | os.PathLike[str], columns: Sequence[str] = (), notes: list[str] | None = None) -> Edges:
+def read_edges(
+    path: str | os.PathLike[str],
+    columns: Sequence[str] = (),
+    notes: list[str] | None = None,
+    size: int | None = None,
+) -> Edges:
     """Read the directed edges of a file in any known format, as `read_graph` does.
 
     :param path: path of a file or of a folder of ``.prof`` files.
     :param columns: names of the columns of a list of edges.
     :param notes: list that receives a line per guess that can be wrong.
+    :param size: number of ranks that the caller expects, which tells whether a list counts them from 1.
     """
     with guarded(str(path), GraphFileError):
         if Path(path).is_dir():
+            from . import monitoring  # imported here, because most commands read no graph
+
             return monitoring.read_folder(Path(path))
-        file = GraphFile.open(path, columns)
-        for form in FORMATS:
+        file = GraphFile.open(path, columns, size)
+        for form in _formats():
             if form.recognise(file):
                 edges: Edges = form.read(file)
                 if notes is not None:
                     notes += file.notes
                 return edges
-    names = ", ".join(form.NAME for form in FORMATS)
+    names = ", ".join(form.NAME for form in _formats())
     raise GraphFileError(f"{file.name}: expecting one of: {names}; got {file.kind}")

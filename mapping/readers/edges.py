@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...inputs import current_limits
-from .text import GraphFileError
+from .text import GraphFile, GraphFileError
 
-__all__ = ["Edges", "halved", "table_of"]
+__all__ = ["Edges", "counted_from_zero", "halved", "table_of"]
 
 Integers = NDArray[np.int64]
 
@@ -89,3 +89,19 @@ def halved(pairs: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, int, in
         else:
             yield (u, v, volume - volume // 2)
             yield (v, u, volume // 2)
+
+
+def counted_from_zero(file: GraphFile, edges: Edges, base: int | None = None) -> Edges:
+    """Return the edges with ranks from 0, if they count from 1: ranks from 1 on occur without a gap, and no rank 0.
+
+    :param file: the file, which has the number of ranks that the caller expects, and the list for the note.
+    :param edges: the edges as the file has them.
+    :param base: number of the first rank, 0 or 1, if it is told; None if it is to be guessed.
+    """
+    ranks = np.unique(np.concatenate([edges.source, edges.target]))
+    from_one = len(ranks) > 0 and ranks[0] == 1 and len(ranks) == ranks[-1] == edges.size - 1
+    if base == 0 or not from_one or (base is None and file.size not in (None, len(ranks))):
+        return edges
+    if base is None:
+        file.notes.append(f"{file.name}: rank 1 is the first, taken as rank 0; else --ranks {edges.size}")
+    return replace(edges, size=edges.size - 1, source=edges.source - 1, target=edges.target - 1)

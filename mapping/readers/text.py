@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,12 +15,18 @@ from typing import NoReturn
 from ...errors import TopompiError
 from ...inputs import current_limits, kind_of, read_input
 
-__all__ = ["MAX_RANKS", "GraphFile", "GraphFileError"]
+__all__ = ["BINARY", "MAX_RANKS", "UNITS", "GraphFile", "GraphFileError"]
 
 HEAD_BYTES = 4096
 LINES_A_LOOK = 4096  # lines between two checks of the time limit
 MAX_VOLUME = 2**63 - 1
 MAX_RANKS = 2**31 - 1  # because MPI's ranks are C ints
+UNITS = {"B": 1, "BYTES": 1} | {f"{unit}{b}": 1024**at for at, unit in enumerate("KMGT", 1) for b in ("", "B", "IB")}
+BINARY = "K, M, G and T are powers of 1,024"
+_UNIT = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]{1,5})")
+# A rank as programs name it (rank3, P3), or as a number with a fraction of zeros (3.0, 3.000e+00).
+_RANK = re.compile(r"(?:rank|process|proc|task|node|p|r)[ _:-]?([0-9]{1,10})", re.I)
+_REAL = re.compile(r"[0-9.]{1,30}(?:[eE][+-]?[0-9]{1,3})?")
 
 
 class GraphFileError(TopompiError, ValueError):
@@ -33,23 +40,27 @@ class GraphFile:
     :param name: path of the file, which is its name in error messages.
     :param data: content of the file, decompressed.
     :param columns: names of the columns of a list of edges, if the caller gives them.
+    :param size: number of ranks that the caller expects; None if it expects none.
     :param notes: list that receives a line per guess that can be wrong.
     """
 
     name: str
     data: bytes
     columns: tuple[str, ...] = ()
+    size: int | None = None
     notes: list[str] = field(default_factory=list, compare=False)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], columns: Sequence[str] = ()) -> GraphFile:
+    def open(cls, path: str | os.PathLike[str], columns: Sequence[str] = (), size: int | None = None) -> GraphFile:
         """Read and decompress a file.
 
         :param path: path of the file.
         :param columns: names of the columns of a list of edges; empty if the file or its content tells them.
+        :param size: number of ranks that the caller expects; None if it expects none.
         :raises GraphFileError: if it is missing, empty, damaged, no regular file, or beyond a limit.
         """
-        return cls(str(path), read_input(path, GraphFileError, "a communication graph"), tuple(columns))
+        data = read_input(path, GraphFileError, "a communication graph")
+        return cls(str(path), data.removeprefix(b"\xef\xbb\xbf"), tuple(columns), size)
 
     @cached_property
     def head(self) -> str:
@@ -62,8 +73,11 @@ class GraphFile:
         return kind_of(self.data[:HEAD_BYTES])
 
     def lines(self, comment: str = "#%") -> Iterator[tuple[int, str]]:
-        """Yield line numbers (from 1) and lines without surrounding blanks; skip lines with a leading comment sign."""
-        marks = tuple(comment)
+        """Yield line numbers (from 1) and lines without surrounding blanks; skip lines with a leading comment sign.
+
+        :param comment: signs that begin a comment, besides ``//``.
+        """
+        marks = (*comment, "//")
         reader = io.TextIOWrapper(io.BytesIO(self.data), encoding="utf-8", errors="replace")
         ends = time.monotonic() + current_limits().seconds
         for number, line in enumerate(reader, 1):
@@ -95,24 +109,48 @@ class GraphFile:
         current_limits().check("ranks", ranks, place, GraphFileError)
 
     def rank(self, line: int, word: str) -> int:
-        """Convert a word to a rank."""
-        if not (word.isascii() and word.isdigit()) or len(word) > 10 or int(word) >= MAX_RANKS:
+        """Convert a word to a rank: a number, which may have a fraction of zeros or a name before it (``rank3``)."""
+        if not (word.isascii() and word.isdigit()):
+            return self.rank(line, self._bare_rank(line, word))
+        if len(word) > 10 or int(word) >= MAX_RANKS:
             self.fail(line, "a rank (a whole number from 0)", word)
         return int(word)
 
-    def volume(self, line: int, word: str) -> int:
-        """Convert a word to bytes: whole numbers exactly, other numbers rounded to the nearest."""
+    def _bare_rank(self, line: int, word: str) -> str:
+        if match := _RANK.fullmatch(word):
+            return match[1]
+        try:
+            real = float(word) if _REAL.fullmatch(word) else -1.0
+        except ValueError:
+            real = -1.0
+        if not 0 <= real < MAX_RANKS or real != int(real):
+            self.fail(line, "a rank (a whole number from 0)", word)
+        return str(int(real))
+
+    def volume(self, line: int, word: str, factor: int = 1) -> int:
+        """Convert a word to bytes: whole numbers exactly, other numbers rounded, with a unit if there is one.
+
+        :param line: line number, from 1.
+        :param word: the word.
+        :param factor: bytes of one, for words without a unit.
+        """
         whole = word.isascii() and word.isdigit() and len(word) <= 19
-        volume = int(word) if whole else self._rounded(line, word)
+        volume = int(word) * factor if whole else self._rounded(line, word, factor)
         if not 0 <= volume <= MAX_VOLUME:
             self.fail(line, "bytes from 0 to 2^63 - 1", word)
         return volume
 
-    def _rounded(self, line: int, word: str) -> int:
+    def _rounded(self, line: int, word: str, factor: int) -> int:
+        match = _UNIT.fullmatch(word)
+        unit = UNITS.get(match[2].upper(), 0) if match else factor
         try:
-            number = float(word)
+            number = float(match[1] if match else word) * unit
         except ValueError:
+            unit = 0
+        if not unit:
             self.fail(line, "a number of bytes", word)
+        if match and unit > 1 and not any(BINARY in note for note in self.notes):
+            self.notes.append(f"{self.name}: {word} is {number:,.0f} bytes: {BINARY}")
         if not math.isfinite(number):
             self.fail(line, "a finite number of bytes", word)
         return round(number)

@@ -25,7 +25,7 @@ from topompi.execution.specs import Needs
 from topompi.inputs.hostlist import compress, read_hosts
 from topompi.inputs.slurm.nodes import read_closed
 from topompi.inputs.slurm.running import read_running
-from topompi.jobs import read_workload
+from topompi.jobs import Cluster, read_workload
 from topompi.jobs.now import offer, remarks
 from topompi.mapping.machine import Machine
 from topompi.mapping.rankfiles import WRITERS, read_mapping, write_mapping
@@ -123,7 +123,7 @@ def tables(path: Path) -> None:
 
 
 def graph(path: Path) -> None:
-    found = read_graph(path)
+    found = read_graph(path, notes=[])
     if found.size <= 4096:
         found.undirected()
 
@@ -191,7 +191,10 @@ def names(path: Path) -> None:
 
 
 def running(path: Path) -> None:
-    remarks(read_running(path), ["n0"], "m")
+    jobs = read_running(path)
+    remarks(jobs, ["n0"], "m", np.array([8]))
+    inside = [job for job in jobs if set(job.hosts) <= {"n0", "n1"}]
+    offer(1, Cluster.regular(2, 2).with_slots(8), inside, "shared", share=True)
 
 
 def closed(path: Path) -> None:

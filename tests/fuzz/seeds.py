@@ -96,9 +96,24 @@ y|bob
 """
 _SACCT_JSON = """{"jobs": [{"job_id": 7, "state": {"current": ["COMPLETED"]}, "allocation_nodes": 3, "user": "ann",
  "time": {"submission": 10, "start": 20, "end": 30, "elapsed": 10, "limit": {"set": true, "number": 60}}}]}"""
+_SQUEUE_MARKS = "JOBID|NAME|CPUS|NODES|ST|NODELIST(REASON)\n1|a|b|12|2|R|n[0-1]\n2|c|1|1|PD|(Priority)\n"
+_SQUEUE_BARE = "\n".join(_SQUEUE.splitlines()[1:])
+_SHOW_JOB = "JobId=7 JobName=a\n   JobState=RUNNING NumNodes=2 NumCPUs=8\n   NodeList=n[0-1]\n"
+_SQUEUE_CPUS = """{"jobs": [{"job_id": 1, "job_state": ["RUNNING"], "nodes": "n1", "job_resources": {"nodes":
+ {"list": "n1", "allocation": [{"name": "n1", "cpus": {"count": 2}}]}}}]}"""
+_SACCT_COMMAS = """jobid,jobname,submit,elapsed,timelimit,nnodes,alloctres,nodelist,submitline
+700_[3-5,12%4],"a,b",2025-04-01T08:00:00,00:00:00,1-02,1.2K,billing=4,node=3,n[1-2,4],sbatch
+12+0,x,2025-04-01T08:00:00,1-02:03,Partition_+,1,,n1,a,b
+12+1,y,2025-04-01T08:00:00,00:10:00,UNLIMITED,1,,n2,a
+"""
 _SWF = "; MaxNodes: 8\n1 0 1 70 4 -1 -1 4 90 -1 1 1 1 1 1 1 -1 -1\n1 0 1 70 4 -1 -1 4 90 -1 2 1 1 1 1 1 -1 -1\n"
 _BATSIM = """{"nb_res": 4, "jobs": [{"id": "w!5", "subtime": 10.4, "walltime": 100, "res": 4, "profile": "1"}],
  "profiles": {"1": {"type": "DelayProfile", "delay": 20.2}}}"""
+_SEQUENCE = _BATSIM.replace('"1": {', '"2": {').replace(
+    '"profiles": {', '"profiles": {"1": {"type": "composed", "repeat": 3, "seq": ["2", "2"]}, '
+)
+_SINFO_BARE = "batch* up infinite 2 idle n[0-1]\nold down infinite 1 idle~ n2\nold up infinite 0 n/a\n"
+_SINFO_YAML = "---\nnodes:\n- name: n1\n  state: [IDLE, DRAIN]\n- hostname: n2\n  state: idle\n  state_flags: []\n"
 _SINFO = "NODELIST NODES STATE REASON\nn[0-1] 2 idle none\nn2 1 drained* bad fan\n"
 _SCONTROL = "NodeName=n0 Arch=x86_64\n   State=IDLE+DRAIN Weight=1\n\nNodeName=n1 State=IDLE\n"
 _SINFO_JSON = '{"sinfo": [{"node": {"state": ["IDLE", "DRAIN"]}, "nodes": {"nodes": ["n1", "n2"]}}]}'
@@ -106,9 +121,12 @@ _SINFO_JSON = '{"sinfo": [{"node": {"state": ["IDLE", "DRAIN"]}, "nodes": {"node
 
 def _jobs() -> list[tuple[str, bytes]]:
     texts = {
-        "running": (_SQUEUE, _SQUEUE_YAML, '{"jobs": [{"job_id": 1, "job_state": "COMPLETING", "nodes": "n[1-2]"}]}'),
-        "closed": (_SINFO, _SCONTROL, _SINFO_JSON),
-        "workload": (_SACCT, _SACCT_JSON, _SWF, _BATSIM),
+        "running": (
+            *(_SQUEUE, _SQUEUE_YAML, _SQUEUE_MARKS, _SQUEUE_BARE, _SHOW_JOB, _SQUEUE_CPUS),
+            '{"jobs": [{"job_id": 1, "job_state": "COMPLETING", "nodes": "n[1-2]"}]}',
+        ),
+        "closed": (_SINFO, _SCONTROL, _SINFO_JSON, _SINFO_BARE, _SINFO_YAML),
+        "workload": (_SACCT, _SACCT_JSON, _SACCT_COMMAS, _SWF, _BATSIM, _SEQUENCE),
     }
     return [(reader, text.encode()) for reader, of in texts.items() for text in of]
 
@@ -195,6 +213,21 @@ def _graphs() -> list[tuple[str, bytes]]:
         "2 1 111 1\n1 1 2 5\n1 1 1 5\n",
         _MARKET,
         _ARRAY,
+        "Source;Target;Type;;Volume (KB)\n0;1;Undirected;;1,5\n1;2;Undirected;;7\n",
+        "0 -> 1: 5\n",
+        '"src","dst","count","bytes"\n"1","2","3","1,000"\n',
+        ",r0,r1,r2\nr0,0,,5\nr1,1.5MB,0,2\nr2,7,8,0\n",
+        "#a\n# GMT x\n#\n0 2\n1 {'weight': 5}\n2 {}\n1 0\n2 0\n",
+        "0 1 2\n1 2\n2\n",
+        'graph [ directed 1 node [ id 0 label "0" ] node [ id 1 label "1" ] edge [ source 0 target 1 weight 5 ] ]\n',
+        '*vertices 2\n1 "0" 0.0 0.0\n2 "1"\n*arcs\n1 2 5.0\n',
+        '<?xml version="1.0"?>\n<graphml><key id="d0" attr.name="weight"/><graph edgedefault="undirected">'
+        '<node id="n0"/><node id="n1"/>'
+        '<edge source="n0" target="n1"><data key="d0">5</data></edge></graph></graphml>\n',
+        '{"directed": true, "nodes": [{"id": 0}, {"id": 1}], "links": [{"source": 0, "target": 1, "weight": 5}]}',
+        '{"nodes": [{"id": 0}, {"id": 1}], "adjacency": [[{"id": 1, "weight": 5}], []]}',
+        "[[0, 5], [7, 0]]",
+        '[{"src": 0, "dst": 1, "bytes": 5}]',
     ]
     columns = {"source": [0, 1], "target": [1, 0], "volume": [5, 6], "messages": [1, 1]}
     texts.append(json.dumps({"format": "topompi graph", "version": 1, "size": 3, **columns}))
@@ -224,6 +257,10 @@ def _maps() -> list[tuple[str, bytes]]:
         "h0:2\nh1\n",
         "h0\nh1\nh1\n",
         "--distribution=plane=2 --ntasks=4\n",
+        "srun -m plane=2 -n 4\n",
+        "rank 0=me@+n0 slot=p0:0-1;0:3\nRANK 1=h1 SLOT=1:*\n",
+        "h0 slots=2 max-slots=3\nh1:1 binding=user:0\n",
+        "h[0-1]*2,h2,\n",
     ]
     named = [("rank file alone", text) for text in texts]
     return [*named, *(("rank file", text) for text in texts), *(("rank file", text.encode()) for text in plain)]
@@ -244,7 +281,7 @@ def _others() -> list[tuple[str, bytes]]:
         "model": json.dumps(costs),
         "tune record": record(results).to_json(),
         "bench record": made(1).to_json(),
-        "hosts": "n[1-3,007],m1 # some\nrack[1,4-5]-u[42-46]\nexec_host=n1/0*4+n2/0\nn1 16 n2 16\n",
+        "hosts": "n[1-3,007],m1 # some\nrack[1,4-5]-u[42-46]*2,m2:3,m3(x2)\nexec_host=n1/0*4+n2/0\nn1 16 n2 16\n",
         "names": '# OpenSM\n0x0002c90300a1b2c3 "n 1"\n0xa2=n2 # rack\n',
         "simulated": '{"seconds": 0.5}',
         "emulated": json.dumps(asdict(state)),

@@ -199,3 +199,23 @@ def test_node_lists_of_real_jobs_survive_the_round_trip() -> None:
     assert len(jobs) == 2215
     for job in jobs:
         assert expand(compress(job)) == job
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n[0-1]*2,n2",
+        "n0:2\nn1:2 # second\nn2:1\n",
+        "n0,n0,\nn[1-1](x2),n2\n",
+    ],
+)
+def test_numbers_of_ranks_repeat_a_host_in_lists_and_host_files(tmp_path, text):
+    (tmp_path / "hosts").write_text(text)
+    assert read_hosts(str(tmp_path / "hosts")) == ["n0", "n0", "n1", "n1", "n2"]
+    if "\n" not in text:
+        assert read_hosts(text) == ["n0", "n0", "n1", "n1", "n2"]
+
+
+def test_a_number_of_ranks_beyond_the_limit_is_refused():
+    with pytest.raises(SourceError, match="ranks"):
+        read_hosts("n[0-99]*999999999")

@@ -132,3 +132,13 @@ def test_a_picture_does_not_change_with_the_second_of_the_first_arrival(tmp_path
         jobs = Workload.of("late", submit=[first, first + 50], run=[100, 100], nodes=[6, 20])
         draw(simulate(jobs, CLUSTER, allocator="first"), tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_only_large_bars_have_an_edge_because_it_would_cover_thin_ones():
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    sizes = [(5, 50), (5, 1), (0.01, 50)]
+    corners = np.array([[(0, 0), (wide, 0), (wide, high), (0, high)] for wide, high in sizes], dtype=np.float64)
+    gantt._rectangles(axes, corners, np.zeros((3, 3)), (10, 338))
+    assert list(axes.collections[0].get_linewidth()) == [0.5, 0, 0]

@@ -80,3 +80,18 @@ def test_a_power_of_two_mix_arrives_as_often_as_the_published_log():
     jobs = power_of_two_mix(np.random.default_rng(1), 49_107)
     assert len(jobs) / (np.ptp(jobs.submit) / DAY) == pytest.approx(1535, rel=0.01)  # 49,107 jobs in 32 days
     assert (jobs.run * jobs.nodes).mean() / 3600 == pytest.approx(40.7, rel=0.01)
+    assert (jobs.run * jobs.nodes).sum() / (3096 * np.ptp(jobs.submit)) == pytest.approx(0.84, rel=0.01)
+
+
+def test_a_capacity_mix_has_the_published_limits_and_the_caller_s_load():
+    jobs = capacity_mix(np.random.default_rng(1), 49_107, 1296, 0.6)
+    assert (jobs.run.max(), jobs.nodes.max()) == (86_400, 256)
+    assert (jobs.nodes < 18).mean() == pytest.approx(0.83, abs=0.01)
+    assert (jobs.run * jobs.nodes).sum() / (1296 * np.ptp(jobs.submit)) == pytest.approx(0.6, rel=0.01)
+
+
+def test_run_times_of_all_jobs_have_the_mean_of_the_authors_program(drawn):
+    sizes, counts = np.unique(drawn.nodes, return_counts=True)
+    first = 0.78 - 0.0054 * sizes
+    means = [mean_below(12, (share, 4.2, 0.94), (1 - share, 312, 0.03)) for share in first]
+    assert drawn.run.mean() == pytest.approx(np.average(means, weights=counts), rel=0.01)

@@ -306,3 +306,54 @@ def test_a_job_maps_itself_onto_the_hosts_that_slurm_gave_it(folder, slurm):
     host = dict(line.split() for line in done.stdout.splitlines())
     assert sorted(host.values()) == sorted(2 * slurm.hosts)
     assert all(host[str(a)] == host[str(b)] for a, b in pairs)
+
+
+BLOCKS = [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+def ranked(form, order=range(8)):
+    """Lines of a rank file; ``form`` has r (rank), h (number of the host) and s (its slot)."""
+    return "".join(form.format(r=rank, h=rank // 2, s=rank % 2) + "\n" for rank in order)
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        (ranked("rank {r}=+n{h} slot={s}:0-2"), BLOCKS),
+        (ranked("rank {r}=h{h} slot={s}:*"), BLOCKS),
+        (ranked("rank {r}=h{h}.cl.org slot=p{s}"), BLOCKS),
+        (ranked("rank {r}=h{h} slot={s}:0-1;{s}:2-3"), BLOCKS),
+        (ranked("rank {r}=h{h} slot={s}:0,{s}:1"), BLOCKS),
+        ("# mine\n\n" + ranked("RANK  {r} = me@h{h}  SLOT = {s} # last\n", (3, 1, 7, 0, 2, 6, 4, 5)), BLOCKS),
+        (ranked("rank\t{r}=h{h}\tslot={s}\r"), BLOCKS),
+        ("h0:2 binding=user:0,1\nh1:2 ifhn=ib1\nh2\nh3:1\nh2\n", [0, 0, 1, 1, 2, 3, 2]),
+        ("h0\nh1:2\nh0\n", [0, 1, 1, 0]),
+        ("h0 slots=2\nh1 slots=2 max-slots=4\nh2\n", [0, 0, 1, 1, 2]),
+        ("h0,h0,\nh[1-2]*2,h3\n", [0, 0, 1, 1, 2, 2, 3]),
+        ("h[0,2]*2\nh[1,3]\n", [0, 0, 2, 2, 1, 3]),
+        ("--nodes=4 --ntasks=8 --distribution=plane=2\n", BLOCKS),
+        ("srun -N 4 -n 8 -m plane=2\n", BLOCKS),
+    ],
+)
+def test_files_of_launchers_are_read_as_their_manuals_write_them(tmp_path, text, hosts):
+    machine = Machine.tree([f"h{at}" for at in range(4)], [2] * 4, [], [1, 0])
+    assert read_mapping(written(tmp_path, text), machine).host_of_rank.tolist() == hosts
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            ranked("rank {r}=h{h} slot={s}", (0, 1, 3)),
+            "map:3: expecting ranks 0 to 2, one a line, got 'none for rank 2'",
+        ),
+        ("rank 0=+n4 slot=0\n", r"map:1: expecting a host below \+n4"),
+        ("rank 0=h0 slot=0:x\n", "map:1: expecting a slot, CPUs such as"),
+        ("h0:2\nh1 slots=two\n", "got text that begins with 'h0:2'"),
+        ("-n 8 -m plane=2 --exclusive\n", "map:1: expecting one line"),
+    ],
+)
+def test_what_launchers_do_not_write_is_refused_by_line(tmp_path, text, said):
+    machine = Machine.tree([f"h{at}" for at in range(4)], [2] * 4, [], [1, 0])
+    with pytest.raises(RankFileError, match=said):
+        read_mapping(written(tmp_path, text), machine)

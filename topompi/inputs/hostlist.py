@@ -23,6 +23,10 @@ MAX_DIGITS = 18  # digits of a number in a range, so that it stays within 64 bit
 _TEXT = re.compile(r"[^\[\],\s]+")
 _BLANK = re.compile(r"\s*")
 _NUMBER = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+# Hosts with a number of ranks, as launchers' host files have them: n[0-3]*2, n0:2, n0(x2).
+_COUNTED = re.compile(
+    r"([^\s,:*(\[=]+(?:\[[0-9,-]+\][^\s,:*(\[=]*)*)(?:[*:]([0-9]{1,9})|\(x([0-9]{1,9})\))?\s*(?:,\s*|$)"
+)
 _LAST_NUMBER = re.compile(rf"(.*?)(?<![0-9])([0-9]{{1,{MAX_DIGITS}}})([^0-9]*)")
 _NUMBER_IN_LABEL = re.compile(r".*?(?<![0-9])([0-9]+)[^0-9]*")
 
@@ -171,12 +175,34 @@ def _follows(last: str, number: str) -> bool:
     return same_padding and int(number) == int(last) + 1
 
 
+def _counted(text: str) -> list[str] | None:
+    """Return the hosts of an expression that has numbers of ranks, a host per rank; None for other expressions."""
+    text, parts, at = text.strip(), list[tuple[str, int | None]](), 0
+    while at < len(text) and (match := _COUNTED.match(text, at)):
+        count = next((int(one) for one in match.groups()[1:] if one), None)
+        parts.append((match[1], count))
+        at = match.end()
+    if at < len(text) or all(count is None for _, count in parts):
+        return None
+    found: list[str] = []
+    for names, count in parts:
+        hosts, each = expand(names), 1 if count is None else count
+        current_limits().check("ranks", len(found) + len(hosts) * each, text[:40], SourceError)
+        found += [host for host in hosts for _ in range(each)]
+    return found
+
+
+def _hosts_in(text: str) -> list[str]:
+    """Return the hosts that a text names in any of the notations: a job's of PBS or LSF, a launcher's, Slurm's."""
+    return batch_hosts(text) or _counted(text) or expand(text.rstrip(" \t,"))
+
+
 def read_hosts(argument: str) -> list[str]:
     """Return the hosts that a user's ``--hosts`` or ``TOPOMPI_HOSTS`` names, one per rank, with repetitions.
 
-    :param argument: a host-list expression, the hosts of a job of PBS or LSF (see `batch_hosts`), or the path of a file
-        (packed or not) with one host or expression per line and ``#`` comments; another argument with a slash is
-        always a path.
+    :param argument: a host-list expression, which may have numbers of ranks (``n[0-3]*2``, ``n0:2``), the hosts of a
+        job of PBS or LSF (see `batch_hosts`), or the path of a file (packed or not) with one host or expression per
+        line and ``#`` comments; another argument with a slash is always a path.
     :raises SourceError: if the file is absent, there is no host, or an expression is malformed (with file and line).
     """
     if os.path.exists(argument) and not os.path.isdir(argument):
@@ -187,7 +213,7 @@ def read_hosts(argument: str) -> list[str]:
         got = "a directory" if os.path.isdir(argument) else "none"
         raise SourceError(f"{argument}: expecting a file of hosts, got {got}")
     else:
-        hosts = expand(argument)
+        hosts = _counted(argument) or expand(argument)
     if not hosts:
         raise SourceError(f"{argument or 'host list'}: expecting at least one host, got none")
     return hosts
@@ -202,7 +228,7 @@ def _read_file(path: str) -> Iterator[str]:
         for number, line in text.lines():
             try:
                 content = line.partition("#")[0]
-                hosts = batch_hosts(content) or expand(content)
+                hosts = _hosts_in(content)
             except SourceError as error:
                 raise SourceError(f"{text.name}:{number}: {error}") from error
             names += len(hosts)

@@ -41,6 +41,8 @@ _TEXT: tuple[tuple[str, str], ...] = (
     (r"<system version=", "a topology of NCCL (XML), which describes one host"),
     (r"<!DOCTYPE html|<html", "HTML"),
     (r"<graphml", "GraphML"),
+    (r"@ mpiP", "a report of mpiP, which does not tell which ranks exchange messages"),
+    (r"<ipm(_job_profile)?\b", "a profile of IPM (XML)"),
     (r"<\?xml", "XML"),
     (r"c\d+-\d+c\d+s\d+a\d+l\d+\(\d+:\d+:\d+\)\s+\w+\s+->", "an interconnect dump of Cray Aries (rtr)"),
     (r"(osm_ucast_mgr_)?dump_ucast_routes: Switch 0x", "OpenSM's unicast routes with hops (opensm.fdbs)"),

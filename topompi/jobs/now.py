@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ..inputs.hostlist import HostNames
 from ..inputs.slurm.running import RunningJob
-from .allocation import Job, find_allocator, within_parts
+from .allocation import Job, Occupancy, Placement, SlotOccupancy, find_allocator, within_parts
+from .allocation.occupancy import NOTHING
 from .cluster import Cluster
 from .errors import AllocationError
 from .isolation import Conflicts, check
@@ -29,6 +30,7 @@ class Offer:
     :param largest_leaf: number of free nodes of the leaf that has the most.
     :param why: reason for the choice, in words.
     :param nodes: names of the nodes that the job gets; empty if it has to wait.
+    :param slots: number of slots that it gets on each of these nodes; empty if it gets whole nodes.
     :param held_unused: names of the nodes that the job holds without using them, so that no other job gets them.
     :param shares_with: names of the running jobs with which it can share links.
     :param notes: a line per node that several running jobs share, and per running job outside of the cluster.
@@ -39,6 +41,7 @@ class Offer:
     largest_leaf: int
     why: str
     nodes: tuple[str, ...] = ()
+    slots: tuple[int, ...] = ()
     held_unused: tuple[str, ...] = ()
     shares_with: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -50,53 +53,79 @@ def offer(
     running: Iterable[RunningJob] = (),
     policy: str = "disjoint",
     closed: Sequence[str] = (),
+    share: bool = False,
 ) -> Offer:
-    """Find the nodes for a further job beside the running ones, with the reason.
+    """Find the nodes, or slots of nodes, for a further job beside the running ones, with the reason.
 
-    Running jobs may share nodes; no node that one of them holds, and no closed node, is offered.
+    Running jobs may share nodes; no closed node is offered, and none that one of them holds, unless the policy gives
+    slots and the job's own are told.
 
-    :param size: number of nodes that the job needs.
+    :param size: number of nodes that the job needs, or, with ``share``, of slots.
     :param cluster: the machine.
     :param running: the running jobs, with their hosts.
     :param policy: name of an allocator that names nodes, or ``module:function``.
     :param closed: names of nodes that take no job, for example drained ones; hosts of other clusters are ignored.
-    :raises AllocationError: if the policy only counts nodes, or a host of a job, or all closed hosts, are not in the
-        cluster.
+    :param share: whether the job asks for slots, and other jobs may use further slots of its nodes.
+    :raises AllocationError: if the policy only counts nodes, or gives no slots, but ``share`` is set, or a host of a
+        job, or all closed hosts, are not in the cluster.
     """
     running = list(running)
     jobs, allocator = held_nodes(running, cluster), within_parts(find_allocator(policy), cluster)
     if not allocator.names_nodes:
         raise AllocationError(f"allocate: expecting a policy that names nodes, got {policy}")
+    if share and "slots" not in allocator.heeds:
+        raise AllocationError(f"allocate: expecting a policy that gives slots, such as shared, got {policy}")
     state = allocator.state(cluster)
-    for number, held in enumerate(jobs.values()):
-        alone = held[state.busy[held] == 0]
-        if len(alone):
-            job = Job(number, len(alone))
-            state.start(job, allocator.adopt(job, alone, cluster))
+    counts = {job.name: job.slots for job in running}
+    for number, (name, held) in enumerate(jobs.items()):
+        entries, slots = _entries(held, counts[name], state)
+        if len(entries):
+            job = Job(number, len(entries))
+            state.start(job, allocator.adopt(job, entries, cluster, slots))
     state.close(_numbers_of(closed, cluster))
-    placement = allocator.place(Job(len(jobs), size), state)
+    placement = allocator.place(Job(len(jobs), size, asks={"slots": size, "shared": True} if share else NOTHING), state)
     free, leaf, pod = state.free, int(state.leaf_free.max()), int(state.pod_free.max())
-    notes = tuple(remarks(running, node_names(cluster), cluster.name))
+    notes = tuple(remarks(running, node_names(cluster), cluster.name, cluster.node_slots))
     if placement is not None:
-        return replace(_found(policy, (free, leaf), cluster, placement.nodes, size, jobs), notes=notes)
-    why, most = f"{free} nodes are free", free
+        return replace(_found(policy, (free, leaf), cluster, placement, size, jobs), notes=notes)
+    room, most = int(state.room.sum()) if share and isinstance(state, SlotOccupancy) else 0, free
+    why = f"{room} slots on {free} nodes are free" if share else f"{free} nodes are free"
     if cluster.part is not None:
         most = int(np.bincount(cluster.part[state.busy == 0], minlength=1).max())
         why += f", at most {most} of them in one of {cluster.part.max() + 1} parts that no links join"
-    if most >= size:
+    if most >= size and not share:
         why += f", up to {leaf} in a leaf and {pod} in a pod: none suit {policy}"
     return Offer(policy, free, leaf, why, notes=notes)
+
+
+def _entries(held: Nodes, counts: Sequence[int], state: Occupancy) -> tuple[Nodes, Nodes | None]:
+    """Return the nodes that a running job takes in a state, and its slot at each; None for whole nodes.
+
+    Only a state of slots knows jobs that share a node; else the first of them has it. A job takes all free slots of a
+    node if its own number is unknown, or larger.
+    """
+    if not isinstance(state, SlotOccupancy) or (not len(counts) and not state.busy[held].any()):
+        return held[state.busy[held] == 0], None
+    counts = counts or state.cluster.slots[held].tolist()
+    pairs = zip(held, counts, strict=True)
+    taken = [state.take_slots(np.array([node]), min(count, int(state.room[node]))) for node, count in pairs]
+    slots = [placement.slots for placement in taken if placement.slots is not None]
+    return np.concatenate([placement.nodes for placement in taken]), np.concatenate(slots)
 
 
 def _found(
     policy: str,
     free: tuple[int, int],
     cluster: Cluster,
-    held: NDArray[np.integer],
+    placement: Placement,
     size: int,
     jobs: Mapping[str, Nodes],
 ) -> Offer:
-    used, names = held[:size], node_names(cluster)
+    held, names, slots = placement.nodes, node_names(cluster), tuple[int, ...]()
+    used = held[:size]
+    if placement.slots is not None:
+        used, each = np.unique(held, return_counts=True)
+        held, slots = used, tuple(each.tolist())
     shared = shared_links([*jobs.values(), used], cluster)
     partners = tuple(list(jobs)[a] for a, b in shared.pairs if b == len(jobs))
     leaves, pods = len(np.unique(cluster.leaf[used])), len(np.unique(cluster.pod[used]))
@@ -104,8 +133,8 @@ def _found(
     why += f"can share links with {', '.join(partners)}" if partners else "shares no link with a running job"
     if cluster.part is not None:
         why += f"; in one of {cluster.part.max() + 1} parts that no links join"
-    first, rest = (tuple(names[node] for node in some.tolist()) for some in (used, held[size:]))
-    return Offer(policy, *free, why, first, rest, partners)
+    first, rest = (tuple(names[node] for node in some.tolist()) for some in (used, held[len(used) :]))
+    return Offer(policy, *free, why, first, slots, rest, partners)
 
 
 def node_names(cluster: Cluster) -> tuple[str, ...]:
@@ -151,22 +180,35 @@ def held_nodes(running: Iterable[RunningJob], cluster: Cluster) -> dict[str, Nod
     return jobs
 
 
-def remarks(running: Iterable[RunningJob], hosts: Sequence[str], name: str) -> list[str]:
+def remarks(
+    running: Iterable[RunningJob], hosts: Sequence[str], name: str, slots: NDArray[np.integer] | None = None
+) -> list[str]:
     """Return a line per host that several running jobs share, and per running job without any of the hosts.
 
     :param running: the running jobs, with the names of their hosts.
     :param hosts: names of the machine's hosts.
     :param name: name of the machine.
+    :param slots: number of slots of each host, to say how many of them are held where the jobs tell; else None.
     """
-    known, users, found = HostNames(hosts), dict[int, list[str]](), list[str]()
+    known, found = HostNames(hosts), list[str]()
+    users: dict[int, list[tuple[str, int]]] = {}  # name and slots of the jobs on each host; 0 slots if unknown
     for job in running:
-        numbers = [number for number in map(known.find, job.hosts) if number >= 0]
-        if not numbers:
+        numbers = list(map(known.find, job.hosts))
+        if max(numbers, default=-1) < 0:
             found.append(f"job {job.name} runs on hosts outside of {name}, from {job.hosts[0]} on")
-        for number in numbers:
-            users.setdefault(number, []).append(job.name)
-    shared = [(hosts[number], names) for number, names in users.items() if len(names) > 1]
-    return found + [f"jobs {', '.join(names[:-1])} and {names[-1]} share node {host}" for host, names in shared]
+        for number, held in zip(numbers, job.slots or [0] * len(numbers), strict=True):
+            if number >= 0:
+                users.setdefault(number, []).append((job.name, held))
+    shared = [(number, jobs) for number, jobs in users.items() if len(jobs) > 1]
+    room = dict(enumerate([] if slots is None else slots.tolist()))
+    return found + [_shared_node(hosts[number], jobs, room.get(number)) for number, jobs in shared]
+
+
+def _shared_node(host: str, jobs: Sequence[tuple[str, int]], slots: int | None) -> str:
+    """Say which jobs share a node, and how many of its slots they hold, if both are known."""
+    names, held = [name for name, _ in jobs], [count for _, count in jobs]
+    said = f"jobs {', '.join(names[:-1])} and {names[-1]} share node {host}"
+    return said if slots is None or not all(held) else f"{said}: {sum(held)} of {slots} slots"
 
 
 def _numbers_of(closed: Sequence[str], cluster: Cluster) -> Nodes:

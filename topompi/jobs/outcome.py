@@ -71,11 +71,11 @@ class Outcome:
         return held[: self.workload.nodes[job]] if self.slots_of(job) is None else held
 
     def slots_of(self, job: int) -> NDArray[np.int32] | None:
-        """Return the slot that a job held at each of its entries in ``nodes``; None if the job held whole nodes."""
+        """Return the slot that a job held at each entry of its nodes, -1 for all slots; None if it held whole nodes."""
         if self.slots is None:
             return None
         slots = self.slots[self.offset[job] : self.offset[job + 1]]
-        return slots if len(slots) and slots[0] >= 0 else None
+        return slots if (slots >= 0).any() else None
 
     def resources_of(self, job: int) -> NDArray[np.int64]:
         """Return ascending cluster-wide numbers of a job's slots, or of its nodes if all jobs held whole nodes."""

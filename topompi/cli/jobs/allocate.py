@@ -17,18 +17,21 @@ from ...views.picture.names import listed
 from ..inputs import Adapters, NameRule, Names, Partial, Rails, list_findings, reporting
 from ..terminal import console
 
-__all__ = ["AsJson", "ClusterSpec", "Count", "Lfts", "allocate"]
+__all__ = ["AsJson", "ClusterSpec", "Count", "Lfts", "Slots", "allocate"]
 
 ClusterSpec = Annotated[
     str, typer.Option("--cluster", help="leaves=18x18x4 (nodes n0, n1, ...), or a topology source.")
 ]
 Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables of the topology source.")]
 Count = Annotated[int | None, typer.Option("--nodes", help="Nodes of leaves=18x18.", min=1)]
+Slots = Annotated[
+    int | None, typer.Option("--slots", help="Slots (CPUs) of each node, of which running jobs hold theirs.", min=1)
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def allocate(
-    size: Annotated[int, typer.Argument(help="Nodes that the job needs.", min=1)],
+    size: Annotated[int, typer.Argument(help="Nodes that the job needs; slots with --share.", min=1)],
     cluster: ClusterSpec,
     nodes: Count = None,
     lfts: Lfts = None,
@@ -43,6 +46,8 @@ def allocate(
         ),
     ] = None,
     policy: Annotated[str, typer.Option("--policy", "-p", help=f"One of {', '.join(ALLOCATORS)}.")] = "disjoint",
+    slots: Slots = None,
+    share: Annotated[bool, typer.Option("--share", help="Find SIZE slots; other jobs may share their nodes.")] = False,
     rails: Rails = None,
     names: Names = None,
     rule: NameRule = None,
@@ -57,6 +62,7 @@ def allocate(
     adapters = Adapters(names, rule, rails)
     with reporting(SourceError, f"reading {cluster}", partial=partial, naming=adapters.naming) as report:
         machine = read_cluster(cluster, nodes, lfts, report, rails)
+        machine = machine if slots is None else machine.with_slots(slots)
     notes: list[str] = []
     jobs = read_running(running, AllocationError, notes) if running is not None else []
     shut: tuple[str, ...] = ()
@@ -64,7 +70,7 @@ def allocate(
         from ...inputs.slurm.nodes import read_closed  # imported here, because few commands read states of nodes
 
         shut = read_closed(closed, AllocationError)
-    found = offer(size, machine, jobs, policy, shut)
+    found = offer(size, machine, jobs, policy, shut, share)
     for note in (*notes, *found.notes):
         console(to_error=True).print(note, soft_wrap=True)
     if as_json:
@@ -73,6 +79,8 @@ def allocate(
         screen = console()
         if found.nodes:
             screen.print(listed(found.nodes))
+        if found.slots:
+            screen.print(f"slots: {_counted(found)}")
         if found.held_unused:
             screen.print(f"held unused: {listed(found.held_unused)}")
         screen.print(found.why)
@@ -81,10 +89,23 @@ def allocate(
         raise typer.Exit(1)
 
 
+def _counted(found: Offer) -> str:
+    """Return the nodes with the number of slots on each, as launchers' host files have them: ``n[0-1]*4,n2*1``."""
+    from ...inputs.slurm.reports import cells  # imported here, because few offers have slots
+
+    by_count: dict[int, list[str]] = {}
+    for name, count in zip(found.nodes, found.slots, strict=True):
+        by_count.setdefault(count, []).append(name)
+    parts = [(part, count) for count, names in by_count.items() for part in cells(listed(names), ",")]
+    return ",".join(f"{part}*{count}" for part, count in parts)
+
+
 def _as_json(found: Offer) -> dict[str, Any]:
     answer: dict[str, Any] = {"policy": found.policy, "free": found.free, "largest_leaf": found.largest_leaf}
     if found.nodes:
-        answer |= {"nodes": listed(found.nodes), "why": found.why, "shares_with": list(found.shares_with)}
+        answer |= {"nodes": listed(found.nodes), "shares_with": list(found.shares_with)}
+    if found.slots:
+        answer["slots"] = dict(zip(found.nodes, found.slots, strict=True))
     if found.held_unused:
         answer["held_unused"] = listed(found.held_unused)
     return answer | {"why": found.why}

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from ...inputs.slurm.running import read_running
 from ...jobs import AllocationError, Cluster
@@ -17,7 +19,7 @@ from ...topology.inspection import study_jobs
 from ..inputs import Adapters, NameRule, Names, Partial, Rails, Without, list_findings, reading, routes_of
 from ..rows import AsCsv, print_rows
 from ..terminal import Limit, console
-from .allocate import AsJson, ClusterSpec, Count, Lfts
+from .allocate import AsJson, ClusterSpec, Count, Lfts, Slots
 
 __all__ = ["check_command", "show_sharing"]
 
@@ -29,6 +31,7 @@ def check_command(
     cluster: ClusterSpec,
     nodes: Count = None,
     lfts: Lfts = None,
+    slots: Slots = None,
     down: Without = None,
     rails: Rails = None,
     names: Names = None,
@@ -44,7 +47,7 @@ def check_command(
     there over the uplinks that its routes use), busiest link, and the jobs whose links it shares.
     """
     adapters = Adapters(names, rule, rails)
-    if show_sharing(running, cluster, nodes, lfts, down, adapters, partial, as_json=as_json, as_csv=as_csv):
+    if show_sharing(running, cluster, nodes, lfts, down, adapters, partial, slots, as_json=as_json, as_csv=as_csv):
         raise typer.Exit(1)
 
 
@@ -56,6 +59,7 @@ def show_sharing(
     down: Sequence[str] | None,
     adapters: Adapters,
     partial: bool,
+    slots: int | None = None,
     *,
     as_json: bool,
     as_csv: bool,
@@ -69,6 +73,7 @@ def show_sharing(
     :param down: switches and cables of the source that are down.
     :param adapters: options that name hosts and select adapters of the source.
     :param partial: True to go on after faults in the source with its valid part.
+    :param slots: number of slots of each node, of which the held ones are told for nodes that jobs share; else None.
     :param as_json: True to print JSON.
     :param as_csv: True to print the rows of the jobs as CSV.
     :raises AllocationError: if an option that only sources have is given with a specification.
@@ -82,7 +87,8 @@ def show_sharing(
         machine = Cluster.parse(cluster, nodes)
         held = held_nodes(jobs, machine)
         found, names = shared_links(list(held.values()), machine), list(held)
-        _tell([*notes, *remarks(jobs, node_names(machine), machine.name)])
+        names_of = node_names(machine)
+        _tell([*notes, *remarks(jobs, names_of, machine.name, _each(slots, names_of))])
         pairs = {(names[a], names[b]): len(links) for (a, b), links in found.pairs.items()}
         if as_json:
             print(json.dumps({"jobs": len(held), "links": found.num_links, "pairs": _listed(pairs)}))
@@ -92,7 +98,7 @@ def show_sharing(
     with reading(cluster, lfts, partial, adapters.names, adapters.rule) as (discovery, report):
         routes = routes_of(discovery, adapters.rails, down)
         report.step("following routes")
-        _tell([*notes, *remarks(jobs, routes.fabric.hosts, cluster)])
+        _tell([*notes, *remarks(jobs, routes.fabric.hosts, cluster, _each(slots, routes.fabric.hosts))])
         jobs = [job for job in jobs if (find_hosts(routes.fabric, job.hosts) >= 0).any()] or jobs
         study = study_jobs(routes, jobs)
     facts = {"source": cluster, "routes": routes.engine, "jobs": len(jobs), "links": study.links}
@@ -103,6 +109,10 @@ def show_sharing(
         _print_pairs(len(jobs), study.pairs, study.links)
     list_findings(report)
     return bool(study.pairs)
+
+
+def _each(slots: int | None, hosts: Sequence[str]) -> NDArray[np.int64] | None:
+    return None if slots is None else np.full(len(hosts), slots)
 
 
 def _tell(notes: Sequence[str]) -> None:

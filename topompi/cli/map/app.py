@@ -95,8 +95,9 @@ def make(
 ) -> None:
     """Place a program's ranks on a job's slots, as a file for its launcher.
 
-    The graph is a list 'src dst bytes' or 'u , v = bytes', a matrix of text, a METIS graph, Matrix Market, .npz,
-    topompi's graph.json, or the folder of .prof files of Open MPI's monitoring; plain, .xz or .gz.
+    The graph is a list 'src dst bytes' or 'u , v = bytes', a matrix of text, a METIS graph, Matrix Market, .npz, a
+    graph of networkx (GraphML, GML, JSON, adjacency lists), topompi's graph.json, or the folder of .prof files of Open
+    MPI's monitoring; plain, .xz or .gz.
 
     Formats: rankfile is for Open MPI 4 (--rankfile F), rankfile5 for Open MPI 5 (--map-by rankfile:file=F; the
     default), mpich for Cray MPICH (MPICH_RANK_ORDER), hydra for MPICH's mpiexec (-f F), slurm for srun

@@ -5,14 +5,31 @@ from __future__ import annotations
 import datetime
 import re
 
-__all__ = ["UNKNOWN", "array_tasks", "count_of", "job_number", "moment", "span"]
+__all__ = ["array_tasks", "count_of", "is_cut", "is_unknown", "job_number", "moment", "span"]
 
-UNKNOWN = ("", "UNLIMITED", "Partition_Limit", "Unknown", "None", "INVALID")  # words in place of a time or a duration
+# Words in place of a time or a duration, of which a table may cut the end.
+_UNKNOWN = ("unlimited", "partition_limit", "unknown", "none", "invalid", "n/a", "(null)")
+_DAYS = re.compile(r"([0-9]{1,6})-([0-9]{1,2})(?::([0-9]{1,2}))?")
 _SPAN = re.compile(r"(?:([0-9]{1,6})-)?(?:([0-9]{1,8}):)?([0-9]{1,8}):([0-9]{1,2})(?:\.[0-9]+)?")
-_JOB = re.compile(r"([0-9]{1,15})(?:_[0-9]+|\+[0-9]+|_\[.*\])?")
+_JOB = re.compile(r"([0-9]{1,15})(?:_[0-9]+|\+[0-9]+|_\[.*)?")
 _WAITING = re.compile(r"[0-9]{1,15}_\[([0-9,:-]{1,100000})(?:%[0-9]+)?\]")
 _TASKS = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([1-9][0-9]{0,8}))?)?")
 _COUNT = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([KMGTP])")
+
+
+def is_unknown(text: str) -> bool:
+    """Return whether a word tells that a time or a duration is unknown or unlimited; a table cuts it with a plus."""
+    word = text.lower()
+    return not word or word in _UNKNOWN or (len(word) > 1 and word[-1] == "+" and _begins_one(word[:-1]))
+
+
+def _begins_one(word: str) -> bool:
+    return any(one.startswith(word) for one in _UNKNOWN)
+
+
+def is_cut(text: str) -> bool:
+    """Return whether Slurm cut the list of tasks of a JobID, which ends with ``...`` or, in a table, with a plus."""
+    return "_[" in text and ("..." in text or not text.endswith("]"))
 
 
 def job_number(text: str) -> int | None:
@@ -32,7 +49,7 @@ def array_tasks(text: str) -> int:
 
 def count_of(text: str) -> str:
     """Write a count with one of Slurm's units of 1,024 (``1.50K``) as a whole number, rounded; return others as is."""
-    match = _COUNT.fullmatch(text)
+    match = None if text.isdigit() else _COUNT.fullmatch(text)
     return str(round(float(match[1]) * 1024 ** (1 + "KMGTP".index(match[2])))) if match else text
 
 
@@ -46,7 +63,12 @@ def moment(text: str) -> int | None:
 
 
 def span(text: str) -> int | None:
-    """Parse a duration such as ``1-02:03:04`` (days first), ``02:03:04`` or ``03:04`` into seconds; else None."""
+    """Parse a duration such as ``1-02:03:04`` (days first), ``1-02:03``, ``1-02``, ``02:03:04``, ``03:04``; else None.
+
+    :returns: seconds; behind days hours come first, as in Slurm's time limits.
+    """
+    if "-" in text and (match := _DAYS.fullmatch(text)):
+        return 86400 * int(match[1]) + 3600 * int(match[2]) + 60 * int(match[3] or 0)
     match = _SPAN.fullmatch(text)
     if match is None:
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,17 +10,32 @@ from ...errors import SourceError, TopompiError
 from ..files import InputFile, open_inputs
 from ..hostlist import expand
 from ..jsontext import parse_json
+from .reports import cells, mark_of, records, yaml_values
 
 __all__ = ["is_idle", "read_closed"]
 
-Row = tuple[str, str]  # host list, and its place in the file
+# Host list, its place in the file, and whether the nodes are closed; None if they are idle in a partition that is not
+# up, but may be in another one that is.
+Row = tuple[str, str, bool | None]
 
 # States that do not keep an idle node from taking a job, because Slurm starts a node that saves power.
 _HARMLESS = {
     *("IDLE", "PLANNED", "PLND", "CLOUD", "DYNAMIC_NORM", "POWER_DOWN", "POWERED_DOWN", "POWERING_DOWN", "POW_DN"),
     *("POWER_UP", "POWERING_UP", "POW_UP", "POWERED_UP", "POWER_SAVING"),
 }
-_FIELD = re.compile(r"(NodeName|State)=(\S+)")
+_STATES = _HARMLESS | {
+    *("ALLOC", "ALLOCATED", "MIX", "MIXED", "COMP", "COMPLETING", "DOWN", "DRAIN", "DRAINED", "DRAINING", "DRNG"),
+    *("FAIL", "FAILING", "FAILG", "FUTURE", "FUTR", "MAINT", "RESV", "RESERVED", "BLOCK", "BLOCKED", "INVAL"),
+    *("REBOOT", "REBOOT_ISSUED", "PERFCTRS", "NPC", "UNK", "UNKNOWN", "NO_RESPOND", "ERROR", "ERR", "INACT"),
+}
+_SIGNS = "~#!%-*$@^"  # that sinfo writes behind a state
+# Columns of sinfo without its heading (-h), by their number: those of -o '%N %T', of -N, and of sinfo itself.
+_BARE = {
+    2: ("NODELIST", "STATE"),
+    4: ("NODELIST", "NODES", "PARTITION", "STATE"),
+    6: ("PARTITION", "AVAIL", "TIMELIMIT", "NODES", "STATE", "NODELIST"),
+}
+_HOSTS = ("NODELIST", "HOSTNAMES", "HOSTNAME", "NODEHOST", "NODE")
 
 
 def is_idle(states: object) -> bool:
@@ -38,8 +52,8 @@ def is_idle(states: object) -> bool:
 def read_closed(argument: str, error: type[TopompiError] = SourceError) -> tuple[str, ...]:
     """Return the names of the nodes that take no job, each once.
 
-    A file has the output of ``sinfo`` or ``scontrol show nodes`` (text or JSON), of which nodes that are not idle are
-    taken, or of ``sinfo -R``, or lines with host lists, of which all are.
+    A file has the output of ``sinfo`` or ``scontrol show nodes`` (text, JSON or YAML), of which nodes that are not idle
+    are taken, and those of which no partition is up; or of ``sinfo -R``, or lines with host lists, of which all are.
 
     :param argument: a host list such as ``n[5-6]``, or the path of a file, packed or not.
     :param error: class of the error that is raised.
@@ -47,32 +61,45 @@ def read_closed(argument: str, error: type[TopompiError] = SourceError) -> tuple
     """
     is_path = os.path.exists(argument) or "/" in argument
     texts = open_inputs(argument, error, "states of nodes") if is_path else []
-    rows = (row for text in texts for row in _form_of(text)(text)) if is_path else iter([(argument, "")])
-    found: dict[str, None] = {}
-    for hosts, place in rows:
+    rows = (row for text in texts for row in _form_of(text)(text)) if is_path else iter([(argument, "", True)])
+    found: dict[bool | None, dict[str, None]] = {True: {}, False: {}, None: {}}
+    for hosts, place, closed in rows:
         try:
-            found.update(dict.fromkeys(expand(hosts)))
+            found[closed].update(dict.fromkeys(expand(hosts)))
         except SourceError as problem:
             raise error(f"{place}: {problem}" if place else str(problem)) from problem
-    return tuple(found)
+    return tuple(dict.fromkeys([*found[True], *(host for host in found[None] if host not in found[False])]))
 
 
 def _form_of(text: InputFile) -> Callable[[InputFile], Iterator[Row]]:
     head = text.head()
-    if head.lstrip().startswith("{"):
+    first = next((line.strip() for line in head.splitlines() if line.strip()), "")
+    if first.startswith("{"):
         return _of_json
+    if first in ("---", "nodes:", "sinfo:", "meta:") or first.startswith("%YAML"):
+        return _of_yaml
     if "NodeName=" in head:
         return _of_scontrol
-    return _of_table if any("NODELIST" in line.split() for line in head.splitlines()[:3]) else _of_lines
+    return _of_table if any(_columns(line) for line in head.splitlines()[:3]) or _bare(first) else _of_lines
 
 
 def _of_json(text: InputFile) -> Iterator[Row]:
-    content = parse_json(text.data(), text.name, text.error)
+    yield from _of_values(text, parse_json(text.data(), text.name, text.error))
+
+
+def _of_yaml(text: InputFile) -> Iterator[Row]:
+    try:
+        content = yaml_values(text)
+    except SourceError as problem:
+        raise text.error(str(problem)) from problem
+    yield from _of_values(text, content)
+
+
+def _of_values(text: InputFile, content: Any) -> Iterator[Row]:
     try:
         for node in content["nodes"] if "nodes" in content else content["sinfo"]:
             hosts, states = _of_node(node)
-            if not is_idle(states):
-                yield from ((host, f"{text.name}: node {host}") for host in hosts)
+            yield from ((host, f"{text.name}: node {host}", not is_idle(states)) for host in hosts)
     except (KeyError, TypeError, AttributeError) as problem:
         got = f"{type(problem).__name__}: {problem}"
         raise text.error(f"{text.name}: expecting sinfo --json or scontrol show nodes --json, got {got}") from problem
@@ -91,31 +118,60 @@ def _listed(states: Any) -> list[str]:
 
 
 def _of_scontrol(text: InputFile) -> Iterator[Row]:
-    name, place = "", ""
-    for number, line in text.lines():
-        for word, value in _FIELD.findall(line):
-            if word == "NodeName":
-                name, place = value, f"{text.name}:{number}"
-            elif name and not is_idle(value):
-                yield name, place
+    for node, place in records(text, "NodeName", ("State",)):
+        yield node["NodeName"], place, not is_idle(node.get("State", ""))
+
+
+def _columns(line: str) -> list[str]:
+    """Return the names of the columns if a line is the heading of sinfo's table; else an empty list."""
+    words = [word.upper() for word in cells(line, mark_of(line))]
+    at = next((words.index(word) for word in _HOSTS if word in words), None)
+    if at is None or (len(words) == 1 and words[0] != "NODELIST"):
+        return []
+    return [*words[:at], "NODELIST", *words[at + 1 :]]
+
+
+def _bare(line: str) -> tuple[str, ...]:
+    """Return the names of the columns of a line of sinfo without a heading; empty for other lines."""
+    words = cells(line, mark_of(line))
+    names = _BARE.get(len(words), ())
+    if len(words) == 2 and _is_state(words[0]) and not _is_state(words[1]):
+        return names[::-1]
+    return names if names and _is_state(words[names.index("STATE")]) else ()
+
+
+def _is_state(word: str) -> bool:
+    return {part.rstrip(_SIGNS) for part in word.upper().split("+")} <= _STATES
 
 
 def _of_table(text: InputFile) -> Iterator[Row]:
-    names: list[str] = []
+    names, mark = list[str](), ""
     for number, line in text.lines():
-        words = line.split()
-        if "NODELIST" in words:
-            names = words
-        elif names and words:
-            # A reason may have blanks: columns before it are counted from the left, the last one from the right.
-            at = names.index("NODELIST")
-            if len(words) < len(names) - ("REASON" in names):
-                raise text.error(f"{text.name}:{number}: expecting {' '.join(names)}, got {line.strip()[:80]!r}")
-            if "STATE" not in names or not is_idle(words[names.index("STATE")]):
-                yield words[-1 if at == len(names) - 1 else at], f"{text.name}:{number}"
+        if heading := _columns(line):
+            names, mark = heading, mark_of(line)
+        elif line.strip():
+            if not names:
+                names, mark = list(_bare(line.strip())), mark_of(line)
+            if names and (row := _row(text, names, cells(line, mark), f"{text.name}:{number}")):
+                yield row
+
+
+def _row(text: InputFile, names: list[str], words: list[str], place: str) -> Row | None:
+    """Return a line's row; None if it is a partition without nodes."""
+    # A reason may have blanks: columns before it are counted from the left, the last one from the right.
+    at = names.index("NODELIST")
+    found = dict(zip(names, words, strict=False))
+    if found.get("NODES") == "0":
+        return None
+    if len(words) < len(names) - ("REASON" in names):
+        raise text.error(f"{place}: expecting {' '.join(names)}, got {' '.join(words)[:80]!r}")
+    hosts = words[-1 if at == len(names) - 1 else at]
+    if "STATE" not in names or not is_idle(found.get("STATE", "")):
+        return hosts, place, True
+    return hosts, place, False if found.get("AVAIL", "up") == "up" else None
 
 
 def _of_lines(text: InputFile) -> Iterator[Row]:
     for number, line in text.lines():
         if hosts := line.partition("#")[0].strip():
-            yield hosts, f"{text.name}:{number}"
+            yield hosts, f"{text.name}:{number}", True

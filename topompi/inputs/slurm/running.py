@@ -14,7 +14,10 @@ from ..hostlist import expand
 
 __all__ = ["RunningJob", "read_running"]
 
-Row = tuple[str, str, str]  # the job's name, its host list (empty if it has no nodes), and their place, ``file:line``
+
+# The job's name, its host list (empty if it has no nodes), their place, ``file:line``, and its CPUs on all hosts or by
+# host, 0 if the file does not tell.
+Row = tuple[str, str, str, int | dict[str, int]]
 
 
 @dataclass(frozen=True)
@@ -24,11 +27,13 @@ class RunningJob:
     :param name: name of the job, a text that no other job of the file has.
     :param hosts: names of its hosts, each once.
     :param place: ``file:line``, or the file.
+    :param slots: CPUs that the job holds on each of its hosts; empty if the file does not tell.
     """
 
     name: str
     hosts: tuple[str, ...]
     place: str = ""
+    slots: tuple[int, ...] = ()
 
 
 def read_running(
@@ -51,7 +56,7 @@ def read_running(
     if more:
         raise error(f"{path}: expecting one file of running jobs, got {1 + len(more)} files")
     jobs, places = [], dict[str, str]()
-    for name, expression, place in _form_of(text)(text):
+    for name, expression, place, cpus in _form_of(text)(text):
         if name in places:
             raise error(f"{place}: expecting each job once, got {name!r} again, first at {places[name]}")
         places[name] = place
@@ -60,10 +65,17 @@ def read_running(
         except SourceError as problem:
             raise error(f"{place}: {problem}") from problem
         if hosts:
-            jobs.append(RunningJob(name, hosts, place))
+            jobs.append(RunningJob(name, hosts, place, _slots(hosts, cpus)))
         elif notes is not None:
             notes.append(f"job {name} runs without nodes")
     return jobs
+
+
+def _slots(hosts: tuple[str, ...], cpus: int | dict[str, int]) -> tuple[int, ...]:
+    """Return the CPUs on each host; a total is divided equally and rounded up, so that no CPU in use counts as free."""
+    if isinstance(cpus, dict):
+        return tuple(cpus[host] for host in hosts) if set(hosts) <= set(cpus) else ()
+    return (-(-cpus // len(hosts)),) * len(hosts) if cpus else ()
 
 
 def _form_of(text: InputFile) -> Callable[[InputFile], Iterator[Row]]:
@@ -97,7 +109,7 @@ def _csv_rows(text: InputFile) -> Iterator[Row | None]:
         place, hosts = f"{text.name}:{number}", ",".join(cells[1:]).strip()
         if not cells[0].strip() or not hosts:
             raise text.error(f"{place}: expecting job,hosts, got {line.strip()[:80]!r}")
-        yield cells[0].strip(), hosts, place
+        yield cells[0].strip(), hosts, place, 0
 
 
 def _of_lines(text: InputFile) -> Iterator[Row]:
@@ -107,4 +119,4 @@ def _of_lines(text: InputFile) -> Iterator[Row]:
             continue
         if len(words) != 2:
             raise text.error(f"{text.name}:{number}: expecting a job's name and a host list, got {line[:60]!r}")
-        yield words[0], words[1], f"{text.name}:{number}"
+        yield words[0], words[1], f"{text.name}:{number}", 0

@@ -1,4 +1,4 @@
-"""Rows of ``squeue``: its JSON and YAML of all versions of ``data_parser``, and its tables of text."""
+"""Rows of ``squeue`` (JSON and YAML of all versions of ``data_parser``, tables) and of ``scontrol show job``."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from typing import Any
 
 from ...errors import SourceError
 from ..files import InputFile
+from ..hostlist import expand
 from ..jsontext import parse_json
+from .accounting import count_of
+from .reports import cells, mark_of, records, yaml_values
 
-__all__ = ["Row", "form_of", "holds_nodes"]
+__all__ = ["form_of", "holds_nodes"]
 
-Row = tuple[str, str, str]  # the job's name, its host list (empty if it has no nodes), and their place, ``file:line``
+# The job's name, its host list (empty if it has no nodes), their place, ``file:line``, and its CPUs on all hosts or by
+# host, 0 if the file does not tell.
+Row = tuple[str, str, str, int | dict[str, int]]
 
 # States of jobs that have no nodes any more, or none yet. A job in any other state, known or not, holds its nodes.
 _RELEASED = {
@@ -27,6 +32,9 @@ _HOLDING = {
     *("POWER_UP_NODE", "R", "S", "CG", "CF", "ST", "RS", "SI", "SO"),
 }
 _YAML = re.compile(r"%YAML|---\s*$|(jobs|meta|errors|warnings|last_update|last_backfill)\s*:")
+# squeue's table without its heading (-h): job, partition, name, user, state, time, nodes, hosts or reason.
+_BARE = re.compile(rf"[0-9]\S*\s+\S+\s+.*\S\s+(?:{'|'.join(_RELEASED | _HOLDING)})\s+[0-9:-]+\s+[0-9.]+K?\s+\S")
+_DEFAULT = ("JOBID", "PARTITION", "NAME", "USER", "ST", "TIME", "NODES", "NODELIST")
 
 
 def holds_nodes(states: object) -> bool:
@@ -35,19 +43,23 @@ def holds_nodes(states: object) -> bool:
     :param states: state as a text, in words or squeue's letters, or a list of states that apply together.
     """
     words = states if isinstance(states, list) else str(states).replace("+", ",").split(",")
-    found = {str(word).strip().upper() for word in words}
+    found = {str(word).strip().upper() for word in words} - {""}
     return bool(found & _HOLDING) or not found & _RELEASED
 
 
 def form_of(text: InputFile) -> Callable[[InputFile], Iterator[Row]] | None:
-    """Return the reader for a text that squeue printed; None for other texts."""
+    """Return the reader for a text that Slurm printed; None for other texts."""
     lines = [line.strip() for line in text.head().splitlines() if line.strip()]
     first = next((line for line in lines if not line.startswith("#")), "")
     if first.startswith("{"):
         return _of_json
     if _YAML.match(first):
         return _of_yaml
-    return _of_table if any(_columns(line) for line in lines[:3]) else None
+    if first.startswith("JobId="):
+        return _of_scontrol
+    if "STEPID" in first.upper().split():
+        raise text.error(f"{text.name}: expecting the jobs of squeue, got their steps (squeue -s)")
+    return _of_table if any(_columns(line) for line in lines[:3]) or _BARE.match(first) else None
 
 
 def _of_json(text: InputFile) -> Iterator[Row]:
@@ -60,37 +72,25 @@ def _of_json(text: InputFile) -> Iterator[Row]:
 
 
 def _of_yaml(text: InputFile) -> Iterator[Row]:
-    from ..yamlvalues import parse_yaml  # imported here, because most lists of jobs are not YAML
-
     try:
-        top = _yaml_fields(parse_yaml(text).node)
-        listed = getattr(top["jobs"], "value", None)
-        jobs = [_job_of_yaml(item) for item in listed or []]
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        yield from _held(text, list(yaml_values(text)["jobs"] or []))
+    except (KeyError, TypeError, AttributeError, SourceError) as problem:
         got = problem if isinstance(problem, SourceError) else f"{type(problem).__name__}: {problem}"
         raise text.error(f"{text.name}: expecting squeue --yaml, got {got}") from problem
-    yield from _held(text, jobs)
 
 
-def _yaml_fields(node: Any) -> dict[str, Any]:
-    return {str(key.value): value for key, value in node.value}
-
-
-def _job_of_yaml(node: Any) -> dict[str, Any]:
-    """Return the fields of a job that matter here; the others may be deeply nested."""
-    fields = _yaml_fields(node)
-    job: dict[str, Any] = {"job_id": fields["job_id"].value, "nodes": fields["nodes"].value}
-    states = fields["job_state"].value
-    job["job_state"] = [one.value for one in states] if isinstance(states, list) else states
-    count = fields.get("node_count")
-    if count is not None and isinstance(count.value, list):
-        job["node_count"] = {key: value.value for key, value in _yaml_fields(count).items()}
-    return job
+def _of_scontrol(text: InputFile) -> Iterator[Row]:
+    for job, place in records(text, "JobId", ("JobState", "NodeList", "NumCPUs")):
+        hosts = job.get("NodeList", "").replace("(null)", "")
+        if "JobState" not in job:
+            raise text.error(f"{place}: expecting the JobState of job {job['JobId']}, got none")
+        if holds_nodes(job["JobState"]):
+            yield job["JobId"], hosts, place, _number(job.get("NumCPUs", ""))
 
 
 def _held(text: InputFile, jobs: list[Any]) -> Iterator[Row]:
     for job in jobs:
-        name, states, hosts = str(job["job_id"]), job["job_state"], job["nodes"]
+        name, states, hosts = str(job["job_id"]), job["job_state"], _hosts(job)
         if not holds_nodes(states):
             continue
         place = f"{text.name}: job {name}"
@@ -98,60 +98,95 @@ def _held(text: InputFile, jobs: list[Any]) -> Iterator[Row]:
             raise text.error(f"{place}: expecting a host list, got {hosts!r}")
         if not hosts and (count := _count(job.get("node_count"))):
             raise text.error(f"{place}: expecting a host list of {count} nodes, got none")
-        yield name, hosts or "", place
+        yield name, hosts or "", place, _cpus(job)
+
+
+def _hosts(job: Mapping[str, Any]) -> object:
+    """Return a job's host list, which also stands among its resources."""
+    if job.get("nodes") or not isinstance(job.get("job_resources"), dict):
+        return job["nodes"]
+    hosts = job["job_resources"].get("nodes")
+    return hosts.get("list") if isinstance(hosts, dict) else hosts
+
+
+def _cpus(job: Mapping[str, Any]) -> int | dict[str, int]:
+    """Return the CPUs that a job holds on each host if its resources tell, else those on all hosts, else 0."""
+    resources = job.get("job_resources")
+    nodes = resources.get("nodes") if isinstance(resources, dict) else None
+    listed = nodes.get("allocation") if isinstance(nodes, dict) else None
+    if isinstance(listed, list) and all(isinstance(one, dict) and isinstance(one.get("cpus"), dict) for one in listed):
+        found = {str(one.get("name")): _count(one["cpus"].get("count")) for one in listed}
+        if found and all(found.values()):
+            return found
+    return _count(job.get("cpus"))
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
 
 
 def _count(value: object) -> int:
     """Return a number that stands alone or, as in data_parser, in ``{"set": true, "number": 4}``; 0 if it is unset."""
     if isinstance(value, Mapping):
         value = value.get("number") if str(value.get("set")).lower() == "true" else 0
-    return int(text) if len(text := str(value)) < 10 and text.isdecimal() else 0
+    return _number(str(value))
 
 
 def _columns(line: str) -> list[str]:
     """Return the names of the columns if a line is the heading of squeue's table; else an empty list."""
-    words = [word.strip().upper() for word in _cells(line)]
-    words = [word.partition("(")[0] for word in words]
+    words = [word.upper().partition("(")[0] for word in cells(line, mark_of(line))]
     return words if {"JOBID", "NODELIST"} <= set(words) else []
 
 
-def _cells(line: str, most: int = -1) -> list[str]:
-    for mark in "|;,":
-        if mark in line:
-            return line.strip(mark).split(mark, most)
-    return line.split()
-
-
 def _of_table(text: InputFile) -> Iterator[Row]:
-    names: list[str] = []
+    names, mark = list[str](), ""
     for number, line in text.lines():
         if not names:
-            names, heading = _columns(line), line
-        elif line.strip() and not _columns(line):
-            row = _row(names, line, any(mark in heading for mark in "|;,"))
+            names, mark = _columns(line), mark_of(line)
+            if names or not _BARE.match(line.strip()):
+                continue
+            names, mark = list(_DEFAULT), ""
+        if line.strip() and not _columns(line):
             place = f"{text.name}:{number}"
+            row = _row(names, line, mark)
             if row is None:
                 raise text.error(f"{place}: expecting {' '.join(names)}, got {line.strip()[:80]!r}")
-            if row[1] != "" or holds_nodes(row[2]):
-                yield row[0], row[1], place
+            _check_whole(text, place, row)
+            if row["NODELIST"] or holds_nodes(row["STATE"]):
+                yield row["JOBID"], row["NODELIST"], place, _number(count_of(row.get("CPUS", "")))
 
 
-def _row(names: list[str], line: str, marked: bool) -> tuple[str, str, str] | None:
-    """Return a line's job, hosts and state; hosts are empty if it holds none; None if the columns do not match."""
+def _row(names: list[str], line: str, mark: str) -> dict[str, str] | None:
+    """Return a line's cells by column; no NODELIST if the job holds none; None if the columns do not match."""
     start = line.find(" (") if line.rstrip().endswith(")") else -1  # the reason for the wait, which may have blanks
     pending = start >= 0
-    line = line[:start] if pending else line
-    cells = [cell.strip() for cell in (_cells(line, len(names) - 1) if marked else line.split())]
-    if pending or len(cells) == len(names) - 1:  # the column of hosts is empty, or has the reason for the wait
+    parts = cells(line[:start] if pending else line, mark)
+    if pending or len(parts) == len(names) - 1:  # the column of hosts is empty, or has the reason for the wait
         at = names.index("NODELIST")
-        cells = [*cells[:at], "", *cells[at:]] if len(cells) < len(names) or pending else cells
-    surplus = len(cells) - len(names)
+        parts = [*parts[:at], "", *parts[at:]] if len(parts) < len(names) or pending else parts
+    surplus = len(parts) - len(names)
     if surplus < 0 or (surplus and "NAME" not in names):
         return None
     split_at = names.index("NAME") if "NAME" in names else len(names)  # a job's name may have blanks
-    found = {name: cells[at + (surplus if at > split_at else 0)] for at, name in enumerate(names)}
+    found = {name: parts[at + (surplus if at > split_at else 0)] for at, name in enumerate(names)}
     state = found.get("ST", found.get("STATE", ""))
-    hosts = found["NODELIST"]
-    if hosts.startswith("(") or (state and not holds_nodes(state)):
-        return found["JOBID"], "", state or "PENDING"
-    return found["JOBID"], hosts, state or ("RUNNING" if hosts else "PENDING")
+    if found["NODELIST"].startswith("(") or (state and not holds_nodes(state)):
+        return found | {"NODELIST": "", "STATE": state or "PENDING"}
+    return found | {"STATE": state or ("RUNNING" if found["NODELIST"] else "PENDING")}
+
+
+def _check_whole(text: InputFile, place: str, row: Mapping[str, str]) -> None:
+    """Refuse a host list with another number of hosts than the column NODES says, because a column's width cut it.
+
+    A job whose nodes are released one after another has fewer hosts than it asked for.
+    """
+    count = _number(count_of(row.get("NODES", "")))
+    if not row["NODELIST"] or not count or row["STATE"].upper() in ("CG", "COMPLETING", "COMPLETI"):
+        return
+    try:
+        hosts = len(expand(row["NODELIST"]))
+    except SourceError as problem:
+        raise text.error(f"{place}: {problem}") from problem
+    if hosts != count:
+        got = f"{hosts} in {row['NODELIST'][:60]!r}"
+        raise text.error(f"{place}: expecting a host list of {count} nodes, got {got} (print the whole column)")

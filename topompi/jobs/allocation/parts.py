@@ -45,7 +45,7 @@ class OnePart(Allocator):
         if found is not None and self._in_one(found, job.size):
             return found
         for others in self.others:
-            if job.size <= min(state.free, len(self.part) - len(others)):
+            if job.slots or job.size <= min(state.free, len(self.part) - len(others)):
                 alone = state.copy()
                 alone.close(others)
                 found = self.inner.place(job, alone)

@@ -1,6 +1,6 @@
 """A reader of the jobs of Slurm's ``sacct``: its text, with any separator, and its JSON.
 
-Needed are the fields JobID (or JobIDRaw), Submit, a number of nodes (NNodes, AllocNodes, ReqNodes or a TRES), and
+Needed are the fields JobID (or JobIDRaw), Submit, the nodes (NNodes, AllocNodes, ReqNodes, a TRES or NodeList), and
 Elapsed (or ElapsedRaw) or both Start and End. State, Timelimit (or TimelimitRaw), User and the fields in ``FREE`` are
 read if present. Steps of jobs, whose JobID contains a dot, are skipped.
 """
@@ -8,11 +8,15 @@ read if present. Steps of jobs, whose JobID contains a dot, are skipped.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from ...inputs.slurm.accounting import UNKNOWN, array_tasks, count_of, job_number, moment, span
+from ...errors import SourceError
+from ...inputs.hostlist import expand
+from ...inputs.slurm.accounting import array_tasks, count_of, is_cut, is_unknown, job_number, moment, span
 from ..errors import WorkloadError
 from .columns import Value, gather
 from .text import Source, open_log, whole
@@ -29,8 +33,10 @@ Parts = tuple[str, list[Fields] | WorkloadError]  # place, and the components of
 FREE = {"User": "user_name", "Account": "account", "Partition": "partition", "QOS": "class", "JobName": "program"}
 COUNTS = ("NNodes", "AllocNodes", "ReqNodes")
 TRES = ("AllocTRES", "ReqTRES")
-RUNNING = ("RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "STOPPED", "SIGNALING", "STAGE_OUT")
+RUNNING = ("RUNNING", "SUSPENDED", "CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT")
 WAITING = ("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
+ROUNDED = "sacct rounds with units of 1,024"
+FAR = 10_000  # lines within which the components of a heterogeneous job stand
 MOST_TASKS = 4_000_001  # tasks of waiting arrays in a log; Slurm's largest array
 _NODES = re.compile(r"(?:^|,)node=([0-9.]+[KMGTP]?)(?:,|$)")
 _HET = re.compile(r"([0-9]{1,15})\+[0-9]+")
@@ -42,8 +48,8 @@ def read_sacct(
     """Read the jobs that have run; times without a time zone are taken as UTC.
 
     Jobs that have not started or ended, were cancelled before their start, or ran in another cluster (REVOKED) are left
-    out and counted. The components of a heterogeneous job are one job with the sum of their nodes, because they start
-    together.
+    out and counted, and repeated lines. A run that ended because its job was requeued or resized (``sacct -D``) is a
+    job. The components of a heterogeneous job are one job with the sum of their nodes, because they start together.
 
     :param path: path of the output of ``sacct -P`` (``--parsable2``), of ``sacct``'s table, or of lines without names
         of fields, plain or packed.
@@ -89,7 +95,8 @@ def _workload(name: str, rows: Iterable[Row], reading: Reading, arrivals: bool) 
             found["user"] = users.setdefault(user, len(users)) if user else -1
         return found
 
-    tasks = _tasks(_components(rows)) if arrivals else _components(rows)
+    components = _components(rows, reading)
+    tasks = _tasks(components) if arrivals else components
     workload = gather(name, tasks, values, reading, further=_further)
     if several:
         jobs = f"{len(several):,} heterogeneous job{'s' if len(several) > 1 else ''}, {several[0]} first"
@@ -99,7 +106,7 @@ def _workload(name: str, rows: Iterable[Row], reading: Reading, arrivals: bool) 
 
 def _check_names(where: str, names: list[str]) -> None:
     known, got = set(names), ", ".join(names)[:80]
-    counts = (*COUNTS, *TRES)
+    counts = (*COUNTS, *TRES, "NodeList")
     for wanted, of in (("JobID", ("JobID", "JobIDRaw")), ("Submit", ("Submit",)), ("NNodes", counts)):
         if not known & set(of):
             raise WorkloadError(f"{where}: expecting a field {wanted}, got {got}")
@@ -107,33 +114,54 @@ def _check_names(where: str, names: list[str]) -> None:
         raise WorkloadError(f"{where}: expecting a field Elapsed, or Start and End, got {got}")
 
 
-def _components(rows: Iterable[Row]) -> Iterator[Parts]:
-    """Yield the jobs without their steps; consecutive components of a heterogeneous job are one."""
-    held: tuple[str, list[Fields]] | None = None
-    for where, fields in rows:
-        if isinstance(fields, WorkloadError):
-            yield where, fields
+def _components(rows: Iterable[Row], reading: Reading) -> Iterator[Parts]:
+    """Yield the jobs without their steps and repeated lines; the components of a run of a heterogeneous job are one."""
+    waiting, runs, seen = deque[_Run](), dict[str, _Run](), set[int]()
+    for at, (where, fields) in enumerate(rows):
+        name = "" if isinstance(fields, WorkloadError) else _job_id(fields)
+        if "." in name.partition("[")[0] or (
+            not isinstance(fields, WorkloadError) and _is_repeated(fields, seen, reading)
+        ):
             continue
-        name = _job_id(fields)
-        if "." in name:
+        het = _HET.fullmatch(name) if "+" in name else None
+        if het is None and not waiting:
+            yield where, fields if isinstance(fields, WorkloadError) else [fields]
             continue
-        het = _HET.fullmatch(name)
-        if held is not None and het is not None and _same_job(het[1], held[1][0]):
-            held[1].append(fields)
-            continue
-        if held is not None:
-            yield held
-        held = where, [fields]
-        if het is None:
-            yield held
-            held = None
-    if held is not None:
-        yield held
+        run = runs.get(het[1]) if het else None
+        if run is not None and name not in run.parts and not isinstance(fields, WorkloadError):
+            run.parts[name], run.last = fields, at
+        else:  # a job that is not heterogeneous, the first component, or one that runs again after it was requeued
+            waiting.append(_Run(where, {name: fields}, at if het else -FAR))
+            runs |= {het[1]: waiting[-1]} if het else {}
+        while waiting and at - waiting[0].last >= FAR:
+            yield waiting.popleft().job
+    yield from (run.job for run in waiting)
 
 
-def _same_job(number: str, fields: Fields) -> bool:
-    match = _HET.fullmatch(_job_id(fields))
-    return match is not None and match[1] == number
+@dataclass
+class _Run:
+    """A job's components so far: place of the first, fields by JobID, and number of the last one's row."""
+
+    where: str
+    parts: dict[str, Fields | WorkloadError]
+    last: int
+
+    @property
+    def job(self) -> Parts:
+        """The components, or the fault of a wrong line."""
+        parts = list(self.parts.values())
+        wrong = next((one for one in parts if isinstance(one, WorkloadError)), None)
+        return self.where, wrong or [one for one in parts if not isinstance(one, WorkloadError)]
+
+
+def _is_repeated(fields: Fields, seen: set[int], reading: Reading) -> bool:
+    """Return whether the line was there before, as in joined logs of months; count it then."""
+    run = hash(tuple(fields.values()))
+    if run not in seen:
+        seen.add(run)
+        return False
+    reading.drop("the same line again")
+    return True
 
 
 def _job_id(fields: Fields) -> str:
@@ -144,6 +172,10 @@ def _tasks(rows: Iterable[Parts]) -> Iterator[Parts]:
     """Repeat the row of a waiting array for each of its tasks."""
     total = 0
     for where, parts in rows:
+        if not isinstance(parts, WorkloadError) and is_cut(name := _job_id(parts[0])):
+            wanted = "all tasks of the array (SLURM_BITSTR_LEN=0 sacct -P)"
+            yield where, WorkloadError(f"{where}: JobID: expecting {wanted}, got {name[:40]!r}")
+            continue
         count = 1 if isinstance(parts, WorkloadError) else array_tasks(_job_id(parts[0]))
         total += count if count > 1 else 0
         if total > MOST_TASKS:
@@ -164,13 +196,10 @@ def _values(where: str, fields: Fields, reading: Reading, arrivals: bool) -> dic
     number = job_number(_job_id(fields))
     if number is None:
         raise WorkloadError(f"{where}: JobID: expecting a number, got {_job_id(fields)[:40]!r}")
-    nodes = _nodes(where, fields)
-    if nodes == 0:
-        reading.drop("no nodes")
-        return None
+    nodes = _nodes(where, fields, reading)
     request, run = _request(where, fields), _run(where, fields)
-    reason = _unfinished(fields, run)
-    if reason and arrivals and request and reason != "revoked":
+    reason = _unfinished(fields, run) if nodes else "no nodes"
+    if reason and arrivals and request and nodes and reason != "revoked":
         run, reason = request, ""
     if reason or run is None:
         reading.drop(reason or "not ended")
@@ -184,37 +213,45 @@ def _unfinished(fields: Fields, run: int | None) -> str:
     state = (fields.get("State", "").split() or [""])[0].upper().rstrip("+")
     if state == "REVOKED":
         return "revoked"
-    if fields.get("Start", "-") in UNKNOWN or state in WAITING:
+    if is_unknown(fields.get("Start", "-")) or (state in WAITING and not run) or "_[" in _job_id(fields):
         return "cancelled before start" if state == "CANCELLED" else "not started"
     if state == "CANCELLED" and run == 0:
         return "cancelled before start"
-    return "not ended" if fields.get("End", "-") in UNKNOWN or state in RUNNING else ""
+    return "not ended" if is_unknown(fields.get("End", "-")) or state in RUNNING else ""
 
 
-def _nodes(where: str, fields: Fields) -> int:
+def _nodes(where: str, fields: Fields, reading: Reading) -> int:
     """Return the number of nodes, of the first field that has one above 0; else 0."""
     counts = [(word, fields[word]) for word in COUNTS if fields.get(word)]
     for word in TRES:
         counts += [(word, match[1]) for match in [_NODES.search(fields.get(word, ""))] if match]
-    found = (whole(where, word, count_of(text), 0) for word, text in counts)
-    return next((count for count in found if count), 0)
+    for word, text in counts:
+        if count := whole(where, word, count_of(text), 0):
+            if "." in text and text[-1:].isalpha() and not any(ROUNDED in note for note in reading.notes):
+                reading.notes.append(f"{word} {text} is taken as {count:,}: {ROUNDED} (--noconvert prints all digits)")
+            return count
+    hosts = fields.get("NodeList", "")
+    try:
+        return 0 if is_unknown(hosts) or hosts == "None assigned" else len(expand(hosts))
+    except SourceError as problem:
+        raise WorkloadError(f"{where}: NodeList: {problem}") from problem
 
 
 def _request(where: str, fields: Fields) -> int:
     """Return the requested seconds, 0 if there are none: Timelimit, else TimelimitRaw, which is in minutes."""
     limit, minutes = fields.get("Timelimit", ""), fields.get("TimelimitRaw", "")
-    if limit not in UNKNOWN:
+    if not is_unknown(limit):
         return _span(where, "Timelimit", limit)
-    return 0 if minutes in UNKNOWN else 60 * whole(where, "TimelimitRaw", minutes, 0)
+    return 0 if is_unknown(minutes) else 60 * whole(where, "TimelimitRaw", minutes, 0)
 
 
 def _run(where: str, fields: Fields) -> int | None:
     """Return the seconds that a job ran: Elapsed, else ElapsedRaw, else from Start to End; None if unknown."""
     for word in ("Elapsed", "ElapsedRaw"):
-        if word in fields and fields[word] not in UNKNOWN:
+        if not is_unknown(fields.get(word, "")):
             return _span(where, word, fields[word])
     ends = [fields.get(word, "") for word in ("Start", "End")]
-    if ends[0] in UNKNOWN or ends[1] in UNKNOWN:
+    if any(map(is_unknown, ends)):
         return None
     return _moment(where, "End", ends[1]) - _moment(where, "Start", ends[0])
 

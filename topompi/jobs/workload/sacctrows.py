@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, combinations_with_replacement, islice
 
 from ...inputs import InputFile
-from ...inputs.slurm.accounting import job_number, moment, span
+from ...inputs.slurm.accounting import count_of, is_unknown, job_number, moment, span
 from ..errors import WorkloadError
 from .text import lines
 
@@ -18,14 +19,26 @@ Row = tuple[str, dict[str, str] | WorkloadError]  # place, and the values by fie
 MARKS = "|,;\t^"
 LONG_TEXTS = ("SubmitLine", "Comment", "AdminComment", "SystemComment", "WorkDir")  # may have line breaks
 FREE_TEXTS = (*LONG_TEXTS, "Reason", "JobName")  # may have separators
+MOST_TRIED = 200  # divisions of surplus separators among the fields of free text of a line
 _JOB_WORDS = ("JobID", "JobIDRaw")
+_TIMES, _SPANS, _COUNTS = ("Submit", "Start", "End", "Eligible"), ("Elapsed", "Timelimit"), ("NNodes", "AllocNodes")
+# The names that matter, as sacct writes them: sacct takes them in any case, and programs print them as they like.
+_NAMES = {
+    word.lower(): word
+    for word in (
+        *(*FREE_TEXTS, *_JOB_WORDS, *_TIMES, *_SPANS, *_COUNTS, "ReqNodes", "ElapsedRaw", "TimelimitRaw", "State"),
+        *("User", "Account", "Partition", "QOS", "AllocTRES", "ReqTRES", "AllocCPUS", "NodeList"),
+    )
+}
+_TRES = re.compile(r"[a-z]+(?:/[\w:-]+)?=\S+")
 _BARE = re.compile(r"[0-9]+(?:[_+][0-9]+|_\[[^]]*\])?(?:\.[a-z0-9]+)?([|,;\t^]).*[0-9]{4}-[0-9]{2}-[0-9]{2}T")
 _DASHES = re.compile(r"-+(?:\s+-+)*\s*")
 
 
 def is_sacct(first: str) -> bool:
     """Return whether the first line of a log is sacct's: names of its fields, or a job's values with a separator."""
-    return "|" in first or bool(set(re.split(r"[|,;\t^\s]", first)) & set(_JOB_WORDS)) or bool(_BARE.match(first))
+    words = {word.strip("\"'").lower() for word in re.split(r"[|,;\t^\s]", first)}
+    return "|" in first or bool(words & {"jobid", "jobidraw"}) or bool(_BARE.match(first))
 
 
 def rows_of_text(
@@ -42,12 +55,13 @@ def rows_of_text(
     first = next(numbered)
     where = f"{log.name}: line {first[0]}"
     mark = next((mark for mark in MARKS if mark in first[1]), "|" if columns else "")
-    named = not first[1].strip()[:1].isdigit()
-    names = [word.strip() for word in (first[1].split(mark) if mark else first[1].split())]
+    names = [word.strip() for word in (_cut(first[1], mark) if mark else first[1].split())]
+    named = not names[0][:1].isdigit()
     if columns:
         names = list(columns)
     elif not named:
         names = _guessed(where, names, notes)
+    names = [_NAMES.get(name.lower(), name) for name in names]
     if named and not mark:
         return where, names, _rows_of_width(log, names, numbered)
     return where, names, _rows_of_marks(log, mark, names, numbered if named else chain([first], numbered))
@@ -75,24 +89,33 @@ def _guessed(where: str, words: list[str], notes: list[str]) -> list[str]:
 
 
 def _rows_of_marks(log: InputFile, mark: str, names: list[str], numbered: Iterator[tuple[int, str]]) -> Iterator[Row]:
-    """Return the rows; a line that begins no job belongs to the one before it if there is a field of long text."""
-    free = next((names.index(word) for word in FREE_TEXTS if word in names), None)
+    """Return the rows; a line that begins no job belongs to the one before it if that has a field of free text.
+
+    A field of long text may have any number of lines; a job's name has more than one only if fields are missing then.
+    """
+    free = [names.index(word) for word in FREE_TEXTS if word in names]
     at_job = next((names.index(word) for word in _JOB_WORDS if word in names), 0)
+    is_long = bool(set(LONG_TEXTS) & set(names))
+    sure = min((at for at in free if at > at_job), default=len(names))  # fields that a line has before any free text
 
-    def begins(line: str) -> bool:
+    def belongs(line: str, held: list[str]) -> bool:
         words = line.split(mark)
-        return len(words) > at_job and job_number(words[at_job].strip().partition(".")[0]) is not None
+        job = len(words) > at_job and job_number(words[at_job].strip().partition(".")[0]) is not None
+        if job and (len(words) == len(names) or (len(words) >= sure and _fits(names[:sure], words[:sure]))):
+            return False
+        return is_long or len(_cut(" ".join(held), mark)) < len(names)
 
-    joined = _joined(numbered, begins) if set(LONG_TEXTS) & set(names) else numbered
-    return _split(log, mark, names, free, joined)
+    return _split(log, mark, names, free, _joined(numbered, belongs) if free else numbered)
 
 
-def _joined(numbered: Iterator[tuple[int, str]], begins: Callable[[str], bool]) -> Iterator[tuple[int, str]]:
-    """Join a line with the following lines that do not begin a job."""
+def _joined(
+    numbered: Iterator[tuple[int, str]], belongs: Callable[[str, list[str]], bool]
+) -> Iterator[tuple[int, str]]:
+    """Join a line with the following lines that belong to it."""
     held: list[str] = []
     first = 0
     for number, line in numbered:
-        if not held or begins(line):
+        if not held or not belongs(line, held):
             if held:
                 yield first, " ".join(held)
             first, held = number, []
@@ -102,19 +125,71 @@ def _joined(numbered: Iterator[tuple[int, str]], begins: Callable[[str], bool]) 
 
 
 def _split(
-    log: InputFile, mark: str, names: list[str], free: int | None, numbered: Iterator[tuple[int, str]]
+    log: InputFile, mark: str, names: list[str], free: list[int], numbered: Iterator[tuple[int, str]]
 ) -> Iterator[Row]:
     for number, line in numbered:
-        where, words = f"{log.name}: line {number}", [word.strip() for word in line.split(mark)]
-        surplus = len(words) - len(names)
-        if surplus > 0 and free is not None:
-            words[free : free + surplus + 1] = [mark.join(words[free : free + surplus + 1])]
-        elif surplus == 1 and not words[-1]:  # sacct --parsable ends each line with a separator
+        where, words = f"{log.name}: line {number}", [word.strip() for word in _cut(line, mark)]
+        if len(words) > len(names) and mark == ",":
+            words = _glued(words, names)
+        if len(words) == len(names) + 1 and not words[-1]:  # sacct --parsable ends each line with a separator
             words.pop()
+        if len(words) > len(names) and free:
+            words = _divided(words, mark, names, free)
         if len(words) != len(names):
             yield where, WorkloadError(f"{where}: expecting {len(names)} fields, got {len(words)}")
         else:
             yield where, dict(zip(names, words, strict=True))
+
+
+def _cut(line: str, mark: str) -> list[str]:
+    """Split a line at a separator; commas within quotes are text."""
+    return next(csv.reader([line])) if mark == "," and '"' in line else line.split(mark)
+
+
+def _glued(words: list[str], names: list[str]) -> list[str]:
+    """Join the parts of a list in brackets, of an array's tasks or of nodes, and the parts of a TRES."""
+    found: list[str] = []
+    for word in words:
+        before, name = found[-1] if found else "", names[min(len(found), len(names)) - 1]
+        is_open = before.count("[") > before.count("]") or (name == "NodeList" and _is_host(word))
+        if found and (is_open or ("TRES" in name and _TRES.fullmatch(word) and "=" in before)):
+            found[-1] += f",{word}"
+        else:
+            found.append(word)
+    return found
+
+
+def _is_host(word: str) -> bool:
+    return bool(re.fullmatch(r"[a-z][a-z.-]*(?:[0-9]|\[[0-9]).*", word))
+
+
+def _divided(words: list[str], mark: str, names: list[str], free: list[int]) -> list[str]:
+    """Give surplus separators to the fields of free text, so that times, durations and counts are in their fields."""
+    surplus, first = len(words) - len(names), list[str]()
+    for chosen in islice(combinations_with_replacement(free, surplus), MOST_TRIED):
+        found, at = list[str](), 0
+        for field in range(len(names)):
+            width = 1 + chosen.count(field)
+            found.append(mark.join(words[at : at + width]))
+            at += width
+        if _fits(names, found):
+            return found
+        first = first or found
+    return first
+
+
+def _fits(names: Sequence[str], words: Sequence[str]) -> bool:
+    """Return whether the fields of times, durations and counts have one, or a word in its place."""
+    for name, word in zip(names, (word.strip() for word in words), strict=False):
+        read = moment if name in _TIMES else span if name in _SPANS else _count if name in _COUNTS else None
+        if read is not None and not is_unknown(word) and read(word) is None and not word.isdecimal():
+            return False
+    return True
+
+
+def _count(word: str) -> int | None:
+    found = count_of(word)
+    return int(found) if found.isdecimal() and len(found) < 20 else None
 
 
 def _rows_of_width(log: InputFile, names: list[str], numbered: Iterator[tuple[int, str]]) -> Iterator[Row]:

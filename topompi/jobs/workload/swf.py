@@ -100,9 +100,9 @@ def _usable(
         saves the conversion of each line's numbers.
     """
     for number, line in lines(log):
-        if line.lstrip().startswith(";"):
-            header.append(line.strip())
-        elif words := line.split():
+        if line.lstrip().startswith((";", "#")):
+            header.append(f"; {line.strip().lstrip(';# ')}" if line.lstrip()[0] == "#" else line.strip())
+        elif words := line.partition(";")[0].split():
             try:
                 values = _values(f"{log.name}: line {number}", words)
             except WorkloadError as error:

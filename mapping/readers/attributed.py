@@ -1,0 +1,221 @@
+"""Graphs of other programs whose edges have attributes: GraphML, GML, Pajek, and networkx's and other JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+from xml.parsers import expat
+
+from ...inputs import parse_json
+from .columns import heading, volume_in
+from .edges import Edges, counted_from_zero, halved
+from .text import GraphFile, GraphFileError
+
+__all__ = ["NAME", "read", "recognise"]
+
+NAME = "GraphML, GML, Pajek, JSON of networkx"
+_GML = re.compile(r"\s*(?:(?:Creator|Version|comment|directed)\b[^\n]*\n\s*)*graph\s*\[")
+_TOKEN = re.compile(r'"([^"]*)"|([\[\]])|([^\s\[\]"]+)')
+_PAJEK = re.compile(r"\s*\*(?:vertices|network)\b", re.I)
+_JSON = re.compile(r'\s*(?:\[\s*(?:\{|\[\s*[^\s\[\],]+\s*,)|\{.*"(?:links|edges|adjacency)"\s*:\s*\[)', re.S)
+
+
+class _Edge(NamedTuple):
+    """An edge: place of its text for messages, names of its ends, and its attributes."""
+
+    line: int
+    source: str
+    target: str
+    attributes: dict[str, str]
+
+
+class _Graph(NamedTuple):
+    """A graph: its edges, whether they are directed, and the names of its nodes' ranks, by their identifiers."""
+
+    edges: list[_Edge]
+    directed: bool
+    labels: dict[str, str]
+
+
+def recognise(file: GraphFile) -> bool:
+    """Whether the file begins as one of these formats does."""
+    if file.columns:
+        return False
+    head = file.head
+    return bool("<graphml" in head or _GML.match(head) or _PAJEK.match(head) or _is_json(head))
+
+
+def _is_json(head: str) -> bool:
+    return bool(_JSON.match(head)) and '"R_lite"' not in head
+
+
+def read(file: GraphFile) -> Edges:
+    """Read the graph; the nodes' names are ranks, and an edge without a weight counts 1.
+
+    Half of an undirected edge's weight goes in each direction, because the file does not tell who sent it.
+
+    :raises GraphFileError: if the file is malformed or a node is no rank; the message names the file and the place.
+    """
+    head = file.head
+    readers = (
+        ("<graphml" in head, _graphml),
+        (_GML.match(head), _gml),
+        (_PAJEK.match(head), _pajek),
+        (True, _json_graph),
+    )
+    graph = next(reader for fits, reader in readers if fits)(file)
+    volumes = [volume_in(edge.attributes) for edge in graph.edges]
+    if graph.edges and not any(volumes):
+        file.notes.append(f"{file.name}: edges without a weight: each counts 1")
+
+    def rank(edge: _Edge, node: str) -> int:
+        return file.rank(edge.line, graph.labels.get(node, node))
+
+    rows = [
+        (rank(edge, edge.source), rank(edge, edge.target), file.volume(edge.line, volume) if volume else 1)
+        for edge, volume in zip(graph.edges, volumes, strict=True)
+    ]
+    ranks = [name for name in graph.labels.values() if name.isdecimal() and len(name) < 10]
+    size = max(map(int, ranks), default=-1) + 1
+    edges = Edges.of_rows(file.name, rows if graph.directed else halved(rows))
+    return counted_from_zero(file, replace(edges, size=max(edges.size, size)))
+
+
+def _graphml(file: GraphFile) -> _Graph:
+    """Read GraphML, whose keys name the attributes; entities are refused."""
+    names, edges, nodes = dict[str, str](), list[_Edge](), dict[str, str]()
+    directed, text = [True], list[str]()
+    parser = expat.ParserCreate()
+
+    def start(tag: str, fields: dict[str, str]) -> None:
+        tag = tag.rpartition(":")[2]
+        text.clear()
+        if tag == "key":
+            names[fields.get("id", "")] = fields.get("attr.name", "")
+        elif tag == "graph":
+            directed[0] = fields.get("edgedefault") != "undirected"
+        elif tag == "node":
+            nodes[fields.get("id", "")] = fields.get("id", "").removeprefix("n")
+        elif tag == "edge":
+            edges.append(_Edge(parser.CurrentLineNumber, fields.get("source", ""), fields.get("target", ""), {}))
+        elif tag == "data" and edges:
+            edges[-1].attributes[names.get(fields.get("key", ""), fields.get("key", ""))] = ""
+
+    def end(tag: str) -> None:
+        attributes = edges[-1].attributes if edges else {}
+        if tag.rpartition(":")[2] == "data" and attributes:
+            attributes[next(reversed(attributes))] = "".join(text).strip()
+
+    def refuse(*_: object) -> None:
+        raise GraphFileError(f"{file.name}:{parser.CurrentLineNumber}: expecting GraphML without entities, got one")
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler, parser.EntityDeclHandler = text.append, refuse
+    try:
+        parser.Parse(file.data, True)
+    except expat.ExpatError as error:
+        said = expat.ErrorString(error.code)
+        raise GraphFileError(f"{file.name}:{error.lineno}: expecting GraphML, got: {said}") from error
+    except (ValueError, LookupError) as error:  # the parser does not support the encoding
+        raise GraphFileError(f"{file.name}: expecting GraphML in UTF-8, got: {error}") from error
+    return _Graph(edges, directed[0], nodes)
+
+
+def _gml(file: GraphFile) -> _Graph:
+    """Read GML: nodes with a number and a label, edges with the numbers of their ends."""
+    edges, labels, directed, found = list[_Edge](), dict[str, str](), False, dict[str, str]()
+    path, name = list[str](), ""
+    for number, line in file.lines("#"):
+        for quoted, bracket, bare in _TOKEN.findall(line):
+            if bracket == "[":
+                path.append(name)
+                found = {} if path[1:] in (["node"], ["edge"]) else found
+            elif bracket == "]":
+                if path[1:] == ["node"]:
+                    labels[found.get("id", "")] = found.get("label", found.get("id", ""))
+                elif path[1:] == ["edge"]:
+                    edges.append(_Edge(number, found.pop("source", ""), found.pop("target", ""), found))
+                path = path[:-1]
+            elif not name:
+                name = bare or quoted
+                continue
+            elif path == ["graph"] and name == "directed":
+                directed = bare == "1"
+            elif len(path) == 2:
+                found[name] = bare or quoted
+            name = ""
+    if path:
+        raise GraphFileError(f"{file.name}: expecting GML with closed brackets, got {len(path)} that are open")
+    if not all(label.isdecimal() for label in labels.values()):  # labels are names; the numbers are the ranks
+        labels = {node: node for node in labels}
+    return _Graph(edges, directed, labels)
+
+
+def _pajek(file: GraphFile) -> _Graph:
+    """Read Pajek's vertices, and its arcs, which are directed, or its edges."""
+    arcs, pairs, labels, section = list[_Edge](), list[_Edge](), dict[str, str](), ""
+    for number, line in file.lines("%"):
+        words = [quoted or bare for quoted, _, bare in _TOKEN.findall(line)]
+        if line.startswith("*"):
+            section = words[0].lower()
+        elif words and section == "*vertices":
+            labels[words[0]] = words[1] if len(words) > 1 else words[0]
+        elif len(words) > 1 and section in ("*arcs", "*edges"):
+            weight = {"weight": words[2]} if len(words) > 2 else {}
+            (arcs if section == "*arcs" else pairs).append(_Edge(number, words[0], words[1], weight))
+    if not all(label.isdecimal() for label in labels.values()):
+        labels = {node: str(at) for at, node in enumerate(labels)}
+    if arcs and pairs:
+        raise GraphFileError(f"{file.name}: expecting either *Arcs or *Edges of Pajek, got both")
+    return _Graph(arcs or pairs, not pairs, labels)
+
+
+def _json_graph(file: GraphFile) -> _Graph:
+    content = parse_json(file.data, file.name, GraphFileError)
+    try:
+        if isinstance(content, list):
+            return _Graph(list(_of_list(content)), True, {})
+        nodes = [str(node["id"]) for node in content.get("nodes", []) if isinstance(node, dict)]
+        return _Graph(
+            list(_of_object(content, nodes)), content.get("directed") is not False, dict(zip(nodes, nodes, strict=True))
+        )
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError) as problem:
+        got = f"{type(problem).__name__}: {problem}"
+        raise GraphFileError(
+            f"{file.name}: expecting a graph as networkx writes it in JSON, got {got}"[:300]
+        ) from problem
+
+
+def _of_object(content: dict[str, Any], nodes: list[str]) -> Iterator[_Edge]:
+    """Yield the edges of networkx's node-link or adjacency data."""
+    if "adjacency" in content:
+        for node, others in zip(nodes, content["adjacency"], strict=True):
+            yield from (_Edge(1, node, str(other["id"]), _texts(other)) for other in others)
+        return
+    for edge in content["links" if "links" in content else "edges"]:
+        yield _Edge(1, str(edge["source"]), str(edge["target"]), _texts(edge))
+
+
+def _texts(edge: dict[str, Any]) -> dict[str, str]:
+    return {name: str(value) for name, value in edge.items() if isinstance(value, int | float | str)}
+
+
+def _of_list(content: list[Any]) -> Iterator[_Edge]:
+    """Yield the edges of a list: rows of a matrix, triples, or objects whose names are those of a list's columns."""
+    if isinstance(content[0], dict):
+        names = list(content[0])
+        columns = heading(names)
+        at = {kind: names[place] for place, kind in enumerate(columns.kinds)}
+        if not columns:
+            raise KeyError("src and dst")
+        for edge in content:
+            yield _Edge(1, str(edge[at["src"]]), str(edge[at["dst"]]), _texts(edge))
+        return
+    rows: Iterable[tuple[Any, ...]] = (tuple(row) for row in content)
+    if len(content) > 1 and all(len(row) == len(content) for row in content):
+        rows = ((u, v, value) for u, row in enumerate(content) for v, value in enumerate(row) if value)
+    for source, target, *weight in rows:
+        yield _Edge(1, json.dumps(source), json.dumps(target), {"weight": json.dumps(weight[0])} if weight else {})
