@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
@@ -40,15 +41,15 @@ class SlurmCluster(EmulatedSlurm):
 
 
 @pytest.fixture(scope="module", name="slurm")
-def slurm_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
+def slurm_cluster() -> Iterator[SlurmCluster]:
     """A cluster of two leaves of two hosts; skips if Slurm is not installed, or no network may be emulated."""
     missing = [name for name in PROGRAMS if shutil.which(name) is None]
     if missing:
         pytest.skip(f"no Slurm here: {', '.join(missing)} not found")
     if not may_emulate():
         pytest.skip("a Slurm cluster needs root, iproute2 and a kernel with tbf")
-    folder = tmp_path_factory.mktemp("slurm")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TOPOMPI_EMULATE_STATE", str(folder / "networks"))
+    # Slurm's sockets are in the folder, so that its path has to be short.
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(dir="/run") as folder:
+        patch.setenv("TOPOMPI_EMULATE_STATE", folder)
         with Emulated("2x2") as network, SlurmCluster(network, SlurmOptions(cores=CORES, minutes=5)) as cluster:
             yield cluster

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import subprocess
 import time
@@ -122,8 +123,7 @@ class EmulatedSlurm:
     def _configure(self) -> None:
         make_folder(self.folder)
         (self.folder / "state").mkdir()
-        put(self.folder / "munge.key", "", 0o600)
-        (self.folder / "munge.key").write_bytes(bytes(range(128)))
+        put(self.folder / "munge.key", secrets.token_hex(64), 0o600)
         options = self.options
         text = _CONFIG.format(
             folder=self.folder,

@@ -29,6 +29,7 @@ ALONE = {
     "osu_like_bench/emulate/session.py": "as launch.py",
     "osu_like_bench/emulate/background.py": "as launch.py",
     "osu_like_bench/emulate/network.py": "as launch.py",
+    "osu_like_bench/emulate/slurm.py": "as launch.py",
 }
 WRITERS = {"write_text", "write_bytes", "touch", "tofile", "savez", "savez_compressed", "savetxt", "savefig"}
 WRITERS |= {
