@@ -66,12 +66,19 @@ play(Sim *s, Time until, int to_end)
                 return key == INT64_MAX ? STALLED : OVER;
             }
         }
-        if (s->at == s->num_current && !refill(s))
-            return STALLED;
+        if (s->at == s->num_current) {
+            if (!refill(s))
+                return STALLED;
+            if (s->is_large)
+                foresee(s);
+        }
         Event one = s->current[s->at++];
         s->now = one.key >> 1;
+        s->now_bucket = one.key >> s->shift;
+        if (s->num_heap)
+            leave_heap(s);
         s->events++;
-        handle(s, (int)(one.what >> 28), one.what & (((Index)1 << 28) - 1));
+        handle(s, (int)(one.what >> 28), one.what & NUMBER);
     }
     return RUNNING;
 }
@@ -105,6 +112,14 @@ is_free(const Engine *self)
     if (self->busy)
         PyErr_SetString(PyExc_RuntimeError, "expecting one thread at a time in a session, got two");
     return !self->busy;
+}
+
+static int
+is_ready(const Engine *self)
+{
+    if (!self->sim.shift)
+        PyErr_SetString(PyExc_RuntimeError, "expecting arrange() first, got none");
+    return self->sim.shift && is_free(self);
 }
 
 static PyObject *
@@ -150,12 +165,26 @@ engine_add(PyObject *object, PyObject *columns)
 }
 
 static PyObject *
+engine_arrange(PyObject *object, PyObject *arguments)
+{
+    Engine *self = (Engine *)object;
+    int shift, buckets;
+    if (!PyArg_ParseTuple(arguments, "ii", &shift, &buckets) || !is_free(self))
+        return NULL;
+    if (shift < 1 || shift > 62 || buckets < 6 || buckets > 24 || self->sim.shift)
+        return PyErr_Format(PyExc_ValueError, "expecting a width of 1 to 62 and 6 to 24 for the buckets, once");
+    if (!start_events(&self->sim, shift, buckets))
+        return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+static PyObject *
 engine_advance(PyObject *object, PyObject *arguments)
 {
     Engine *self = (Engine *)object;
     double until;
     int to_end, status = RUNNING;
-    if (!PyArg_ParseTuple(arguments, "dp", &until, &to_end) || !is_free(self))
+    if (!PyArg_ParseTuple(arguments, "dp", &until, &to_end) || !is_ready(self))
         return NULL;
     self->sim.ended = 0;
     while (status == RUNNING) {
@@ -175,7 +204,7 @@ engine_remove(PyObject *object, PyObject *number)
 {
     Engine *self = (Engine *)object;
     long job = PyLong_AsLong(number);
-    if ((job == -1 && PyErr_Occurred()) || !is_free(self))
+    if ((job == -1 && PyErr_Occurred()) || !is_ready(self))
         return NULL;
     if (job < 0 || job >= self->sim.jobs_group.count)
         return PyErr_Format(PyExc_IndexError, "expecting a job in range(%d), got %ld", (int)self->sim.jobs_group.count, job);
@@ -251,6 +280,8 @@ engine_waiting(PyObject *object, void *Py_UNUSED(closure))
 
 static PyMethodDef engine_methods[] = {
     {"add", engine_add, METH_O, "add(columns)\n--\n\nAdd jobs; see arrays.py."},
+    {"arrange", engine_arrange, METH_VARARGS,
+     "arrange(shift, buckets)\n--\n\nMake the buckets of events, once: their width and their number as powers of two."},
     {"advance", engine_advance, METH_VARARGS,
      "advance(until, to_end)\n--\n\nLet time pass up to a time, or to the end of a run; 0, 1 if nothing more can happen, 3 "
      "for a program that repeats and takes no time."},
@@ -266,7 +297,7 @@ static PyMethodDef engine_methods[] = {
 };
 
 static PyMemberDef engine_members[] = {
-    {"shift", T_INT, offsetof(Engine, sim.shift), 0, "Width of the buckets of events, as a power of two."},
+    {"shift", T_INT, offsetof(Engine, sim.shift), READONLY, "Width of the buckets of events, as a power of two, or 0."},
     {NULL},
 };
 
