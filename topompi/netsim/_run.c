@@ -356,7 +356,7 @@ proceed(Run *run, double limit)
     double next = ends < event ? ends : event;
     next = run->due < next ? run->due : next;
     if (next > limit || isinf(next))
-        return isinf(next) ? ENDLESS : OVER;
+        return isinf(next) ? STALLED : OVER;
     run->now = next > run->now ? next : run->now;
     if (ends <= run->now)
         hold(run);
@@ -366,10 +366,10 @@ proceed(Run *run, double limit)
         handle(run, next_event(run));
     else
         share(run);
-    return PAUSED;
+    return RUNNING;
 }
 
-/* Advance the time for a while; returns PAUSED if there is more to do. With to_end up to the next end of a run, else up
+/* Advance the time for a while; returns RUNNING if there is more to do. With to_end up to the next end of a run, else up
    to ``until`` including all events due then. */
 int
 run_play(Run *run, double until, int to_end)
@@ -379,13 +379,13 @@ run_play(Run *run, double until, int to_end)
         if (to_end && run->ended)
             return OVER;
         int found = run->failure ? run->failure : proceed(run, limit);
-        if (found == PAUSED)
+        if (found == RUNNING)
             continue;
         if (!to_end && !run->failure && run->now < until)
             run->now = until;
         return found;
     }
-    return PAUSED;
+    return RUNNING;
 }
 
 /* The fraction of a message that has flowed. */

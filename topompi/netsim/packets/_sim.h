@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #endif
 
+#include "../_codes.h"
 #include "../_groups.h"
 
 #pragma GCC visibility push(hidden) /* makes calls between these files direct */
@@ -33,12 +34,8 @@ enum { MOST_LANES = 16, EVENTS_AT_ONCE = 1 << 20, EVENTS_OF_CHUNK = 5 };
 enum { FORESEEN = 64 };     /* least number of events that are prefetched for at once, if there are as many */
 enum { LARGE = 1 << 21 };   /* bytes of ports and queues from which on prefetching pays */
 enum { FIRST_CREDITS = 2 }; /* room for credits at the start, as a power of two */ /* the last as a power of two */
-enum { COMPUTE, RECEIVE, SEND };                                /* kinds of rows, as in program.py */
 enum { EAGER, READY_TO_SEND, REQUEST, DATA, FINISHED };         /* kinds of packets */
 enum { SENT = 1, POSTED = 2, ARRIVED = 4, IS_EAGER = 8, IS_LOCAL = 16, ON_ITS_WAY = 32, GONE = 64 }; /* flags of a message */
-enum { ONCE, UNTIL_ALL_RAN, BACKGROUND };                       /* repetitions of a job */
-enum { OVER, STALLED, NO_MEMORY, NO_TIME, RUNNING };            /* reasons why an engine stopped, as in _run.h */
-enum { END = -1 };                                              /* in place of a named step, for the end of a run */
 
 /* Kinds of events. At one instant WAKE comes last, so that a link chooses among all packets that are there. */
 enum { HEAD, EXPOSE, DELIVER, DOORBELL, ADVANCE, COMPUTED, DEPART, RECEIVED, MATCHED, GRANTED, TURN, WAKE };
