@@ -19,19 +19,28 @@ is_before(const Event *one, const Event *other)
     return one->kind != other->kind ? one->kind < other->kind : one->number < other->number;
 }
 
+/* Items with room for at least one more; NULL without memory, which the run then notes. */
+static void *
+widened(Run *run, void *items, int32_t count, int32_t *room, size_t item)
+{
+    if (count < *room)
+        return items;
+    int32_t wanted = *room ? 2 * *room : 64;
+    void *wider = wanted > INT32_MAX / 2 ? NULL : realloc(items, (size_t)wanted * item);
+    if (wider == NULL)
+        run->failure = NO_MEMORY;
+    else
+        *room = wanted;
+    return wider;
+}
+
 void
 run_schedule(Run *run, double time, int32_t kind, int32_t number)
 {
-    if (run->num_events == run->room) {
-        int32_t room = run->room ? 2 * run->room : 1024;
-        Event *events = room > INT32_MAX / 2 ? NULL : realloc(run->events, (size_t)room * sizeof *events);
-        if (events == NULL) {
-            run->failure = NO_MEMORY;
-            return;
-        }
-        run->events = events;
-        run->room = room;
-    }
+    Event *events = widened(run, run->events, run->num_events, &run->room, sizeof *events);
+    if (events == NULL)
+        return;
+    run->events = events;
     Event event = {time, kind, number};
     int32_t at = run->num_events++;
     for (; at && is_before(&event, &run->events[(at - 1) / 2]); at = (at - 1) / 2)
@@ -115,16 +124,10 @@ work(Run *run, int32_t rank, double seconds, int32_t kind, int32_t number)
 static void
 note(Run *run, int32_t job, int32_t mark)
 {
-    if (run->num_records == run->room_records) {
-        int32_t room = run->room_records ? 2 * run->room_records : 64;
-        Record *records = room > INT32_MAX / 2 ? NULL : realloc(run->records, (size_t)room * sizeof *records);
-        if (records == NULL) {
-            run->failure = NO_MEMORY;
-            return;
-        }
-        run->records = records;
-        run->room_records = room;
-    }
+    Record *records = widened(run, run->records, run->num_records, &run->room_records, sizeof *records);
+    if (records == NULL)
+        return;
+    run->records = records;
     run->records[run->num_records++] = (Record){run->now, job, mark};
 }
 
