@@ -19,12 +19,10 @@ is_before(const Event *one, const Event *other)
     return one->kind != other->kind ? one->kind < other->kind : one->number < other->number;
 }
 
-/* Items with room for at least one more; NULL without memory, which the run then notes. */
+/* Reallocate items with twice the room; NULL without memory, which the run then notes. */
 static void *
-widened(Run *run, void *items, int32_t count, int32_t *room, size_t item)
+widened(Run *run, void *items, int32_t *room, size_t item)
 {
-    if (count < *room)
-        return items;
     int32_t wanted = *room ? 2 * *room : 64;
     void *wider = wanted > INT32_MAX / 2 ? NULL : realloc(items, (size_t)wanted * item);
     if (wider == NULL)
@@ -37,10 +35,12 @@ widened(Run *run, void *items, int32_t count, int32_t *room, size_t item)
 void
 run_schedule(Run *run, double time, int32_t kind, int32_t number)
 {
-    Event *events = widened(run, run->events, run->num_events, &run->room, sizeof *events);
-    if (events == NULL)
-        return;
-    run->events = events;
+    if (run->num_events == run->room) {
+        Event *events = widened(run, run->events, &run->room, sizeof *events);
+        if (events == NULL)
+            return;
+        run->events = events;
+    }
     Event event = {time, kind, number};
     int32_t at = run->num_events++;
     for (; at && is_before(&event, &run->events[(at - 1) / 2]); at = (at - 1) / 2)
@@ -124,10 +124,12 @@ work(Run *run, int32_t rank, double seconds, int32_t kind, int32_t number)
 static void
 note(Run *run, int32_t job, int32_t mark)
 {
-    Record *records = widened(run, run->records, run->num_records, &run->room_records, sizeof *records);
-    if (records == NULL)
-        return;
-    run->records = records;
+    if (run->num_records == run->room_records) {
+        Record *records = widened(run, run->records, &run->room_records, sizeof *records);
+        if (records == NULL)
+            return;
+        run->records = records;
+    }
     run->records[run->num_records++] = (Record){run->now, job, mark};
 }
 
