@@ -21,7 +21,10 @@ find_ports(const Sim *s, Index kind, Index number)
         __builtin_prefetch(&s->packets[number]);
     else if (kind == WAKE) {
         __builtin_prefetch(&s->ports[number]);
-        __builtin_prefetch(&s->lanes[number * s->num_lanes]);
+        for (int64_t lane = 0; lane < s->num_lanes; lane += 2) /* a line has two */
+            __builtin_prefetch(&s->lanes[number * s->num_lanes + lane]);
+        if (s->num_lanes > 1)
+            __builtin_prefetch(&s->arbiters[number]);
     }
 }
 
@@ -36,6 +39,8 @@ find_queues(const Sim *s, Event *event, Index kind, Index number)
         __builtin_prefetch(&s->queues[one->queue]);
         __builtin_prefetch(&s->ports[one->input]);
         __builtin_prefetch(&s->lanes[one->output * s->num_lanes + one->lane]);
+        if (s->num_lanes > 1)
+            __builtin_prefetch(&s->arbiters[one->output]);
     } else if (kind == WAKE && s->ports[number].active) {
         const Port *port = &s->ports[number];
         event->ahead = s->lanes[number * s->num_lanes + __builtin_ctz(port->active)].ring;
