@@ -43,11 +43,13 @@ class FlowArena(Ground):
 
     Messages inside a host are copied at the system's memory rate. If messages are flows, all that one rank receives
     share it; if they are packets, they are copied one after the other. Packets pass the switches and adapters of the
-    preset ``fdr``.
+    preset ``fdr``. The latencies of ``platform.complete`` are those of whole messages and contain the hosts' parts. The
+    processors of the preset take these parts themselves, so the wires of packets have the preset's latency.
 
-    :param network: network of the job; unknown rates and latencies are filled in, see ``platform.complete``.
-    :param system: system in table 1.1 of Subramoni 2013 whose latencies and rates are filled in: ``stampede`` or
-        ``ranger``.
+    :param network: network of the job; unknown rates are filled in, see ``platform.complete``, and for flows unknown
+        latencies.
+    :param system: system in table 1.1 of Subramoni 2013 whose rates, and for flows latencies, are filled in:
+        ``stampede`` or ``ranger``.
     :param background: second job on the same hosts, which runs until the first has ended; None if there is none.
     :param eager: maximum bytes of a message whose send does not wait for its receiver; if it is None, 0 for flows, and
         the preset's number for packets.
@@ -81,7 +83,13 @@ class FlowArena(Ground):
         self._tables = None
         if routes is not None:
             tables = tables_of(routes, rate=1.0, latency=0.0)
-            self._tables = replace(tables, rate=self.network.capacity, latency=self.network.latency)
+            wires = np.where(np.isnan(network.latency), FDR.latency, network.latency)
+            self._tables = replace(tables, rate=self.network.capacity, latency=wires)
+            self._hosts = _fdr_hosts(self._hosts)
+
+    @property
+    def _latencies_of(self) -> str:
+        return super()._latencies_of if self._tables is None else "FDR wires"
 
     @property
     def simulator(self) -> str:
@@ -147,6 +155,13 @@ class FlowArena(Ground):
             return Failure(f"left out: {error}")
         found = self.time(schedule, -(-nbytes // schedule.blocks))
         return self.possible(found, collective, nbytes, root)
+
+
+def _fdr_hosts(hosts: Hosts) -> Hosts:
+    """Return hosts with the preset's overheads, which are no longer part of the latency of copies inside a host."""
+    sending, receiving = FDR.hosts.send_overhead, FDR.hosts.receive_overhead
+    copying = max(0.0, hosts.copy_latency - sending - receiving)
+    return replace(hosts, send_overhead=sending, receive_overhead=receiving, copy_latency=copying)
 
 
 def one_switch(network: Network) -> Network:

@@ -56,6 +56,11 @@ class Ground:
         inside = Model.preset(system)
         self._loopback = (1 / inside.t_w[0], inside.t_s[0])
 
+    @property
+    def _latencies_of(self) -> str:
+        """Name of the system whose latencies are filled in."""
+        return self.system
+
     def __enter__(self) -> Self:
         return self
 
@@ -69,7 +74,7 @@ class Ground:
         """Describe in a line the origin of rates and latencies."""
         rates = "the source's rates" if self._given[0] else f"rates as on {self.system}"
         given = self._given[1]
-        latencies = f"latencies as on {self.system}" + (" where the source has none" if given.any() else "")
+        latencies = f"latencies as on {self._latencies_of}" + (" where the source has none" if given.any() else "")
         latencies = "the source's latencies" if given.all() else latencies
         return f"{rates}, {latencies}"
 

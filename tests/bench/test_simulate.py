@@ -32,9 +32,13 @@ from osu_like_bench.simulate.table import Findings
 from tests.support import ROOT, heed_interrupts
 from topompi.errors import BenchmarkError
 from topompi.inputs.figures import OTHERS, SERIES, name_ends
+from topompi.netsim import packets
 from topompi.schedules import Model, Network, Schedule, make
 from topompi.topology import TopologyInterface, load
+from topompi.topology.computed import compute_routes
 from topompi.views.network import network_of
+from topompi.views.program import program_of
+from topompi.views.tables import tables_of
 
 RATE, LATENCY = 1e9, 1e-6  # of a link
 TREE = "XGFT(2;2,2;1,1)"  # two leaf switches of two hosts under one switch, one cable each
@@ -598,6 +602,21 @@ def test_packets_take_what_flows_do_without_contention_and_more_behind_a_blocked
     assert "packets as on FDR switches, median of 1 starts" in out
     rows = [line.split() for line in out.splitlines() if line[:1].isdigit()]
     assert all(float(cell) > 0 for row in rows for cell in row[1:6])
+
+
+def test_packets_of_the_command_take_the_times_of_the_preset() -> None:
+    """The wires' latency is the preset's: the hosts' part of a message's latency is their processors'."""
+    fabric = compute_routes(load("XGFT(2; 20,16; 1,16)@rate=4xFDR").fabric)
+    interface = TopologyInterface.place(list(fabric.fabric.hosts[:64]), fabric)
+    job = network_of(interface)
+    pairwise, fdr = make("alltoall", "pairwise", job), packets.PRESETS["fdr"]
+    with FlowArena(job, routes=interface.routes, seeds=1) as arena:
+        found, bound = arena.time(pairwise, 65536), arena.bound("alltoall", 65536)
+        assert "latencies as on FDR wires, packets as on FDR switches" in arena.describe()
+    program = program_of(pairwise, job, 65536)
+    tables = tables_of(interface.routes, latency=fdr.latency)
+    assert found == packets.run(tables, [program], hosts=fdr.hosts, settings=fdr.settings).job_seconds[0]
+    assert found / bound == pytest.approx(1.44, abs=0.05)  # the table of docs/models.md; each seed has its own time
 
 
 def test_packets_bracket_their_times_with_other_switches(capsys, tmp_path: Path) -> None:

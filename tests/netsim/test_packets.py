@@ -24,6 +24,7 @@ pytest.importorskip("topompi.netsim.packets._packets", reason="topompi was insta
 RATE, LATENCY, MTU = 4.096e9, 1e-7, 4096
 PACKET = MTU / RATE  # 1 us
 EAGER = Hosts(eager=1e12)
+FDR = PRESETS["fdr"]
 
 
 def network(switches, *trunks, rate=RATE):
@@ -246,6 +247,30 @@ def test_one_seed_is_one_run_and_another_is_another():
     first, again, other = (run(tables, [one], hosts=hosts, seed=seed).rank_seconds for seed in (1, 1, 2))
     assert (first == again).all()
     assert (first != other).any()
+
+
+@pytest.mark.parametrize(
+    ("lanes", "last", "ends", "waits", "events"),
+    [(1, 24.770985, 21816.299943, 0.0, 147300), (8, 31.545421, 27059.291879, 6487.752784, 253649)],
+)
+def test_a_network_whose_state_fits_no_near_cache_takes_the_times_of_the_order_of_events(
+    lanes, last, ends, waits, events
+):
+    """Prefetching and the reading of several buckets at once change nothing: the numbers are from before them."""
+    tables = tables_of(routes("XGFT(2; 32,32; 1,32)"), latency=FDR.latency)
+    tables = replace(tables, rate=np.full(tables.num_links, FDR.rate), latency=np.full(tables.num_links, FDR.latency))
+    jobs = []
+    for lane in range(lanes):
+        hosts = np.arange(lane, 1024, lanes)
+        rank, step = (axis.ravel() for axis in np.indices((len(hosts), 4)))
+        away = np.array([1, 3, 40, 101])[step]
+        peer = np.concatenate((rank + away, rank - away)) % len(hosts)
+        kind, amount = np.repeat([SEND, RECEIVE], len(rank)), np.full(2 * len(rank), 20000.0)
+        jobs.append(Program(hosts, np.tile(rank, 2), np.tile(step, 2), kind, peer, amount, window=2, lane=lane))
+    done = run(tables, jobs, hosts=FDR.hosts, settings=replace(FDR.settings, lanes=lanes), seed=3)
+    found = [done.job_seconds.max() * 1e6, done.rank_seconds.sum() * 1e6, done.lane_waits.sum() * 1e6]
+    assert found == pytest.approx([last, ends, waits], abs=1e-6)
+    assert done.counts["events"] == events
 
 
 def test_a_background_job_runs_until_the_others_have_ended_and_only_first_runs_are_timed():

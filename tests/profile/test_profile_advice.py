@@ -21,6 +21,7 @@ from topompi.profile.recording import Call, RankRows
 from topompi.profile.seconds import message_seconds
 from topompi.schedules import Model, Rendezvous
 from topompi.topology import TopologyInterface, load
+from topompi.topology.computed import compute_routes
 
 SOURCE = "XGFT(2; 4,4; 1,2)"
 FREE = Model((0,), (0.0,), (0.0,))  # messages that start at once
@@ -89,6 +90,17 @@ def of_two_hosts(*rows, model):
     graph = CommunicationGraph.from_arrays(2, source, target, volume, messages)
     unit = interface.routes.fabric.link_rate[0]
     return message_seconds(graph, interface, np.arange(2), model) * unit
+
+
+def test_start_ups_contain_the_latencies_of_links_whether_or_not_the_fabric_has_them():
+    fabric = load(SOURCE).fabric
+    graph = CommunicationGraph.from_arrays(2, [0], [1], [1000], [1])
+    model, found = Model((1,), (3e-6,), (0.0,)), []
+    for latency in (np.nan, 1e-6):
+        routes = compute_routes(replace(fabric, link_latency=np.full(fabric.num_links, latency)))
+        interface = TopologyInterface.place(fabric.hosts[:2], routes)
+        found.append(message_seconds(graph, interface, np.arange(2), model))
+    assert found == pytest.approx([3e-6 + 1000 / fabric.link_rate[0]] * 2)
 
 
 def test_a_round_starts_once_and_further_messages_of_a_rank_come_after_each_other():

@@ -9,12 +9,68 @@ typedef struct {
     int busy; /* whether another thread is advancing the time */
 } Engine;
 
+#include "_session.h"
+
 static int
-is_free(const Engine *self)
+is_ready(const Engine *self)
 {
-    if (self->busy)
-        PyErr_SetString(PyExc_RuntimeError, "expecting one thread at a time in a session, got two");
-    return !self->busy;
+    return is_free(self);
+}
+
+static void
+forget_ends(Engine *self)
+{
+    self->run.ended = 0;
+}
+
+static int
+play(Engine *self, double until, int to_end)
+{
+    return run_play(&self->run, until, to_end);
+}
+
+static int
+take_away(Engine *self, int32_t job)
+{
+    run_remove(&self->run, job);
+    return 1;
+}
+
+static PyObject *
+record(const Engine *self, Py_ssize_t number)
+{
+    const Record *one = &self->run.records[number];
+    return Py_BuildValue("(dii)", one->time, (int)one->job, (int)one->mark);
+}
+
+static void
+forget_records(Engine *self)
+{
+    self->run.num_records = 0;
+}
+
+static Py_ssize_t
+num_records(const Engine *self)
+{
+    return self->run.num_records;
+}
+
+static int32_t
+num_jobs(const Engine *self)
+{
+    return self->run.jobs.count;
+}
+
+static int
+num_waiting(const Engine *self)
+{
+    return self->run.waiting;
+}
+
+static double
+seconds(const Engine *self)
+{
+    return self->run.now;
 }
 
 /* Check a program's arrays, in the order of ``Tape.arrays``. */
@@ -91,60 +147,6 @@ engine_add(PyObject *object, PyObject *arrays)
 }
 
 static PyObject *
-engine_advance(PyObject *object, PyObject *arguments)
-{
-    Engine *self = (Engine *)object;
-    double until;
-    int to_end, found = PAUSED;
-    if (!PyArg_ParseTuple(arguments, "dp", &until, &to_end) || !is_free(self))
-        return NULL;
-    self->run.ended = 0;
-    while (found == PAUSED) {
-        self->busy = 1;
-        Py_BEGIN_ALLOW_THREADS
-        found = run_play(&self->run, until, to_end);
-        Py_END_ALLOW_THREADS
-        self->busy = 0;
-        if (PyErr_CheckSignals() < 0)
-            return NULL;
-    }
-    return found == NO_MEMORY ? PyErr_NoMemory() : PyLong_FromLong(found);
-}
-
-static PyObject *
-engine_remove(PyObject *object, PyObject *number)
-{
-    Engine *self = (Engine *)object;
-    long job = PyLong_AsLong(number);
-    if ((job == -1 && PyErr_Occurred()) || !is_free(self))
-        return NULL;
-    if (job < 0 || job >= self->run.jobs.count)
-        return PyErr_Format(PyExc_IndexError, "expecting a job in range(%d), got %ld", (int)self->run.jobs.count, job);
-    run_remove(&self->run, (int32_t)job);
-    Py_RETURN_NONE;
-}
-
-static PyObject *
-engine_records(PyObject *object, PyObject *Py_UNUSED(none))
-{
-    Run *run = &((Engine *)object)->run;
-    if (!is_free((Engine *)object))
-        return NULL;
-    PyObject *found = PyList_New(run->num_records);
-    for (int32_t one = 0; found != NULL && one < run->num_records; one++) {
-        const Record *record = &run->records[one];
-        PyObject *row = Py_BuildValue("(dii)", record->time, (int)record->job, (int)record->mark);
-        if (row == NULL)
-            Py_CLEAR(found);
-        else
-            PyList_SET_ITEM(found, one, row);
-    }
-    if (found != NULL)
-        run->num_records = 0;
-    return found;
-}
-
-static PyObject *
 engine_read(PyObject *object, PyObject *arguments)
 {
     Run *run = &((Engine *)object)->run;
@@ -185,18 +187,6 @@ engine_flows(PyObject *object, PyObject *Py_UNUSED(none))
 }
 
 static PyObject *
-engine_now(PyObject *object, void *Py_UNUSED(closure))
-{
-    return PyFloat_FromDouble(((Engine *)object)->run.now);
-}
-
-static PyObject *
-engine_waiting(PyObject *object, void *Py_UNUSED(closure))
-{
-    return PyLong_FromLong(((Engine *)object)->run.waiting);
-}
-
-static PyObject *
 engine_new(PyTypeObject *type, PyObject *arguments, PyObject *Py_UNUSED(named))
 {
     PyObject *capacity;
@@ -229,21 +219,10 @@ engine_dealloc(PyObject *object)
 
 static PyMethodDef engine_methods[] = {
     {"add", engine_add, METH_O, "add(arrays)\n--\n\nAdd the jobs of a tape; see tape.py."},
-    {"advance", engine_advance, METH_VARARGS,
-     "advance(until, to_end)\n--\n\nLet time pass up to a time, or to the end of a run; 0, 1 if nothing more can happen, 3 "
-     "for a program that repeats and takes no time."},
-    {"remove", engine_remove, METH_O, "remove(job)\n--\n\nTake a job away."},
-    {"records", engine_records, METH_NOARGS,
-     "records()\n--\n\nNew (time, job, named step or -1 for the end of a run), in the order of time."},
+    SESSION_METHODS,
     {"read", engine_read, METH_VARARGS,
      "read(ends, arrivals)\n--\n\nFill in when each rank ended its first run, and how often each message has come."},
     {"flows", engine_flows, METH_NOARGS, "flows()\n--\n\n(message, bytes/s) of the messages that flow now."},
-    {NULL},
-};
-
-static PyGetSetDef engine_getset[] = {
-    {"now", engine_now, NULL, "Seconds.", NULL},
-    {"waiting", engine_waiting, NULL, "Jobs that have to run once and have not yet.", NULL},
     {NULL},
 };
 
@@ -269,8 +248,5 @@ static struct PyModuleDef module = {
 PyMODINIT_FUNC
 PyInit__flows(void)
 {
-    PyObject *made = PyModule_Create(&module);
-    if (made != NULL && PyModule_AddType(made, &EngineType) < 0)
-        Py_CLEAR(made);
-    return made;
+    return new_module(&module, &EngineType);
 }

@@ -19,18 +19,27 @@ is_before(const Event *one, const Event *other)
     return one->kind != other->kind ? one->kind < other->kind : one->number < other->number;
 }
 
+/* Reallocate items with twice the room; NULL without memory, which the run then notes. */
+static void *
+widened(Run *run, void *items, int32_t *room, size_t item)
+{
+    int32_t wanted = *room ? 2 * *room : 64;
+    void *wider = wanted > INT32_MAX / 2 ? NULL : realloc(items, (size_t)wanted * item);
+    if (wider == NULL)
+        run->failure = NO_MEMORY;
+    else
+        *room = wanted;
+    return wider;
+}
+
 void
 run_schedule(Run *run, double time, int32_t kind, int32_t number)
 {
     if (run->num_events == run->room) {
-        int32_t room = run->room ? 2 * run->room : 1024;
-        Event *events = room > INT32_MAX / 2 ? NULL : realloc(run->events, (size_t)room * sizeof *events);
-        if (events == NULL) {
-            run->failure = NO_MEMORY;
+        Event *events = widened(run, run->events, &run->room, sizeof *events);
+        if (events == NULL)
             return;
-        }
         run->events = events;
-        run->room = room;
     }
     Event event = {time, kind, number};
     int32_t at = run->num_events++;
@@ -116,14 +125,10 @@ static void
 note(Run *run, int32_t job, int32_t mark)
 {
     if (run->num_records == run->room_records) {
-        int32_t room = run->room_records ? 2 * run->room_records : 64;
-        Record *records = room > INT32_MAX / 2 ? NULL : realloc(run->records, (size_t)room * sizeof *records);
-        if (records == NULL) {
-            run->failure = NO_MEMORY;
+        Record *records = widened(run, run->records, &run->room_records, sizeof *records);
+        if (records == NULL)
             return;
-        }
         run->records = records;
-        run->room_records = room;
     }
     run->records[run->num_records++] = (Record){run->now, job, mark};
 }
@@ -356,7 +361,7 @@ proceed(Run *run, double limit)
     double next = ends < event ? ends : event;
     next = run->due < next ? run->due : next;
     if (next > limit || isinf(next))
-        return isinf(next) ? ENDLESS : OVER;
+        return isinf(next) ? STALLED : OVER;
     run->now = next > run->now ? next : run->now;
     if (ends <= run->now)
         hold(run);
@@ -366,10 +371,10 @@ proceed(Run *run, double limit)
         handle(run, next_event(run));
     else
         share(run);
-    return PAUSED;
+    return RUNNING;
 }
 
-/* Advance the time for a while; returns PAUSED if there is more to do. With to_end up to the next end of a run, else up
+/* Advance the time for a while; returns RUNNING if there is more to do. With to_end up to the next end of a run, else up
    to ``until`` including all events due then. */
 int
 run_play(Run *run, double until, int to_end)
@@ -379,13 +384,13 @@ run_play(Run *run, double until, int to_end)
         if (to_end && run->ended)
             return OVER;
         int found = run->failure ? run->failure : proceed(run, limit);
-        if (found == PAUSED)
+        if (found == RUNNING)
             continue;
         if (!to_end && !run->failure && run->now < until)
             run->now = until;
         return found;
     }
-    return PAUSED;
+    return RUNNING;
 }
 
 /* The fraction of a message that has flowed. */

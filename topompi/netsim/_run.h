@@ -10,16 +10,13 @@
 
 #include <stdint.h>
 
+#include "_codes.h"
 #include "_fair.h"
 #include "_groups.h"
 
 #pragma GCC visibility push(hidden) /* makes calls between these files direct */
 
-enum { COMPUTE, RECEIVE, SEND };
 enum { COMPUTED, RECEIVED, DEPART, START, TIMER }; /* kinds of events */
-enum { ONCE, UNTIL_ALL_RAN, BACKGROUND };
-enum { OVER, ENDLESS, NO_MEMORY, NO_TIME, PAUSED }; /* reasons why an engine stopped */
-enum { END = -1 };                                  /* in place of a named step, for the end of a run */
 
 typedef struct {
     double time;

@@ -109,7 +109,8 @@ def _start_ups(pairs: _Pairs, network: Network, model: Model) -> float:
 def _flowing(pairs: _Pairs, network: Network, model: Model) -> float:
     """Seconds until all bytes have arrived, the mean over orders of beginning."""
     waiting = pairs.waiting(model.rendezvous.above) if model.rendezvous.waits else np.zeros(len(pairs.source))
-    wiring = wiring_of(replace(network, latency=np.nan_to_num(network.latency)))
+    # The start-ups contain the latencies of the links.
+    wiring = wiring_of(replace(network, latency=np.zeros_like(network.latency)))
     random, units = np.random.default_rng(0), len(pairs.host)
     starts = [random.permutation(units) for _ in range(STARTS)] if waiting.any() else [np.arange(units)]
     late = 0.0 if len(waiting) <= EXACT else TOLERANCE

@@ -1,4 +1,5 @@
 #include "_arrays.h"
+#include "_switches.h"
 
 /* An array by its name, with one or two dimensions; entries BUFFERS_ANY of its shape are filled in. */
 void *
@@ -67,6 +68,17 @@ read_numbers(Sim *s, Given *given)
     s->poll = (Time)number(given, "poll");
 }
 
+/* Zeroed items, each within a line of the cache if its size is a power of two up to a line's. */
+static void *
+zeroed(size_t count, size_t item)
+{
+    size_t bytes = ((count + 1) * item + 63) & ~(size_t)63;
+    void *found = aligned_alloc(64, bytes);
+    if (found != NULL)
+        memset(large_pages(found, bytes), 0, bytes);
+    return found;
+}
+
 /* Read the links, their lanes, and the queues: one per output, input of its switch and lane, then the hosts' queues. */
 static int
 read_links(Sim *s, Given *given)
@@ -82,39 +94,48 @@ read_links(Sim *s, Given *given)
     if (given->failed)
         return 0;
     s->num_switches = shape[0];
-    s->ports = calloc((size_t)s->num_links + 1, sizeof(Port));
-    s->lanes = calloc((size_t)(s->num_links * s->num_lanes) + 1, sizeof(Lane));
+    size_t links = (size_t)s->num_links, lanes = links * (size_t)s->num_lanes;
+    s->ports = zeroed(links, sizeof(Port));
+    s->lanes = zeroed(lanes, sizeof(Lane));
+    s->waited = zeroed(lanes, sizeof(Time));
+    s->arbiters = zeroed(links, sizeof(Arbiter));
+    s->credits = zeroed(links, sizeof(Credit) << FIRST_CREDITS);
     s->inputs = calloc((size_t)(s->one_queue ? s->num_links * s->num_lanes : 0) + 1, sizeof(Input));
     s->adapter = calloc((size_t)s->num_hosts + 1, sizeof(Time));
     int shaped = s->num_links && fill[0] >= 0;
     s->buckets = shaped ? calloc((size_t)s->num_links, sizeof(Bucket)) : NULL;
     Index *inputs = calloc((size_t)s->num_switches + 1, sizeof(Index));
-    int failed = (shaped && !s->buckets) || !s->ports || !s->lanes || !s->inputs || !s->adapter || !inputs;
+    int failed = (shaped && !s->buckets) || !s->ports || !s->lanes || !s->waited || !s->arbiters || !s->credits ||
+                 !s->inputs || !s->adapter || !inputs;
     for (int64_t at = 0; at < s->num_links && !failed; at++) {
         int to_host = target[at] < s->num_hosts, from_host = source[at] < s->num_hosts;
         s->ports[at] = (Port){
             .wake = NEVER, .latency = latency[at], .inverse = inverse[at], .to_host = (uint8_t)to_host,
-            .target = (Index)(target[at] - (to_host ? 0 : s->num_hosts)), .host = from_host ? (Index)source[at] : NONE,
+            .target = (Index)(target[at] - (to_host ? 0 : s->num_hosts)), .from_host = (uint8_t)from_host,
+            .credits = &s->credits[at << FIRST_CREDITS], .most_credits = FIRST_CREDITS,
         };
         if (shaped)
             s->buckets[at].fill = fill[at];
-        if (!to_host)
-            s->ports[at].number = inputs[s->ports[at].target]++;
+        if (!to_host) {
+            failed |= inputs[s->ports[at].target] == UINT16_MAX; /* queues for all pairs of ports would fit no memory */
+            s->ports[at].number = (uint16_t)inputs[s->ports[at].target]++;
+        }
         for (int table = 0; table < 2; table++)
-            s->ports[at].left[table] = s->num_entries[table] ? s->entries[table][1] : 0;
+            s->arbiters[at].left[table] = s->num_entries[table] ? s->entries[table][1] : 0;
         for (int64_t lane = at * s->num_lanes; lane < (at + 1) * s->num_lanes; lane++)
             s->lanes[lane] = (Lane){.credits = to_host ? INT64_MAX / 2 : s->room, .since = -1, .ring = NONE};
         for (int64_t lane = at * s->num_lanes; s->one_queue && lane < (at + 1) * s->num_lanes; lane++)
             s->inputs[lane].head = NONE;
     }
     for (int64_t at = 0; at < s->num_links && !failed; at++)
-        if (s->ports[at].host == NONE) {
+        if (!s->ports[at].from_host) {
             s->ports[at].inputs = (Index)s->num_queues;
             s->num_queues += inputs[source[at] - s->num_hosts] * s->num_lanes;
         }
     free(inputs);
     s->connection_queues = s->num_queues += s->num_hosts * s->num_lanes;
-    s->queues = malloc(((size_t)s->num_queues + 1) * sizeof(Queue));
+    s->is_large = (links * sizeof(Port) + (size_t)s->num_queues * sizeof(Queue)) >= LARGE;
+    s->queues = s->num_queues < NONE ? zeroed((size_t)s->num_queues, sizeof(Queue)) : NULL;
     for (int64_t at = 0; s->queues && at < s->num_queues; at++)
         s->queues[at] = (Queue){NONE, NONE, NONE};
     return !failed && s->queues;
@@ -124,9 +145,8 @@ read_links(Sim *s, Given *given)
 int
 read_network(Sim *s, Given *given)
 {
-    s->free_packet = s->free_work = s->free_event = s->free_task = s->first_ready = NONE;
+    s->free_packet = s->free_work = s->free_chunk = s->free_task = s->first_ready = NONE;
     s->status = RUNNING;
-    memset(s->bucket, 0xff, sizeof s->bucket);
     Py_ssize_t high[] = {BUFFERS_ANY, 2}, low[] = {BUFFERS_ANY, 2};
     read_numbers(s, given);
     s->entries[0] = given_table(given, "high", BUFFERS_INT32, 2, high);
@@ -139,11 +159,12 @@ void
 free_sim(Sim *s)
 {
     for (int64_t at = 0; s->ports && at < s->num_links; at++)
-        free(s->ports[at].credits);
+        if (s->ports[at].most_credits > FIRST_CREDITS)
+            free(s->ports[at].credits);
     void *all[] = {
-        s->ports, s->lanes, s->queues, s->inputs, s->messages, s->ranks, s->jobs, s->pending, s->adapter, s->packets,
-        s->works, s->pool, s->current, s->heap, s->spare, s->buckets, s->turns, s->tasks, s->records, s->rank_first_row,
-        s->rank_first_step, s->row_step, s->step_operations, s->step_rank, s->step_mark, s->job_first_rank,
+        s->ports, s->lanes, s->waited, s->arbiters, s->credits, s->queues, s->inputs, s->messages, s->ranks, s->jobs,
+        s->pending, s->adapter, s->packets, s->works, s->wheel, s->filled, s->pool, s->current, s->heap, s->spare, s->buckets, s->turns, s->tasks, s->records,
+        s->rank_first_row, s->rank_first_step, s->row_step, s->step_operations, s->step_rank, s->step_mark, s->job_first_rank,
         s->job_first_message, s->job_first_mark, s->mark_size, s->mark_left, s->row_kind, s->row_value,
     };
     for (size_t at = 0; at < sizeof all / sizeof *all; at++)
@@ -161,11 +182,11 @@ lost_room(const Sim *s)
         credits[at] = s->lanes[at].credits;
     for (int64_t at = 0; at < s->num_packets; at++)
         if (!s->packets[at].is_free && s->packets[at].input != NONE)
-            credits[s->packets[at].input * s->num_lanes + s->packets[at].lane] += s->packets[at].room;
+            credits[s->packets[at].input * s->num_lanes + s->packets[at].lane] += room_of(s, s->packets[at].wire);
     for (int64_t at = 0; at < s->num_links; at++) {
         const Port *port = &s->ports[at];
         for (Index one = 0; one < port->num_credits; one++) {
-            const Credit *credit = &port->credits[(port->first_credit + one) & (port->most_credits - 1)];
+            const Credit *credit = &port->credits[(port->first_credit + one) & credits_mask(port)];
             credits[at * s->num_lanes + credit->lane] += credit->room;
         }
         for (int64_t lane = at * s->num_lanes; lane < (at + 1) * s->num_lanes && !port->to_host; lane++)
@@ -209,7 +230,7 @@ read_counters(const Sim *s, Given *given)
         job_end[at] = s->jobs[at].end;
     for (int64_t at = 0; at < s->num_links * s->num_lanes; at++) {
         bytes[at] = s->lanes[at].bytes;
-        wait[at] = s->lanes[at].waited + (s->lanes[at].since >= 0 ? s->now - s->lanes[at].since : 0);
+        wait[at] = s->waited[at] + (s->lanes[at].since >= 0 ? s->now - s->lanes[at].since : 0);
     }
     int64_t flying = 0, lost = lost_room(s);
     for (int64_t at = 0; at < s->num_packets; at++)

@@ -77,7 +77,7 @@ add_connections(Sim *s, const Columns *more)
     Queue *queues = realloc(s->queues, ((size_t)(s->num_queues + 4 * count) + 1) * sizeof *queues);
     if (queues == NULL)
         return 0;
-    s->queues = queues;
+    s->queues = large_pages(queues, (size_t)(s->num_queues + 4 * count) * sizeof *queues);
     for (int64_t at = s->num_queues; at < s->num_queues + 4 * count; at++)
         s->queues[at] = (Queue){NONE, NONE, NONE};
     s->num_queues += 4 * count;
@@ -223,7 +223,7 @@ clean_lane(Sim *s, Index link, Index lane)
         at = then;
     }
     if (of->ring == NONE && of->since >= 0) {
-        of->waited += s->now - of->since;
+        s->waited[link * s->num_lanes + lane] += s->now - of->since;
         of->since = -1;
     }
 }

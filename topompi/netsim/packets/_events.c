@@ -1,15 +1,29 @@
 #include "_events.h"
 
-/* Reallocate the items of a pool with more room. */
+/* Reallocate the items of a pool with more room, so that items of 32 or 64 bytes lie in one line of the cache each. */
 void *
 grown(Sim *s, void *old, int64_t *most, size_t item)
 {
     int64_t wanted = *most ? *most * 2 : 1024;
-    void *found = wanted < (int64_t)1 << 31 ? realloc(old, (size_t)wanted * item) : NULL;
+    void *found = wanted < (int64_t)1 << 31 ? aligned_alloc(64, (size_t)wanted * item) : NULL;
     if (found == NULL)
         longjmp(s->no_memory, 1);
+    large_pages(found, (size_t)wanted * item);
+    if (old != NULL)
+        memcpy(found, old, (size_t)*most * item);
+    free(old);
     *most = wanted;
     return found;
+}
+
+/* Make the buckets, whose width and number are given as powers of two; 0 without memory. */
+int
+start_events(Sim *s, int shift, int buckets)
+{
+    s->wheel = calloc((size_t)1 << buckets, sizeof *s->wheel);
+    s->shift = shift, s->num_buckets = 1 << buckets;
+    s->filled = calloc(((size_t)1 << buckets) / 64, sizeof *s->filled);
+    return s->wheel != NULL && s->filled != NULL;
 }
 
 void
@@ -43,9 +57,9 @@ from_heap(Sim *s)
 static int64_t
 next_bucket(const Sim *s)
 {
-    int64_t from = s->now_bucket + 1;
-    for (int64_t at = from; at < from + BUCKETS;) {
-        Index place = (Index)at & (BUCKETS - 1);
+    int64_t from = s->last_bucket + 1;
+    for (int64_t at = from; at < from + s->num_buckets;) {
+        Index place = bucket_place(s, at);
         uint64_t word = s->filled[place / 64] >> (place % 64);
         if (word)
             return at + __builtin_ctzll(word);
@@ -54,16 +68,16 @@ next_bucket(const Sim *s)
     return -1;
 }
 
-/* Sort stably by key: by insertion if there are few events, else by merging. */
+/* Sort current events from a place on stably by key: by insertion if there are few, else by merging. */
 static void
-sort_current(Sim *s)
+sort_current(Sim *s, int64_t first)
 {
     int64_t count = s->num_current;
-    if (count <= 48) {
-        for (int64_t at = 1; at < count; at++) {
+    if (count - first <= 48) {
+        for (int64_t at = first + 1; at < count; at++) {
             Event one = s->current[at];
             int64_t place = at;
-            for (; place && s->current[place - 1].key > one.key; place--)
+            for (; place > first && s->current[place - 1].key > one.key; place--)
                 s->current[place] = s->current[place - 1];
             s->current[place] = one;
         }
@@ -71,14 +85,15 @@ sort_current(Sim *s)
     }
     while (s->most_spare < s->most_current)
         s->spare = grown(s, s->spare, &s->most_spare, sizeof(Event));
-    for (int64_t run = 1; run < count; run *= 2) {
-        for (int64_t from = 0; from < count; from += 2 * run) {
+    memcpy(s->spare, s->current, (size_t)first * sizeof(Event));
+    for (int64_t run = 1; run < count - first; run *= 2) {
+        for (int64_t from = first; from < count; from += 2 * run) {
             int64_t middle = from + run < count ? from + run : count;
             int64_t to = from + 2 * run < count ? from + 2 * run : count;
             int64_t left = from, right = middle;
             for (int64_t place = from; place < to; place++) {
-                int first = left < middle && (right == to || s->current[left].key <= s->current[right].key);
-                s->spare[place] = s->current[first ? left++ : right++];
+                int left_first = left < middle && (right == to || s->current[left].key <= s->current[right].key);
+                s->spare[place] = s->current[left_first ? left++ : right++];
             }
         }
         Event *events = s->current;
@@ -88,7 +103,46 @@ sort_current(Sim *s)
     }
 }
 
-/* Make the events of the next bucket current; 0 if there are none. */
+/* Move the events of a bucket behind the current ones. */
+static void
+empty_bucket(Sim *s, int64_t number)
+{
+    Index place = bucket_place(s, number);
+    Slot *slot = &s->wheel[place];
+    int64_t first = s->num_current;
+    int count = (int)slot->count;
+    for (Index at = count ? slot->chunk : NONE, after; at != NONE; at = after, count = EVENTS_OF_CHUNK) {
+        Chunk *chunk = &s->pool[at];
+        if (s->num_current + EVENTS_OF_CHUNK > s->most_current)
+            s->current = grown(s, s->current, &s->most_current, sizeof(Event));
+        while (count--)
+            s->current[s->num_current++] = (Event){chunk->key[count], chunk->what[count], NONE};
+        after = chunk->next;
+        chunk->next = s->free_chunk;
+        s->free_chunk = at;
+    }
+    slot->count = 0;
+    s->filled[place / 64] &= ~((uint64_t)1 << (place % 64));
+    for (int64_t low = first, high = s->num_current - 1; low < high; low++, high--) { /* the list has the latest first */
+        Event one = s->current[low];
+        s->current[low] = s->current[high];
+        s->current[high] = one;
+    }
+    sort_current(s, first);
+    s->last_bucket = number;
+}
+
+/* Move events of the heap that are no longer far ahead to their buckets. */
+void
+leave_heap(Sim *s)
+{
+    while (s->num_heap && (s->heap[0].key >> s->shift) - s->now_bucket < s->num_buckets) {
+        Event one = from_heap(s);
+        into_bucket(s, one.key, one.what);
+    }
+}
+
+/* Make the events of the next buckets current, some dozens if there are as many; 0 if there are none. */
 int
 refill(Sim *s)
 {
@@ -99,28 +153,12 @@ refill(Sim *s)
     if (next < 0)
         return 0;
     s->now_bucket = next;
-    while (s->num_heap && (s->heap[0].key >> s->shift) - next < BUCKETS) {
-        Event one = from_heap(s);
-        into_bucket(s, one.key, one.what);
+    leave_heap(s);
+    empty_bucket(s, next);
+    while (s->is_large && s->num_current < FORESEEN && (next = next_bucket(s)) >= 0) {
+        __builtin_prefetch(&s->pool[s->wheel[bucket_place(s, next + 16)].chunk]);
+        empty_bucket(s, next);
     }
-    Index place = (Index)next & (BUCKETS - 1);
-    for (Index at = s->bucket[place]; at != NONE;) {
-        Index after = s->pool[at].next;
-        if (s->num_current == s->most_current)
-            s->current = grown(s, s->current, &s->most_current, sizeof(Event));
-        s->current[s->num_current++] = s->pool[at];
-        s->pool[at].next = s->free_event;
-        s->free_event = at;
-        at = after;
-    }
-    s->bucket[place] = NONE;
-    s->filled[place / 64] &= ~((uint64_t)1 << (place % 64));
-    for (int64_t low = 0, high = s->num_current - 1; low < high; low++, high--) { /* the list has the latest first */
-        Event one = s->current[low];
-        s->current[low] = s->current[high];
-        s->current[high] = one;
-    }
-    sort_current(s);
     return 1;
 }
 
@@ -131,9 +169,13 @@ next_key(const Sim *s)
     if (s->at < s->num_current)
         return s->current[s->at].key;
     int64_t next = next_bucket(s), least = s->num_heap ? s->heap[0].key : INT64_MAX;
-    if (next >= 0 && next <= least >> s->shift)
-        for (Index at = s->bucket[next & (BUCKETS - 1)]; at != NONE; at = s->pool[at].next)
-            least = s->pool[at].key < least ? s->pool[at].key : least;
+    if (next < 0 || next > least >> s->shift)
+        return least;
+    const Slot *slot = &s->wheel[bucket_place(s, next)];
+    Index count = slot->count;
+    for (Index at = slot->chunk; at != NONE; at = s->pool[at].next, count = EVENTS_OF_CHUNK)
+        while (count--)
+            least = s->pool[at].key[count] < least ? s->pool[at].key[count] : least;
     return least;
 }
 
@@ -143,8 +185,6 @@ pass_time(Sim *s, Time until)
 {
     int64_t bucket = ((2 * until) >> s->shift) - 1;
     s->now = until;
-    if (s->at == s->num_current && bucket > s->now_bucket) {
-        s->at = s->num_current = 0;
-        s->now_bucket = bucket;
-    }
+    s->now_bucket = bucket > s->now_bucket ? bucket : s->now_bucket;
+    s->last_bucket = bucket > s->last_bucket ? bucket : s->last_bucket;
 }

@@ -7,25 +7,44 @@
 
 void *grown(Sim *s, void *old, int64_t *most, size_t item);
 void into_heap(Sim *s, int64_t key, Index what);
+int start_events(Sim *s, int shift, int buckets);
 int refill(Sim *s);
+void leave_heap(Sim *s);
 int64_t next_key(const Sim *s);
 void pass_time(Sim *s, Time until);
+
+static inline Index
+bucket_place(const Sim *s, int64_t bucket)
+{
+    return (Index)(bucket & (s->num_buckets - 1));
+}
+
+static inline void
+add_chunk(Sim *s, Slot *slot, Index place)
+{
+    Index found = s->free_chunk;
+    if (found != NONE)
+        s->free_chunk = s->pool[found].next;
+    else {
+        if (s->num_pool == s->most_pool)
+            s->pool = grown(s, s->pool, &s->most_pool, sizeof(Chunk));
+        found = (Index)s->num_pool++;
+    }
+    s->pool[found].next = slot->count ? slot->chunk : NONE;
+    slot->chunk = found & MOST_CHUNKS;
+    slot->count = 0;
+    s->filled[place / 64] |= (uint64_t)1 << (place % 64);
+}
 
 static inline void
 into_bucket(Sim *s, int64_t key, Index what)
 {
-    Index found = s->free_event;
-    if (found != NONE)
-        s->free_event = s->pool[found].next;
-    else {
-        if (s->num_pool == s->most_pool)
-            s->pool = grown(s, s->pool, &s->most_pool, sizeof(Event));
-        found = (Index)s->num_pool++;
-    }
-    Index place = (Index)(key >> s->shift) & (BUCKETS - 1);
-    s->pool[found] = (Event){key, what, s->bucket[place]};
-    s->bucket[place] = found;
-    s->filled[place / 64] |= (uint64_t)1 << (place % 64);
+    Index place = bucket_place(s, key >> s->shift);
+    Slot *slot = &s->wheel[place];
+    if (slot->count == 0 || slot->count == EVENTS_OF_CHUNK)
+        add_chunk(s, slot, place);
+    s->pool[slot->chunk].key[slot->count] = key;
+    s->pool[slot->chunk].what[slot->count++] = what;
 }
 
 static inline void
@@ -44,11 +63,11 @@ into_current(Sim *s, int64_t key, Index what)
 static inline void
 push(Sim *s, Time time, int kind, Index number)
 {
-    int64_t key = 2 * time + (kind == WAKE), ahead = (key >> s->shift) - s->now_bucket;
+    int64_t key = 2 * time + (kind == WAKE), bucket = key >> s->shift;
     Index what = (Index)kind << 28 | number;
-    if (ahead <= 0)
+    if (bucket <= s->last_bucket)
         into_current(s, key, what);
-    else if (ahead < BUCKETS)
+    else if (bucket - s->now_bucket < s->num_buckets)
         into_bucket(s, key, what);
     else
         into_heap(s, key, what);

@@ -47,7 +47,7 @@ handle(Sim *s, int kind, Index number)
 /* Advance the time for a while, after starting new ranks. With to_end up to the next end of a run, else up to
    ``until``. */
 static int
-play(Sim *s, Time until, int to_end)
+play_events(Sim *s, Time until, int to_end)
 {
     if (setjmp(s->no_memory) != 0)
         return s->status = NO_MEMORY;
@@ -66,26 +66,21 @@ play(Sim *s, Time until, int to_end)
                 return key == INT64_MAX ? STALLED : OVER;
             }
         }
-        if (s->at == s->num_current && !refill(s))
-            return STALLED;
+        if (s->at == s->num_current) {
+            if (!refill(s))
+                return STALLED;
+            if (s->is_large)
+                foresee(s);
+        }
         Event one = s->current[s->at++];
         s->now = one.key >> 1;
+        s->now_bucket = one.key >> s->shift;
+        if (s->num_heap)
+            leave_heap(s);
         s->events++;
-        handle(s, (int)(one.what >> 28), one.what & (((Index)1 << 28) - 1));
+        handle(s, (int)(one.what >> 28), one.what & NUMBER);
     }
     return RUNNING;
-}
-
-/* Remove a job; 0 without memory. */
-static int
-take_away(Sim *s, int32_t job)
-{
-    if (setjmp(s->no_memory) != 0) {
-        s->status = NO_MEMORY;
-        return 0;
-    }
-    remove_job(s, job);
-    return 1;
 }
 
 /* ---- interface to Python ---- */
@@ -99,12 +94,74 @@ typedef struct {
     int busy;      /* whether another thread is advancing the time */
 } Engine;
 
+#include "../_session.h"
+
 static int
-is_free(const Engine *self)
+is_ready(const Engine *self)
 {
-    if (self->busy)
-        PyErr_SetString(PyExc_RuntimeError, "expecting one thread at a time in a session, got two");
-    return !self->busy;
+    if (!self->sim.shift)
+        PyErr_SetString(PyExc_RuntimeError, "expecting arrange() first, got none");
+    return self->sim.shift && is_free(self);
+}
+
+static void
+forget_ends(Engine *self)
+{
+    self->sim.ended = 0;
+}
+
+static int
+play(Engine *self, double until, int to_end)
+{
+    return play_events(&self->sim, (Time)(until * PICO + 0.5), to_end);
+}
+
+static int
+take_away(Engine *self, int32_t job)
+{
+    if (setjmp(self->sim.no_memory) != 0) {
+        self->sim.status = NO_MEMORY;
+        return 0;
+    }
+    remove_job(&self->sim, job);
+    return 1;
+}
+
+static PyObject *
+record(const Engine *self, Py_ssize_t number)
+{
+    const Record *one = &self->sim.records[number];
+    return Py_BuildValue("(dii)", (double)one->time / PICO, (int)one->job, (int)one->mark);
+}
+
+static void
+forget_records(Engine *self)
+{
+    self->sim.num_records = 0;
+}
+
+static Py_ssize_t
+num_records(const Engine *self)
+{
+    return (Py_ssize_t)self->sim.num_records;
+}
+
+static int32_t
+num_jobs(const Engine *self)
+{
+    return self->sim.jobs_group.count;
+}
+
+static int
+num_waiting(const Engine *self)
+{
+    return self->sim.unfinished;
+}
+
+static double
+seconds(const Engine *self)
+{
+    return (double)self->sim.now / PICO;
 }
 
 static PyObject *
@@ -150,56 +207,17 @@ engine_add(PyObject *object, PyObject *columns)
 }
 
 static PyObject *
-engine_advance(PyObject *object, PyObject *arguments)
+engine_arrange(PyObject *object, PyObject *arguments)
 {
     Engine *self = (Engine *)object;
-    double until;
-    int to_end, status = RUNNING;
-    if (!PyArg_ParseTuple(arguments, "dp", &until, &to_end) || !is_free(self))
+    int shift, buckets;
+    if (!PyArg_ParseTuple(arguments, "ii", &shift, &buckets) || !is_free(self))
         return NULL;
-    self->sim.ended = 0;
-    while (status == RUNNING) {
-        self->busy = 1;
-        Py_BEGIN_ALLOW_THREADS
-        status = play(&self->sim, (Time)(until * PICO + 0.5), to_end);
-        Py_END_ALLOW_THREADS
-        self->busy = 0;
-        if (PyErr_CheckSignals() != 0)
-            return NULL;
-    }
-    return status == NO_MEMORY ? PyErr_NoMemory() : PyLong_FromLong(status);
-}
-
-static PyObject *
-engine_remove(PyObject *object, PyObject *number)
-{
-    Engine *self = (Engine *)object;
-    long job = PyLong_AsLong(number);
-    if ((job == -1 && PyErr_Occurred()) || !is_free(self))
-        return NULL;
-    if (job < 0 || job >= self->sim.jobs_group.count)
-        return PyErr_Format(PyExc_IndexError, "expecting a job in range(%d), got %ld", (int)self->sim.jobs_group.count, job);
-    if (!take_away(&self->sim, (int32_t)job))
+    if (shift < 1 || shift > 62 || buckets < 6 || buckets > 24 || self->sim.shift)
+        return PyErr_Format(PyExc_ValueError, "expecting a width of 1 to 62 and 6 to 24 for the buckets, once");
+    if (!start_events(&self->sim, shift, buckets))
         return PyErr_NoMemory();
     Py_RETURN_NONE;
-}
-
-static PyObject *
-engine_records(PyObject *object, PyObject *Py_UNUSED(none))
-{
-    Sim *s = &((Engine *)object)->sim;
-    PyObject *found = is_free((Engine *)object) ? PyList_New((Py_ssize_t)s->num_records) : NULL;
-    for (int64_t one = 0; found != NULL && one < s->num_records; one++) {
-        const Record *record = &s->records[one];
-        PyObject *row = Py_BuildValue("(dii)", (double)record->time / PICO, (int)record->job, (int)record->mark);
-        if (row == NULL)
-            Py_CLEAR(found);
-        else
-            PyList_SET_ITEM(found, (Py_ssize_t)one, row);
-    }
-    if (found != NULL)
-        s->num_records = 0;
-    return found;
 }
 
 static PyObject *
@@ -237,26 +255,11 @@ engine_waiting_packets(PyObject *object, PyObject *Py_UNUSED(none))
     return is_free((Engine *)object) ? waiting_packets(&((Engine *)object)->sim) : NULL;
 }
 
-static PyObject *
-engine_now(PyObject *object, void *Py_UNUSED(closure))
-{
-    return PyFloat_FromDouble((double)((Engine *)object)->sim.now / PICO);
-}
-
-static PyObject *
-engine_waiting(PyObject *object, void *Py_UNUSED(closure))
-{
-    return PyLong_FromLong(((Engine *)object)->sim.unfinished);
-}
-
 static PyMethodDef engine_methods[] = {
     {"add", engine_add, METH_O, "add(columns)\n--\n\nAdd jobs; see arrays.py."},
-    {"advance", engine_advance, METH_VARARGS,
-     "advance(until, to_end)\n--\n\nLet time pass up to a time, or to the end of a run; 0, 1 if nothing more can happen, 3 "
-     "for a program that repeats and takes no time."},
-    {"remove", engine_remove, METH_O, "remove(job)\n--\n\nTake a job away."},
-    {"records", engine_records, METH_NOARGS,
-     "records()\n--\n\nNew (time, job, named step or -1 for the end of a run), in the order of time."},
+    {"arrange", engine_arrange, METH_VARARGS,
+     "arrange(shift, buckets)\n--\n\nMake the buckets of events, once: their width and their number as powers of two."},
+    SESSION_METHODS,
     {"read", engine_read, METH_O,
      "read(arrays)\n--\n\nFill in rank_end, job_end, lane_bytes and lane_wait, and return what is counted."},
     {"sent", engine_sent, METH_O, "sent(array)\n--\n\nFill in the bytes of each message that have left its host."},
@@ -266,13 +269,7 @@ static PyMethodDef engine_methods[] = {
 };
 
 static PyMemberDef engine_members[] = {
-    {"shift", T_INT, offsetof(Engine, sim.shift), 0, "Width of the buckets of events, as a power of two."},
-    {NULL},
-};
-
-static PyGetSetDef engine_getset[] = {
-    {"now", engine_now, NULL, "Seconds.", NULL},
-    {"waiting", engine_waiting, NULL, "Jobs that have to run once and have not yet.", NULL},
+    {"shift", T_INT, offsetof(Engine, sim.shift), READONLY, "Width of the buckets of events, as a power of two, or 0."},
     {NULL},
 };
 
@@ -299,8 +296,5 @@ static struct PyModuleDef module = {
 PyMODINIT_FUNC
 PyInit__packets(void)
 {
-    PyObject *made = PyModule_Create(&module);
-    if (made != NULL && PyModule_AddType(made, &EngineType) < 0)
-        Py_CLEAR(made);
-    return made;
+    return new_module(&module, &EngineType);
 }

@@ -2,7 +2,8 @@
 
    The number of cache misses determines the speed. So packets, events and work are indices into pools whose freed
    entries are reused first; a link schedules an event for its end only if something waits for it; and a credit is an
-   entry in a ring of its link, which is read when the link next checks for room. */
+   entry in a ring of its link, which is read when the link next checks for room. A port, its ring, and a chunk of events
+   are a line of the cache each. Of large networks, whose state fits no near cache, events are prefetched for. */
 
 #ifndef TOPOMPI_NETSIM_SIM_H
 #define TOPOMPI_NETSIM_SIM_H
@@ -12,6 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+#include "../_codes.h"
 #include "../_groups.h"
 
 #pragma GCC visibility push(hidden) /* makes calls between these files direct */
@@ -21,14 +27,15 @@ typedef uint32_t Index;
 
 #define NONE UINT32_MAX
 #define NEVER INT64_MAX
+#define MOST_CHUNKS (((Index)1 << 29) - 1)
+#define NUMBER (((Index)1 << 28) - 1) /* the part of an event that is a number, without its kind */
 
-enum { BUCKETS = 1 << 14, MOST_LANES = 16, EVENTS_AT_ONCE = 1 << 20 };
-enum { COMPUTE, RECEIVE, SEND };                                /* kinds of rows, as in program.py */
+enum { MOST_LANES = 16, EVENTS_AT_ONCE = 1 << 20, EVENTS_OF_CHUNK = 5 };
+enum { FORESEEN = 64 };     /* least number of events that are prefetched for at once, if there are as many */
+enum { LARGE = 1 << 21 };   /* bytes of ports and queues from which on prefetching pays */
+enum { FIRST_CREDITS = 2 }; /* room for credits at the start, as a power of two */ /* the last as a power of two */
 enum { EAGER, READY_TO_SEND, REQUEST, DATA, FINISHED };         /* kinds of packets */
 enum { SENT = 1, POSTED = 2, ARRIVED = 4, IS_EAGER = 8, IS_LOCAL = 16, ON_ITS_WAY = 32, GONE = 64 }; /* flags of a message */
-enum { ONCE, UNTIL_ALL_RAN, BACKGROUND };                       /* repetitions of a job */
-enum { OVER, STALLED, NO_MEMORY, NO_TIME, RUNNING };            /* reasons why an engine stopped, as in _run.h */
-enum { END = -1 };                                              /* in place of a named step, for the end of a run */
 
 /* Kinds of events. At one instant WAKE comes last, so that a link chooses among all packets that are there. */
 enum { HEAD, EXPOSE, DELIVER, DOORBELL, ADVANCE, COMPUTED, DEPART, RECEIVED, MATCHED, GRANTED, TURN, WAKE };
@@ -36,12 +43,22 @@ enum { HEAD, EXPOSE, DELIVER, DOORBELL, ADVANCE, COMPUTED, DEPART, RECEIVED, MAT
 typedef struct {
     int64_t key; /* twice the time, plus one for WAKE */
     Index what;  /* kind in the upper four bits */
-    Index next;
+    Index ahead; /* see foresee */
 } Event;
 
+typedef struct { /* events of a bucket: a line of the cache */
+    int64_t key[EVENTS_OF_CHUNK];
+    Index what[EVENTS_OF_CHUNK];
+    Index next;
+} Chunk;
+
+typedef struct { /* a bucket: the chunk that is filled now, before which all are full, and the number of its events */
+    Index chunk : 29, count : 3;
+} Slot;
+
 typedef struct {
-    Index message, next, input, output, host; /* input: link whose buffer has the packet, output: next link */
-    Index wire, room;                         /* bytes on a link, bytes of a buffer */
+    Index message, next, host, wire; /* host: destination, wire: bytes on a link */
+    Index input, output, queue;      /* input: link whose buffer has the packet, output: next link and the queue for it */
     uint8_t lane, kind, last, is_free;
 } Packet;
 
@@ -62,23 +79,27 @@ typedef struct {
 
 typedef struct {
     int64_t credits, bytes;
-    Time since, waited; /* time since which it lacks credits, and total time that it lacked them */
-    Index ring;         /* its last queue */
+    Time since; /* time since which it lacks credits, or -1 */
+    Index ring; /* its last queue */
 } Lane;
 
-typedef struct { /* a directed link, with the port that sends on it */
+typedef struct { /* a directed link, with the port that sends on it: a line of the cache */
     Time free_at, wake, latency;
     double inverse; /* picoseconds per byte */
     Credit *credits;
-    Index first_credit, num_credits, most_credits;
-    Index target, host, inputs; /* host: sender, or NONE; inputs: its first queue, one per input and lane */
-    Index number;               /* its index among the links into its target */
-    uint16_t active;            /* lanes with packets to send */
-    uint8_t to_host, blocked;
-    uint8_t turn[2]; /* current entry of the high and of the low table */
-    int32_t left[2]; /* rest of the entry's weight */
-    int64_t high;    /* bytes of high priority since the last packet of low priority */
+    Index first_credit, num_credits;
+    Index target, inputs;        /* inputs: its first queue, one per input and lane */
+    uint16_t number;             /* its index among the links into its target */
+    uint16_t active;             /* lanes with packets to send */
+    uint8_t to_host, from_host, blocked;
+    uint8_t most_credits; /* room for credits, as a power of two */
 } Port;
+
+typedef struct { /* a port's turns among its lanes */
+    int64_t high;    /* bytes of high priority since the last packet of low priority */
+    int32_t left[2]; /* rest of the weight of the current entry of the high and of the low table */
+    uint8_t turn[2]; /* current entries */
+} Arbiter;
 
 typedef struct { /* a link's token bucket: the time at which it is full, and the time in which it fills */
     Time full_at, fill;
@@ -144,6 +165,9 @@ typedef struct {
 
     Port *ports;
     Lane *lanes;
+    Time *waited;      /* total time for which each lane lacked credits */
+    Arbiter *arbiters; /* one per link */
+    Credit *credits;   /* the first memory for credits of each link */
     Queue *queues;
     Input *inputs;
     Message *messages;
@@ -163,13 +187,16 @@ typedef struct {
     Index free_packet, free_work;
     int64_t most_packets, num_packets, most_works, num_works;
 
-    Event *pool, *current, *heap, *spare;
-    Index free_event;
+    Chunk *pool;
+    Event *current, *heap, *spare;
+    Index free_chunk;
     int64_t most_pool, num_pool, most_current, num_current, at, most_heap, num_heap, most_spare;
-    Index bucket[BUCKETS];
-    uint64_t filled[BUCKETS / 64];
-    int64_t now_bucket;
-    int shift;
+    Slot *wheel;      /* the buckets of events by time */
+    uint64_t *filled; /* bits of buckets with events */
+    int64_t now_bucket, last_bucket; /* buckets of the current time, and of the last current event */
+    int is_large; /* whether the network fits no near cache */
+    int num_buckets; /* a power of two */
+    int shift;       /* of a key, for its bucket */
 
     Record *records; /* that Python has not read */
     int64_t most_records, num_records;
@@ -180,5 +207,17 @@ typedef struct {
     int64_t hops, events, sent, delivered;
     jmp_buf no_memory;
 } Sim;
+
+/* Ask for large pages, because items of large arrays are read in no order, and most entries of the TLB then miss. */
+static inline void *
+large_pages(void *array, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    uintptr_t first = ((uintptr_t)array + 4095) & ~(uintptr_t)4095;
+    if (array != NULL && bytes >= (size_t)4 << 20)
+        madvise((void *)first, bytes - 4096, MADV_HUGEPAGE); /* it may fail: then pages are small */
+#endif
+    return array;
+}
 
 #endif

@@ -21,9 +21,22 @@ drain_credits(Sim *s, Index link)
     while (port->num_credits && port->credits[port->first_credit].time <= s->now) {
         Credit *one = &port->credits[port->first_credit];
         s->lanes[link * s->num_lanes + one->lane].credits += one->room;
-        port->first_credit = (port->first_credit + 1) & (port->most_credits - 1);
+        port->first_credit = (port->first_credit + 1) & credits_mask(port);
         port->num_credits--;
     }
+}
+
+static void
+widen_credits(Sim *s, Port *port)
+{
+    Credit *larger = malloc(sizeof(Credit) * 2 << port->most_credits);
+    if (larger == NULL)
+        longjmp(s->no_memory, 1);
+    for (Index at = 0; at < port->num_credits; at++)
+        larger[at] = port->credits[(port->first_credit + at) & credits_mask(port)];
+    if (port->most_credits > FIRST_CREDITS)
+        free(port->credits);
+    port->credits = larger, port->most_credits++, port->first_credit = 0;
 }
 
 /* Return the credits of a packet that leaves the buffer at a link's end, after the link's latency. */
@@ -31,18 +44,12 @@ static inline void
 return_credit(Sim *s, Index link, Index lane, Index room, Time left)
 {
     Port *port = &s->ports[link];
-    if (port->num_credits == port->most_credits) {
-        Index most = port->most_credits ? port->most_credits * 2 : 16;
-        Credit *larger = malloc(most * sizeof(Credit));
-        if (larger == NULL)
-            longjmp(s->no_memory, 1);
-        for (Index at = 0; at < port->num_credits; at++)
-            larger[at] = port->credits[(port->first_credit + at) & (port->most_credits - 1)];
-        free(port->credits);
-        port->credits = larger, port->most_credits = most, port->first_credit = 0;
-    }
+    if (port->num_credits > credits_mask(port))
+        drain_credits(s, link);
+    if (port->num_credits > credits_mask(port))
+        widen_credits(s, port);
     Time time = left + port->latency;
-    Index mask = port->most_credits - 1, place = port->num_credits++;
+    Index mask = credits_mask(port), place = port->num_credits++;
     for (; place && port->credits[(port->first_credit + place - 1) & mask].time > time; place--)
         port->credits[(port->first_credit + place) & mask] = port->credits[(port->first_credit + place - 1) & mask];
     port->credits[(port->first_credit + place) & mask] = (Credit){time, room, lane};
@@ -58,10 +65,11 @@ wire_of(const Sim *s, const Work *work)
     return (Index)((work->left < s->mtu ? work->left : s->mtu) + s->header);
 }
 
+/* The bytes on a link of the next packet of a queue. */
 static inline Index
-room_of(const Sim *s, Index wire)
+wire_of_head(const Sim *s, const Port *port, Index head)
 {
-    return (Index)((wire + s->grain - 1) & ~(s->grain - 1)); /* grain is a power of two */
+    return port->from_host ? wire_of(s, &s->works[head]) : s->packets[head].wire;
 }
 
 /* Whether the next packet of a lane that is not empty fits into the next buffer. */
@@ -71,19 +79,18 @@ has_room(Sim *s, Port *port, Lane *of)
     if (port->to_host)
         return 1;
     Index head = s->queues[s->queues[of->ring].next].head;
-    Index room = port->host == NONE ? s->packets[head].room : room_of(s, wire_of(s, &s->works[head]));
-    return of->credits >= room;
+    return of->credits >= room_of(s, wire_of_head(s, port, head));
 }
 
 /* The lane whose turn it is in a table, or -1 (InfiniBand Architecture Specification, volume 1, 7.6.9.2). */
 static int
-turn_of(Sim *s, Port *port, int table, const int *ready)
+turn_of(Sim *s, Arbiter *arbiter, int table, const int *ready)
 {
     const int32_t *entries = s->entries[table];
-    int count = s->num_entries[table], at = port->turn[table], left = port->left[table];
+    int count = s->num_entries[table], at = arbiter->turn[table], left = arbiter->left[table];
     for (int tried = 0; tried <= count && count; tried++) {
         if (left > 0 && ready[entries[2 * at]]) {
-            port->turn[table] = (uint8_t)at, port->left[table] = left;
+            arbiter->turn[table] = (uint8_t)at, arbiter->left[table] = left;
             return entries[2 * at];
         }
         at = (at + 1) % count;
@@ -96,6 +103,7 @@ static int
 arbitrate(Sim *s, Index link)
 {
     Port *port = &s->ports[link];
+    Arbiter *arbiter = &s->arbiters[link];
     int ready[MOST_LANES] = {0};
     for (int lane = 0; lane < s->num_lanes; lane++) {
         Lane *of = &s->lanes[link * s->num_lanes + lane];
@@ -105,17 +113,17 @@ arbitrate(Sim *s, Index link)
         if (!ready[lane] && of->since < 0)
             of->since = s->now;
     }
-    int allowed = s->high_limit < 0 || !port->high || port->high < s->high_limit;
-    int table = !allowed, lane = turn_of(s, port, table, ready);
+    int allowed = s->high_limit < 0 || !arbiter->high || arbiter->high < s->high_limit;
+    int table = !allowed, lane = turn_of(s, arbiter, table, ready);
     if (lane < 0)
-        lane = turn_of(s, port, table = !table, ready);
+        lane = turn_of(s, arbiter, table = !table, ready);
     if (lane < 0)
         return -1;
     Lane *of = &s->lanes[link * s->num_lanes + lane];
     Index head = s->queues[s->queues[of->ring].next].head;
-    Index wire = port->host == NONE ? s->packets[head].wire : wire_of(s, &s->works[head]);
-    port->left[table] -= s->by_bytes ? (int32_t)((wire + 63) / 64) : 1;
-    port->high = table ? 0 : port->high + wire;
+    Index wire = wire_of_head(s, port, head);
+    arbiter->left[table] -= s->by_bytes ? (int32_t)((wire + 63) / 64) : 1;
+    arbiter->high = table ? 0 : arbiter->high + wire;
     return lane;
 }
 
@@ -145,8 +153,8 @@ inject(Sim *s, Port *port, Lane *of, Index lane)
         complete(s, s->messages[work->message].send_step);
     int last = work->left <= 0;
     s->packets[packet] = (Packet){
-        .message = work->message, .next = NONE, .input = NONE, .output = NONE, .wire = wire, .room = room_of(s, wire),
-        .host = work->host, .lane = (uint8_t)lane, .kind = work->kind, .last = (uint8_t)last,
+        .message = work->message, .next = NONE, .input = NONE, .output = NONE, .wire = wire, .host = work->host,
+        .lane = (uint8_t)lane, .kind = work->kind, .last = (uint8_t)last,
     };
     if (last) {
         s->queues[queue].head = work->next;
@@ -177,7 +185,7 @@ tokens_at(const Sim *s, const Port *port, Index link)
     Index wire = (Index)(s->mtu + s->header > s->control ? s->mtu + s->header : s->control);
     if (s->num_lanes == 1) {
         Index head = s->queues[s->queues[s->lanes[link].ring].next].head;
-        wire = port->host == NONE ? s->packets[head].wire : wire_of(s, &s->works[head]);
+        wire = wire_of_head(s, port, head);
     }
     return bucket->full_at - bucket->fill + duration(port, wire);
 }
@@ -196,7 +204,7 @@ transmit(Sim *s, Index link, Index lane)
     Port *port = &s->ports[link];
     Lane *of = &s->lanes[link * s->num_lanes + lane];
     Index packet;
-    if (port->host != NONE)
+    if (port->from_host)
         packet = inject(s, port, of, lane);
     else {
         Index queue = s->queues[of->ring].next;
@@ -207,7 +215,7 @@ transmit(Sim *s, Index link, Index lane)
     Packet *one = &s->packets[packet];
     Time length = duration(port, one->wire), end = s->now + length;
     if (of->since >= 0) {
-        of->waited += s->now - of->since;
+        s->waited[link * s->num_lanes + lane] += s->now - of->since;
         of->since = -1;
     }
     if (s->buckets != NULL) { /* it passes at once */
@@ -229,7 +237,7 @@ transmit(Sim *s, Index link, Index lane)
                 push(s, end, EXPOSE, (Index)(one->input * s->num_lanes + lane));
             }
         }
-        return_credit(s, one->input, lane, one->room, end);
+        return_credit(s, one->input, lane, room_of(s, one->wire), end);
     }
     if (port->to_host) {
         s->delivered++;
@@ -240,9 +248,10 @@ transmit(Sim *s, Index link, Index lane)
             free_packet(s, packet);
         return;
     }
-    of->credits -= one->room;
+    of->credits -= room_of(s, one->wire);
     one->input = link;
     one->output = (Index)s->next_link[(int64_t)port->target * s->num_hosts + one->host];
+    one->queue = s->ports[one->output].inputs + port->number * (Index)s->num_lanes + lane;
     /* A faster next link starts when the tail will not be late for it; a next link that waits for whole packets starts
        at the tail. */
     Time behind = s->cut_through && length ? length - duration(&s->ports[one->output], one->wire) : length;
@@ -298,8 +307,7 @@ static void
 join_output(Sim *s, Index packet)
 {
     Packet *one = &s->packets[packet];
-    Port *output = &s->ports[one->output];
-    Index queue = output->inputs + (Index)(s->ports[one->input].number * s->num_lanes) + one->lane;
+    Index queue = one->queue;
     one->next = NONE;
     if (s->queues[queue].head == NONE) {
         s->queues[queue].head = s->queues[queue].tail = packet;

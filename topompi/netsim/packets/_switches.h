@@ -5,10 +5,24 @@
 
 #include "_events.h"
 
+void foresee(Sim *s);
 void serve(Sim *s, Index link);
 void poke(Sim *s, Index link);
 void expose(Sim *s, Index number);
 void enter(Sim *s, Index packet);
+
+static inline Index
+credits_mask(const Port *port)
+{
+    return ((Index)1 << port->most_credits) - 1;
+}
+
+/* The bytes of a buffer that a packet needs. */
+static inline Index
+room_of(const Sim *s, Index wire)
+{
+    return (Index)((wire + s->grain - 1) & ~(s->grain - 1)); /* grain is a power of two */
+}
 
 static inline void
 free_packet(Sim *s, Index packet)

@@ -16,10 +16,11 @@ from ..tables import Floats, Integers, Tables
 from ..tape import marks_of
 from .settings import NO_LIMIT, Settings
 
-__all__ = ["PICO", "ProgramArrays", "bucket_shift", "link_arrays", "numbers"]
+__all__ = ["PICO", "ProgramArrays", "event_buckets", "link_arrays", "numbers"]
 
 PICO = 1e12  # picoseconds per second; the engine counts time in picoseconds
 LONGEST = 1e6  # seconds: longest compute burst and latest start of a job, because the engine's clock ends at 4.6e6 s
+LEAST_BUCKETS, MOST_BUCKETS = 14, 22  # buckets of events, as powers of two
 MOST = 1 << 28  # most ranks, messages, steps or links, because events name them with 28 bits
 
 
@@ -172,18 +173,19 @@ def _fill_times(tables: Tables, settings: Settings) -> NDArray[np.int64]:
     return np.rint(burst / tables.rate * PICO).astype(np.int64)
 
 
-def bucket_shift(tables: Tables, settings: Settings, used: int) -> int:
-    """The exponent of 2 of the time, in picoseconds, that each bucket of the engine's event queue covers.
+def event_buckets(tables: Tables, settings: Settings, used: int) -> tuple[int, int]:
+    """The time in half picoseconds that each bucket of the engine's events covers, and their number, as powers of 2.
 
     This time is about that of a packet on a link divided by the number of hosts with ranks, so that few events share a
-    bucket.
+    bucket. Together they cover at least two packets on a link, because events later than that go through a heap.
 
     :param tables: the network.
     :param settings: settings of switches and adapters.
     :param used: number of hosts with ranks.
     """
     packet = (settings.mtu + settings.header) / float(np.median(tables.rate)) * PICO if len(tables.rate) else 1.0
-    return max(1, int(np.log2(max(2.0, packet / max(1, used)))))
+    shift = max(1, int(np.log2(max(2.0, packet / max(1, used)))))
+    return shift, min(MOST_BUCKETS, LEAST_BUCKETS + max(0, used // 2048).bit_length())
 
 
 def numbers(settings: Settings, hosts: Hosts) -> dict[str, float]:

@@ -16,7 +16,7 @@ from ..flows import Hosts, Result
 from ..program import BACKGROUND, ONCE, Program
 from ..session import Programs, Rates
 from ..tables import Floats, Tables
-from .arrays import PICO, ProgramArrays, bucket_shift, link_arrays, numbers
+from .arrays import PICO, ProgramArrays, event_buckets, link_arrays, numbers
 from .deadlock import dependency_cycle, link_names, waiting_cycle
 from .settings import Settings
 
@@ -128,10 +128,21 @@ class PacketSession(Programs):
 
         :param until: time in seconds to advance to; by default the time of the next end of a run.
         """
+        self._arrange()
+        return super().advance(until)
+
+    def remove(self, handle: int) -> None:
+        """Remove a program; see ``Session``.
+
+        :param handle: handle of the program.
+        """
+        self._arrange()
+        super().remove(handle)
+
+    def _arrange(self) -> None:
         if not self._engine.shift:
             used = {host for one in self._entries for host in one.program.hosts.tolist()}
-            self._engine.shift = bucket_shift(self._tables, self._settings, len(used))
-        return super().advance(until)
+            self._engine.arrange(*event_buckets(self._tables, self._settings, len(used)))
 
     def _stuck(self) -> NetsimError:
         circle = waiting_cycle(self._engine.waiting_packets(), len(self._tables.rate), self._settings.lanes)
