@@ -14,17 +14,16 @@ from ...jobs import ALLOCATORS, AllocationError
 from ...jobs.now import Offer, offer
 from ...views.cluster import read_cluster
 from ...views.picture.names import listed
-from ..inputs import Partial, list_findings, reporting
+from ..inputs import AsJson, Partial, list_findings, reporting
 from ..terminal import console
 
-__all__ = ["AsJson", "ClusterSpec", "Count", "Lfts", "allocate"]
+__all__ = ["ClusterSpec", "Count", "Lfts", "allocate"]
 
 ClusterSpec = Annotated[
     str, typer.Option("--cluster", help="leaves=18x18x4 (nodes n0, n1, ...), or a topology source.")
 ]
 Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables of the topology source.")]
 Count = Annotated[int | None, typer.Option("--nodes", help="Nodes of leaves=18x18.", min=1)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def allocate(

@@ -12,26 +12,25 @@ import typer
 from ...inputs.slurm.running import read_running
 from ...jobs import AllocationError, Cluster
 from ...jobs.now import held_nodes, node_names, remarks, shared_links
-from ...topology.inspection import study_jobs, without
-from ..inputs import Partial, Without, list_findings, reading, routes_of
-from ..rows import AsCsv, print_rows
+from ...topology.inspection import study_jobs
+from ..inputs import Reading, grouped, list_findings, reading, routes_of
+from ..rows import Listing, print_rows
 from ..terminal import Limit, console
-from .allocate import AsJson, ClusterSpec, Count, Lfts
+from .allocate import ClusterSpec, Count, Lfts
 
 __all__ = ["check_command", "show_sharing"]
 
 Running = Annotated[Path, typer.Argument(help="squeue (text, --json, --yaml), CSV (job,hosts), or lines JOB HOSTS.")]
 
 
+@grouped
 def check_command(
     running: Running,
     cluster: ClusterSpec,
     nodes: Count = None,
     lfts: Lfts = None,
-    down: Without = None,
-    partial: Partial = False,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
+    *,
+    how: Listing,
     limit: Limit = None,
 ) -> None:
     """List running jobs that can share directed links between switches; exit code 1 if some do.
@@ -39,50 +38,37 @@ def check_command(
     For a topology source, also print a row per job: its leaves, levels, over-subscription (of its worst leaf: its hosts
     there over the uplinks that its routes use), busiest link, and the jobs whose links it shares.
     """
-    if show_sharing(running, cluster, nodes, lfts, down, partial, as_json=as_json, as_csv=as_csv):
+    if show_sharing(running, cluster, nodes, lfts, how):
         raise typer.Exit(1)
 
 
-def show_sharing(
-    running: Path,
-    cluster: str,
-    nodes: int | None,
-    lfts: Path | None,
-    down: Sequence[str] | None,
-    partial: bool,
-    *,
-    as_json: bool,
-    as_csv: bool,
-) -> bool:
+def show_sharing(running: Path, cluster: str, nodes: int | None, lfts: Path | None, how: Listing) -> bool:
     """Print the running jobs that share links; return whether some do.
 
     :param running: file of the running jobs.
     :param cluster: specification of a cluster (``leaves=18x18``), or a topology source.
     :param nodes: number of nodes of a specified cluster; None if it follows from the specification.
     :param lfts: path of the forwarding tables of a source; None if they are in the source.
-    :param down: switches and cables of the source that are down.
-    :param partial: True to go on after faults in the source with its valid part.
-    :param as_json: True to print JSON.
-    :param as_csv: True to print the rows of the jobs as CSV.
+    :param how: form of the answer; parts of the source that are down or may be faulty.
     :raises AllocationError: if an option that only sources have is given with a specification.
     """
     notes: list[str] = []
     jobs = read_running(running, AllocationError, notes)
     if cluster.startswith("leaves="):
-        if down or partial or as_csv:
+        if how.down or how.partial or how.as_csv:
             raise AllocationError("expecting a topology source beside --without, --partial and --csv, got leaves=...")
         machine = Cluster.parse(cluster, nodes)
         held = held_nodes(jobs, machine)
         found, names = shared_links(list(held.values()), machine), list(held)
         _tell([*notes, *remarks(jobs, node_names(machine), machine.name)])
         pairs = {(names[a], names[b]): len(links) for (a, b), links in found.pairs.items()}
-        if as_json:
+        if how.as_json:
             print(json.dumps({"jobs": len(held), "links": found.num_links, "pairs": _listed(pairs)}))
         else:
             _print_pairs(len(held), pairs, found.num_links)
         return bool(pairs)
-    with reading(cluster, lfts, partial) as (discovery, report):
-        routes = without(routes_of(discovery), list(down or []))
+    with reading(cluster, lfts, Reading(partial=how.partial)) as (discovery, report):
+        routes = routes_of(discovery, down=how.down)
         report.step("following routes")
         _tell([*notes, *remarks(jobs, routes.fabric.hosts, cluster)])
         known = set(routes.fabric.hosts)
@@ -91,8 +77,8 @@ def show_sharing(
     facts = {"source": cluster, "routes": routes.engine, "jobs": len(jobs), "links": study.links}
     rows = [row.as_dict() for row in study.rows]
     heading = f"{cluster}: {len(rows):,} jobs; {routes.engine}"
-    print_rows(heading, {**facts, "pairs": _listed(study.pairs)}, rows, as_json=as_json, as_csv=as_csv)
-    if not (as_json or as_csv):
+    print_rows(heading, {**facts, "pairs": _listed(study.pairs)}, rows, as_json=how.as_json, as_csv=how.as_csv)
+    if not (how.as_json or how.as_csv):
         _print_pairs(len(jobs), study.pairs, study.links)
     list_findings(report)
     return bool(study.pairs)

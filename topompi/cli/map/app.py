@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,7 +21,7 @@ from ...mapping.mapping import Mapping
 from ...mapping.rankfiles import WRITERS, read_mapping, write_mapping
 from ...mapping.readers import read_graph
 from ...mapping.search import OBJECTIVES, PARTITIONERS, WEIGHTS, Search, routed, solve
-from ..inputs import Partial, list_findings, reporting
+from ..inputs import AsJson, Partial, grouped, list_findings, reporting
 from ..terminal import Limit, console
 from .draw import check_draw, draw_map
 from .place import MapCommandError, Place
@@ -30,23 +31,40 @@ __all__ = ["app"]
 
 app = typer.Typer()
 
-Graph = Annotated[Path | None, typer.Option("--graph", help="Who sends how much to whom.")]
-Columns = Annotated[
-    str | None,
-    typer.Option("--columns", help="Of a list's lines: src,dst,bytes, src,dst,count,bytes, ...; - skips one."),
-]
-Ranks = Annotated[int | None, typer.Option("--ranks", "-n", help="Ranks, where the graph names fewer.", min=1)]
-Topology = Annotated[str | None, typer.Option("--topology", help="A source, as for topompi topology show.")]
-Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")]
-Hosts = Annotated[
-    str | None, typer.Option("--hosts", help="List, file or all; else $SLURM_JOB_NODELIST, else the first filled.")
-]
-Slots = Annotated[str | None, typer.Option("--slots", help="Of each host: 16, or 16,16,8, or 16(x2),8.")]
-Hierarchy = Annotated[str | None, typer.Option("--machine", help="A regular tree, lowest level first: 16:16:8.")]
-Distances = Annotated[str | None, typer.Option("--distances", help="Its distances, as many: 1:10:100.")]
+
+@dataclass(frozen=True)
+class GivenGraph:
+    """Options that name the file of the communication graph and tell how it is read."""
+
+    graph: Annotated[Path | None, typer.Option("--graph", help="Who sends how much to whom.")] = None
+    columns: Annotated[
+        str | None,
+        typer.Option("--columns", help="Of a list's lines: src,dst,bytes, src,dst,count,bytes, ...; - skips one."),
+    ] = None
+    ranks: Annotated[int | None, typer.Option("--ranks", "-n", help="Ranks, where the graph names fewer.", min=1)] = (
+        None
+    )
+
+    def path(self) -> Path:
+        """Return the graph's path.
+
+        :raises MapCommandError: if there is none.
+        """
+        if self.graph is None:
+            raise MapCommandError("expecting --graph FILE; topompi map --help lists its formats")
+        return self.graph
+
+    def read(self) -> CommunicationGraph:
+        """Read the graph, and tell on standard error which guesses about its file can be wrong."""
+        notes: list[str] = []
+        graph = read_graph(self.path(), self.ranks, self.columns.split(",") if self.columns else (), notes)
+        for note in notes:
+            console(to_error=True).print(note, soft_wrap=True)
+        return graph
+
+
 _MAPPERS = f"One of {', '.join(MAPPERS)}, or your own as module:function."
 Algorithm = Annotated[str, typer.Option("--algorithm", "-a", help=_MAPPERS)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="FILE.svg or .png: where the bytes go, before and after.")]
 Objective = Annotated[str, typer.Option("--objective", help=f"One of {', '.join(OBJECTIVES)}.")]
 Form = Annotated[str | None, typer.Option("--format", help=f"One of {', '.join(WRITERS)}.")]
@@ -63,17 +81,12 @@ Weight = Annotated[str | None, typer.Option("--weight", help=f"What cuts count: 
 
 
 @app.callback(invoke_without_command=True)
+@grouped
 def make(
     context: typer.Context,
-    graph: Graph = None,
-    columns: Columns = None,
-    ranks: Ranks = None,
-    topology: Topology = None,
-    lfts: Lfts = None,
-    hosts: Hosts = None,
-    slots: Slots = None,
-    machine: Hierarchy = None,
-    distances: Distances = None,
+    *,
+    given: GivenGraph,
+    place: Place,
     algorithm: Algorithm = "best",
     objective: Objective = "hop-bytes",
     form: Form = None,
@@ -105,8 +118,7 @@ def make(
     """
     if context.invoked_subcommand is not None:
         return
-    place = Place(topology, lfts, hosts, slots, machine, distances)
-    source = _given(graph)
+    given.path()
     place.check()
     if draw_file is not None:
         check_draw(draw_file, place)
@@ -114,8 +126,8 @@ def make(
     search.check()
     written = _check_files(form, output, plot)
     with reporting(MapCommandError, partial=partial) as progress:
-        progress.step(f"reading {graph}")
-        found_graph = _graph(source, ranks, columns)
+        progress.step(f"reading {given.graph}")
+        found_graph = given.read()
         found_machine = routed(place.build(found_graph.size, progress), objective)
         progress.step(f"mapping {found_graph.size} ranks: {algorithm}")
         start = time.perf_counter()
@@ -139,18 +151,13 @@ def make(
 
 
 @app.command()
+@grouped
 def compare(
     first: Annotated[str, typer.Argument(metavar="A", help="A map's file, or 'given' for the given order.")],
     second: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
-    graph: Graph = None,
-    columns: Columns = None,
-    ranks: Ranks = None,
-    topology: Topology = None,
-    lfts: Lfts = None,
-    hosts: Hosts = None,
-    slots: Slots = None,
-    machine: Hierarchy = None,
-    distances: Distances = None,
+    *,
+    given: GivenGraph,
+    place: Place,
     plot: Plot = None,
     partial: Partial = False,
     as_json: AsJson = False,
@@ -160,13 +167,12 @@ def compare(
 
     If --hosts and --slots are not given, hosts and slots are those in A's file, or, if A is 'given', in B's.
     """
-    place = Place(topology, lfts, hosts, slots, machine, distances)
     place.check()
     if plot is not None:
         check_plot(plot)
     with reporting(MapCommandError, partial=partial) as progress:
-        progress.step(f"reading {graph}")
-        found_graph = _graph(_given(graph), ranks, columns)
+        progress.step(f"reading {given.graph}")
+        found_graph = given.read()
         found_machine = place.build(found_graph.size, progress, _allocation(place, first, second))
         read = [_read(name, found_machine, found_graph) for name in (first, second)]
         names = ("A: " + first, "B: " + second)
@@ -190,21 +196,6 @@ def _give(text: str, output: Path | None, told: dict[str, Any] | None) -> None:
         print(json.dumps(told))
     elif output is None:
         print(text, end="")
-
-
-def _given(graph: Path | None) -> Path:
-    if graph is None:
-        raise MapCommandError("expecting --graph FILE; topompi map --help lists its formats")
-    return graph
-
-
-def _graph(path: Path, ranks: int | None, columns: str | None) -> CommunicationGraph:
-    """Read the graph, and tell on standard error which guesses about its file can be wrong."""
-    notes: list[str] = []
-    graph = read_graph(path, ranks, columns.split(",") if columns else (), notes)
-    for note in notes:
-        console(to_error=True).print(note, soft_wrap=True)
-    return graph
 
 
 def _check_files(form: str | None, output: Path | None, plot: Path | None) -> str:

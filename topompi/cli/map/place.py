@@ -6,7 +6,9 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from ...errors import SettingError, TopompiError
 from ...inputs.hostlist import ALL, read_hosts
@@ -16,6 +18,7 @@ from ...topology import Report, Routes, load_routes
 from ...topology.hostnames import hosts_apart
 from ...views.allocation import allocation_of, machine_on
 from ...views.picture.names import listed
+from ..inputs import Lfts
 
 __all__ = ["MapCommandError", "Place"]
 
@@ -39,13 +42,17 @@ class Place:
     :param loaded: the topology's routes, once they are read.
     """
 
-    topology: str | None
-    lfts: Path | None
-    hosts: str | None
-    slots: str | None
-    machine: str | None
-    distances: str | None
-    loaded: list[Routes] = field(default_factory=list, repr=False, compare=False)
+    topology: Annotated[str | None, typer.Option("--topology", help="A source, as for topompi topology show.")] = None
+    lfts: Lfts = None
+    hosts: Annotated[
+        str | None, typer.Option("--hosts", help="List, file or all; else $SLURM_JOB_NODELIST, else the first filled.")
+    ] = None
+    slots: Annotated[str | None, typer.Option("--slots", help="Of each host: 16, or 16,16,8, or 16(x2),8.")] = None
+    machine: Annotated[str | None, typer.Option("--machine", help="A regular tree, lowest level first: 16:16:8.")] = (
+        None
+    )
+    distances: Annotated[str | None, typer.Option("--distances", help="Its distances, as many: 1:10:100.")] = None
+    loaded: list[Routes] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def check(self) -> None:
         """Refuse options that contradict each other, before any long work.

@@ -21,18 +21,17 @@ from ..hosts import find_hosts
 from ..inputs import (
     AsJson,
     Hosts,
+    JobOnFabric,
     Lfts,
-    NameRule,
-    Names,
     Partial,
-    Rails,
+    Reading,
     Source,
-    Without,
+    grouped,
     list_findings,
     reading,
     routes_of,
 )
-from ..rows import SHOWN, AsCsv, Rows, print_rows
+from ..rows import SHOWN, AsCsv, Listing, Rows, print_rows
 from ..terminal import Limit, console
 from .tables import draw_levels
 
@@ -41,19 +40,15 @@ __all__ = ["diff", "jobs", "leaves", "links"]
 Top = Annotated[int | None, typer.Option("--top", help="Only so many rows.", min=1)]
 
 
+@grouped
 def links(
-    source: Source,
-    lfts: Lfts = None,
-    hosts: Hosts = None,
-    down: Without = None,
+    job: JobOnFabric,
+    *,
     by: Annotated[
         str, typer.Option("--sort", help="routes, or time: routes of 1 MB each at the link's rate.")
     ] = "routes",
     top: Top = None,
-    rails: Rails = None,
-    names: Names = None,
-    rule: NameRule = None,
-    partial: Partial = False,
+    how: Reading,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
     limit: Limit = None,
@@ -71,19 +66,15 @@ def links(
         idle |= set() if any(row["slower_than"] for row in rows) else {"slower_than"}
         return rows if as_json or as_csv else [{key: row[key] for key in row if key not in idle} for row in rows]
 
-    _show_use((source, lfts, partial, names, rule), hosts, (rails, down), rows_of, (top, as_json, as_csv))
+    _show_use(job, how, rows_of, (top, as_json, as_csv))
 
 
+@grouped
 def leaves(
-    source: Source,
-    lfts: Lfts = None,
-    hosts: Hosts = None,
-    down: Without = None,
+    job: JobOnFabric,
+    *,
     top: Top = None,
-    rails: Rails = None,
-    names: Names = None,
-    rule: NameRule = None,
-    partial: Partial = False,
+    how: Reading,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
     limit: Limit = None,
@@ -92,48 +83,42 @@ def leaves(
 
     The leaf with the busiest link comes first. A route is an ordered pair of hosts, of all hosts or of a job's hosts.
     """
-    _show_use((source, lfts, partial, names, rule), hosts, (rails, down), leaf_rows, (top, as_json, as_csv))
+    _show_use(job, how, leaf_rows, (top, as_json, as_csv))
 
 
 def _show_use(
-    given: tuple[str, Path | None, bool, str | None, str | None],
-    hosts: str | None,
-    parts: tuple[list[str] | None, list[str] | None],
-    rows_of: Callable[..., Rows],
-    form: tuple[int | None, bool, bool],
+    job: JobOnFabric, how: Reading, rows_of: Callable[..., Rows], form: tuple[int | None, bool, bool]
 ) -> None:
-    source = given[0]
-    with reading(*given) as (discovery, report):
-        routes = routes_of(discovery, *parts)
-        job = find_hosts(hosts)
+    with reading(job.source, job.lfts, how) as (discovery, report):
+        routes = routes_of(discovery, how.rails, job.down)
+        hosts = find_hosts(job.hosts)
         report.step("counting routes")
-        numbers = None if job is None else np.unique(require_hosts(routes.fabric, job))
+        numbers = None if hosts is None else np.unique(require_hosts(routes.fabric, hosts))
         use = link_use(routes, numbers)
         rows = rows_of(use)
         if slow := slow_cables(routes.fabric):
             report.note(slow)
     top, as_json, as_csv = form
-    facts = {"source": source, "routes": routes.engine, "hosts": len(use.hosts), "pairs": use.pairs, "lost": use.lost}
-    words = f"{source}: {len(use.hosts):,} hosts, {use.pairs:,} routes, {use.lost:,} of them lost; {routes.engine}"
-    print_rows(words, facts, rows[:top], as_json=as_json, as_csv=as_csv)
+    facts = {"source": job.source, "routes": routes.engine, "hosts": len(use.hosts), "pairs": use.pairs}
+    words = f"{job.source}: {len(use.hosts):,} hosts, {use.pairs:,} routes, {use.lost:,} of them lost; {routes.engine}"
+    print_rows(words, facts | {"lost": use.lost}, rows[:top], as_json=as_json, as_csv=as_csv)
     list_findings(report)
 
 
+@grouped
 def jobs(
     source: Source,
     jobs_file: Annotated[Path, typer.Argument(metavar="JOBS", help="A CSV file: job,hosts a line.")],
     lfts: Lfts = None,
-    down: Without = None,
-    partial: Partial = False,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
+    *,
+    how: Listing,
     limit: Limit = None,
 ) -> None:
     """Run topompi jobs check under its old name; the exit code does not depend on shared links."""
     from ..jobs.check import show_sharing  # imports simulated jobs, which no other command of this group needs
 
     print("topompi: topology jobs is now: topompi jobs check JOBS --cluster SOURCE", file=sys.stderr)
-    show_sharing(jobs_file, source, None, lfts, down, partial, as_json=as_json, as_csv=as_csv)
+    show_sharing(jobs_file, source, None, lfts, how)
 
 
 def diff(
@@ -163,7 +148,7 @@ def diff(
     """
     if after is None and not down:
         raise SourceError("expecting another source, or --without SWITCH, got neither")
-    with reading(before, lfts, partial) as (discovery, report):
+    with reading(before, lfts, Reading(partial=partial)) as (discovery, report):
         first = routes_of(discovery)
         wanted = read_running(jobs_file) if jobs_file is not None else []
         job = find_hosts(hosts)
@@ -182,7 +167,7 @@ def diff(
 def _second(after: str | None, lfts: Path | None, partial: bool, first: Routes, problems: list[str]) -> Routes:
     if after is None:
         return first
-    with reading(after, lfts, partial) as (discovery, report):
+    with reading(after, lfts, Reading(partial=partial)) as (discovery, report):
         routes = routes_of(discovery)
     problems.extend(report.problems)
     return routes
