@@ -4,10 +4,9 @@ import csv
 import io
 import json
 import re
-import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from tests.ibreports import Model, default_report, opensm_dump, pair, read_defau
 from tests.support import shared_data
 from tests.topology.test_computed import fabrics
 from tests.topology.test_ibtables import read_tables
-from topompi.cli.app import main
 from topompi.errors import FabricError, SourceError
 from topompi.inputs.slurm.running import RunningJob, read_running
 from topompi.jobs import check
@@ -223,18 +221,10 @@ def test_commas_of_a_host_list_need_no_quotes(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def topompi(monkeypatch, capsys):
+def topompi(monkeypatch, command):
     """Runs ``topompi topology`` in this process."""
     monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
-
-    def run(*args):
-        monkeypatch.setattr(sys, "argv", ["topompi", "topology", *map(str, args)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return SimpleNamespace(code=ended.value.code or 0, out=said.out, err=said.err)
-
-    return run
+    return partial(command, "topology")
 
 
 def test_the_commands_print_tables_json_and_csv(topompi, tmp_path: Path) -> None:
