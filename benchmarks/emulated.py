@@ -38,7 +38,7 @@ from topompi.schedules import lower_bound
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of
 
-from .jobs import progress
+from .jobs import one_line_errors, progress
 
 RANKS = "benchmarks.emulated_ranks"  # in the same folder as osu_like_bench, so that a job finds it
 COLLECTIVES = ("gather", "scatter", "bcast", "allreduce", "alltoall", "allgather", "reduce", "reduce_scatter")
@@ -400,10 +400,10 @@ def parse() -> argparse.Namespace:
     return arguments
 
 
-def main() -> int:
+def main() -> None:
     """Measure, print the tables, and write all measurements."""
     arguments = parse()
-    try:
+    with one_line_errors("emulated"):
         rates = Rates.parse(arguments.host_rate, arguments.uplink_rate)
         with tempfile.TemporaryDirectory() as scratch, Emulated(arguments.network, rates) as network:
             bench = Bench(network, arguments, Path(scratch))
@@ -413,11 +413,7 @@ def main() -> int:
             print("\n".join(markdown(bench)))
             if arguments.json:
                 Path(arguments.json).write_text(json.dumps(document(bench)) + "\n")
-    except (TopompiError, OSError) as error:
-        print(f"emulated: {' '.join(str(error).split())}", file=sys.stderr)
-        return 1
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -33,7 +33,7 @@ from osu_like_bench.statistics import Comparison, compare
 from topompi.errors import TopompiError
 
 from .emulated import COLLECTIVES, FLOOR, TUNING
-from .jobs import progress
+from .jobs import one_line_errors, progress
 from .sides import together
 
 RANKS = "benchmarks.in_turn_ranks"
@@ -195,20 +195,16 @@ def parse() -> argparse.Namespace:
     return arguments
 
 
-def main() -> int:
+def main() -> None:
     """Measure, print the table, and write the samples."""
     arguments = parse()
-    try:
+    with one_line_errors("in_turn"):
         with tempfile.TemporaryDirectory() as scratch:
             rows = run(arguments, Path(scratch))
         print("\n".join(markdown(rows)))
         if arguments.json:
             Path(arguments.json).write_text(json.dumps([vars(row) for row in rows]) + "\n")
-    except (TopompiError, OSError) as error:
-        print(f"in_turn: {' '.join(str(error).split())}", file=sys.stderr)
-        return 1
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -6,12 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+
+from topompi.errors import TopompiError
 
 from .paths import ROOT
 
-__all__ = ["progress", "run_ranks"]
+__all__ = ["one_line_errors", "progress", "run_ranks"]
 
 
 def run_ranks(
@@ -37,6 +40,18 @@ def run_ranks(
     environment |= {"PYTHONPATH": str(ROOT), **(variables or {})}
     words = [*command, "-n", str(ranks), sys.executable, *map(str, arguments)]
     return subprocess.run(words, env=environment, cwd=ROOT, timeout=timeout).returncode
+
+
+@contextmanager
+def one_line_errors(program: str) -> Iterator[None]:
+    """End the program if an error is raised, with exit code 1 and one line on standard error.
+
+    :param program: name of the program, with which the line begins.
+    """
+    try:
+        yield
+    except (TopompiError, OSError) as error:
+        sys.exit(f"{program}: {' '.join(str(error).split())}")
 
 
 def progress(text: str) -> None:
