@@ -38,7 +38,7 @@ from topompi.schedules import lower_bound
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of
 
-from .jobs import one_line_errors, progress
+from .jobs import network_parser, one_line_errors, progress
 
 RANKS = "benchmarks.emulated_ranks"  # in the same folder as osu_like_bench, so that a job finds it
 COLLECTIVES = ("gather", "scatter", "bcast", "allreduce", "alltoall", "allgather", "reduce", "reduce_scatter")
@@ -378,9 +378,7 @@ def document(bench: Bench) -> dict[str, object]:
 
 def parse() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--network", default="4x4", help="what to emulate (default 4x4: 4 leaves x 4 hosts)")
-    parser.add_argument("--host-rate", default="100M", help="of host links, bits/s")
+    parser = network_parser(__doc__)
     parser.add_argument("--uplink-rate", default="100M", help="of uplinks; 400M is 1:1 for 4 hosts of 100M, 100M 4:1")
     parser.add_argument("--orders", default=ORDERS, help=f"rank orders (default {ORDERS})")
     parser.add_argument("--collectives", default=",".join(COLLECTIVES))

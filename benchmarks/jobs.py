@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from topompi.errors import TopompiError
 
 from .paths import ROOT
 
-__all__ = ["one_line_errors", "progress", "run_ranks"]
+__all__ = ["network_parser", "one_line_errors", "progress", "run_ranks"]
 
 
 def run_ranks(
@@ -40,6 +41,18 @@ def run_ranks(
     environment |= {"PYTHONPATH": str(ROOT), **(variables or {})}
     words = [*command, "-n", str(ranks), sys.executable, *map(str, arguments)]
     return subprocess.run(words, env=environment, cwd=ROOT, timeout=timeout).returncode
+
+
+def network_parser(words: str | None, rates: str = "of host links, bits/s") -> ArgumentParser:
+    """Return a parser of a program that measures on an emulated network, with the options that describe its hosts.
+
+    :param words: description of the program.
+    :param rates: help text for the rate of the host links.
+    """
+    parser = ArgumentParser(description=words, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("--network", default="4x4", help="what to emulate (default 4x4: 4 leaves x 4 hosts)")
+    parser.add_argument("--host-rate", default="100M", help=rates)
+    return parser
 
 
 @contextmanager
