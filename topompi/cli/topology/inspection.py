@@ -31,7 +31,7 @@ from ..inputs import (
     reading,
     routes_of,
 )
-from ..rows import SHOWN, AsCsv, Listing, Rows, print_rows
+from ..rows import SHOWN, Listing, Rows, RowsOfLinks, print_rows
 from ..terminal import Limit, console
 from .tables import draw_levels
 
@@ -48,9 +48,7 @@ def links(
         str, typer.Option("--sort", help="routes, or time: routes of 1 MB each at the link's rate.")
     ] = "routes",
     top: Top = None,
-    how: Reading,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
+    how: RowsOfLinks,
     limit: Limit = None,
 ) -> None:
     """List the links between switches by how many routes go through them, the busiest first.
@@ -64,9 +62,11 @@ def links(
         rows = link_rows(use, by)
         idle = {"time"} if by == "routes" else set()
         idle |= set() if any(row["slower_than"] for row in rows) else {"slower_than"}
-        return rows if as_json or as_csv else [{key: row[key] for key in row if key not in idle} for row in rows]
+        return (
+            rows if how.as_json or how.as_csv else [{key: row[key] for key in row if key not in idle} for row in rows]
+        )
 
-    _show_use(job, how, rows_of, (top, as_json, as_csv))
+    _show_use(job, how, rows_of, top)
 
 
 @grouped
@@ -74,21 +74,17 @@ def leaves(
     job: JobOnFabric,
     *,
     top: Top = None,
-    how: Reading,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
+    how: RowsOfLinks,
     limit: Limit = None,
 ) -> None:
     """List the leaf switches: hosts, uplinks that routes use, over-subscription, routes out, in and on one link.
 
     The leaf with the busiest link comes first. A route is an ordered pair of hosts, of all hosts or of a job's hosts.
     """
-    _show_use(job, how, leaf_rows, (top, as_json, as_csv))
+    _show_use(job, how, leaf_rows, top)
 
 
-def _show_use(
-    job: JobOnFabric, how: Reading, rows_of: Callable[..., Rows], form: tuple[int | None, bool, bool]
-) -> None:
+def _show_use(job: JobOnFabric, how: RowsOfLinks, rows_of: Callable[..., Rows], top: int | None) -> None:
     with reading(job.source, job.lfts, how) as (discovery, report):
         routes = routes_of(discovery, how.rails, job.down)
         hosts = find_hosts(job.hosts)
@@ -98,10 +94,9 @@ def _show_use(
         rows = rows_of(use)
         if slow := slow_cables(routes.fabric):
             report.note(slow)
-    top, as_json, as_csv = form
     facts = {"source": job.source, "routes": routes.engine, "hosts": len(use.hosts), "pairs": use.pairs}
     words = f"{job.source}: {len(use.hosts):,} hosts, {use.pairs:,} routes, {use.lost:,} of them lost; {routes.engine}"
-    print_rows(words, facts | {"lost": use.lost}, rows[:top], as_json=as_json, as_csv=as_csv)
+    print_rows(words, facts | {"lost": use.lost}, rows[:top], as_json=how.as_json, as_csv=how.as_csv)
     list_findings(report)
 
 
