@@ -48,9 +48,9 @@ def read_text(module: ModuleType, content: str, partial: bool = False) -> tuple[
     return module.read([text_of(content)], report), report.problems
 
 
-def refusal(read: Callable[..., object], *given: Any) -> str:
+def refusal(read: Callable[..., object], *given: Any, error: type[TopompiError] = TopompiError) -> str:
     """The message of the error of ours that a function raises."""
-    with pytest.raises(TopompiError) as caught:
+    with pytest.raises(error) as caught:
         read(*given)
     return str(caught.value)
 

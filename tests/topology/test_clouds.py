@@ -145,8 +145,7 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("name", NAMED)
-def test_files_that_are_not_read_are_named_with_a_way_out(name: str, tmp_path: Path) -> None:
-    content, words = NAMED[name]
+@pytest.mark.parametrize(("content", "words"), NAMED.values(), ids=NAMED)
+def test_files_that_are_not_read_are_named_with_a_way_out(content: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "f").write_text(content)
     assert f"got {words}" in refusal(load, tmp_path / "f")

@@ -482,9 +482,8 @@ BAD_YAML = {
 }
 
 
-@pytest.mark.parametrize("case", BAD_YAML)
-def test_bad_yaml_is_named_with_its_line(case: str) -> None:
-    content, message = BAD_YAML[case]
+@pytest.mark.parametrize(("content", "message"), BAD_YAML.values(), ids=BAD_YAML)
+def test_bad_yaml_is_named_with_its_line(content: str, message: str) -> None:
     assert refusal(read, slurm_yaml, content) == message
 
 

@@ -190,9 +190,8 @@ BAD_MAPS = {
 }
 
 
-@pytest.mark.parametrize("case", BAD_MAPS)
-def test_bad_node_maps_are_named_with_their_line_and_partial_reading_keeps_the_rest(case: str) -> None:
-    content, message = BAD_MAPS[case]
+@pytest.mark.parametrize(("content", "message"), BAD_MAPS.values(), ids=BAD_MAPS)
+def test_bad_node_maps_are_named_with_their_line_and_partial_reading_keeps_the_rest(content: str, message: str) -> None:
     assert refusal(read, nodemap, content) == message
     discovery, problems = read(nodemap, content, partial=True)
     assert problems == [message]
