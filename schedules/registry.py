@@ -279,6 +279,12 @@ def _direct(
     return Algorithm(generator, view, when, fixed or {}, **traits)
 
 
+def _pipelined(
+    generator: Callable[..., Schedule], when: str, blocks: int, segments: Mapping[int, range], **traits: Any
+) -> Algorithm:
+    return Algorithm(generator, _order, when, {"blocks": blocks}, cut="blocks", segments=segments, **traits)
+
+
 def _ring(generator: Callable[..., Schedule], when: str, default: float) -> Algorithm:
     traits: dict[str, Any] = {"cut": "lanes", "segments": _ON_LANES, "stand_in": "any"}
     return Algorithm(generator, _order, when, default=default, **traits)
@@ -370,22 +376,11 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             alone="scatter_allgather",
             default=2 * _LONG,
         ),
-        "circulant": Algorithm(
-            broadcast.circulant,
-            _order,
-            "for medium and large messages, full bisection",
-            {"blocks": 8},
-            cut="blocks",
-            segments=_OF_A_CIRCULANT,
-            default=_LONG,
+        "circulant": _pipelined(
+            broadcast.circulant, "for medium and large messages, full bisection", 8, _OF_A_CIRCULANT, default=_LONG
         ),
-        "double_tree": Algorithm(
-            broadcast.double_tree,
-            _order,
-            "for large messages where links between clusters are scarce",
-            {"blocks": 16},
-            cut="blocks",
-            segments=_OF_A_CHAIN,
+        "double_tree": _pipelined(
+            broadcast.double_tree, "for large messages where links between clusters are scarce", 16, _OF_A_CHAIN
         ),
     },
     "gather": _of_own_blocks(gather.gather_linear, gather.gather_knomial, gather.gather_nodes, gather.gather_leaders),
@@ -407,33 +402,27 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "leaders": Algorithm(
             reduction.reduce_leaders, _clusters, _SCARCE, keeps_order=True, whole=True, as_levels=True
         ),
-        "chain": Algorithm(
+        "chain": _pipelined(
             reduction.reduce_chain,
-            _order,
             "for long vectors on few ranks",
-            {"blocks": 8},
-            cut="blocks",
-            segments=_OF_A_CHAIN,
+            8,
+            _OF_A_CHAIN,
             keeps_order=True,
             stand_in="any",
             default=_LONG,
         ),
-        "circulant": Algorithm(
+        "circulant": _pipelined(
             reduction.reduce_circulant,
-            _order,
             "for medium vectors, full bisection, commuting operations",
-            {"blocks": 8},
-            cut="blocks",
-            segments=_OF_A_CIRCULANT,
+            8,
+            _OF_A_CIRCULANT,
             default=_LONG,
         ),
-        "double_tree": Algorithm(
+        "double_tree": _pipelined(
             reduction.reduce_double_tree,
-            _order,
             "for long vectors where links between clusters are scarce, commuting operations",
-            {"blocks": 16},
-            cut="blocks",
-            segments=_OF_A_CHAIN,
+            16,
+            _OF_A_CHAIN,
         ),
         "halving": _halving(reduction.reduce_halving, "for long vectors on many ranks", _LONG),
     },
