@@ -109,7 +109,7 @@ def _names(predictor: Predictor, method: str, collective: str, nbytes: int) -> l
 
 def _seconds(arena: FlowArena, collective: str, name: str, nbytes: int, root: int) -> float | None:
     made = make_cut(collective, name, arena.network, root, nbytes)
-    found = arena.time(made.schedule, made.block_bytes, made.lanes)
+    found = arena.time(made.schedule, made.block_bytes, made.slices)
     return float(found) if isinstance(found, float) else None
 
 

@@ -85,7 +85,7 @@ def program_in(cell: Cell, name: str) -> Program | None:
         return None
     pieces = pieces_of(collective, name, cell.nbytes)
     schedule = make(collective, pieces.name, network, 0, pieces.blocks)
-    return program_of(schedule, network, cell.nbytes / schedule.blocks).cut(pieces.lanes)
+    return program_of(schedule, network, cell.nbytes / schedule.blocks).cut(pieces.slices)
 
 
 @dataclass(frozen=True)

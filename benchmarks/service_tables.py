@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from topompi.topology import Routes, load
-from topompi.topology.ibwriter import write_ibnetdiscover
+from topompi.topology.writers.ibnetdiscover import write_ibnetdiscover
 
 
 def dump(routes: Routes) -> Iterator[str]:

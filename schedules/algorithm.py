@@ -46,7 +46,7 @@ class Algorithm:
     :param fixed: keyword arguments of the generator that distinguish this algorithm from others of the same generator.
     :param cut: the way in which messages can be cut. ``blocks``: the generator divides a message into a given number of
         blocks and sends them one by one. ``segments``: the generator divides a message into a given number of segments,
-        each of several blocks, and sends one segment after the other. ``lanes``: every transfer carries one rank's
+        each of several blocks, and sends one segment after the other. ``slices``: every transfer carries one rank's
         share, and each part of a share can travel separately. None: messages cannot be cut.
     :param segments: sizes in bytes to which cutting messages pays, each with the numbers of parts for which it pays.
     :param local_counts: whether a rank needs only its own counts, because each message carries the whole block of one
@@ -83,7 +83,7 @@ class Algorithm:
     view: View = takes_network
     when: str = ""
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    cut: Literal["blocks", "segments", "lanes"] | None = None
+    cut: Literal["blocks", "segments", "slices"] | None = None
     segments: Mapping[int, range] = field(default_factory=dict)
     local_counts: bool = False
     host_counts: bool = False

@@ -275,7 +275,7 @@ def _direct(
 
     It also needs only a rank's own counts (`Algorithm.local_counts`).
     """
-    traits |= {"cut": "lanes", "segments": segments or {}, "local_counts": True}
+    traits |= {"cut": "slices", "segments": segments or {}, "local_counts": True}
     return Algorithm(generator, view, when, fixed or {}, **traits)
 
 
@@ -286,7 +286,7 @@ def _pipelined(
 
 
 def _ring(generator: Callable[..., Schedule], when: str, default: float) -> Algorithm:
-    traits: dict[str, Any] = {"cut": "lanes", "segments": _ON_LANES, "stand_in": "any"}
+    traits: dict[str, Any] = {"cut": "slices", "segments": _ON_LANES, "stand_in": "any"}
     return Algorithm(generator, _order, when, default=default, **traits)
 
 

@@ -71,12 +71,12 @@ class Pieces(NamedTuple):
 
     :param name: the algorithm's name without the size.
     :param blocks: number of blocks into which a message is divided; None for the algorithm's own number.
-    :param lanes: number of parts into which every transfer is cut; each part travels separately.
+    :param slices: number of parts into which every transfer is cut; each part travels separately.
     """
 
     name: str
     blocks: int | None = None
-    lanes: int = 1
+    slices: int = 1
 
 
 def pieces_of(collective: str, algorithm: str, nbytes: int, share: int | None = None) -> Pieces:
@@ -100,7 +100,7 @@ def pieces_of(collective: str, algorithm: str, nbytes: int, share: int | None = 
         )
     if divides(collective, name):
         return Pieces(name, blocks=segments_of(nbytes, most))
-    return Pieces(name, lanes=segments_of(nbytes if share is None else share, most))
+    return Pieces(name, slices=segments_of(nbytes if share is None else share, most))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,12 +109,12 @@ class Cut:
 
     :param schedule: the transfers, counted in blocks.
     :param block_bytes: bytes per block.
-    :param lanes: number of parts into which every transfer is cut.
+    :param slices: number of parts into which every transfer is cut.
     """
 
     schedule: Schedule
     block_bytes: int
-    lanes: int = 1
+    slices: int = 1
 
 
 def make_cut(
@@ -147,7 +147,7 @@ def make_cut(
     schedule = make(collective, pieces.name, network, root, wanted, **parameters)
     if blocks is None and schedule.blocks > nbytes:  # a block has at least one byte
         schedule = make(collective, pieces.name, network, root, nbytes, **parameters)
-    return Cut(schedule, -(-nbytes // schedule.blocks), pieces.lanes)
+    return Cut(schedule, -(-nbytes // schedule.blocks), pieces.slices)
 
 
 def variants(collective: str, names: Iterable[str], nbytes: int, ranks: int) -> list[str]:

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 from tests.ibsim import missing_tools, serve, tool_versions
-from topompi.topology.ibwriter import write_ibnetdiscover
 from topompi.topology.synthetic import from_spec
+from topompi.topology.writers.ibnetdiscover import write_ibnetdiscover
 
 SPEC = "XGFT(3; 4,4,4; 1,2,2)"
 NAME = "fattree64"
@@ -30,7 +30,7 @@ How they were recorded, and are recorded again:
 
     python -m tests.record_fabric
 
-1. `topompi.topology.synthetic` makes the fabric, `topompi.topology.ibwriter` writes it as a report, and
+1. `topompi.topology.synthetic` makes the fabric, `topompi.topology.writers.ibnetdiscover` writes it as a report, and
    `ibsim` serves it;
 2. `opensm -o` (engine minhop, its default; LMC 0) routes it and dumps its tables: `{name}.lfts.xz`;
 3. `ibnetdiscover` reports the fabric afterwards, with the tables' LIDs: `{name}.ibnetdiscover.xz`.

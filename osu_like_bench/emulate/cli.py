@@ -6,6 +6,7 @@ import json as jsonlib
 import os
 import shlex
 import signal
+import subprocess
 import sys
 import traceback
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ import typer
 
 from topompi.cli.inputs import grouped
 from topompi.cli.terminal import HELP
-from topompi.errors import TopompiError
+from topompi.errors import BenchmarkError, TopompiError
 from topompi.topology.sources import fabricjson
 
 from ..command import UsageError
@@ -25,6 +26,7 @@ from .network import check_rights
 from .peers import PEERS
 from .records import NetworkRecord, states
 from .session import Emulated, LaunchOptions, take_down
+from .slurm import EmulatedSlurm, SlurmOptions
 from .spec import Rates, emulated_fabric
 from .verify import measure_rates, measure_round_trip
 
@@ -64,17 +66,27 @@ class Wanted:
         return Rates.parse(self.host, self.uplink, self.hosts)
 
 
+Slurm = Annotated[bool, typer.Option("--slurm", help="With a Slurm whose nodes are the hosts; needs its packages.")]
+Cores = Annotated[int, typer.Option("--cores", min=1, help="Processors per host that Slurm is told.")]
+
+
 @app.command()
 @grouped
 def up(
     wanted: Wanted,
     name: Annotated[str, typer.Option(help="What to call the network.")] = NAME,
+    slurm: Slurm = False,
+    cores: Cores = 4,
 ) -> None:
     """Make a network that stays until it is taken down."""
     network = Emulated(wanted.spec, wanted.rates, name=name)
     network.up()
+    if slurm:
+        _started(network, cores)
     print(_described(network))
     print(f"fabric: {network.path}")
+    if slurm:
+        print(f"slurm: all nodes are idle; osu_like_bench emulate run {name} --slurm -- sinfo")
 
 
 @app.command()
@@ -95,9 +107,20 @@ def run(
         list[str] | None, typer.Option("-x", metavar="NAME[=VALUE]", help="Variable for the ranks.")
     ] = None,
     placement: Annotated[str, typer.Option(metavar="OPTIONS", help="Of mpirun, to place ranks instead.")] = "",
+    slurm: Slurm = False,
+    cores: Cores = 4,
     json: Annotated[bool, typer.Option("--json", help="The closing line as JSON.")] = False,
 ) -> int:
-    """Run a program on a network that is up, given by name or spec, or on one made for this run."""
+    """Run a program on a network that is up, given by name or spec, or on one made for this run.
+
+    With --slurm the words are a command for the first host, such as srun or sbatch, and a whole Slurm runs beside it.
+    """
+    if slurm:
+        network = _existing(wanted.spec, wanted.rates)
+        if network is not None:
+            return _run_with_slurm(network, words, cores, timeout)
+        with Emulated(wanted.spec, wanted.rates) as fresh:
+            return _run_with_slurm(fresh, words, cores, timeout)
     options = LaunchOptions(
         mpi=mpi,
         ranks=ranks,
@@ -208,6 +231,28 @@ def _run(network: Emulated, words: Sequence[str], options: LaunchOptions, json: 
     else:
         print(f"# {usage}", file=sys.stderr)
     return done.returncode
+
+
+def _started(network: Emulated, cores: int) -> EmulatedSlurm:
+    slurm = EmulatedSlurm(network, SlurmOptions(cores=cores))
+    try:
+        slurm.up()
+    except BaseException:
+        network.down()
+        raise
+    return slurm
+
+
+def _run_with_slurm(network: Emulated, words: Sequence[str], cores: int, timeout: float) -> int:
+    """Run a command on the first host of a network, beside the Slurm that is up there, or one for this run."""
+    slurm = EmulatedSlurm(network, SlurmOptions(cores=cores))
+    try:
+        if slurm.is_up:
+            return slurm.run(words, timeout, capture=False).returncode
+        with slurm:
+            return slurm.run(words, timeout, capture=False).returncode
+    except subprocess.TimeoutExpired:
+        raise BenchmarkError(f"emulate run: expecting the command to end within {timeout:g} s, got no end") from None
 
 
 def _check(network: Emulated, json: bool) -> None:

@@ -99,20 +99,20 @@ class FlowArena(Ground):
         model = self._model + ("" if self._tables is None else " as on FDR switches")
         return f"{super().describe()}, {model}, {starts}{sends}"
 
-    def time(self, schedule: Schedule, block_bytes: int = 1, lanes: int = 1) -> float | Failure:
+    def time(self, schedule: Schedule, block_bytes: int = 1, slices: int = 1) -> float | Failure:
         """Return the simulated seconds until the last rank has completed a schedule, or a failure.
 
         With several starts of the ranks, the seconds are a ``Starts``: the median, with the seconds of each start.
 
         :param schedule: the messages, in blocks.
         :param block_bytes: bytes of one block.
-        :param lanes: number of parts into which every transfer is cut.
+        :param slices: number of parts into which every transfer is cut.
 
         Cost: a run of ``netsim.run`` or ``netsim.packets.run`` for each seed and each entry of ``BRACKET``.
         """
-        if (left_out := self.left_out(schedule, lanes)) is not None:
+        if (left_out := self.left_out(schedule, slices)) is not None:
             return left_out
-        programs = [program_of(schedule, self.network, block_bytes).cut(lanes), *self._beside]
+        programs = [program_of(schedule, self.network, block_bytes).cut(slices), *self._beside]
         bracket = {name: float(Starts(self._starts(programs, switches))) for name, switches in self._bracket.items()}
         return Starts(self._starts(programs, FDR.settings), bracket)
 

@@ -86,13 +86,13 @@ class Ground:
         """
         return make_cut(collective, algorithm, self.network, root, nbytes, **parameters)
 
-    def left_out(self, schedule: Schedule, lanes: int = 1) -> Failure | None:
+    def left_out(self, schedule: Schedule, slices: int = 1) -> Failure | None:
         """Return the reason why a schedule is not simulated; None if it is.
 
         :param schedule: the schedule.
-        :param lanes: number of parts into which every transfer is cut.
+        :param slices: number of parts into which every transfer is cut.
         """
-        messages = lanes * int(np.count_nonzero(schedule.messages))
+        messages = slices * int(np.count_nonzero(schedule.messages))
         if messages <= self.most_messages:
             return None
         return Failure(f"left out: {messages:,} transfers, more than {self.most_messages:,}")

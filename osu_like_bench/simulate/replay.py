@@ -89,18 +89,18 @@ class Arena(Ground):
                 self._folder.cleanup()
                 self._folder = None
 
-    def time(self, schedule: Schedule, block_bytes: int = 1, lanes: int = 1) -> float | Failure:
+    def time(self, schedule: Schedule, block_bytes: int = 1, slices: int = 1) -> float | Failure:
         """Return the simulated seconds until the last rank has completed a schedule, or a failure.
 
         :param schedule: the messages, in blocks.
         :param block_bytes: bytes of one block.
-        :param lanes: number of parts into which every transfer is cut; with more than one, the result is a failure.
+        :param slices: number of parts into which every transfer is cut; with more than one, the result is a failure.
 
         Cost: about 15 us of real time per message, for messages that are in flight together.
         """
         if (left_out := self.left_out(schedule)) is not None:
             return left_out
-        if lanes > 1:
+        if slices > 1:
             return Failure("left out: traces have no transfers whose parts travel by themselves")
         name = self._key(_fingerprint(schedule), block_bytes)
         found: float | Failure | None = self._cache.get(name)

@@ -95,7 +95,7 @@ def _time(
         raise BenchmarkError(f"--algorithm: {error}") from error
     except ValueError as error:  # a generator refuses, for example, a number of ranks that is not a power of two
         return Failure(f"left out: {error}")
-    return arena.time(made.schedule, made.block_bytes, made.lanes)
+    return arena.time(made.schedule, made.block_bytes, made.slices)
 
 
 def _peer(arena: Arena | FlowArena, collective: str, name: str, size: int, root: int) -> list[tuple[Place, Timing]]:

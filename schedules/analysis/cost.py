@@ -57,11 +57,11 @@ class Cost:
 
 
 def cost(
-    schedule: Schedule, network: Network, model: Model, block_bytes: int = 1, *, lanes: int = 1, most: int = MOST
+    schedule: Schedule, network: Network, model: Model, block_bytes: int = 1, *, slices: int = 1, most: int = MOST
 ) -> Cost:
     """Predict the time of a schedule on a network with the model of Subramoni 2013, and a clock for each rank and link.
 
-    A rank enters a step when its previous step is complete or, if steps overlap (``Schedule.window``, ``lanes``), when
+    A rank enters a step when its previous step is complete or, if steps overlap (``Schedule.window``, ``slices``), when
     its last step outside the window is. A message of b bytes over h hops starts when its sender enters the step and, if
     it is longer than ``model.rendezvous.above``, not before its receiver enters the step and the receiver's clearance
     arrives. Its start-up takes ``t_s[h] + (k - 1) t_o``, where k is the larger of the number of messages that its
@@ -88,7 +88,7 @@ def cost(
     :param network: network on which it runs.
     :param model: start-up and per-byte costs in seconds, by hops.
     :param block_bytes: bytes per block.
-    :param lanes: number of parts into which every message is cut; if steps depend on each other, a part depends on the
+    :param slices: number of parts into which every message is cut; if steps depend on each other, a part depends on the
         same part of the step before.
     :param most: number of messages of a series above which only a sample of its steps is evaluated.
     :raises ValueError: if the network has another number of ranks, or lacks a route that the schedule needs.
@@ -96,11 +96,11 @@ def cost(
     """
     messages, series = _looked_at(schedule, most)
     check_routes(messages, schedule, network)
-    in_parts = lanes > 1 and not series.partial and len(messages) * lanes <= MOST_CUT
-    parts = lanes if in_parts else 1
+    in_parts = slices > 1 and not series.partial and len(messages) * slices <= MOST_CUT
+    parts = slices if in_parts else 1
     window = (schedule.window if schedule.independent else 1) * parts
     hops = network.hops[network.rank_host[messages.source], network.rank_host[messages.destination]]
-    loads = _Loads(messages, hops, series.weight[messages.step], block_bytes, lanes, lanes // parts)
+    loads = _Loads(messages, hops, series.weight[messages.step], block_bytes, slices, slices // parts)
     in_flight = min(window or schedule.num_steps * parts, schedule.num_steps * parts)
     clocks = _Clocks(network, model, schedule.size, window, in_flight)
     finish = _through_steps(clocks, loads, parts, schedule.num_steps, series)
@@ -121,7 +121,7 @@ class _Loads:
     :param hops: switches that each message crosses, shape (messages,).
     :param weight: number of steps that each message's step represents, shape (messages,).
     :param block_bytes: bytes per block.
-    :param lanes: number of parts into which a message is cut.
+    :param slices: number of parts into which a message is cut.
     :param unseen: number of parts that are evaluated as one message; each part has its own start-up.
     """
 
@@ -129,7 +129,7 @@ class _Loads:
     hops: NDArray[np.int16]
     weight: Integers
     block_bytes: int
-    lanes: int
+    slices: int
     unseen: int
 
 
@@ -160,7 +160,7 @@ class _Clocks:
         """Advance the clocks by the messages of one part of a step, and return the time of the last delivery."""
         source, destination = loads.messages.source[span], loads.messages.destination[span]
         hops, weight = loads.hops[span], loads.weight[span]
-        nbytes = loads.messages.blocks[span] * (loads.block_bytes / loads.lanes)
+        nbytes = loads.messages.blocks[span] * (loads.block_bytes / loads.slices)
         seconds = nbytes * loads.unseen * self.t_w[hops] * weight
         sends, receives = (np.bincount(one, minlength=len(self.last)) for one in (source, destination))
         ranks = np.flatnonzero(sends + receives)

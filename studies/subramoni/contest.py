@@ -41,7 +41,7 @@ class Contest:
     def time(self, algorithm: str) -> Timed:
         """Return the seconds of one of our algorithms."""
         cut = self.arena.schedule(self.collective, algorithm, self.nbytes, self.root)
-        return self.arena.time(cut.schedule, cut.block_bytes, cut.lanes)
+        return self.arena.time(cut.schedule, cut.block_bytes, cut.slices)
 
     def peer(self, name: str) -> Timed:
         """Return the seconds of a library's own choice."""

@@ -74,7 +74,7 @@ def of_schedules(collective: str, nbytes: int, default: str, ours: str) -> Calla
 
     def times(arena: FlowArena) -> tuple[Timed, Timed]:
         cuts = [arena.schedule(collective, name, nbytes) for name in (default, ours)]
-        one, other = (arena.time(cut.schedule, cut.block_bytes, cut.lanes) for cut in cuts)
+        one, other = (arena.time(cut.schedule, cut.block_bytes, cut.slices) for cut in cuts)
         return one, other
 
     return times

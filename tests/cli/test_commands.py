@@ -95,7 +95,7 @@ def test_help_imports_no_command_and_a_command_no_other_group():
     ("words", "most"),
     [
         ("--help", 16),
-        ("topology show --help", 207),
+        ("topology show --help", 208),
         ("map --help", 156),
         ("jobs check --help", 153),
         ("schedule --help", 157),

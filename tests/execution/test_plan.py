@@ -53,31 +53,31 @@ def test_both_ends_agree_on_every_message(schedule, length):
     assert all(sent == received for sent, received in ends.values())
 
 
-def on_lanes(collective, name):
-    return ALGORITHMS[collective][name].cut == "lanes"
+def sliced(collective, name):
+    return ALGORITHMS[collective][name].cut == "slices"
 
 
 @settings(deadline=None, max_examples=60)
 @given(
-    st.sampled_from([(c, name) for c in ALGORITHMS if c != "fft" for name in ALGORITHMS[c] if on_lanes(c, name)]),
+    st.sampled_from([(c, name) for c in ALGORITHMS if c != "fft" for name in ALGORITHMS[c] if sliced(c, name)]),
     st.data(),
 )
 def test_both_ends_agree_on_every_message_of_transfers_that_are_cut(kind, data):
-    """And a rank's step of a lane has what its step of the schedule has: all lanes together are the whole."""
-    size, lanes, units = (data.draw(st.integers(*ends)) for ends in ((2, 9), (2, 6), (0, 20)))
+    """And a rank's step of a slice has what its step of the schedule has: all slices together are the whole."""
+    size, slices, units = (data.draw(st.integers(*ends)) for ends in ((2, 9), (2, 6), (0, 20)))
     schedule = make(*kind, network(size), root=0)
     divided = units if schedule.collective in DIVIDED else None
     scale = 1 if divided is not None else max(units, 1)
     ends = {}
     for rank, part in enumerate(parts(schedule)):
-        plan, whole = (compile_part(part, divided, None, some, scale) for some in (lanes, 1))
-        assert plan.lanes == (1 if schedule.independent else lanes)
+        plan, whole = (compile_part(part, divided, None, some, scale) for some in (slices, 1))
+        assert plan.slices == (1 if schedule.independent else slices)
         assert volume(plan) == volume(whole)
         for number, step in enumerate(plan.steps):
             for one in step.sends:
-                ends.setdefault((rank, one.peer), ([], []))[0].append((number % plan.lanes, one.length))
+                ends.setdefault((rank, one.peer), ([], []))[0].append((number % plan.slices, one.length))
             for one in step.receives:
-                ends.setdefault((one.peer, rank), ([], []))[1].append((number % plan.lanes, one.length))
+                ends.setdefault((one.peer, rank), ([], []))[1].append((number % plan.slices, one.length))
     assert all(sent == received for sent, received in ends.values())
 
 
@@ -222,7 +222,7 @@ def test_a_step_of_messages_that_are_cut_receives_and_sends_a_part_of_each():
     rows = [
         row(step, *pair, INPUT, 0, OUTPUT, 0, 1) for step, peer in enumerate((1, 2)) for pair in ((0, peer), (peer, 0))
     ]
-    plan = compile_part(part_of_rows(0, *rows, independent=True, window=1), lanes=3, scale=6)
+    plan = compile_part(part_of_rows(0, *rows, independent=True, window=1), slices=3, scale=6)
     assert [(len(step.receives), len(step.sends)) for step in plan.steps] == [(1, 1)] * 6
     assert plan.window == 3
 

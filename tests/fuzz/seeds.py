@@ -30,8 +30,8 @@ from topompi.selection.judging import Verdict
 from topompi.selection.memory import Memory
 from topompi.selection.rules import Rules
 from topompi.topology import load
-from topompi.topology.ibwriter import write_ibnetdiscover
 from topompi.topology.sources import fabricjson
+from topompi.topology.writers.ibnetdiscover import write_ibnetdiscover
 
 __all__ = ["FABRIC_REPORT", "real", "small"]
 

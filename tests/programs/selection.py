@@ -46,7 +46,7 @@ def run(tune: str, rules: str, others_rules: str) -> dict[str, object]:
         comm = topompi.Intracomm(world.Dup(), topology="xgft:2,2;1,1", hosts="h[0000-0003]")
         selector = comm._state.selector
         # More calls of a class than any trial takes.
-        right = [call(comm, turn % 255, count) for turn in range(350) for count in (64, 40000)]
+        right = [call(comm, turn % 255, count) for turn in range(450) for count in (64, 40000)]
         seen = [
             selector.choose(method, nbytes, Needs(nbytes == 100, nbytes == 100), root=0, measurable=False).algorithm
             for method in METHODS

@@ -137,11 +137,11 @@ def touched_whole(schedule):
 
 
 @pytest.mark.parametrize(("collective", "name"), ENTRIES)
-def test_what_goes_on_lanes_sends_shares_whole_all_the_way(collective, name):
+def test_transfers_cut_into_slices_carry_whole_shares_all_the_way(collective, name):
     known = ALGORITHMS[collective][name]
     made = [make(collective, name, network) for network in NETWORKS]
-    assert all(one_share_each(one) for one in made if not mixed(one)) == (known.cut == "lanes")
-    assert known.cut != "lanes" or all(map(touched_whole, made))
+    assert all(one_share_each(one) for one in made if not mixed(one)) == (known.cut == "slices")
+    assert known.cut != "slices" or all(map(touched_whole, made))
 
 
 def mixed(schedule):
@@ -153,7 +153,7 @@ def mixed(schedule):
 def test_what_divides_messages_sends_as_many_blocks_as_asked_for_one_by_one(collective, name):
     made = [make(collective, name, network, blocks=blocks) for network in NETWORKS for blocks in (1, 5, 16)]
     one_by_one = all((messages(one)["count"] == 1).all() for one in made)
-    assert ALGORITHMS[collective][name].cut in (("blocks", "segments") if one_by_one else ("segments", "lanes", None))
+    assert ALGORITHMS[collective][name].cut in (("blocks", "segments") if one_by_one else ("segments", "slices", None))
 
 
 def loads(schedule, network):

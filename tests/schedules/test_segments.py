@@ -41,7 +41,7 @@ def test_what_can_be_cut_has_pieces_and_nothing_else_has(collective):
     for name in ALGORITHMS[collective]:
         assert pieces_of(collective, name, 1 << 16) == Pieces(name)
         if can_be_cut(collective, f"{name}/8K"):
-            wanted = Pieces(name, blocks=8) if divides(collective, name) else Pieces(name, lanes=8)
+            wanted = Pieces(name, blocks=8) if divides(collective, name) else Pieces(name, slices=8)
             assert pieces_of(collective, f"{name}/8K", 1 << 16) == wanted
         else:
             with pytest.raises(ValueError, match=f"whose messages can be cut .*, got '{name}/8K'"):

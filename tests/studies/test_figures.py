@@ -23,7 +23,7 @@ class StandIn:
         self.times, self.least = times, bound
 
     def schedule(self, collective, algorithm, nbytes, root=0):
-        return type("Cut", (), {"schedule": algorithm, "block_bytes": nbytes, "lanes": 1})
+        return type("Cut", (), {"schedule": algorithm, "block_bytes": nbytes, "slices": 1})
 
     def time(self, schedule, block_bytes, lanes):
         return self.times[schedule]

@@ -19,8 +19,8 @@ from topompi.errors import SourceError
 from topompi.topology import load
 from topompi.topology.discover import other_ways
 from topompi.topology.discover.slurmjob import from_addresses
-from topompi.topology.ibwriter import write_ibnetdiscover
 from topompi.topology.synthetic import from_spec
+from topompi.topology.writers.ibnetdiscover import write_ibnetdiscover
 
 ALONE = {"SLURM_STEP_NUM_TASKS": "1"}
 

@@ -13,12 +13,12 @@ from tests.topology.test_synthetic import described
 from topompi.inputs import open_inputs
 from topompi.topology.discovery import Discovery, Report
 from topompi.topology.fabric import Fabric
-from topompi.topology.ibwriter import write_ibnetdiscover
 from topompi.topology.routes import Routes
 from topompi.topology.sources import ibnetdiscover, tables
 from topompi.topology.synthetic import from_spec
 from topompi.topology.synthetic.blueprint import Blueprint, Cables, cables
 from topompi.topology.synthetic.trees import draw_fat_tree
+from topompi.topology.writers.ibnetdiscover import write_ibnetdiscover
 
 pytestmark = pytest.mark.skipif(bool(missing_tools()), reason=missing_tools())
 

@@ -21,9 +21,9 @@ from topompi.topology import load
 from topompi.topology.builder import FabricBuilder
 from topompi.topology.discovery import Report
 from topompi.topology.fabric import Fabric, infiniband_rate
-from topompi.topology.ibwriter import link_rate_name, write_ibnetdiscover
 from topompi.topology.sources import ibnetdiscover
 from topompi.topology.synthetic import PRESETS, dragonfly, fat_tree, from_spec, k_ary_n_tree, recognise_spec, torus
+from topompi.topology.writers.ibnetdiscover import link_rate_name, write_ibnetdiscover
 
 few = settings(max_examples=40, deadline=None)
 

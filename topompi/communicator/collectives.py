@@ -10,13 +10,12 @@ from typing import Any
 from mpi4py import MPI
 
 from ..dispatch.calls import blocking, persistent
-from ..dispatch.choosing import choose, execute, run_and_remember
+from ..dispatch.choosing import choose, run_chosen, runner
 from ..dispatch.counters import counters
 from ..dispatch.parts import Parts
 from ..dispatch.reasons import why_ran
 from ..execution.native import NativeIntracomm
 from ..execution.specs import CALLS, NATIVE, Form, Needs
-from ..selection.choice import Choice
 from . import agreement
 from .handle import ALL, Handle
 
@@ -42,20 +41,19 @@ class Collectives(Handle):
     def _run_chosen(
         self, state: Parts, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None
     ) -> None:
-        spec = CALLS[method]
+        spec, again = CALLS[method], None
+        if not (self._checks or counters.enabled):
+            again = _chosen_again(method, root, op)
         choice, size = choose(state, spec, arguments, root, op, young=self._calls.made <= state.native_calls)
         if choice.always:
             state.only = choice
             self._leave_all(state)
-        if choice.trial is not None:  # the plan is made now, because the trial times the call without that
-            from ..execution import running
-
-            running.ready(state.executor, method, choice.algorithm, arguments)
+        begin = perf_counter()
+        ran = run_chosen(self, state, spec, choice, arguments, again)
         if counters.enabled:
-            _count(state, method, size, choice, arguments, root, op)
-            return
-        again = None if self._checks else _chosen_again(method, root, op)
-        run_and_remember(state, spec, choice, arguments, again)(self, *arguments)
+            seconds = perf_counter() - begin if choice.trial is None else choice.trial.latest
+            why = why_ran(state, method, choice, ran, size, root, op)
+            counters.count(method, size, ran, why, choice.predicted, seconds)
 
     def barrier(self) -> None:
         """Wait for all ranks, as ``Barrier`` does."""
@@ -79,11 +77,7 @@ class Collectives(Handle):
             pickled = bytearray(length[0])
         size = int(length[0])
         choice = state.only or state.selector.choose("Bcast", size, root=root, measurable=False)
-        if choice.algorithm == "native":
-            ran = "native"
-            NativeIntracomm.Bcast(state.comm, pickled, root)
-        else:
-            ran = execute(state, "Bcast", choice.algorithm, ([pickled, MPI.BYTE], root))
+        ran = runner(state, "Bcast", choice.algorithm)(state.comm, [pickled, MPI.BYTE], root) or "native"
         if counters.enabled:
             why = why_ran(state, "Bcast", choice, ran, size, root, None)
             counters.count("bcast", size, ran, why, choice.predicted)
@@ -152,27 +146,6 @@ def _chosen_again(method: str, root: int | None, op: MPI.Op | None) -> Callable[
         handle._choose(method, arguments, root, op)
 
     return call
-
-
-def _count(
-    state: Parts,
-    method: str,
-    size: int,
-    choice: Choice,
-    arguments: tuple[Any, ...],
-    root: int | None,
-    op: MPI.Op | None,
-) -> None:
-    """Run a call and count it."""
-    if choice.trial is not None:
-        state.groups.talks.meet()
-    begin = perf_counter()
-    ran = execute(state, method, choice.algorithm, arguments)
-    seconds = perf_counter() - begin
-    if choice.trial is not None:
-        choice.trial.note(seconds)
-    why = why_ran(state, method, choice, ran, size, root, op)
-    counters.count(method, size, ran, why, choice.predicted, seconds)
 
 
 for _spec in CALLS.values():

@@ -18,7 +18,9 @@ from ..execution.specs import CallSpec, Form
 
 __all__ = ["COMPILED", "Calls", "Run", "blocking", "passing", "persistent"]
 
-Run = Callable[..., object]  # function that runs a call; it takes the communicator and the arguments of the call
+# A function that runs a call: it takes the communicator and the arguments of the call, and returns the name of the
+# algorithm, or None if the MPI library runs the call.
+Run = Callable[..., "str | None"]
 DEFAULTS = {"root": 0, "op": MPI.SUM, "recvcounts": None, "info": MPI.INFO_NULL}  # mpi4py's defaults of parameters
 MOST = 1024  # maximum number of entries of a table, which bounds its memory; a full table is emptied
 # Errors of a look-up if the message has no ``nbytes``, because it is no array, or an argument cannot be hashed.

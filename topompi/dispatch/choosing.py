@@ -22,7 +22,7 @@ from .parts import Parts
 if TYPE_CHECKING:
     from ..selection.trial import Trial
 
-__all__ = ["NOT_UNDERSTOOD", "YOUNG", "choose", "execute", "remember", "run_and_remember"]
+__all__ = ["NOT_UNDERSTOOD", "YOUNG", "choose", "remember", "run_chosen", "runner"]
 
 # Importing ``running``, with all generators of schedules, takes a third of the time of importing all of topompi: it is
 # imported at the first call that the MPI library does not run.
@@ -105,30 +105,37 @@ def _repays_no_plan(state: Parts, spec: CallSpec, moved: int, needs: Needs) -> b
     return moved <= PAYS or (known is not None and known.algorithm == NATIVE)
 
 
-def run_and_remember(
+def run_chosen(
+    handle: MPI.Intracomm,
     state: Parts,
     spec: CallSpec,
     choice: Choice,
     arguments: tuple[Any, ...],
     again: Callable[..., None] | None,
-) -> Run:
-    """Put the function that runs a call into the table of calls, where identical calls find it, and return it.
+) -> str:
+    """Run a call by the choice for it, and put the function that runs it into the table of calls for identical calls.
 
+    :param handle: the user's communicator.
     :param state: topompi's state of the communicator.
     :param spec: the description of the call.
     :param choice: the choice for the call.
     :param arguments: all arguments of mpi4py's method, in their order.
     :param again: function that chooses again, called with the communicator and the arguments when a trial goes on to
         another algorithm; if it is None, the table stays as it is.
-    :returns: the function, which takes the communicator and the arguments.
+    :returns: name of the algorithm that ran: ``native`` if the chosen one cannot run the call.
     """
-    run = _runner(state, spec.name, choice.algorithm)
+    run = runner(state, spec.name, choice.algorithm)
     if choice.trial is not None:
+        if choice.algorithm != NATIVE:  # the plan is made now, because the trial times the call without that
+            from ..execution import running
+
+            running.ready(state.executor, spec.name, choice.algorithm, arguments)
         run = _timed(state, choice.trial, run)
     if again is not None and choice not in (NOT_UNDERSTOOD, ON_DEVICE, ABSENT):
         further = run if choice.trial is None else _tried(state, spec, choice, run, again)
-        remember(_table(state, spec, choice), spec, arguments, further)
-    return run
+        table = _table(state, spec, choice)
+        remember(table, spec, arguments, further)
+    return run(handle, *arguments) or NATIVE
 
 
 def _table(state: Parts, spec: CallSpec, choice: Choice) -> Calls:
@@ -160,9 +167,17 @@ def remember(calls: Calls, spec: CallSpec, arguments: tuple[Any, ...], run: Run)
         calls.add(spec.number, int(root), op, message.nbytes, run)  # mpi4py accepts any integer type as root
 
 
-def _runner(state: Parts, method: str, algorithm: str) -> Run:
-    """The function that runs a call by an algorithm, called with the communicator and the arguments."""
-    if algorithm == "native":
+def runner(state: Parts, method: str, algorithm: str) -> Run:
+    """The function that runs a call by an algorithm, the same on all ranks.
+
+    The function takes the communicator and the arguments of the call. It returns the name of the algorithm that ran, or
+    None if the MPI library ran the call.
+
+    :param state: topompi's state of the communicator.
+    :param method: name of the call, a key of ``specs.CALLS``.
+    :param algorithm: name of the algorithm: ``native``, ``levels`` or a schedule's name.
+    """
+    if algorithm == NATIVE:
         native: Run = getattr(NativeIntracomm, method)
         return native
     from ..execution import running
@@ -174,8 +189,10 @@ def _runner(state: Parts, method: str, algorithm: str) -> Run:
 def _timed(state: Parts, trial: Trial, run: Run) -> Run:
     """The function that runs a call of a trial after a barrier, and records its seconds on this rank."""
 
-    def call(handle: MPI.Intracomm, *arguments: Any) -> None:
-        trial.note(timed(state.groups.talks.meet, lambda: run(handle, *arguments)))
+    def call(handle: MPI.Intracomm, *arguments: Any) -> str | None:
+        ran: list[str | None] = []
+        trial.note(timed(state.groups.talks.meet, lambda: ran.append(run(handle, *arguments))))
+        return ran[0]
 
     return call
 
@@ -198,20 +215,3 @@ def _tried(state: Parts, spec: CallSpec, choice: Choice, run: Run, again: Callab
             getattr(NativeIntracomm, spec.name)(handle, *arguments)
 
     return call
-
-
-def execute(state: Parts, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
-    """Run a call by the algorithm of this name; collective.
-
-    :param state: topompi's state of the communicator.
-    :param method: name of the call, a key of ``specs.CALLS``.
-    :param algorithm: name of the algorithm, the same on all ranks: ``native``, ``levels`` or a schedule's name.
-    :param arguments: all arguments of mpi4py's method, in their order.
-    :returns: name of the algorithm that ran: ``native`` if the given one cannot run the call.
-    """
-    if algorithm != "native":
-        from ..execution import running
-
-        return running.run(state.executor, method, algorithm, arguments)
-    getattr(NativeIntracomm, method)(state.comm, *arguments)
-    return algorithm

@@ -111,7 +111,7 @@ class Parts:
         known = self.selector.known(key)
         ready = known is not None and known.algorithm == NATIVE
         if known is not None and not ready:
-            from ..execution.planning import is_ready  # with all generators of schedules
+            from ..execution.eligibility import is_ready  # with all generators of schedules
 
             ready = is_ready(self.executor, key[0], known.algorithm)
         if not ready and not self.roll_call.hold(self.calls.made):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -45,21 +45,25 @@ class Sent:
 
 @dataclass(frozen=True, eq=False)
 class Binding:
-    """A plan bound to given buffers, as a list of calls.
+    """A plan bound to given buffers, as a list of calls; or the stages of a call whose arguments are checked.
 
     It contains the addresses of the user's memory, but does not keep that memory alive, so that only a call with
     buffers at the same addresses may run it.
 
     :param calls: the calls, in the order in which they run.
     :param weight: bytes of memory that the binding owns.
-    :param plan: the plan; None if the binding only records that a call's arguments were checked.
+    :param plan: the plan; None if there are stages.
     :param areas: memory of each buffer, by number of the buffer.
+    :param stages: function of the call's arguments that runs the call in stages; None if there is a plan.
+    :param kept: arguments whose memory the calls use in place of the user's; None if they use the user's.
     """
 
     calls: list[Call]
     weight: int = 0
     plan: Plan | None = None
     areas: Mapping[int, Area] = field(default_factory=dict)
+    stages: Callable[..., None] | None = None
+    kept: tuple[Any, ...] | None = None
 
     @cached_property
     def sent(self) -> Sent:

@@ -1,12 +1,17 @@
-"""Rules for which algorithms can run a call. They use only facts that all ranks know, not the network or MPI."""
+"""Rules for which algorithms can run a call, and which of them at once. They use only facts that all ranks know."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..schedules.registry import ALGORITHMS
-from ..schedules.segments import can_be_cut
+from ..schedules.segments import can_be_cut, cut
 from .specs import CALLS, LEVELS, NATIVE, NO_NEEDS, Counts, Form, Needs
 
-__all__ = ["can_run", "form_of", "is_carried", "is_in_stages", "why_not"]
+if TYPE_CHECKING:
+    from .executor import Executor
+
+__all__ = ["can_run", "form_of", "is_in_stages", "is_ready", "why_not"]
 
 # Calls whose ranks know only their own counts, for which carriers inside hosts add these up.
 CARRIED = frozenset(
@@ -41,7 +46,7 @@ def form_of(method: str, algorithm: str) -> str:
     return "levels" if of_levels and spec.local and spec.leaders else algorithm
 
 
-def is_carried(method: str, algorithm: str) -> bool:
+def _is_carried(method: str, algorithm: str) -> bool:
     """Whether an algorithm runs a call by parcels of carriers, not by a plan: ranks know only their own counts.
 
     :param method: the call, a key of ``specs.CALLS``.
@@ -59,7 +64,25 @@ def is_in_stages(method: str, algorithm: str) -> bool:
     :param method: the call, a key of ``specs.CALLS``.
     :param algorithm: ``native``, ``levels``, or the name of a schedule, with or without a segment size.
     """
-    return algorithm == LEVELS or is_carried(method, algorithm)
+    return algorithm == LEVELS or _is_carried(method, algorithm)
+
+
+def is_ready(executor: Executor, method: str, algorithm: str) -> bool:
+    """Whether an algorithm can run a call without a collective preparation first; the same on all ranks.
+
+    A plan needs its schedule; if that is costly to generate, rank 0 has to send it first. A call in stages needs the
+    sub-communicators of leaders, or the communicator for messages of plans.
+
+    :param executor: the communicator's executor.
+    :param method: name of the call, a key of ``specs.CALLS``.
+    :param algorithm: name of an algorithm that ``can_run`` allows, not ``native``.
+    """
+    spec, groups = CALLS[method], executor.groups
+    if is_in_stages(method, algorithm):
+        return groups.has_levels(spec.kind) if algorithm == LEVELS else groups.connected
+    name = cut(algorithm)[0]
+    entry = ALGORITHMS[spec.collective].get(name)
+    return entry is None or not entry.costly or (spec.collective, name) in executor.shared
 
 
 def why_not(method: str, algorithm: str, needs: Needs = NO_NEEDS) -> str:
@@ -83,6 +106,6 @@ def why_not(method: str, algorithm: str, needs: Needs = NO_NEEDS) -> str:
         return ordered
     if spec.reduces and needs.whole and (slash or not entry.whole):
         return "the operation is the user's own, and this schedule applies it to pieces of a vector"
-    if spec.local and (slash or not (entry.local_counts or is_carried(method, name))):
+    if spec.local and (slash or not (entry.local_counts or _is_carried(method, name))):
         return f"a rank of {method} knows only its own blocks, and this schedule needs to know all"
     return "" if not slash or can_be_cut(spec.collective, algorithm) else "its messages cannot be cut"

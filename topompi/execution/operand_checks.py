@@ -3,48 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from mpi4py import MPI
 
 from .areas import Pieces
-from .buffers import Block, DeviceMemoryError
+from .buffers import Block
 from .contexts import Alone
-from .groups import Groups
-from .operands import Operands, Side, read
+from .operands import Operands, Side
 from .specs import CallSpec, Form
 
-__all__ = ["checked"]
+__all__ = ["check"]
 
 
-def checked(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple[Operands | None, Exception | None]:
-    """The operands of a call (None if the MPI library must run it), and the error of this rank's arguments, or None.
-
-    :param groups: the communicator and its sub-communicators.
-    :param spec: the description of the call.
-    :param arguments: all arguments of mpi4py's method, in their order.
-    """
-    try:
-        operands = read(groups, spec, arguments)
-        if operands is not None:
-            _check(spec, operands, groups.alone)
-            for side in (operands.input, operands.output):
-                if isinstance(side, Block):
-                    side.require_memory()
-    except DeviceMemoryError:  # the library can send it; a plan cannot
-        return None, None
-    except Exception as error:  # any error, because the other ranks do not know of it and wait for this rank
-        return None, error
-    return operands, None
-
-
-def _check(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> None:
-    """Raise the MPI library's error for wrong datatypes, a wrong operation, or one buffer as both input and output.
+def check(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> None:
+    """Raise an error for wrong datatypes, a wrong operation, one buffer as both input and output, or memory too short.
 
     :param spec: the description of the call.
     :param operands: the operands of the call.
     :param alone: a communicator of this rank only.
     :raises MPI.Exception: if the library refuses the call.
+    :raises ShortMemoryError: if a message ends after its memory does.
 
     Cost: two or three calls of the MPI library that send nothing; one copy if a buffer is used twice.
     """
@@ -59,6 +37,9 @@ def _check(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> None:
             _ask(spec, operands, alone)
     if _share_a_piece(*sides):  # MPICH's collectives raise this error, but a copy of a piece to itself aborts the job
         raise MPI.Exception(MPI.ERR_BUFFER)
+    for side in sides:
+        if isinstance(side, Block):
+            side.require_memory()
 
 
 def _datatypes(side: Side) -> Iterator[MPI.Datatype]:

@@ -104,9 +104,9 @@ class Plan:
     :param arrived: units of the buffer ``ARRIVED``, for received operands of reductions.
     :param overwrites: True if the plan writes output before it has read all input, so that the two must not share
         memory.
-    :param lanes: number of parts into which every transfer is cut, so that the parts overlap. Each step of the schedule
-        is then ``lanes`` steps, one per part, and some may be empty. A step depends only on the previous step of the
-        same part.
+    :param slices: number of parts into which every transfer is cut, so that the parts overlap. Each step of the
+        schedule is then ``slices`` steps, one per part, and some may be empty. A step depends only on the previous step
+        of the same part.
     """
 
     steps: tuple[Step, ...]
@@ -114,7 +114,7 @@ class Plan:
     scratch: int
     arrived: int
     overwrites: bool
-    lanes: int = 1
+    slices: int = 1
 
     def turns(self) -> Iterator[tuple[Step, bool]]:
         """Each step twice, in the order of one run: with True when it begins, with False when it must be complete.
@@ -131,7 +131,7 @@ class Plan:
 
 
 def compile_part(
-    part: Part, length: int | None = None, shift: int | None = None, lanes: int = 1, scale: int = 1
+    part: Part, length: int | None = None, shift: int | None = None, slices: int = 1, scale: int = 1
 ) -> Plan:
     """The plan for a rank's part of a schedule.
 
@@ -144,8 +144,8 @@ def compile_part(
         block has ``scale`` units. If a length is given, every block must keep its number wherever it is copied; the
         scratch buffer may hold several vectors.
     :param shift: unit of the output at which the input begins, if they share memory; else None.
-    :param lanes: number of parts into which every transfer is cut. It may exceed 1 if ranks forward and reduce the same
-        units that they received, because then the parts are independent.
+    :param slices: number of parts into which every transfer is cut. It may exceed 1 if ranks forward and reduce the
+        same units that they received, because then the parts are independent.
     :param scale: units per block, if ``length`` is None.
     :raises ValueError: if the schedule changes the numbers of a divided vector's blocks.
 
@@ -157,10 +157,10 @@ def compile_part(
     elif scale > 1:
         rows[:, [_BEGIN, _TO, _LENGTH]] *= scale
     window, token = part.window, part.rows[:, _LENGTH] == 0
-    if lanes > 1:
+    if slices > 1:
         if not part.independent:
-            return _in_lanes(rows, part, shift, lanes)
-        rows, window, token = _cut(rows, lanes)[0], window * lanes, np.repeat(token, lanes)
+            return _in_slices(rows, part, shift, slices)
+        rows, window, token = _cut(rows, slices)[0], window * slices, np.repeat(token, slices)
     local = rows[:, _SOURCE] == rows[:, _DESTINATION]
     rows = rows[(rows[:, _LENGTH] > 0) | ~local & token]
     overwrites = False
@@ -181,23 +181,23 @@ def compile_part(
     )
 
 
-def _in_lanes(rows: Integers, part: Part, shift: int | None, lanes: int) -> Plan:
-    """The plan for transfers that are cut into lanes; lane number l has the part number l of each transfer."""
-    rows, lane = _cut(rows, lanes)
+def _in_slices(rows: Integers, part: Part, shift: int | None, slices: int) -> Plan:
+    """The plan for transfers that are cut into slices; slice number l is part number l of each transfer."""
+    rows, slice_of_row = _cut(rows, slices)
     overwrites = False
     needed = rows[:, _LENGTH] > 0
     if shift is not None:
         needed &= ~_stays(rows, shift)
         overwrites = _overwrites(rows[needed], part)
-    rows, lane = rows[needed], lane[needed]
-    step, place = np.unique(rows[:, _STEP] // lanes, return_inverse=True)
-    turn = place * lanes + lane
+    rows, slice_of_row = rows[needed], slice_of_row[needed]
+    step, place = np.unique(rows[:, _STEP] // slices, return_inverse=True)
+    turn = place * slices + slice_of_row
     order = np.argsort(turn, kind="stable")
-    bounds = np.searchsorted(turn[order], np.arange(len(step) * lanes + 1)).tolist()
+    bounds = np.searchsorted(turn[order], np.arange(len(step) * slices + 1)).tolist()
     pieces = [rows[order[begin:end]] for begin, end in pairwise(bounds)]
     arrived = max((end for piece in pieces for end in _arriving(piece[piece[:, _DESTINATION] == part.rank])), default=0)
-    steps = (_step(piece, part.rank, arrived * (number % lanes)) for number, piece in enumerate(pieces))
-    return Plan(tuple(steps), lanes, _reach(rows, part.rank), arrived * lanes, overwrites, lanes)
+    steps = (_step(piece, part.rank, arrived * (number % slices)) for number, piece in enumerate(pieces))
+    return Plan(tuple(steps), slices, _reach(rows, part.rank), arrived * slices, overwrites, slices)
 
 
 def _cut(rows: Integers, parts: int) -> tuple[Integers, Integers]:

@@ -15,14 +15,12 @@ from ..schedules.proof.places import Places
 from ..schedules.proof.values import Values
 from ..schedules.schedule import ROOTED
 from ..schedules.segments import cut, divides, segments_of
-from .eligibility import is_in_stages
 from .executor import Executor
 from .operands import Operands
 from .plan import Part, Plan, compile_part
-from .specs import CALLS, CallSpec
-from .staged import has_stages
+from .specs import CallSpec
 
-__all__ = ["UNPLANNED", "is_ready", "is_shared", "part_of", "plan_of", "share_costly"]
+__all__ = ["UNPLANNED", "part_of", "plan_of", "share_costly"]
 
 Integers = NDArray[np.int64]
 
@@ -45,7 +43,7 @@ def plan_of(executor: Executor, spec: CallSpec, algorithm: str, operands: Operan
         return Plan((), 1, 0, 0, False)
     counts = operands.counts
     name, segment = cut(algorithm)
-    blocks, lanes = (
+    blocks, slices = (
         (None, 1) if segment is None else _pieces(spec.collective, name, segment, operands, executor.groups.size)
     )
     sizes = operands.length, operands.shift, operands.scale, None if counts is None else counts.tobytes()
@@ -53,14 +51,14 @@ def plan_of(executor: Executor, spec: CallSpec, algorithm: str, operands: Operan
     if isinstance(refusal, str):  # the cache of plans is shared with other communicators, where the schedule may exist
         executor.unplanned[spec.name, algorithm] = refusal
         return None
-    key = ("plan", spec.collective, name, blocks, lanes, operands.root, *sizes, ordered)
+    key = ("plan", spec.collective, name, blocks, slices, operands.root, *sizes, ordered)
 
     def make() -> Plan | str:
         part = part_of(executor, spec.collective, name, operands.root, counts, ordered, blocks)
         if isinstance(part, str):
             return part
         try:
-            return compile_part(part, operands.length, operands.shift, lanes, operands.scale)
+            return compile_part(part, operands.length, operands.shift, slices, operands.scale)
         except ValueError as error:
             return str(error)
 
@@ -72,7 +70,7 @@ def plan_of(executor: Executor, spec: CallSpec, algorithm: str, operands: Operan
 
 
 def _pieces(collective: str, name: str, segment: int, operands: Operands, ranks: int) -> tuple[int | None, int]:
-    """Number of blocks of a message that is cut (None if the algorithm chooses it) and of lanes of its transfers."""
+    """Number of blocks of a message that is cut (None if the algorithm chooses it) and of slices of its transfers."""
     if divides(collective, name):
         return segments_of((operands.length or 0) * operands.extent, segment), 1
     if operands.length is not None:
@@ -113,34 +111,11 @@ def part_of(
     return made
 
 
-def is_ready(executor: Executor, method: str, algorithm: str) -> bool:
-    """Whether an algorithm can run a call without a collective preparation first; the same on all ranks.
-
-    :param executor: the executor of a communicator that has a communicator for messages of plans already.
-    :param method: name of the call, a key of ``specs.CALLS``.
-    :param algorithm: name of an algorithm that ``can_run`` allows, not ``native``.
-    """
-    if is_in_stages(method, algorithm):
-        return has_stages(executor, method, algorithm)
-    return is_shared(executor, CALLS[method].collective, cut(algorithm)[0])
-
-
-def is_shared(executor: Executor, collective: str, algorithm: str) -> bool:
-    """Whether all ranks have an algorithm's schedule already, or the schedule is cheap, so that each rank makes it.
-
-    :param executor: the executor, which holds the communicator's plans and sub-communicators.
-    :param collective: a key of ``schedules.ALGORITHMS``.
-    :param algorithm: a key of ``schedules.ALGORITHMS[collective]``, or any other name.
-    """
-    entry = ALGORITHMS[collective].get(algorithm)
-    return entry is None or not entry.costly or (collective, algorithm) in executor.shared
-
-
 def share_costly(executor: Executor, collective: str, algorithm: str) -> None:
-    """Generate a costly schedule on rank 0 and send it to all ranks, unless they have it already.
+    """Generate a costly schedule on rank 0 and send it to all ranks; collective.
 
-    Collective at the first call of a costly algorithm on a communicator. This call is the same on all ranks, because it
-    does not depend on buffers and counts. Later calls do nothing.
+    It is called at the first call of a costly algorithm on a communicator (see ``eligibility.is_ready``), which is the
+    same call on all ranks, because it does not depend on buffers and counts.
 
     :param executor: the communicator's executor, whose ``shared`` takes the schedule.
     :param collective: a key of ``schedules.ALGORITHMS``.
@@ -148,8 +123,6 @@ def share_costly(executor: Executor, collective: str, algorithm: str) -> None:
 
     Cost: generating the schedule on rank 0, and one broadcast of its compact form, 12 bytes per pair of hosts.
     """
-    if is_shared(executor, collective, algorithm):
-        return
     entry = ALGORITHMS[collective][algorithm]
 
     def make() -> HostSchedule | Schedule | str:

@@ -12,18 +12,7 @@ from .leaders import LEADERS, alltoallv, take_part_by_carriers, take_part_over_l
 from .leaders.parcels import Route
 from .specs import CALLS, LEVELS, CallSpec
 
-__all__ = ["has_stages", "stages_of", "take_part"]
-
-
-def has_stages(executor: Executor, method: str, algorithm: str) -> bool:
-    """Whether nothing collective comes before the messages of a call in stages; the same on all ranks.
-
-    :param executor: the communicator's executor.
-    :param method: the call, a key of ``specs.CALLS``.
-    :param algorithm: name of an algorithm that runs the call in stages.
-    """
-    groups = executor.groups
-    return groups.has_levels(CALLS[method].kind) if algorithm == LEVELS else groups.connected
+__all__ = ["stages_of", "take_part"]
 
 
 def stages_of(executor: Executor, method: str, algorithm: str) -> Callable[..., None]:

@@ -1,4 +1,4 @@
-"""Replacement arguments for a rank whose own receive buffer is wrong, so that it still takes its part in the call.
+"""The part of a rank whose own arguments are wrong: it runs the call on memory of topompi.
 
 The other ranks do not know of the error. If the rank left the call out, their messages would wait on the communicator
 and match its next call.
@@ -7,29 +7,33 @@ and match its next call.
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from mpi4py import MPI
 
 from .areas import Pieces
+from .binding import Binding
 from .buffers import Block, block, is_in_place, whole
+from .eligibility import is_in_stages
 from .executor import Executor
 from .groups import Groups
-from .operand_checks import checked
 from .operands import MismatchError, Operands
 from .plan import Plan
 from .planning import plan_of
+from .preparation import bound, checked
 from .specs import CallSpec, Counts, Form
+from .staged import take_part
 
-__all__ = ["instead_of"]
+__all__ = ["instead"]
 
 NOTHING = [b"", 0, MPI.BYTE]
 
 
-def instead_of(
+def instead(
     executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...], error: Exception
-) -> tuple[Any, ...] | None:
-    """The arguments of a call with memory of topompi in place of this rank's wrong message; None if impossible.
+) -> Binding | None:
+    """Bind a call, whose arguments are wrong on this rank, to memory of topompi; None if the rank cannot take part.
 
     :param executor: the executor, which holds the communicator's plans and sub-communicators.
     :param spec: the description of the call.
@@ -37,22 +41,33 @@ def instead_of(
     :param arguments: all arguments of mpi4py's method, in their order.
     :param error: this rank's error in the call.
     """
-    groups, root = executor.groups, arguments[-1]
+    if spec.local and is_in_stages(spec.name, algorithm):  # sizes go ahead of the blocks, and tell of the error
+        return Binding([]) if take_part(executor, spec, algorithm, arguments) else None
     try:
-        if spec.rooted and _gathers_sizes(spec, arguments, groups):
-            plan = plan_of(executor, spec, algorithm, _unread(groups.size, root))
-            return None if plan is None else _with_what_arrives(spec, plan, groups, root)
-        if isinstance(error, MismatchError) and not spec.rooted:  # the send buffer may be the wrong one
-            return None
-        ways = [_with_own_memory, *([_with_own_blocks] if isinstance(error, MPI.Exception) else [])]
-        for way in ways:
-            with suppress(Exception):  # another argument is wrong, too
-                instead = way(spec, arguments, groups)
-                if instead is not None and checked(groups, spec, instead)[1] is None:
-                    return instead
-        return None
+        given = _given_instead(executor, spec, algorithm, arguments, error)
     except Exception:  # another argument is wrong, too
         return None
+    made = None if given is None else bound(executor, spec, algorithm, given)
+    return replace(made, kept=given) if isinstance(made, Binding) else None
+
+
+def _given_instead(
+    executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...], error: Exception
+) -> tuple[Any, ...] | None:
+    """The arguments of a call with memory of topompi in place of this rank's wrong message; None if impossible."""
+    groups, root = executor.groups, arguments[-1]
+    if spec.rooted and _gathers_sizes(spec, arguments, groups):
+        plan = plan_of(executor, spec, algorithm, _unread(groups.size, root))
+        return None if plan is None else _with_what_arrives(spec, plan, groups, root)
+    if isinstance(error, MismatchError) and not spec.rooted:  # the send buffer may be the wrong one
+        return None
+    ways = [_with_own_memory, *([_with_own_blocks] if isinstance(error, MPI.Exception) else [])]
+    for way in ways:
+        with suppress(Exception):  # another argument is wrong, too
+            given = way(spec, arguments, groups)
+            if given is not None and checked(groups, spec, given)[1] is None:
+                return given
+    return None
 
 
 def _with_own_memory(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -> tuple[Any, ...] | None:

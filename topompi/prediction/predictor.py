@@ -197,7 +197,7 @@ class Predictor:
         if known.cut == "segments":  # only algorithms in lanes are cut into segments
             (_, across), _ = known.view(self.network, root)
             return self._lanes.seconds(collective, across, _of_ours(self.model), nbytes, root, pieces.blocks)
-        return self._cost(collective, pieces.name, nbytes, root, pieces.blocks, pieces.lanes)
+        return self._cost(collective, pieces.name, nbytes, root, pieces.blocks, pieces.slices)
 
     def native(self, method: str, nbytes: int, root: int, commutative: bool = True) -> Native:
         """The MPI library's algorithm and its predicted seconds; without a model, the fastest of all libraries.
@@ -246,25 +246,25 @@ class Predictor:
         nbytes: int,
         root: int,
         blocks: int | None = None,
-        lanes: int = 1,
+        slices: int = 1,
         *,
         blind: bool = False,
     ) -> float:
         model = self.model if blind else _of_ours(self.model)
         if self.together is not None and collective == "alltoall":
-            return cost(self.together.schedule(name), self.together.network, model, nbytes, lanes=lanes).seconds
+            return cost(self.together.schedule(name), self.together.network, model, nbytes, slices=slices).seconds
         network = self.blind_network if blind else self.network
         try:
             key = (collective, name, blocks, blind, root)
             schedule = self._kept(key, lambda: make(collective, name, network, root, blocks))
         except ValueError:  # a user's algorithm may refuse numbers of ranks
             return inf
-        return self._on_network(schedule, collective, nbytes, model, lanes)
+        return self._on_network(schedule, collective, nbytes, model, slices)
 
-    def _on_network(self, schedule: Schedule, collective: str, nbytes: int, model: Model, lanes: int = 1) -> float:
+    def _on_network(self, schedule: Schedule, collective: str, nbytes: int, model: Model, slices: int = 1) -> float:
         message = nbytes // self.interface.num_ranks if collective == "reduce_scatter" else nbytes
         block = max(1, -(-message // max(schedule.blocks, 1)))
-        return cost(schedule, self.network, model, block, lanes=lanes).seconds
+        return cost(schedule, self.network, model, block, slices=slices).seconds
 
     def _kept(self, key: tuple[object, ...], made: Callable[[], Schedule]) -> Schedule:
         """A cached schedule. The cache has one collective and root at a time, because schedules are large."""

@@ -97,7 +97,7 @@ def _trust(collective: str, name: str) -> tuple[float, bool]:
     """
     whole, segment = cut(name)
     known = find_algorithm(collective, whole)
-    return known.default, segment is not None and known.cut == "lanes"
+    return known.default, segment is not None and known.cut == "slices"
 
 
 def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> list[str]:

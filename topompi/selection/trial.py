@@ -243,6 +243,11 @@ class Trial:
         """Record the seconds of the latest call on this rank."""
         self.times[self._next - 1] = seconds
 
+    @property
+    def latest(self) -> float:
+        """Seconds of the latest call on this rank."""
+        return float(self.times[self._next - 1])
+
     def close(self, times: Floats) -> None:
         """End a stage: start the next one, or set the verdict.
 

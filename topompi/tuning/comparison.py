@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from math import ceil, comb, log2
+from math import ceil, log2
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,15 +182,13 @@ def interval(ratios: Floats) -> tuple[float, float]:
 def floor(ratios: Floats, chance: float) -> float:
     """A lower confidence bound of the median; 0 if there are too few numbers.
 
-    Source: W. R. Thompson, On confidence ranges for the median and other expectation distributions for populations
-    of unknown distribution form, 1936: an order statistic.
+    Source: the order statistic of the binomial test, as ``scipy.stats.quantile_test`` computes it.
 
     :param ratios: independent numbers, shape (rounds,).
     :param chance: greatest probability with which the bound may be wrong.
     """
-    ordered, count = np.sort(ratios), len(ratios)
-    outside, place = 0.0, -1
-    while place + 1 < count and outside + comb(count, place + 1) / 2**count <= chance:
-        place += 1
-        outside += comb(count, place) / 2**count
-    return float(ordered[place]) if place >= 0 else 0.0
+    from scipy.stats import quantile_test  # imported here, because it takes half a second, and only rank 0 needs it
+
+    tested: Any = quantile_test(ratios, q=1, p=0.5, alternative="greater")
+    low = float(tested.confidence_interval(confidence_level=1 - chance).low)
+    return 0.0 if np.isnan(low) else low

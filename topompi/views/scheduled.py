@@ -31,7 +31,7 @@ class Made:
     :param name: name of the algorithm, with its segment size if it is segmented (``ring/32K``).
     :param schedule: the schedule, whose transfers are of blocks.
     :param block_bytes: size of a block in bytes.
-    :param lanes: number of parts that every transfer is divided into.
+    :param slices: number of parts that every transfer is divided into.
     :param analysis: loads of the links, conflicts (messages of a step on a link beyond those that it carries at full
         rate), and the lower bound of the time.
     :param cost: predicted time in seconds, in total and per step.
@@ -40,7 +40,7 @@ class Made:
     name: str
     schedule: Schedule
     block_bytes: int
-    lanes: int
+    slices: int
     analysis: Analysis
     cost: Cost
 
@@ -69,10 +69,10 @@ class Made:
         :param parameters: further arguments of the algorithm, by name.
         """
         made = make_cut(collective, name, network, root, nbytes, blocks, **(parameters or {}))
-        schedule, block_bytes, lanes = made.schedule, made.block_bytes, made.lanes
+        schedule, block_bytes, slices = made.schedule, made.block_bytes, made.slices
         analysis = analyse(schedule, network, block_bytes, alpha=min(model.t_s))
-        costs = cost(schedule, network, model, block_bytes, lanes=lanes)
-        return cls(name, schedule, block_bytes, lanes, analysis, costs)
+        costs = cost(schedule, network, model, block_bytes, slices=slices)
+        return cls(name, schedule, block_bytes, slices, analysis, costs)
 
 
 def calibrated(network: Network, model: str) -> tuple[Network, Model]:
@@ -148,7 +148,7 @@ def _figures(collective: str, made: Made) -> dict[str, Any]:
     analysis = made.analysis
     busy = analysis.idle_ranks[analysis.idle_ranks < made.schedule.size]  # without steps in which all ranks are idle
     by_hops = {
-        str(hops): {"messages": int(messages) * made.lanes, "bytes": int(size)}
+        str(hops): {"messages": int(messages) * made.slices, "bytes": int(size)}
         for hops, (messages, size) in enumerate(zip(analysis.messages_by_hops, analysis.bytes_by_hops, strict=True))
         if messages
     }
@@ -158,7 +158,7 @@ def _figures(collective: str, made: Made) -> dict[str, Any]:
         "blocks": made.schedule.blocks,
         "block_bytes": made.block_bytes,
         "steps": analysis.active_steps,
-        "messages": int(analysis.messages_by_hops.sum()) * made.lanes,
+        "messages": int(analysis.messages_by_hops.sum()) * made.slices,
         "by_hops": by_hops,
         "conflicts": int(analysis.conflicts.sum()),
         "idle": float(busy.mean() / made.schedule.size) if len(busy) else 0.0,

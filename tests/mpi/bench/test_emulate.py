@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -116,6 +118,31 @@ def test_an_up_killed_half_way_is_taken_down(tmp_path):
         process.kill()
     (state,) = found
     assert take_down() == [state.name]
+    assert left_behind(state) == []
+
+
+@needs_root
+@pytest.mark.skipif(shutil.which("slurmctld") is None, reason="no Slurm here: slurmctld not found")
+def test_a_command_runs_beside_a_slurm_of_the_run_or_of_the_network_and_nothing_is_left(monkeypatch, request):
+    folder = tempfile.mkdtemp(dir="/run")  # short, because sockets are in it
+    request.addfinalizer(lambda: shutil.rmtree(folder))
+    monkeypatch.setenv("TOPOMPI_EMULATE_STATE", folder)
+
+    def emulate(*words):
+        command = [sys.executable, "-m", "osu_like_bench", "emulate", *words]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+    tasks = ["run", "2x1", "--slurm", "--", "srun", "-N2", "--ntasks-per-node=1", "printenv", "SLURMD_NODENAME"]
+    done = emulate(*tasks)
+    assert (done.returncode, sorted(done.stdout.split())) == (0, ["h0000", "h0001"]), done.stderr
+    assert emulate("up", "2x1", "--slurm", "--name", "kept", "--cores", "3").returncode == 0
+    (state,) = states()
+    shown = emulate("run", "kept", "--slurm", "--", "sinfo", "--noheader", "--format=%D %c %T")
+    assert (shown.returncode, shown.stdout.split()) == (0, ["2", "3", "idle"]), shown.stderr
+    assert emulate("run", "kept", "--slurm", "--", "false").returncode == 1
+    assert emulate("down", "kept").returncode == 0
+    monkeypatch.setenv("TOPOMPI_EMULATE_STATE", f"{folder}/{'long' * 20}")
+    assert "expecting a state folder shorter by" in emulate("run", "2x1", "--slurm", "--", "true").stderr
     assert left_behind(state) == []
 
 

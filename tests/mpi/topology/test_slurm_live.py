@@ -11,11 +11,12 @@ import pytest
 from tests.services import wait_until
 from tests.slurm import slurm_cluster  # noqa: F401 - a fixture
 from tests.support import ROOT, mpirun
-from topompi.topology import TopologyInterface
+from topompi.topology import TopologyInterface, load
 from topompi.topology.client import Address, ask
 from topompi.topology.sources import automatic, slurm_addresses
 
 pytestmark = pytest.mark.long
+HOPS = [[0, 1, 3, 3], [1, 0, 3, 3], [3, 3, 0, 1], [3, 3, 1, 0]]
 
 TASK = """
 import json, os
@@ -48,8 +49,7 @@ def test_what_slurm_tells_all_tasks_is_the_tree_of_its_configuration(slurm, told
     found = automatic.find(slurm.hosts, told[0], {})
     assert found.words == f"auto: {slurm_addresses.NAME}, {automatic.LACKS}"
     assert found.discovery is not None
-    hops = TopologyInterface.place(slurm.hosts, found.discovery.routes).hop_matrix.tolist()
-    assert hops == [[0, 1, 3, 3], [1, 0, 3, 3], [3, 3, 0, 1], [3, 3, 1, 0]]
+    assert TopologyInterface.place(slurm.hosts, found.discovery.routes).hop_matrix.tolist() == HOPS
 
 
 def test_a_service_comes_first_and_one_that_is_away_is_named(slurm, tmp_path) -> None:
@@ -76,4 +76,21 @@ def test_ranks_of_a_job_see_the_tree(slurm):
         pytest.skip("the options are Open MPI's")
     (line,) = slurm.job([*start[:2], "--map-by", "ppr:1:node", sys.executable, "-c", RANK])
     words = f"4 ranks on 4 hosts, topology from auto: scontrol show topology, {automatic.LACKS}"
-    assert line == f"{words} [[0, 1, 3, 3], [1, 0, 3, 3], [3, 3, 0, 1], [3, 3, 1, 0]]"
+    assert line == f"{words} {HOPS}"
+
+
+def test_our_topology_conf_is_accepted_and_shown_as_the_emulated_tree(slurm):
+    shown = slurm.run(["scontrol", "show", "topology"]).stdout
+    found = {words["SwitchName"]: words for words in map(fields, shown.splitlines())}
+    assert {name: words["Nodes"] for name, words in found.items() if words["Level"] == "0"} == {
+        "L1/0": "h[0000-0001]",
+        "L1/1": "h[0002-0003]",
+    }
+    assert [words["Switches"] for words in found.values() if words["Level"] == "1"] == ["L1/[0-1]"]
+    (slurm.folder / "shown").write_text(shown)
+    again = load(str(slurm.folder / "shown")).routes
+    assert TopologyInterface.place(slurm.hosts, again).hop_matrix.tolist() == HOPS
+
+
+def fields(line):
+    return dict(word.split("=", 1) for word in line.split())

@@ -19,10 +19,10 @@ from topompi.inputs import open_inputs
 from topompi.topology.client import Address, ask
 from topompi.topology.discovery import Report
 from topompi.topology.fabric import Fabric
-from topompi.topology.ibwriter import write_ibnetdiscover
 from topompi.topology.service.store import Store
 from topompi.topology.sources import ibnetdiscover
 from topompi.topology.synthetic import from_spec
+from topompi.topology.writers.ibnetdiscover import write_ibnetdiscover
 
 pytestmark = pytest.mark.skipif(bool(missing_tools()), reason=missing_tools())
 

@@ -172,7 +172,7 @@ def _made(collective: str, name: str, *rest: Any) -> Made:
 
 
 def _export(made: Made, form: str, output: Path) -> None:
-    if made.lanes > 1:
+    if made.slices > 1:
         wanted = "an algorithm whose messages are whole or divided into blocks"
         raise ScheduleCommandError(f"--export: expecting {wanted}, got {made.name}, whose parts no format can say")
     if form == "simgrid":

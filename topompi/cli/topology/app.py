@@ -7,21 +7,19 @@ from typing import Annotated
 
 import typer
 
-from ...errors import RouteError, SourceError
+from ...errors import RouteError
 from ...inputs.limits import current_limits
-from ...inputs.writing import write_text
 from ...topology import HostRoutes, TopologyInterface
 from ...topology.byleaf import summarise_by_leaf
 from ...topology.hostnames import require_hosts
-from ...topology.ibwriter import write_ibnetdiscover
 from ...topology.inspection import slow_cables
-from ...topology.sources import fabricjson
 from ...topology.summary import summarise
 from ..hosts import find_hosts
 from ..inputs import AsJson, JobOnFabric, Lfts, Reading, Source, grouped, list_findings, reading, routes_of
 from ..terminal import Limit, console
 from .discover import discover
 from .draw import draw
+from .export import export
 from .inside import inside
 from .inspection import diff, jobs, leaves, links
 from .service import query, serve
@@ -32,6 +30,7 @@ __all__ = ["app"]
 app = typer.Typer(help="Fabrics, routes, and the inside of a host.", no_args_is_help=True)
 app.command()(draw)
 app.command()(discover)
+app.command()(export)
 app.command()(inside)
 app.command()(serve)
 app.command()(query)
@@ -102,31 +101,4 @@ def route(
         print(json.dumps({"from": sender, "to": receiver, "switches": switches, "routes": routes.engine}))
     else:
         print(" ".join([sender, *switches, receiver]))
-    list_findings(report)
-
-
-@app.command()
-@grouped
-def export(
-    source: Source,
-    output: Annotated[str, typer.Option("--output", "-o", help="FILE.json, FILE.ibnetdiscover, or - (JSON).")],
-    *,
-    lfts: Lfts = None,
-    how: Reading,
-    limit: Limit = None,
-) -> None:
-    """Write a topology as fabric.json, with the routes that its source contains, or as an ibnetdiscover report."""
-    with reading(source, lfts, how) as (discovery, report):
-        report.step(f"writing {output}")
-        if output.endswith(".ibnetdiscover"):
-            text = write_ibnetdiscover(routes_of(discovery, how.rails).fabric)
-        elif output == "-" or output.endswith(".json"):
-            routes = routes_of(discovery, how.rails)
-            text = fabricjson.write(routes.fabric, routes)
-        else:
-            raise SourceError(f"{output}: expecting a name that ends with .json or .ibnetdiscover, or -")
-        if output == "-":
-            print(text)
-        else:
-            write_text(output, text)
     list_findings(report)

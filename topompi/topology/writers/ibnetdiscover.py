@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..errors import FabricError
-from .fabric import LANE_RATE, Fabric
+from ...errors import FabricError
+from ..fabric import LANE_RATE, Fabric
 
 __all__ = ["link_rate_name", "write_ibnetdiscover"]
 

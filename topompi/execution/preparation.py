@@ -1,0 +1,116 @@
+"""The preparation of a call: its arguments are read and checked, then its plan, or its stages, are bound to them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from mpi4py import MPI
+
+from ..schedules.segments import cut
+from .binding import Binding, bind
+from .buffers import DeviceMemoryError, is_in_place
+from .eligibility import is_in_stages, is_ready, why_not
+from .executor import Executor
+from .groups import Groups
+from .operand_checks import check
+from .operands import Operands, read
+from .plan import Plan
+from .planning import UNPLANNED, plan_of, share_costly
+from .specs import CallSpec, Form
+from .staged import stages_of
+
+__all__ = ["bound", "checked", "planned"]
+
+
+def bound(
+    executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...], key: Hashable | None = None
+) -> Binding | Exception | None:
+    """Bind an algorithm to a call's arguments; collective at the first call by an algorithm on a communicator.
+
+    :param executor: the executor, which holds the communicator's plans and sub-communicators.
+    :param spec: the description of the call.
+    :param algorithm: an algorithm that ``eligibility.can_run`` allows, not ``native``, the same on all ranks.
+    :param arguments: all arguments of mpi4py's method, in their order.
+    :param key: key of the call in the cache of bindings; None if its binding is not kept.
+    :returns: the binding; the error of this rank's arguments; None, on all ranks, if the MPI library must run the call.
+    :raises ValueError: if ``can_run`` does not allow the algorithm.
+    """
+    if is_in_stages(spec.name, algorithm):
+        stages = stages_of(executor, spec.name, algorithm)  # collective: before arguments are looked at
+        error, by_address = _looked_at(executor, spec, arguments)
+        made: Binding | Exception = Binding([], stages=stages) if error is None else error
+    else:
+        found = planned(executor, spec, algorithm, arguments)
+        if not isinstance(found, tuple):
+            return found
+        # A channel per method: messages left over by a refused call, for example one whose root alone lacks memory,
+        # then match no call of another method.
+        plan, operands = found
+        made, by_address = (
+            bind(plan, operands, executor.groups, executor.groups.channel(spec.number)),
+            operands.by_address,
+        )
+    if isinstance(made, Binding) and key is not None and by_address:
+        executor.bindings.put(key, made, made.weight)
+    return made
+
+
+def planned(
+    executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...]
+) -> tuple[Plan, Operands] | Exception | None:
+    """The plan of a call and its operands; the error of this rank's arguments; None if no plan can run the call.
+
+    The parameters and errors are those of ``bound``, for an algorithm that does not run in stages.
+    """
+    if why_not(spec.name, algorithm):
+        raise ValueError(f"expecting an algorithm that can run {spec.name}, got {algorithm!r}")
+    # Collective steps come before the reading of arguments, because the other ranks take part even if it fails here.
+    if not is_ready(executor, spec.name, algorithm):
+        share_costly(executor, spec.collective, cut(algorithm)[0])
+    executor.groups.connect()
+    operands, error = checked(executor.groups, spec, arguments)
+    if error is not None:
+        return error
+    if operands is None:
+        executor.unplanned[spec.name, algorithm] = UNPLANNED
+        return None
+    operands = operands.in_bytes if "/" in algorithm else operands
+    plan = plan_of(executor, spec, algorithm, operands)
+    return None if plan is None else (plan, operands)
+
+
+def checked(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple[Operands | None, Exception | None]:
+    """The operands of a call (None if the MPI library must run it), and the error of this rank's arguments, or None.
+
+    :param groups: the communicator and its sub-communicators.
+    :param spec: the description of the call.
+    :param arguments: all arguments of mpi4py's method, in their order.
+    """
+    try:
+        operands = read(groups, spec, arguments)
+        if operands is not None:
+            check(spec, operands, groups.alone)
+    except DeviceMemoryError:  # the library can send it; a plan cannot
+        return None, None
+    except Exception as error:  # any error, because the other ranks do not know of it and wait for this rank
+        return None, error
+    return operands, None
+
+
+def _looked_at(executor: Executor, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple[Exception | None, bool]:
+    """The error of this rank's arguments in a call in stages, or None, and whether addresses identify the arguments."""
+    by_address = True
+    looks = _each_message(arguments) if spec.uneven else [arguments]
+    for look in [] if spec.form is Form.NOTHING else looks:
+        operands, error = checked(executor.groups, spec, look)
+        if error is not None:
+            return error, False
+        by_address = by_address and (operands is None or operands.by_address)
+    return None, by_address
+
+
+def _each_message(arguments: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """Calls with one of the two messages each: carriers send packed blocks, so the messages may share memory."""
+    nothing, (sent, received) = [bytearray(), 0, MPI.BYTE], arguments
+    return [(nothing, received)] if is_in_place(sent) else [(nothing, received), (sent, nothing)]
