@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -35,6 +36,14 @@ def shared_data(name: str) -> Path:
     if not (root / name).exists():
         pytest.skip(f"shared data file {name} is not here")
     return root / name
+
+
+def with_reasons(verbose: str) -> list[str]:
+    """Lines that ``--verbose`` printed, with the reasons that stand below the table in the rows that name them."""
+    note = re.compile(r"^(\[\d+\]) (.*(?:\n {4}.*)*)\n", re.MULTILINE)
+    reasons = {mark: re.sub(r"\n +", " ", reason) for mark, reason in note.findall(verbose)}
+    lines = note.sub("", verbose).splitlines()
+    return [re.sub(r"\[\d+\]$", lambda mark: reasons.get(mark[0], mark[0]), line) for line in lines]
 
 
 def text_of(content: str, name: str = "f") -> InputFile:

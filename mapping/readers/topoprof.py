@@ -71,7 +71,7 @@ class Head(NamedTuple):
     :param moves: kinds whose rows count as moved bytes.
     :param granularity: ``host`` if each peer stands for its whole host, else ``process``.
     :param virtual: whether the hosts are those of a virtual placement.
-    :param counting: time in seconds that counting added to a call; 0 if unknown.
+    :param counting: mean seconds that counting took per call of rank 0; 0 if unknown.
     :param view: view that was requested when the profile was recorded.
     """
 

@@ -273,6 +273,17 @@ def test_show_says_classes_and_the_next_command(tmp_path):
     assert "topompi map --graph" in done.stdout
 
 
+@pytest.mark.parametrize(("moves", "timed"), [("EISR", "ran for 1.5 s"), ("EISRC", "recorded for 1.5 s")])
+def test_the_seconds_of_a_command_and_those_of_a_recording_have_different_names(tmp_path, moves, timed):
+    path, page = tmp_path / "run.topoprof", tmp_path / "page.html"
+    rows = [RankRows.of_rows(0, [(0, 1, 1, 8)]), RankRows.of_rows(1, [])]
+    write_profile(Profile(2, "by hand", "app", 1.5, ("h0000", "h0001"), rows, moves=moves), path)
+    shown = CliRunner().invoke(app, ["profile", "show", str(path), "--topology", "XGFT(1; 2; 1)", "--no-hint"])
+    assert f"app: {timed}; method: by hand" in shown.stdout.splitlines()
+    CliRunner().invoke(app, ["profile", "report", str(path), "--topology", "XGFT(1; 2; 1)", "-o", str(page)])
+    assert json.dumps(timed.split(" for ")[0] + " for") in page.read_text()
+
+
 def test_a_profile_is_shown_as_was_asked_for_when_it_was_recorded_unless_another_way_is_named(tmp_path):
     path, options = tmp_path / "run.topoprof", ["--topology", "XGFT(2; 2,2; 1,1)"]
     rows = [RankRows.of_rows(rank, [(0, rank ^ 2, 3, 100)]) for rank in range(4)]

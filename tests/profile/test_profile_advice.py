@@ -112,12 +112,40 @@ def test_long_messages_both_ways_take_turns_where_words_wait_but_for_the_bytes_o
     assert of_two_hosts((0, 1, 10, 1000), (1, 0, 10, 700), model=waits) == pytest.approx(1000)
 
 
+def on_two_leaves():
+    routes = load(SOURCE).routes
+    return TopologyInterface.place([routes.fabric.hosts[host] for host in (0, 1, 4, 5)], routes)
+
+
+def schedules_said(profile):
+    return [why for why in advise(profile, on_two_leaves())["out_of_reach"] if "calls" in why]
+
+
+def test_sizes_lack_where_collectives_were_seen_and_no_calls_recorded_and_nowhere_else():
+    graph = CommunicationGraph.cartesian((4,), weights=8)
+    below = Profile(4, "monitoring", of_rank=[RankRows.of_rows(rank, [(1, 3 - rank, 2, 8)]) for rank in range(4)])
+    assert "sizes of calls were not recorded" in schedules_said(below)[0]
+    without = [RankRows.of_rows(rank, [(0, 3 - rank, 2, 8)]) for rank in range(4)]
+    for moves in ("EISR", "EISRC"):  # the program made no collective calls, whatever recorded it
+        assert schedules_said(Profile(4, "any", of_rank=without, moves=moves)) == []
+    assert schedules_said(profile_of(graph, (Call("Barrier", 4, 0, 3),))) == []
+    neighbours = profile_of(graph, (Call("Neighbor_alltoall", 4, 8, 3),))
+    assert schedules_said(neighbours) == ["3 collective calls among neighbours: no schedules are made for them"]
+
+
+def test_sizes_are_those_of_the_rank_that_knows_them():
+    graph = CommunicationGraph.cartesian((4,), weights=8)
+    unknown, known = (Call("Bcast", 4, 0, 5),), (Call("Bcast", 4, 70, 5),)  # objects, from rank 2
+    of_rank = [replace(one, calls=known if one.rank == 2 else unknown) for one in profile_of(graph).of_rank]
+    found = advise(Profile(4, "by hand", of_rank=of_rank, moves="ESRC"), on_two_leaves())
+    assert [(one["call"], one["bytes"], one["calls"]) for one in found["collectives"]] == [("Bcast", 70, 5)]
+
+
 def test_what_cannot_be_known_is_said():
     graph = CommunicationGraph.cartesian((4,), weights=8)
     interface = TopologyInterface.place(["a", "a", "b", "b"], None)
     advice = advise(profile_of(graph), interface)
     assert advice["mapping"]["before"]["seconds"] is None
-    assert any("sizes of calls were not recorded" in why for why in advice["out_of_reach"])
     assert any("does not give the rates" in why for why in advice["out_of_reach"])
     with pytest.raises(ProfileError, match="expecting a profile by process"):
         advise(replace(profile_of(graph), granularity="host"), interface)

@@ -57,7 +57,7 @@ def test_what_counting_took_is_in_the_file_and_is_said(tmp_path):
     write_profile(Profile(2, "by hand", of_rank=rows, moves="EISRC", counting=5e-7), tmp_path / "run.topoprof")
     interface = TopologyInterface.place(["a", "b"], None)
     says = summarise(read_profile(tmp_path / "run.topoprof"), interface, hint=False)["says"]
-    assert says == ["counting took at most 0.50 us a call, 0.0001 s of the rank with most of them"]
+    assert says == ["counting took about 0.50 us a call, 0.0001 s on the rank with most calls"]
 
 
 def test_parts_of_several_runs_are_refused(tmp_path):

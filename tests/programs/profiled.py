@@ -109,6 +109,9 @@ for name, (calls, wanted) in EACH.items():
         wanted |= {(other, one): (1, 800) for one, other in list(wanted)}
     if rank == 0:
         print("same" if found == wanted else f"{name}: {found} is not {wanted}")
+    if rank == 0 and name == "cart":
+        sizes = read_profile(FILE).of_rank[0].calls
+        print("same" if sizes == (("Neighbor_allgather", size, 800, 1),) else f"sizes: {sizes}")
 
 # On virtual hosts of two ranks each, what goes to a host counts for its lowest rank.
 found = recorded(EACH["alltoall"][0], "host")

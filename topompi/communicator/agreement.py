@@ -91,7 +91,7 @@ def _waits(said: Facts, where: str, name: str, rank: int, size: int) -> str:
 
 
 def _compare(told: Sequence[Facts]) -> None:
-    method = told[0].method  # rank 0's method, so that all ranks raise the same message
+    method = told[0].method  # rank 0's method, so that the error has the same text on all ranks
     _check_same(method, "collective", [one.method for one in told])
     _check_same(method, "root", [one.root for one in told])
     _check_same(method, "operation", [one.operation for one in told])
@@ -130,7 +130,7 @@ def _pairs(method: str, told: Sequence[Facts]) -> None:
 
 
 def _table(rows: Sequence[Any]) -> NDArray[np.int64]:
-    """The bytes per pair of ranks, shape (ranks, ranks): row i has rank i's numbers, -1 for an unknown one."""
+    """The bytes per pair of ranks, shape (ranks, ranks): row i has the numbers of rank i, -1 for an unknown number."""
     table = np.full((len(rows), len(rows)), -1, dtype=np.int64)
     for rank, row in enumerate(rows):
         if row is not None:
@@ -139,7 +139,7 @@ def _table(rows: Sequence[Any]) -> NDArray[np.int64]:
 
 
 def _described(said: Facts, arguments: tuple[Any, ...], rank: int, size: int) -> Facts:
-    """The description with the bytes of the messages added. Methods for objects have no bytes to compare."""
+    """A rank's description of a call, completed by the bytes of its messages, unless these are Python objects."""
     stem = said.method.removesuffix("_init")
     spec = CALLS.get(stem[1:].capitalize() if stem[:1] == "I" else stem)
     if spec is None or spec.form is Form.NOTHING:

@@ -29,9 +29,9 @@ class Collectives(Handle):
     """
 
     def _choose(self, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None) -> None:
-        """Choose an algorithm and run the call; check its arguments and count it if the user asked for that."""
+        """Choose an algorithm and run the call by it. If the user asked for checks or counters, check and count it."""
         if self._knows_natives():
-            self._calls.made -= 1  # the repeated call counts it
+            self._calls.made -= 1  # because the call is made again in the next line, and counted there
             getattr(self, method)(*arguments)
             return
         state = self._working()
@@ -137,7 +137,7 @@ class Collectives(Handle):
             ran = "native" if isinstance(prepared, MPI.Prequest) else choice.algorithm
             why = why_ran(state, method, choice, ran, size, root, op)
             counters.count(name, size, ran, why, choice.predicted)
-        request: MPI.Prequest = prepared  # it has a request's methods, though it is not derived from the class
+        request: MPI.Prequest = prepared  # topompi's request has the methods of MPI.Prequest, but another class
         return request
 
 

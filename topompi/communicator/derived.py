@@ -1,4 +1,4 @@
-"""Communicators made from one of topompi's: they get topompi's class of their kind and their part of its topology."""
+"""Communicators made from one of topompi's, which get topompi's classes and their ranks' part of its topology."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .standin import is_derived
 
 __all__ = ["CHILDREN", "FOUND", "adopt", "give_ours", "make_ours", "register"]
 
-# By methods that make a communicator, True if all ranks of the parent call the method.
+# For each method that makes a communicator: True if all ranks of the parent call the method.
 CHILDREN = {
     "Dup": True,
     "Dup_with_info": True,
@@ -40,7 +40,7 @@ CHILDREN = {
     "Connect": False,
 }
 
-# By class methods that return a communicator, True if the caller must free it.
+# For each class method that returns a communicator: True if the caller must free the communicator.
 FOUND = {
     "f2py": False,
     "fromhandle": False,
@@ -58,7 +58,9 @@ _kinds: list[tuple[type[MPI.Comm], type[Any]]] = []
 
 
 def register(native: type[MPI.Comm], ours: type[Any]) -> None:
-    """Register topompi's class for a class of mpi4py. A communicator gets the first pair that fits its class.
+    """Register topompi's class for a class of mpi4py.
+
+    If the class of a communicator is derived from several registered classes, the one registered first counts.
 
     :param native: mpi4py's class.
     :param ours: topompi's class, which replaces it.
@@ -89,7 +91,10 @@ def adopt(comm: Any, parent: Any, same: bool = False) -> Any:
 
 
 def _ours(comm: Any) -> Any:
-    """The communicator as one of topompi's classes, by a second handle if its class is mpi4py's; None if none fits."""
+    """The communicator as an object of one of topompi's classes; None if no class fits.
+
+    If the given object is of mpi4py's class, the result is a second object for the same communicator.
+    """
     given: Any = type(comm)
     kind: Any = _kind_of(given)
     if kind is None:

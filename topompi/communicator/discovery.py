@@ -35,9 +35,9 @@ def find_topology(
     :param topology: a source (see ``topompi.topology.load``). If it is None, ``TOPOMPI_TOPOLOGY`` is used; if that is
         not set, ``auto`` if Slurm runs the job or a topology service is known, else the levels inside the hosts. With
         ``auto``, hosts that no source knows form one flat level.
-    :param hosts: virtual placement: the host of each rank of ``comm``, or a host list that is filled in blocks. If it
-        is None, ``TOPOMPI_HOSTS`` is used, a host list for the ranks of ``MPI.COMM_WORLD``, which is filled in blocks
-        if it is shorter; if that is not set, the ranks are on the hosts on which they run.
+    :param hosts: virtual placement: the host of each rank of ``comm``, or a shorter list of hosts, among which
+        consecutive ranks are divided as evenly as possible. If it is None, ``TOPOMPI_HOSTS`` is used, one of these
+        lists for the ranks of ``MPI.COMM_WORLD``; if that is not set, the ranks are on the hosts on which they run.
     :raises TopompiError: if the source cannot be read, the service does not answer, or a host is not in the source
         (with ``TOPOMPI_FALLBACK`` set to ``print`` or ``silent``, the last two cases give one flat level of hosts
         instead).
@@ -50,7 +50,7 @@ def find_topology(
 
     def find() -> TopologyInterface:
         placed = _place(facts or [], topology, hosts)
-        _ = placed.levels  # computed once and sent along, so that not all ranks compute it at once
+        _ = placed.levels  # computed here and sent with the object, so that the other ranks need not compute them
         return placed
 
     return from_rank_0(plain, find)
@@ -61,7 +61,7 @@ class Facts(NamedTuple):
 
     :param name: name of the rank's host, as ``MPI.Get_processor_name`` returns it.
     :param world_rank: the rank's number in ``MPI.COMM_WORLD``.
-    :param place: the rank's place inside its host, and the host's adapters.
+    :param place: package, NUMA node and cache of the CPUs on which the rank runs, and ids of the host's adapters.
     :param address: the names of the switches above the host and the pattern of that text, both from Slurm; None outside
         a job of Slurm.
     """
@@ -105,7 +105,10 @@ def _place(
 
 
 def _domains(of_ranks: Sequence[Mapping[str, int]]) -> list[tuple[str, list[int]]]:
-    """Pairs of a kind of domain (package, NUMA node, cache), coarsest first, and each rank's domain, -1 if unknown."""
+    """The names of the domains inside hosts (package, NUMA node, cache), coarsest first, each with a list.
+
+    The list has the number of each rank's domain, -1 if it is unknown.
+    """
     known = {kind for domains in of_ranks for kind in domains}
     return [(kind, [domains.get(kind, -1) for domains in of_ranks]) for kind in KINDS if kind in known]
 
@@ -119,7 +122,7 @@ def _default_source() -> str | None:
 def _discover(
     topology: str | os.PathLike[str] | None, names: Sequence[str], facts: Sequence[Facts], fallback: str
 ) -> tuple[Discovery | None, str]:
-    """The topology from the source, or None if the job runs without it; and its origin or the problem, in words."""
+    """The topology and a text about its origin; if the job runs without a topology, None and the reason for that."""
     if topology is None:
         return None, ""
     from ..topology.sources import automatic, load  # slow to import: only rank 0 needs it

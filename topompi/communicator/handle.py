@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Handle", "pickle_by_name"]
 
-# By MPI's names. They are read at import, because the launcher later puts topompi's handle in place of MPI.COMM_WORLD.
+# MPI's predefined communicators by name. They are read at import, because the launcher later replaces MPI.COMM_WORLD by
+# topompi's handle.
 PREDEFINED = {"COMM_WORLD": MPI.COMM_WORLD, "COMM_SELF": MPI.COMM_SELF, "COMM_NULL": MPI.COMM_NULL}
 
 ALL = Calls()  # table of calls for all communicators whose every call the MPI library runs
@@ -43,7 +44,7 @@ class Handle(NativeIntracomm):
     attributes hold the values for that case, in which nothing is known yet.
     """
 
-    # A slot, because it is the fastest attribute, also in C, and every collective reads this one first.
+    # The table of calls is in a slot, the attribute that is read fastest, because every collective reads it first.
     __slots__ = ("_calls",)
     # Table of calls; it stays empty if calls are checked or counted.
     _calls: Calls
@@ -93,8 +94,9 @@ class Handle(NativeIntracomm):
             ``comm``, the same on all ranks; it replaces a topology that the communicator has. If it is None, the
             communicator keeps the topology that it has; if it has none, ``TOPOMPI_TOPOLOGY`` is used; if that is not
             set, the levels inside the hosts.
-        :param hosts: virtual placement: the host of each rank, or a host list that is filled in blocks. If it is None,
-            ``TOPOMPI_HOSTS`` is used; if that is not set, the hosts on which the ranks run.
+        :param hosts: virtual placement: the host of each rank, or a shorter list of hosts, among which consecutive
+            ranks are divided as evenly as possible. If it is None, ``TOPOMPI_HOSTS`` is used; if that is not set, the
+            hosts on which the ranks run.
         :raises TopompiError: if the source cannot be read or does not have a host; the same on all ranks.
         """
         self: Handle = cls._bare(comm)
@@ -117,7 +119,10 @@ class Handle(NativeIntracomm):
         return self
 
     def _share(self, comm: Any) -> None:
-        """Take over the knowledge of another handle of the communicator, if that is one of topompi. Local."""
+        """Take over settings, topology and state from another handle of the same communicator. Local.
+
+        :param comm: the other handle; if it is of mpi4py's class, there is nothing to take over.
+        """
         if not isinstance(comm, Handle):
             return
         self._checks, self._policy, self._lasts = comm._checks, comm._policy, comm._lasts
@@ -158,7 +163,10 @@ class Handle(NativeIntracomm):
             self._calls.others = common.early if common.policy.native_calls else common.natives
 
     def _knows_natives(self) -> bool:
-        """Give a new handle the table of its ranks' calls, if it has none; True if that has calls to look up. Local."""
+        """Give a new handle, if it lacks one, the table of calls that communicators over its ranks share. Local.
+
+        The table has calls that the MPI library runs. The result is True if the handle got a table with entries.
+        """
         if not hasattr(self, "_calls"):  # made by another class's __new__
             self._calls = Calls()
         if self._held is not None or self._origin is None or self._calls.others is not None or self._checks:
@@ -174,7 +182,7 @@ class Handle(NativeIntracomm):
 
     @property
     def _is_quick(self) -> bool:
-        """Whether calls may run by the table alone, because they are neither checked nor counted."""
+        """Whether calls may run straight from the table of calls, because they are neither checked nor counted."""
         return not self._checks and not counters.enabled
 
     def _hold(self, state: Parts) -> None:
@@ -184,7 +192,7 @@ class Handle(NativeIntracomm):
         self._leave_all(state)
 
     def _leave_all(self, state: Parts) -> None:
-        """Leave every call to the MPI library until the state is freed, if there is only one choice for all."""
+        """Leave every call to the MPI library until the state is freed, if the choice is the same for all calls."""
         if state.usable and state.only and self._is_quick:
             state.calls.all = True
 
@@ -201,13 +209,13 @@ class Handle(NativeIntracomm):
 
     @property
     def _family(self) -> Origin | None:
-        """The topology of which communicators made from this one get their part; None if it is not found yet."""
+        """The topology from which communicators made from this one take theirs; None if it is not found yet."""
         held = self._held
         return self._origin or (None if held is None else held.origin)
 
     @property
     def _bequest(self) -> Bequest | None:
-        """The present state, as a communicator made from this one takes it over; None if nothing is known yet."""
+        """The state that a communicator made from this one takes over; None if nothing is known yet."""
         held = self._held
         return self._inherited if held is None or not held.usable else held.bequest
 
@@ -217,7 +225,11 @@ class Handle(NativeIntracomm):
         return None if self._cut is None else self._cut.siblings
 
     def _find(self) -> Common:
-        """The state that communicators over these ranks share, from the parent's topology; else found collectively."""
+        """The state that all communicators over these ranks share.
+
+        It is taken or computed from the parent's state. If there is no parent, the ranks find the topology
+        collectively.
+        """
         if self._inherited is not None and self._inherited.common is not None:
             return self._inherited.common
         if self._origin is None and (world := Handle.launched) is not None and world is not self:
@@ -229,14 +241,17 @@ class Handle(NativeIntracomm):
         return Common(find_topology(self), self._policy)
 
     def _origin_of(self, comm: Any) -> Origin | None:
-        """The topology for a communicator made by compiled code; None if this one lacks some of its ranks. Local."""
+        """The topology from which a communicator made by compiled code takes its own. Local.
+
+        The result is None if this communicator's topology is not found yet, or lacks a rank of ``comm``.
+        """
         family = self._family
         return family if family is not None and family.covers(comm) else None
 
     def _working(self) -> Parts:
-        """The state, for a collective.
+        """The state attached to this communicator, checked before a collective call.
 
-        :raises RuntimeError: if it is freed; the same on all ranks, because freeing is collective.
+        :raises RuntimeError: if the state is freed; the same on all ranks, because freeing is collective.
         """
         state = self._state
         if not state.usable:
@@ -265,9 +280,10 @@ class Handle(NativeIntracomm):
     def sub_communicators(self) -> dict[str, MPI.Intracomm]:
         """The sub-communicators that this rank is in, by name, outermost first; collective at its first use.
 
-        Each has the leaders (lowest ranks) of one level's clusters within a cluster of the next outer level; the last
-        one has the ranks of one innermost cluster. A rank that is no leader is in the last one only. They belong to
-        this communicator: do not free them.
+        Level by level (for example leaf switches, then hosts), the lowest rank of each cluster is its leader. One
+        sub-communicator has the leaders of all clusters of the outermost level, the next one the leaders of the
+        clusters inside one of these, and so on; the last one has all ranks of one innermost cluster. A rank that is no
+        leader is in the last one only. They belong to this communicator: do not free them.
         """
         state = self._state
         if not state.groups.divided:
@@ -285,7 +301,7 @@ class Handle(NativeIntracomm):
         if self == MPI.COMM_NULL or self is MPI.COMM_WORLD or self is MPI.COMM_SELF:
             return
         if self._lasts:
-            super().free()  # of MPI.COMM_WORLD or COMM_SELF: only this handle becomes null
+            super().free()  # for MPI.COMM_WORLD and COMM_SELF this only makes the handle null
             return
         if self._owns:
             self.Free()
@@ -341,7 +357,10 @@ def pickle_by_name() -> None:
 
 
 def _reduced(comm: MPI.Intracomm) -> Any:
-    """The pickled form of a handle, as in mpi4py: its name if that refers to it, else a call that makes one."""
+    """The function and arguments that make a handle when it is unpickled, as ``__reduce__`` returns them.
+
+    For a predefined communicator these look up its name. For any other one, mpi4py's ``__reduce__`` decides.
+    """
     if isinstance(comm, Handle):  # its class may compare equal to mpi4py's
         return comm.__reduce__()
     for name, predefined in PREDEFINED.items():

@@ -25,18 +25,19 @@ __all__ = ["KINDS", "Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intr
 
 
 class Intracomm(Reordering, Collectives, metaclass=StandIn):
-    """An intracommunicator whose collectives follow the network.
+    """An intracommunicator whose collectives run by algorithms chosen for the network.
 
-    A collective on buffers runs by the MPI library's algorithm, over leaders (one rank per switch cluster, host or
-    package), or by a schedule made for the network, whichever is chosen for its size (see ``topompi.selection``).
-    ``bcast`` of an object runs by the algorithm chosen for its pickled bytes, ``scan`` and ``exscan`` of objects by one
-    chosen without knowing the size. The MPI library runs all other calls with objects, and non-blocking and
-    neighbourhood collectives. Each call behaves as mpi4py documents it. If there is nothing to choose (one host without
-    inner levels, one rank), the MPI library runs every call.
+    A collective on buffers runs by the MPI library's algorithm, over leaders (one rank per leaf switch, host, package
+    and so on), or by a schedule made for the network; ``topompi.selection`` chooses one of these for the call's size.
+    ``bcast`` of an object runs by the algorithm chosen for the size of the pickled object; ``scan`` and ``exscan`` of
+    objects run by an algorithm chosen without knowing the size. The MPI library runs all other calls with objects, and
+    non-blocking and neighbourhood collectives. Each call behaves as mpi4py documents it. If there is nothing to choose
+    (one host without inner levels, one rank), the MPI library runs every call.
 
-    The object is a second handle of the communicator that it wraps, which is not duplicated. The topology is found once
-    per communicator, kept with it as an MPI attribute, and freed with it, or by ``free``. Communicators made from this
-    one are of topompi's classes, too, with their ranks' part of its topology. For the arguments see ``__new__``.
+    The object is a second mpi4py object for the communicator that it wraps, which is not duplicated. The topology is
+    found once per communicator, kept with it as an MPI attribute, and freed with it, or by ``free``. Communicators made
+    from this one are of topompi's classes, too, with their ranks' part of its topology. For the arguments see
+    ``__new__``.
     """
 
 
@@ -59,7 +60,8 @@ class Distgraphcomm(Topocomm, NativeDistgraphcomm):
 class Intercomm(NativeIntercomm, metaclass=StandIn):
     """An intercommunicator: the MPI library runs its collectives, and ``Merge`` makes an ``Intracomm``."""
 
-    _checks = 0  # calls are not checked, because the two groups pass different arguments; ``Merge``'s result gets this
+    # 0: calls are not checked, because the two groups pass different arguments. ``Merge``'s result gets this value.
+    _checks = 0
     _family = _cut = _bequest = None
     _owns = True
 
@@ -106,7 +108,7 @@ def _complete() -> None:
             if hasattr(kind, name):
                 give_ours(kind, name, owned)
     for name, ours in KINDS.items():
-        ours.__module__ = MPI.__name__  # petsc4py and others recognise mpi4py's communicators by it
+        ours.__module__ = MPI.__name__  # petsc4py and others recognise mpi4py's classes by their module
         if ours is not Topocomm:
             register(getattr(MPI, name), ours)
     pickle_by_place(KINDS)

@@ -20,7 +20,8 @@ def _of_object(parameter: str) -> str:
     return {"buf": "obj", "sendbuf": "sendobj"}.get(parameter, parameter)
 
 
-# Parameter names by method, for the checks. Non-blocking and persistent forms have the same as the blocking form.
+# Parameter names by method, by which the checks find the messages. The non-blocking and persistent forms of a method
+# have the same parameters as the blocking form.
 BUFFERS = {name: spec.parameters for name, spec in CALLS.items()}
 OBJECTS = {
     name.lower(): tuple(_of_object(one) for one in parameters if one != "recvbuf")
@@ -63,7 +64,7 @@ def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = 
 
     :param kind: the class of topompi that inherits the method from mpi4py's class.
     :param name: name of the method, for example ``Ibcast``.
-    :param parameters: names of the method's parameters in order, without ``info``, which only some forms have.
+    :param parameters: names of the method's parameters in order, without ``info``, which only ``*_init`` methods have.
     :param checked: True if ``TOPOMPI_CHECK`` applies; False for intercommunicators, whose two groups pass different
         arguments.
     :param slot: the descriptor of the slot in which communicators of the class keep their table of calls; None if they

@@ -1,4 +1,4 @@
-"""``Split`` and ``Sub`` if choices of algorithms depend on siblings, the communicators that the same call makes."""
+"""Replacements of ``Split`` and ``Sub`` that record which siblings, communicators made by the same call, they make."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Call = Callable[..., Any]
 
 
 def divide(parent: Any, name: str, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Cut | None]:
-    """Split a communicator by ``Split`` or ``Sub``; return mpi4py's new communicator and the result of the split.
+    """Split a communicator by ``Split`` or ``Sub``; return mpi4py's new communicator, and a record of the split.
 
-    The result tells which ranks got into which new communicator. It is None if no choice depends on siblings; then only
-    the MPI library's method is called.
+    The record has the ranks of all communicators that the split makes, which are called siblings. It is None if no
+    choice of an algorithm depends on siblings; then only the MPI library's method is called.
 
     :param parent: the communicator of topompi that is split.
     :param name: name of the method, ``Split`` or ``Sub``.

@@ -16,9 +16,9 @@ class StandIn(ABCMeta):
     """The metaclass of topompi's communicator classes, each of which can take the place of one of mpi4py's.
 
     Programs test ``type(comm).__module__ == "mpi4py.MPI"`` (petsc4py) or ``type(comm) is MPI.Intracomm``. Compiled code
-    makes communicators of mpi4py's own classes, which must count as instances of topompi's class that has the name
-    now. A class compares equal to the class that it replaces, because programs compare types and use them as keys. The
-    metaclass derives from ``ABCMeta``, because programs derive abstract classes from mpi4py's.
+    makes communicators of mpi4py's own classes, which must count as instances of the class of topompi that replaces
+    theirs under its name. A class compares equal to the class that it replaces, because programs compare types and use
+    them as keys. The metaclass derives from ``ABCMeta``, because programs derive abstract classes from mpi4py's.
     """
 
     # The class of mpi4py that this class itself replaces; classes derived from this one replace none.

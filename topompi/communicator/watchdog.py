@@ -66,7 +66,7 @@ def call_site() -> str:
 
 
 def _is_ours(name: str) -> bool:
-    """Whether a frame belongs to a method compiled from text, or to the standard library's context managers."""
+    """Whether a frame's file name is that of topompi's methods compiled from text, or of the module ``contextlib``."""
     return name.startswith("<") or os.path.basename(name) == "contextlib.py"
 
 

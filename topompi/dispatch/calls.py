@@ -80,7 +80,7 @@ except ImportError:
             while table is not None:
                 if (not table.until or made <= table.until) and (run := table.runs.get(key)) is not None:
                     if not table.until and len(self.runs) < MOST:
-                        self.runs[key] = run  # copied, so that the next look-up ends in this table
+                        self.runs[key] = run  # copied from the other table, so that the next look-up ends here
                     return cast("Run", run)
                 table = table.others
             return None
@@ -167,14 +167,23 @@ def passing(function: Callable[..., Any], native: Callable[..., Any], slot: Any)
 
 
 def _nbytes(spec: CallSpec) -> str:
-    """The Python expression for the bytes of a call; evaluating it raises one of ``NEW`` if no message has a size."""
+    """The Python expression for the bytes of a call, as source text.
+
+    Its evaluation raises one of the errors ``NEW`` (AttributeError, TypeError) if the message has no ``nbytes``.
+    """
     if spec.form is Form.NOTHING:
         return "0"
     return f"{None if spec.sized_by is None else spec.parameters[spec.sized_by]}.nbytes"
 
 
 def _made(text: str, spec: CallSpec, native: Any, module: str) -> FunctionType:
-    """A method compiled from one of the texts above, with the signature and docstring of mpi4py's method."""
+    """A method compiled from a template of source text, with the signature and docstring of mpi4py's method.
+
+    :param text: the template, in which the call's name, parameters and key are filled in.
+    :param spec: the description of the call.
+    :param native: mpi4py's method.
+    :param module: name of the module whose class gets the method.
+    """
     words = {
         "name": spec.name,
         "signature": ", ".join(f"{one}=DEFAULTS[{one!r}]" if one in DEFAULTS else one for one in spec.parameters),

@@ -60,7 +60,7 @@ def choose(
     moved = _understood(state.groups.size, spec, arguments, root, op)
     if state.only and moved is not None:
         return state.only, moved
-    # Collective; therefore it does not depend on this rank's arguments.
+    # Connecting is collective, so that the condition must not depend on this rank's arguments.
     if not (young or state.only or state.common.leaves(spec.name)):
         state.groups.connect()
     if moved is None:
@@ -83,7 +83,7 @@ def choose(
 def _understood(
     size: int, spec: CallSpec, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None
 ) -> int | None:
-    """The bytes that a call moves; None if it is left to the MPI library, which runs or refuses it."""
+    """The bytes that a call moves; None if topompi cannot read the call, and leaves it to the MPI library."""
     if (root is not None and not 0 <= root < size) or (spec.reduces and not isinstance(op, MPI.Op)):
         return None
     try:
@@ -113,7 +113,7 @@ def run_chosen(
     arguments: tuple[Any, ...],
     again: Callable[..., None] | None,
 ) -> str:
-    """Run a call by the choice for it, and put the function that runs it into the table of calls for identical calls.
+    """Run a call by the chosen algorithm, and put the function that runs it into a table, to serve identical calls.
 
     :param handle: the user's communicator.
     :param state: topompi's state of the communicator.
@@ -126,7 +126,7 @@ def run_chosen(
     """
     run = runner(state, spec.name, choice.algorithm)
     if choice.trial is not None:
-        if choice.algorithm != NATIVE:  # the plan is made now, because the trial times the call without that
+        if choice.algorithm != NATIVE:  # the plan is made before, so that the trial does not time its making
             from ..execution import running
 
             running.ready(state.executor, spec.name, choice.algorithm, arguments)
@@ -139,7 +139,11 @@ def run_chosen(
 
 
 def _table(state: Parts, spec: CallSpec, choice: Choice) -> Calls:
-    """The table of calls into which a choice is put: this communicator's, or one that all over the same ranks share."""
+    """The table of calls into which the function for a choice is put.
+
+    If the MPI library runs all calls of the method, or this call because the communicator is new, it is a table that
+    all communicators over the same ranks share; else it is the communicator's own.
+    """
     if choice is YOUNG:
         return state.common.early
     return state.common.natives if state.common.leaves(spec.name) else state.calls
@@ -148,8 +152,8 @@ def _table(state: Parts, spec: CallSpec, choice: Choice) -> Calls:
 def remember(calls: Calls, spec: CallSpec, arguments: tuple[Any, ...], run: Run) -> None:
     """Put the function that runs a call into a table of calls, if later identical calls can be recognised.
 
-    They can if the message that gives the size is a numpy array, and the operation is predefined, or if the call is a
-    barrier.
+    Calls can be recognised if they are barriers, or if the message from which the size is read is a numpy array and the
+    operation, if there is one, is predefined.
 
     :param calls: the table.
     :param spec: the description of the call.

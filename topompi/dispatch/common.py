@@ -1,4 +1,4 @@
-"""State shared by communicators over the same ranks, so that another one costs little to make, use and free."""
+"""State shared by communicators over the same ranks, so that a further communicator costs little to make and use."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class Common:
 
     :param interface: the placement of the ranks on the fabric.
     :param policy: rank 0's settings, known to all ranks.
-    :param meeting: the data of the ``Split`` that made the communicators; None if no ``Split`` did.
-    :ivar plans: cache of this rank's parts of schedules, and of the plans compiled from them.
+    :param meeting: the colors and keys of the ``Split`` that made the communicators; None if no ``Split`` did.
+    :ivar plans: cache of this rank's transfers in schedules, and of the plans compiled from them.
     :ivar answers: choices that rank 0 has made for all ranks.
     :ivar orders: cache of the rank orders that this process computed.
-    :ivar known: choice that every rank can make alone, by class of calls (method, size class, operation's demands);
+    :ivar known: choice that every rank can make alone, by class of calls (method, size class, needs of the operation);
         None if rank 0 must be asked.
     :ivar natives: table of calls that the MPI library runs on all these communicators. It has only methods whose every
         call the library runs: a call of any other method may have to make a sub-communicator together with ranks that
         do not find the call in their tables.
-    :ivar early: table of calls that the MPI library runs only among a communicator's first calls; ``natives`` is
-        searched after it.
+    :ivar early: table of calls that the MPI library runs only among a communicator's first calls. A call that is not in
+        it is looked up in ``natives``.
     """
 
     def __init__(self, interface: TopologyInterface, policy: Policy, meeting: Meeting | None = None) -> None:
@@ -70,7 +70,7 @@ class Common:
     @cached_property
     def hierarchy(self) -> Hierarchy:
         """The ranks, partitioned by each level of their topology."""
-        from ..schedules import Hierarchy  # this and ``network_of`` load numpy code: not before a communicator is used
+        from ..schedules import Hierarchy  # not at the top: its code is slow to load, and needed at the first use only
 
         return Hierarchy(self.interface.num_ranks, [level.cluster for level in self.interface.levels])
 
@@ -112,7 +112,7 @@ class Bequest(NamedTuple):
 
     @property
     def of_some(self) -> Bequest | None:
-        """The inherited state that also holds for a subset of the ranks; None if nothing does."""
+        """The part of the inherited state that is also valid for a subset of the ranks; None if no part is."""
         if self.common is None:
             return self
         return None if self.common.only is None else Bequest(None, self.common.only, {}, {})

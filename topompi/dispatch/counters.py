@@ -1,4 +1,4 @@
-"""Counters of collective calls by operation, size class and algorithm: numbers, bytes, times and reasons."""
+"""Counters of collective calls: for each operation, size class and algorithm the number, bytes, times and reason."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ import os
 import sys
 from collections import deque
 from dataclasses import dataclass, field
+from textwrap import wrap
 from threading import Lock
 
 import numpy as np
 
+from ..prediction.words import footnotes
+
 __all__ = ["Counters", "Row", "counters"]
 
 COLUMNS = ("operation", "bytes each", "calls", "bytes", "algorithm", "predicted", "measured", "why")
+WIDTH = 100  # columns of a terminal, which no line of the table exceeds
 LATEST = 1000  # maximum number of durations that a row holds, the latest ones, which bounds its memory
 
 
@@ -74,11 +78,22 @@ class Counters:
                 row.seconds.append(seconds)
 
     def lines(self) -> list[str]:
-        """The table of counted calls as lines: column names, then a line per operation, size class and algorithm."""
+        """The table of counted calls as lines: column names, then a line per operation, size class and algorithm.
+
+        A reason that would make its line longer than ``WIDTH`` is a number in the table, and stands below it.
+        """
         with self._lock:
             cells = [COLUMNS, *(_cells(*key, row) for key, row in sorted(self.rows.items()))]
+        before = sum(max(map(len, column)) + 2 for column in list(zip(*cells, strict=True))[:-1])
+        long = dict.fromkeys(row[-1] for row in cells[1:] if before + len(row[-1]) > WIDTH)
+        marks = {reason: f"[{number}]" for number, reason in enumerate(long, 1)}
+        explained = footnotes(row[-1] for row in cells)
+        cells = [(*row[:-1], marks.get(row[-1], row[-1])) for row in cells]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+        table = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+        notes = [*(f"{mark} {reason}" for reason, mark in marks.items()), *explained]
+        folded = (wrap(note, WIDTH, subsequent_indent="    ", break_on_hyphens=False) for note in notes)
+        return [*table, *(line for lines in folded for line in lines)]
 
     def report_at_exit(self, heading: str) -> None:
         """Print the table to standard error when Python exits. Only the first call has an effect."""
@@ -93,7 +108,7 @@ def _cells(method: str, digits: int, algorithm: str, row: Row) -> tuple[str, ...
         method,
         _class(digits),
         f"{row.calls:,}",
-        f"{row.bytes:,}" if digits else "-",
+        _total(row.bytes) if digits else "-",
         algorithm,
         "-" if row.predicted is None else _time(row.predicted),
         measured,
@@ -104,11 +119,22 @@ def _cells(method: str, digits: int, algorithm: str, row: Row) -> tuple[str, ...
 def _class(digits: int) -> str:
     if digits == 0:
         return "-"
-    return "1" if digits == 1 else f"{1 << (digits - 1)}-{(1 << digits) - 1}"
+    if digits == 1:
+        return "1"
+    return f"{_bytes(digits - 1)}-{_bytes(digits)}" if digits > 10 else f"{1 << (digits - 1)}-{(1 << digits) - 1}"
+
+
+def _total(nbytes: int) -> str:
+    return f"{nbytes:,}" if nbytes < 10**9 else f"{nbytes / 1e9:,.2f} GB"
+
+
+def _bytes(digits: int) -> str:
+    """A power of two from 1,024 on, as ``64K`` or ``1M``."""
+    return f"{1 << digits % 10}{'KMGTPE'[digits // 10 - 1]}"
 
 
 def _time(seconds: float) -> str:
-    return f"{seconds * 1e6:,.1f} us"
+    return f"{seconds * 1e6:,.1f} us" if seconds < 1 else f"{seconds:,.2f} s"
 
 
 counters = Counters(os.environ.get("TOPOMPI_VERBOSE", "") not in ("", "0"))

@@ -20,21 +20,21 @@ __all__ = ["Cut", "Origin"]
 
 GROUPS_HELD = 16  # maximum number of groups of ranks, and of splits, whose state each topology keeps, the latest ones
 BYTES_HELD = 1 << 26  # maximum bytes of the routes of these groups' networks, as estimated by ``BYTES_OF_PAIR``
-NOWHERE = -1  # color of a rank that is in no part of a split
+NOWHERE = -1  # color of a rank that is in no new communicator
 BYTES_OF_ROW = 4  # bytes of memory that a split takes per byte that the ranks exchanged for it, roughly
 BYTES_OF_PAIR = 32  # bytes of memory that a network's routes take per pair of hosts, roughly
 
 
 class Cut:
-    """The result on one rank of a ``Split``, which divides a communicator's ranks into parts.
+    """The result of a ``Split`` on one rank: the members of the new communicator in which the rank is.
 
     :param meeting: the colors and keys that the ranks exchanged, from which everything else is computed.
     :param whole: the MPI group of all ranks of the topology; not freed here.
-    :ivar meeting: the exchanged data if the split made several communicators and this rank is in one; else None.
-    :ivar ranks: (members,) the ranks of this rank's part in their order, numbered as in the topology; empty if the rank
-        is in no part.
-    :ivar group: an MPI group of the same ranks.
-    :ivar common: state shared by the communicators over these ranks; None until one of them is used.
+    :ivar meeting: the colors and keys, if the split made several communicators and this rank is in one; else None.
+    :ivar ranks: numbers in the topology of the members, in the order of their new ranks, shape (members,); empty if
+        this rank is in no new communicator.
+    :ivar group: an MPI group of the members.
+    :ivar common: state shared by the communicators over the members; None until one of them is used.
     """
 
     def __init__(self, meeting: Meeting, whole: MPI.Group) -> None:
@@ -59,12 +59,12 @@ class Cut:
 
 
 class Origin:
-    """A communicator's topology, of which communicators made from it get their ranks' part.
+    """A communicator's topology, from which communicators made from this communicator take the part of their ranks.
 
     :param comm: the communicator; it may be freed while derived communicators still exist.
     :param common: the shared state of the communicator's ranks.
     :ivar policy: rank 0's settings, known to all ranks.
-    :ivar rank: this rank's number in the topology.
+    :ivar rank: number of this process in the topology, which is its rank in ``comm``.
     """
 
     def __init__(self, comm: MPI.Intracomm, common: Common) -> None:
@@ -84,7 +84,8 @@ class Origin:
         :param comm: a communicator of some of the topology's ranks.
         :param cut: the split that made it; None if it was made otherwise or the split is unknown.
 
-        Cost: O(ranks) if the ranks are known already; O(1) if the split is.
+        Cost: O(1) if ``cut`` is given and known already; O(ranks) if only the ranks are known already; else computing
+        the part of the topology for these ranks.
         """
         if cut is None:
             return self._common if self._is_whole(comm) else self._common_over(self.ranks_of(comm))
@@ -106,9 +107,10 @@ class Origin:
         return MPI.UNDEFINED not in self.ranks_of(comm)
 
     def ranks_of(self, comm: MPI.Intracomm) -> NDArray[np.int64]:
-        """The ranks of a communicator in their order, numbered as in the topology. Local: no communication."""
+        """Numbers in the topology of a communicator's members, in the order of their ranks, shape (members,). Local."""
         group = comm.Get_group()
-        # MPICH 5.0.2: the group of a grid smaller than its parent has all of the parent's ranks, the grid's first.
+        # In MPICH 5.0.2 the group of a grid (``Create_cart``) smaller than its parent also has, after the grid's ranks,
+        # the parent's other ranks.
         ranks = MPI.Group.Translate_ranks(group, None, self._group)[: comm.Get_size()]
         group.Free()
         return np.array(ranks, dtype=np.int64)
@@ -127,7 +129,7 @@ class Origin:
         return Common(restricted(self.interface, ranks), self.policy, meeting)
 
     def cut_by(self, rows: bytes) -> Cut | None:
-        """The result of a split for this rank; None if MPI refuses the split. Local: no communication.
+        """The result of a split for this rank; None if a color is invalid, so that MPI raises an error. Local.
 
         :param rows: three 32-bit integers per member of the split communicator, in rank order: color, key, and rank in
             the topology.

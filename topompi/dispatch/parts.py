@@ -61,7 +61,7 @@ class Parts:
         self.calls = Calls() if calls is None else calls
         if quick:
             self.calls.passes, self.calls.others = True, common.early if native_calls else common.natives
-        # Computed from data that all ranks have, because asking the selector may need messages.
+        # Taken from data that all ranks have, and not from the selector, which may have to send messages.
         self.only = common.only if bequest is None else bequest.only or common.only
 
     @property
@@ -93,7 +93,7 @@ class Parts:
 
     @cached_property
     def roll_call(self) -> RollCall:
-        """The communicator's roll calls, by which the ranks learn whether all of them can read their arguments."""
+        """The communicator's roll calls: exchanges by which all ranks learn whether each can read its arguments."""
         from ..execution.rollcall import RollCall
 
         return RollCall(self.groups)
@@ -104,14 +104,14 @@ class Parts:
         The ranks ask each other only if a collective step precedes the call: rank 0's choice for the class of calls, a
         trial, or the set-up of an algorithm that runs for the first time. In all other cases the answer is True.
 
-        :param key: the class of the call: method, size class and the operation's demands.
+        :param key: class of the call: method, size class, needs of the operation.
         """
         if key in self._heard and key not in self.selector.trials:
             return True
         known = self.selector.known(key)
         ready = known is not None and known.algorithm == NATIVE
         if known is not None and not ready:
-            from ..execution.eligibility import is_ready  # with all generators of schedules
+            from ..execution.eligibility import is_ready  # slow, because it imports all generators of schedules
 
             ready = is_ready(self.executor, key[0], known.algorithm)
         if not ready and not self.roll_call.hold(self.calls.made):
@@ -128,12 +128,12 @@ class Parts:
 
     @cached_property
     def origin(self) -> Origin:
-        """The topology for communicators made from this one; this one must not be freed before the first use."""
+        """The topology for communicators made from this one, which must not be freed before this property is read."""
         return Origin(self.comm, self.common)
 
     @property
     def bequest(self) -> Bequest:
-        """The present state, as a new communicator with the same ranks in the same order takes it over."""
+        """The state that a new communicator with the same ranks in the same order takes over."""
         return Bequest(self.common, self.only, self._chosen.copy(), self.executor.shared.copy())
 
     def choice_of(self, method: str, nbytes: int) -> Choice | None:

@@ -41,7 +41,7 @@ class OnTheNetwork:
     def predict(self, key: Key, root: int) -> Prediction:
         """The choice for a class of calls and the root of its first call. The cost model runs once per class.
 
-        :param key: the class: method, size class and the operation's demands.
+        :param key: the class: method, size class, needs of the operation.
         :param root: the root; it counts only in the first call of a class.
         """
         if key not in self._made:

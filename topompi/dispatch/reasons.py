@@ -22,10 +22,10 @@ UNSOUND = "something is wrong with the call on this rank"
 def why_ran(
     state: Parts, method: str, choice: Choice, ran: str, nbytes: int, root: int | None, op: MPI.Op | None
 ) -> str:
-    """The reason why an algorithm ran a call, in words: the reason of the choice, with one addition if it applies.
+    """The reason why an algorithm ran a call, in words: the reason of the choice, with additions in two cases.
 
-    If another algorithm ran than the chosen one, the reason for that precedes. On rank 0 of a virtual placement, whose
-    messages do not cross the network, the cost model's choice for the real network follows.
+    If another algorithm ran than the chosen one, the text begins with the reason for that. On rank 0 of a virtual
+    placement, whose messages do not cross the network, the text ends with the cost model's choice for the real network.
 
     :param state: topompi's state of the communicator.
     :param method: name of the call, a key of ``specs.CALLS``.

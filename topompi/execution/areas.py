@@ -17,9 +17,11 @@ __all__ = ["TAG", "Area", "Call", "Pieces", "Span", "Specification"]
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 Specification = list[Any]
 
-TAG = 0  # one tag for all blocking calls: only topompi uses the communicator, and a pair of ranks posts in one order
-# Units. More than 4 moves, of at most 4 units each on average, are made by one indexed copy, because a call per short
-# move takes longer.
+# One tag is enough for the messages of all blocking calls, because only topompi uses the communicator, and any two
+# ranks post the messages between them in the same order.
+TAG = 0
+# Number of moves, and of units per move. More than 4 moves of on average at most 4 units are made by one indexed copy,
+# because one call per move would take longer.
 FEWEST_ROWS = 4
 
 
@@ -61,7 +63,7 @@ class Span:
         return cls(MPI.buffer.frombuffer(memory), extent, MPI.BYTE, extent, True)
 
     def like(self, units: int) -> Span:
-        """Allocate a span of as many new units, of the same extent and datatype."""
+        """Allocate a span of ``units`` units with the same extent and datatype as this span's."""
         memory = MPI.buffer.frombuffer(np.empty(units * self.extent, dtype=np.uint8))
         return Span(memory, self.extent, self.datatype, self.entries, self.dense)
 
@@ -98,7 +100,7 @@ class Span:
 
     def view(self) -> Bytes:
         """The bytes of all units, as an array."""
-        memory: Any = self.memory  # numpy's type hints do not list it among the buffers
+        memory: Any = self.memory  # numpy's type hints do not count MPI.buffer as a buffer
         view: Bytes = np.frombuffer(memory, dtype=np.uint8)
         return view
 
@@ -146,7 +148,7 @@ def _ends(moves: Moves) -> list[tuple[tuple[int, int], tuple[int, int]]]:
 
 
 def _by_index(source: Span, target: Span, moves: Moves) -> Call:
-    """One call that makes all moves, by indexing rows of machine words."""
+    """One call that makes all copies at once: numpy copies units by their numbers, in machine words."""
     word = next(width for width in (8, 4, 2, 1) if source.extent % width == 0)
     shape, kind = (-1, source.extent // word), np.dtype(f"u{word}")
     here, there = source.view().view(kind).reshape(shape), target.view().view(kind).reshape(shape)

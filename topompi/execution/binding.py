@@ -45,17 +45,17 @@ class Sent:
 
 @dataclass(frozen=True, eq=False)
 class Binding:
-    """A plan bound to given buffers, as a list of calls; or the stages of a call whose arguments are checked.
+    """A collective call, ready to run: a plan with the addresses of the call's buffers, as a list of function calls.
 
-    It contains the addresses of the user's memory, but does not keep that memory alive, so that only a call with
-    buffers at the same addresses may run it.
+    If the collective runs in stages without a plan, the binding has the function that runs them instead. A binding does
+    not keep the user's memory alive; only a call with buffers at the same addresses may run it again.
 
-    :param calls: the calls, in the order in which they run.
+    :param calls: the function calls, in the order in which they are made; empty if there are stages.
     :param weight: bytes of memory that the binding owns.
     :param plan: the plan; None if there are stages.
     :param areas: memory of each buffer, by number of the buffer.
-    :param stages: function of the call's arguments that runs the call in stages; None if there is a plan.
-    :param kept: arguments whose memory the calls use in place of the user's; None if they use the user's.
+    :param stages: function of the collective's arguments that runs its stages; None if there is a plan.
+    :param kept: arguments with memory of topompi, which are used in place of the user's; None if the user's are used.
     """
 
     calls: list[Call]
@@ -72,11 +72,11 @@ class Binding:
 
 
 def bind(plan: Plan, operands: Operands, groups: Groups, channel: Channel) -> Binding:
-    """Bind a plan to the operands of a call.
+    """Make the binding of a plan and the operands of a call, a list of function calls that can be run repeatedly.
 
-    Data without gaps are sent from, and received into, the user's memory. Data with gaps are packed into memory of the
-    binding before the run, and unpacked after it, each once. Pieces (blocks of different sizes or datatypes) are not
-    packed.
+    Data without gaps are sent from, and received into, the user's memory. Input with gaps is packed into memory of the
+    binding once before the run, and output with gaps is unpacked once after it. Pieces (blocks of different sizes or
+    datatypes) are not packed.
 
     :param plan: this rank's plan.
     :param operands: buffers, extent and operation of the call.
@@ -93,7 +93,7 @@ def bind(plan: Plan, operands: Operands, groups: Groups, channel: Channel) -> Bi
 def bind_persistent(
     plan: Plan, operands: Operands, groups: Groups, channel: Channel
 ) -> tuple[list[Resumable], list[Flight], Sent]:
-    """Bind a plan as ``bind`` does, for a run that can be started repeatedly.
+    """Bind a plan as ``bind`` does, for a persistent collective, whose run can be interrupted and resumed.
 
     :param plan: this rank's plan.
     :param operands: buffers, extent and operation of the call.

@@ -35,7 +35,8 @@ LARGEST_COUNT = 2**31 - 1  # maximum bytes of one message that every MPI library
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
 
-# numpy's kind of a DLPack type code and number of lanes; a complex number may be two real lanes.
+# numpy's kind code, by DLPack type code and number of lanes (components of an item); a complex number may be described
+# as an item of two real components.
 DLPACK_KINDS = {(0, 1): "i", (1, 1): "u", (2, 1): "f", (5, 1): "c", (2, 2): "c", (6, 1): "b"}
 HOST_KINDS = (1, 3, 11)  # DLPack device types whose memory the host may access: host, and host pinned for a device
 
@@ -48,7 +49,7 @@ class DeviceMemoryError(TypeError):
 
 
 class ShortMemoryError(ValueError):
-    """A buffer has less memory than its count needs. mpi4py does not compare the two."""
+    """A buffer has less memory than the message's count of entries needs, which mpi4py does not check."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -117,7 +118,7 @@ class Block(_Entries):
                 raise ShortMemoryError(f"message: expecting a buffer of {length} bytes, got {have}")
 
     def memory(self) -> MPI.buffer:
-        """The memory of all entries, by address; it does not keep the buffer alive.
+        """The memory of all entries, as a buffer object made from its address, which does not keep the memory alive.
 
         :raises ShortMemoryError: if the buffer is too short.
         """
@@ -186,7 +187,10 @@ class Blocks(_Entries):
         return Block(self.buffer, self.datatype, int(self.counts[index]), int(self.displs[index]))
 
     def of_sizes(self, sizes: Integers) -> Blocks:
-        """The same blocks with other sizes in bytes, shape (blocks,), for data that are shorter than expected."""
+        """Blocks that begin at the same places, but have the given sizes; used if less data arrive than expected.
+
+        :param sizes: bytes of data in each new block, shape (blocks,).
+        """
         entry = max(1, self.datatype.Get_size())
         return Blocks(self.buffer, self.datatype, sizes // entry, self.displs)
 
@@ -312,7 +316,7 @@ def _check_within(data: Any, datatype: MPI.Datatype, displ: int) -> None:
 
 
 def _believed(given: Any, data: Any, datatype: MPI.Datatype, entries: int) -> Any:
-    """The buffer, lengthened to ``entries`` entries if the program gave an address: mpi4py believes any count there."""
+    """The buffer; if the program gave an address, with ``entries`` entries, because mpi4py then trusts any count."""
     length = entries * datatype.extent
     if not isinstance(given, MPI.buffer) or length <= data.nbytes:
         return data
@@ -361,7 +365,7 @@ def _split(message: Any, vector: bool = False) -> tuple[Any, Any, Any, Any]:
             count, datatype = None, count
     else:
         raise ValueError("message: expecting 2 to 4 items")
-    pairs = tuple if vector else (tuple, list)  # in a message with counts, a list is the counts
+    pairs = tuple if vector else (tuple, list)  # if blocks have counts, a list has the counts
     count, displ = count if isinstance(count, pairs) else (count, None)
     return buffer, count, displ, datatype
 
@@ -406,7 +410,7 @@ def on_device(message: Any) -> bool:
             return hasattr(buffer, "__dlpack_device__") or hasattr(buffer, "__cuda_array_interface__")
         except Exception:  # the reader of the message raises the error
             return False
-    except ValueError:  # host memory of items without a code
+    except ValueError:  # the array is in host memory, but its items have no type code
         return False
     return False
 
@@ -427,7 +431,9 @@ def _code_on_host(buffer: Any) -> str:
 
 
 def _type_of(capsule: Any) -> tuple[int, int, int]:
-    """Kind, bits and lanes of the items of a DLPack tensor. numpy cannot be asked, because it lacks some kinds.
+    """Type code, bits and number of lanes (components) of the items of a DLPack tensor.
+
+    They are read from memory, because numpy refuses tensors of types that it lacks.
 
     The tensor begins with an address, two numbers for the device and the number of dimensions (20 bytes); the type
     follows.

@@ -140,7 +140,10 @@ def _posts(step: Step, areas: Mapping[int, Area]) -> list[Instruction]:
 
 
 def _blocking(posts: list[Instruction]) -> list[Instruction]:
-    """The instructions of a step that must end before the next begins; a blocking call replaces the wait if it can."""
+    """The instructions of a step that must end before the next step begins.
+
+    If the step has one message, or one in each direction, its last call is blocking, so that no wait is needed.
+    """
     kinds = [row[0] for row in posts]
     if kinds == [START_RECEIVE]:
         return [(RECEIVE, *posts[0][1:])]
@@ -150,7 +153,10 @@ def _blocking(posts: list[Instruction]) -> list[Instruction]:
 
 
 def _message(one: Message, areas: Mapping[int, Area]) -> tuple[int, int, int, int] | None:
-    """Address, 0, count and datatype of a message, as an instruction has them; None if its units have no data."""
+    """The fields of an instruction that describe a message: address, 0 (no second address), count and datatype.
+
+    The result is None if the message's units have no data.
+    """
     if not one.length:
         return 0, 0, 0, _handle(MPI.BYTE)
     area = areas[one.buffer]
@@ -185,7 +191,7 @@ def _copies(moves: Moves, areas: Mapping[int, Area]) -> NDArray[np.int64]:
 
 
 def _reduction(one: Reduction, areas: Mapping[int, Area], op: Any) -> list[Instruction]:
-    """The instructions for a reduction of new data into held data.
+    """The instructions that combine new data with held data, and put the result in the place of the held data.
 
     MPI computes ``inout = in op inout``: if order counts, ``in`` must hold the data of lower ranks. If these are the
     held data, the result lands in the buffer of the new data and is copied back.

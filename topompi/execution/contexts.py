@@ -24,7 +24,7 @@ TAGS = 1 << 15  # number of tags of each user communicator; every library has as
 
 
 class Channel(NamedTuple):
-    """A communicator and a tag on it, which only one method or one collective uses."""
+    """A communicator and a tag, for the messages of one method's blocking calls, or of one other collective."""
 
     comm: MPI.Intracomm
     tag: int
@@ -50,7 +50,7 @@ class Context:
         return Channel(self._pool.comm, self._first + number)
 
     def free(self) -> None:
-        """Give the range back; after its last range the communicator is freed."""
+        """Give the range of tags back; if it was the last one in use, free the communicator of topompi."""
         self._pool.leave()
 
 
@@ -58,8 +58,8 @@ class _Pool:
     """A communicator of topompi whose tags are given out in ranges, each once.
 
     :param comm: the communicator.
-    :param name: a number, equal on all ranks and different from other pools' numbers.
-    :param key: key in ``_pools`` under which communicators over the same ranks find it; None if it is not shared.
+    :param name: number of the pool, equal on all ranks, by which they find whether they offer the same pool.
+    :param key: key in ``_pools`` under which communicators over the same ranks find the pool; None if it is not shared.
     """
 
     def __init__(self, comm: MPI.Intracomm, name: int = 0, key: bytes | None = None) -> None:
@@ -69,19 +69,22 @@ class _Pool:
             _pools[key] = self
 
     def enter(self) -> bool:
-        """Add a user, so that the communicator is not freed; False if it is freed already or has no tags left."""
+        """Count one more range as in use, so that the communicator is not freed; True if that is possible.
+
+        The result is False, and nothing is counted, if the communicator is freed already or has no tags left.
+        """
         with self._lock:
             here = self._users > 0 and TAGS * (self.given + 1) <= _most_tags()
             self._users += here
         return here
 
     def give(self) -> Context:
-        """The next range of tags, for a user that was added."""
+        """The next range of tags, which the constructor or ``enter`` has counted as in use."""
         self.given += 1
         return Context(self, TAGS * (self.given - 1))
 
     def leave(self) -> None:
-        """Remove a user, and free the communicator after the last one."""
+        """Count one range less as in use, and free the communicator if none is left."""
         with self._lock:
             self._users -= 1
             last = self._users == 0
@@ -104,7 +107,7 @@ def context_of(comm: MPI.Intracomm) -> Context:
 
     :param comm: the user's communicator, as an instance of mpi4py's own class.
 
-    Cost: one split; if communicators are shared, one allreduce of 40 bytes, and a split only for the first of them.
+    Cost: one split. If communicators are shared, one allreduce of 40 bytes, and one split only if a new one is made.
     """
     if not _shares():
         return _Pool(_copy_of(comm)).give()
@@ -153,7 +156,7 @@ def _shares() -> bool:
     """Whether user communicators share topompi's: True if the MPI library has many tags and cannot revoke any."""
     tried = NativeIntracomm(MPI.COMM_SELF).Split()
     try:
-        tried.Revoke()  # raises if the library cannot; ``Is_revoked`` works without support, too
+        tried.Revoke()  # raises an error if the library cannot revoke; ``Is_revoked`` never does
     except NotImplementedError:
         return _most_tags() >= 2 * TAGS
     finally:
@@ -170,10 +173,10 @@ def _most_tags() -> int:
 class Alone(NativeIntracomm):
     """A communicator of this rank only, for copies of data with gaps; several threads may use it at once."""
 
-    lock = RLock()  # reentrant, because a signal handler may interrupt a copy and make one
+    lock = RLock()  # reentrant, because a signal handler may interrupt a copy and make another
 
     def Sendrecv(self, *arguments: Any, **named: Any) -> None:
-        """Copy a message to another. The lock keeps threads from receiving each other's data."""
+        """Send a message to this rank itself, under a lock, so that no thread receives another thread's message."""
         with self.lock:
             super().Sendrecv(*arguments, **named)
 

@@ -1,4 +1,7 @@
-"""Rules for which algorithms can run a call, and which of them at once. They use only facts that all ranks know."""
+"""Rules that tell which algorithms can run a call, and which of them need a collective preparation first.
+
+The rules use only facts that all ranks know.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["can_run", "form_of", "is_in_stages", "is_ready", "why_not"]
 
-# Calls whose ranks know only their own counts, for which carriers inside hosts add these up.
+# Calls in which each rank knows only its own counts, and which carriers (ranks that send between hosts for the other
+# ranks of their host) can run, because each rank sends them its counts.
 CARRIED = frozenset(
     name for name, spec in CALLS.items() if spec.form is Form.ALLTOALL and spec.counts is Counts.COUNTED
 )
@@ -25,17 +29,17 @@ def can_run(method: str, algorithm: str, needs: Needs = NO_NEEDS) -> bool:
     :param method: name of the call, a key of ``specs.CALLS``.
     :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, with or without a segment size
         (``ring/32K``).
-    :param needs: the demands of a reduction's operation: rank order, or whole vectors.
+    :param needs: needs of a reduction's operation: operands in rank order, whole vectors, or both; by default none.
     """
     return not why_not(method, algorithm, needs)
 
 
 def form_of(method: str, algorithm: str) -> str:
-    """The algorithm that runs a call in place of a given one: ``levels`` if ranks lack counts that its schedule needs.
+    """The algorithm that runs a call if the given one is chosen: the given one itself, or ``levels`` in its place.
 
-    The schedule of an algorithm over levels (host, leaf switch and so on) needs the counts of all ranks. If each rank
-    of the call knows only its own counts, the MPI library's collectives over leaders (``levels``) replace the schedule.
-    In all other cases the result is the given algorithm.
+    A schedule over levels (host, leaf switch and so on) needs the counts of all ranks. If each rank of the call knows
+    only its own counts, ``levels`` takes the schedule's place, because its collectives among leaders (one rank per host
+    or leaf switch) send the counts ahead of the blocks.
 
     :param method: name of the call, a key of ``specs.CALLS``.
     :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, with or without a segment size.
@@ -47,21 +51,26 @@ def form_of(method: str, algorithm: str) -> str:
 
 
 def _is_carried(method: str, algorithm: str) -> bool:
-    """Whether an algorithm runs a call by parcels of carriers, not by a plan: ranks know only their own counts.
+    """Whether an algorithm runs a call by carriers (ranks that send between hosts for their host), and not by a plan.
 
-    :param method: the call, a key of ``specs.CALLS``.
+    It does so if each rank knows only its own counts, so that no rank can make a plan.
+
+    :param method: name of the call, a key of ``specs.CALLS``.
     :param algorithm: ``native``, ``levels``, or the name of a schedule, with or without a segment size.
     """
-    if method not in CARRIED:  # before any look-up, because every call asks
+    if method not in CARRIED:  # tested first, because this function is called in every call
         return False
     entry = ALGORITHMS.get(CALLS[method].collective, {}).get(algorithm)
     return entry is not None and entry.host_counts
 
 
 def is_in_stages(method: str, algorithm: str) -> bool:
-    """Whether an algorithm runs a call in stages without a plan: over the leaders of levels, or by carriers.
+    """Whether an algorithm runs a call in stages without a plan.
 
-    :param method: the call, a key of ``specs.CALLS``.
+    The stages are those of leaders (one rank per host, leaf switch and so on) or of carriers (ranks that send between
+    hosts for the other ranks of their host).
+
+    :param method: name of the call, a key of ``specs.CALLS``.
     :param algorithm: ``native``, ``levels``, or the name of a schedule, with or without a segment size.
     """
     return algorithm == LEVELS or _is_carried(method, algorithm)
@@ -70,8 +79,8 @@ def is_in_stages(method: str, algorithm: str) -> bool:
 def is_ready(executor: Executor, method: str, algorithm: str) -> bool:
     """Whether an algorithm can run a call without a collective preparation first; the same on all ranks.
 
-    A plan needs its schedule; if that is costly to generate, rank 0 has to send it first. A call in stages needs the
-    sub-communicators of leaders, or the communicator for messages of plans.
+    The preparation of a plan is that rank 0 sends the schedule, if this is costly to generate. The preparation of a
+    call in stages is the making of the sub-communicators of leaders, or of the communicator for messages of plans.
 
     :param executor: the communicator's executor.
     :param method: name of the call, a key of ``specs.CALLS``.
@@ -91,7 +100,7 @@ def why_not(method: str, algorithm: str, needs: Needs = NO_NEEDS) -> str:
     :param method: name of the call, a key of ``specs.CALLS``.
     :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, with or without a segment size
         (``ring/32K``).
-    :param needs: the demands of a reduction's operation: rank order, or whole vectors.
+    :param needs: needs of a reduction's operation: operands in rank order, whole vectors, or both; by default none.
     """
     if algorithm == NATIVE:
         return ""

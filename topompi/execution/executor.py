@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PLANS_HELD", "Executor", "Shared"]
 
-PLANS_HELD = 128  # maximum number of cached plans and schedule parts; each has O(p) numbers on p ranks
+PLANS_HELD = 128  # maximum number of cached plans, and lists of one rank's transfers; each has O(p) numbers on p ranks
 BINDINGS_HELD = 64  # maximum number of cached bindings (plans bound to the buffers of a call)
 BYTES_HELD = 1 << 26  # maximum bytes of scratch memory of all cached bindings together
 
@@ -25,12 +25,12 @@ Shared: TypeAlias = "dict[tuple[str, str], Schedule | str]"
 class Executor:
     """A communicator with its sub-communicators and network, and the plans and bindings made for it.
 
-    A plan is one rank's compiled part of a schedule; a binding is a plan with the addresses of a call's buffers.
+    A plan has one rank's transfers in a schedule, compiled; a binding is a plan with the addresses of a call's buffers.
 
     :param groups: the communicator and its sub-communicators.
     :param network: function that makes the network; called at the first need, because n hosts have n * n routes.
-    :param plans: cache of this rank's parts of schedules and of the plans compiled from them, which communicators over
-        the same ranks may share; if it is None, the executor makes a cache of its own.
+    :param plans: cache of this rank's transfers in schedules and of the plans compiled from them, which communicators
+        over the same ranks may share; if it is None, the executor makes a cache of its own.
     :param shared: schedule that rank 0 sent to all ranks, or the reason why there is none, by collective and algorithm;
         entries are never dropped, so that all ranks hold the same ones. If it is None, there are no entries yet.
     :ivar bindings: cache of the bindings of the latest calls.

@@ -22,7 +22,7 @@ __all__ = ["Groups"]
 # Numbers of the channels for the ranks' joint decisions and for roll calls (checks that all ranks can read their
 # arguments); the channel of a blocking call has the number of its method, from 1.
 TALKS, ROLL_CALL = 98, 99
-FIRST_NEW = 100  # number of the first channel for a non-blocking collective
+FIRST_NEW = 100  # number of the first channel that ``new_channel`` returns
 
 
 class Groups:
@@ -42,7 +42,7 @@ class Groups:
         self.hierarchy = hierarchy
         self.usable = True
         self._levels: dict[Hashable, Levels] = {}
-        self._contexts: list[Context] = []  # another context after each 32,668 new channels, its tags being used up
+        self._contexts: list[Context] = []  # one more after each 32,668 new channels, which use up the tags of one
         self._next = FIRST_NEW
         self.talks = Talks(self.rank, self.size, partial(self.channel, TALKS))
 
@@ -52,13 +52,19 @@ class Groups:
         return self.hierarchy.num_levels > 1
 
     def has_levels(self, kind: Hashable) -> bool:
-        """Whether the sub-communicators for calls of this kind (``CallSpec.kind``) exist."""
+        """Whether the sub-communicators of leaders for calls of one kind exist.
+
+        :param kind: kind of calls, ``CallSpec.kind``: rooted or not, and blocks of sizes that all ranks know or not.
+        """
         return kind in self._levels
 
     def levels(self, kind: Hashable) -> Levels:
-        """The sub-communicators of leaders for calls of one kind (``CallSpec.kind``); collective at their first use.
+        """The sub-communicators of leaders for calls of one kind; collective at the kind's first use.
 
-        Each kind has its own, so that messages left over by a call that one rank refused match no call of another kind.
+        Each kind has its own, so that messages left over by a call that failed on one rank match no call of another
+        kind.
+
+        :param kind: kind of calls, ``CallSpec.kind``: rooted or not, and blocks of sizes that all ranks know or not.
         """
         levels = self._levels.get(kind)
         if levels is None:
@@ -93,7 +99,7 @@ class Groups:
     def new_channel(self) -> Channel:
         """A new channel (communicator and tag), for a collective that may run at the same time as any others.
 
-        All ranks get the same one if each calls this once per non-blocking or persistent collective that it makes.
+        All ranks get the same channel if each calls this once per persistent collective and per reduction of objects.
         No channel is returned twice, because persistent collectives may be started again at any time.
 
         Cost: O(1); after each 32,668 channels a new communicator is made, collectively.

@@ -18,13 +18,14 @@ STAGES_HELD = 128  # maximum number of cached plans and programs; each has O(p) 
 
 
 class Levels:
-    """One sub-communicator per level of the topology, for calls of one kind. Cost: one ``Split`` per level, collective.
+    """One sub-communicator of leaders per level of the topology. Cost: one ``Split`` per level, collective.
 
     :param comm: the user's communicator; not freed here.
     :param hierarchy: the ranks, partitioned by each level of their topology.
     :param alone: a communicator of this rank only; not freed here.
     :ivar parts: sub-communicators of this rank, by level, for the levels in which the rank is a member.
-    :ivar stages: cache of plans by root, and of programs (calls with their slices of a buffer) by root and size.
+    :ivar stages: cache of plans by root, and of programs (the calls of a plan's stages with the parts of the buffer
+        that they use) by root and block size.
     """
 
     def __init__(self, comm: MPI.Intracomm, hierarchy: Hierarchy, alone: MPI.Intracomm) -> None:

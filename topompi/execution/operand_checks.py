@@ -29,13 +29,14 @@ def check(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> None:
     sides = operands.input, operands.output
     types = {id(kind): kind for side in sides for kind in _datatypes(side)}
     for kind in types.values():
-        alone.Send_init([b"", 0, kind], 0).Free()  # not to MPI.PROC_NULL: mpi4py drops the datatype
-        if operands.op is not None and operands.op.is_predefined:  # a user's own would be called
+        alone.Send_init([b"", 0, kind], 0).Free()  # not to MPI.PROC_NULL, because mpi4py then leaves the datatype out
+        if operands.op is not None and operands.op.is_predefined:  # a user's function would be called
             operands.op.Reduce_local([b"", 0, kind], [bytearray(), 0, kind])
     if _is_one_buffer(*sides):
         with Alone.lock:  # another thread may call here, too
             _ask(spec, operands, alone)
-    if _share_a_piece(*sides):  # MPICH's collectives raise this error, but a copy of a piece to itself aborts the job
+    # MPICH's own collectives raise this error, but topompi's copy of a piece to itself would abort the job.
+    if _share_a_piece(*sides):
         raise MPI.Exception(MPI.ERR_BUFFER)
     for side in sides:
         if isinstance(side, Block):

@@ -1,4 +1,4 @@
-"""The arguments of a collective in the form that plans take: units of memory, and sizes known to all ranks."""
+"""The operands of a collective, read from its arguments: buffers as units of memory, and sizes known to all ranks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ class MismatchError(ValueError):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Operands:
-    """The buffers and sizes of a call, in units: equal parts of memory, or pieces of any size and datatype.
+    """The buffers and sizes of a call, counted in units.
+
+    Units have the same number of bytes each (for example one entry of a datatype), or they are pieces: blocks of any
+    size and datatype.
 
     :param extent: bytes of a unit; 0 if units are pieces.
     :param input: this rank's input buffer; None if there is none, or if the input lies in the output buffer.
@@ -56,10 +59,10 @@ class Operands:
     :param shift: unit of the output at which the input begins, if the two share memory; else None.
     :param shared: number of units that the input and the output share.
     :param length: units of the vector that the collective divides into blocks; None if it divides no vector.
-    :param counts: number of each rank's units, shape (ranks,), in a call with uneven blocks whose counts all ranks
-        know; else None.
+    :param counts: number of each rank's blocks (of ``scale`` units each), shape (ranks,), in a call with uneven blocks
+        whose counts all ranks know; else None.
     :param op: the operation of a reduction, whose units are entries of a datatype; None in other calls.
-    :param scale: units per block.
+    :param scale: number of units in a block, if the collective does not divide a vector.
     """
 
     extent: int
@@ -96,7 +99,7 @@ class Operands:
 
 
 def _barrier(groups: Groups) -> Operands:
-    return Operands(1, None, None)  # no memory, but messages, if empty ones
+    return Operands(1, None, None)  # no buffers, but units of 1 byte, because the call has (empty) messages
 
 
 def _bcast(groups: Groups, message: Any, root: int) -> Operands | None:
@@ -218,7 +221,7 @@ def _reduce_scatter(groups: Groups, sendbuf: Any, recvbuf: Any, recvcounts: Any,
     in_place = is_in_place(sendbuf)
     if recvcounts is None:
         if in_place:
-            return None  # left to the MPI library, which refuses it
+            return None  # left to the MPI library, which raises an error
         recvcounts = groups.comm.allgather(received.count)
     counts = np.asarray(recvcounts, dtype=np.int64)
     if counts.shape != (groups.size,):
@@ -342,7 +345,8 @@ def _check_types_and_counts(sent: Block, received: Block, count: int, what: str 
 
 
 _EQUAL, _COUNTED, _TYPED = Counts.EQUAL, Counts.COUNTED, Counts.TYPED
-# The reader by form, property in which blocks differ, and whether the call has a root.
+# The function that reads a call's arguments, by the call's pattern, the property in which its blocks differ, and
+# whether it has a root.
 _READERS: dict[tuple[Form, Counts, bool], Callable[..., Operands | None]] = {
     (Form.NOTHING, _EQUAL, False): _barrier,
     (Form.BROADCAST, _EQUAL, True): _bcast,

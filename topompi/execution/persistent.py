@@ -36,7 +36,7 @@ class PersistentPlan:
         self.sent = sent
         self._calls, self._flights = calls, flights
         self._arguments: tuple[Any, ...] | None = arguments
-        self._next = self._length = len(calls)  # index of the next call; the request is inactive if it is the length
+        self._next = self._length = len(calls)  # index of the next call; the number of calls if the request is inactive
         self._first = next((at for at, call in enumerate(calls) if call.test is not None), len(calls))
         self._begin, self._end = ([call[:2] for call in some] for some in (calls[: self._first], calls[self._first :]))
         self._lock = Lock()

@@ -1,4 +1,4 @@
-"""Plans: one rank's part of a schedule, compiled into its messages, local copies and reductions in each step."""
+"""Plans: one rank's transfers in a schedule, compiled into messages, local copies and reductions for each step."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _STEP, _SOURCE, _DESTINATION, _FROM, _BEGIN, _INTO, _TO, _LENGTH, _OPERATION, _P
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One rank's part of a schedule.
+    """The transfers of a schedule that one rank sends or receives.
 
     :param rank: the rank.
-    :param rows: the rank's transfers, one per row, sorted by step, with the columns of ``schedules.Schedule``, shape
-        (rows, 9).
-    :param precedes: True for each row whose data come from lower ranks than the data that they are reduced into, shape
-        (rows,); all True if the order of operands does not count.
-    :param blocks: number of blocks of the vector, in collectives that divide a vector.
-    :param independent: True if no step depends on another.
+    :param rows: the transfers, one per row, sorted by step, with the columns of ``schedules.Schedule``, shape (rows,
+        9).
+    :param precedes: True for each transfer whose data must be the first operand of its reduction, because they come
+        from lower ranks, shape (rows,); all True if the order of operands does not count.
+    :param blocks: number of blocks into which the vector is divided, in collectives that divide a vector.
+    :param independent: True if no step needs data that an earlier step has received or reduced.
     :param window: maximum number of steps under way at once; 0 if the number has no bound.
     """
 
@@ -61,7 +61,7 @@ class Reduction(NamedTuple):
     :param held_buffer: number of the buffer with the units that take the result.
     :param held_begin: first unit that takes the result.
     :param length: number of units.
-    :param precedes: True if the new units come from lower ranks than the held ones.
+    :param precedes: True if the new units must be the first operand, because they come from lower ranks.
     """
 
     buffer: int
@@ -73,9 +73,10 @@ class Reduction(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """Copies from the buffer ``source`` of a rank to its buffer ``destination``.
+    """Copies inside one rank's memory, from buffer number ``source`` to buffer number ``destination``.
 
-    ``begin`` (first unit in the source), ``to`` (first unit in the destination) and ``length`` have shape (moves,).
+    ``begin`` (first unit in the source), ``to`` (first unit in the destination) and ``length`` (number of units) have
+    shape (copies,).
     """
 
     source: int
@@ -86,7 +87,7 @@ class Moves(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A rank's work in one step. Its reductions need its received messages; its other parts may run in any order."""
+    """A rank's work in one step. Copies, receives and sends may run in any order; reductions follow the receives."""
 
     moves: tuple[Moves, ...]
     receives: tuple[Message, ...]
@@ -96,17 +97,17 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The steps of one rank, in units whose size in bytes the call determines.
+    """The steps of one rank in a collective, in units whose size in bytes the call determines.
 
-    :param steps: the steps in their order; if all steps may overlap, they are one step.
+    :param steps: the steps in their order; if all steps of the schedule may overlap, they are one step here.
     :param window: maximum number of steps under way at once.
-    :param scratch: units of the scratch buffer.
-    :param arrived: units of the buffer ``ARRIVED``, for received operands of reductions.
+    :param scratch: number of units of the scratch buffer.
+    :param arrived: number of units of the buffer ``ARRIVED``, for received operands of reductions.
     :param overwrites: True if the plan writes output before it has read all input, so that the two must not share
         memory.
-    :param slices: number of parts into which every transfer is cut, so that the parts overlap. Each step of the
-        schedule is then ``slices`` steps, one per part, and some may be empty. A step depends only on the previous step
-        of the same part.
+    :param slices: number of slices into which every transfer is cut, so that one slice is sent while another is
+        received. Each step of the schedule is then ``slices`` steps, one per slice, some of them empty. A step depends
+        only on the previous step of the same slice.
     """
 
     steps: tuple[Step, ...]
@@ -117,7 +118,7 @@ class Plan:
     slices: int = 1
 
     def turns(self) -> Iterator[tuple[Step, bool]]:
-        """Each step twice, in the order of one run: with True when it begins, with False when it must be complete.
+        """The order of events in one run: a step with True when it begins, and with False when it must be complete.
 
         At most ``window`` steps are under way at once.
         """
@@ -133,21 +134,21 @@ class Plan:
 def compile_part(
     part: Part, length: int | None = None, shift: int | None = None, slices: int = 1, scale: int = 1
 ) -> Plan:
-    """The plan for a rank's part of a schedule.
+    """The plan for one rank's transfers in a schedule.
 
-    Transfers of one step between the same two ranks, whose blocks follow each other on both ranks, become one message.
+    Transfers of one step between the same two ranks become one message if their blocks are consecutive on both ranks.
     Both ranks merge the same transfers, so that they agree on the messages. Both leave out a transfer whose blocks are
     empty. A transfer of no blocks is a token, which is sent as an empty message.
 
-    :param part: the rank's transfers, in blocks.
+    :param part: the rank's transfers, counted in blocks.
     :param length: units of the vector that the collective divides into blocks as evenly as possible; None if every
         block has ``scale`` units. If a length is given, every block must keep its number wherever it is copied; the
         scratch buffer may hold several vectors.
     :param shift: unit of the output at which the input begins, if they share memory; else None.
-    :param slices: number of parts into which every transfer is cut. It may exceed 1 if ranks forward and reduce the
-        same units that they received, because then the parts are independent.
+    :param slices: number of slices into which every transfer is cut. It may exceed 1 only if ranks forward and reduce
+        the same units that they received, because then the slices are independent of each other.
     :param scale: units per block, if ``length`` is None.
-    :raises ValueError: if the schedule changes the numbers of a divided vector's blocks.
+    :raises ValueError: if ``length`` is given, and the schedule copies a block to another block's number.
 
     Cost: O(rows log rows); no messages.
     """
@@ -182,7 +183,13 @@ def compile_part(
 
 
 def _in_slices(rows: Integers, part: Part, shift: int | None, slices: int) -> Plan:
-    """The plan for transfers that are cut into slices; slice number l is part number l of each transfer."""
+    """The plan for transfers that are cut into slices, with one step for each step of the schedule and each slice.
+
+    :param rows: the rank's transfers, counted in units, with the column ``precedes`` of the part.
+    :param part: the rank's transfers, counted in blocks.
+    :param shift: unit of the output at which the input begins, if they share memory; else None.
+    :param slices: number of slices of every transfer.
+    """
     rows, slice_of_row = _cut(rows, slices)
     overwrites = False
     needed = rows[:, _LENGTH] > 0
@@ -201,7 +208,7 @@ def _in_slices(rows: Integers, part: Part, shift: int | None, slices: int) -> Pl
 
 
 def _cut(rows: Integers, parts: int) -> tuple[Integers, Integers]:
-    """Every transfer cut into ``parts`` rows, each in a step of its own; and the part number of each row."""
+    """Cut every transfer into ``parts`` slices, each in a step of its own; return them, and each one's slice number."""
     part = np.tile(np.arange(parts), len(rows))
     rows = np.repeat(rows, parts, axis=0)
     begin, end = (rows[:, _LENGTH] * number // parts for number in (part, part + 1))
@@ -213,7 +220,11 @@ def _cut(rows: Integers, parts: int) -> tuple[Integers, Integers]:
 
 
 def _divided(rows: Integers, bounds: Integers) -> Integers:
-    """The transfers in units of a vector instead of blocks; scratch memory may hold several vectors side by side."""
+    """The transfers, counted in units of the vector instead of blocks.
+
+    :param rows: the transfers, counted in blocks; the scratch buffer may hold several vectors side by side.
+    :param bounds: first unit of each block and the end of the last block, shape (blocks + 1,).
+    """
     blocks, length = len(bounds) - 1, bounds[-1]
     (here, block), (there, same) = (np.divmod(rows[:, place], blocks) for place in (_BEGIN, _TO))
     if (block != same).any() or (block + rows[:, _LENGTH] > blocks).any():
@@ -225,7 +236,7 @@ def _divided(rows: Integers, bounds: Integers) -> Integers:
 
 
 def _stays(rows: Integers, shift: int) -> NDArray[np.bool_]:
-    """True for each row that copies data onto themselves, because input and output share memory, shape (rows,)."""
+    """True for each transfer that copies data onto themselves, because input and output share memory, shape (rows,)."""
     stays: NDArray[np.bool_] = (
         (rows[:, _SOURCE] == rows[:, _DESTINATION])
         & (rows[:, _FROM] == INPUT)
@@ -237,7 +248,7 @@ def _stays(rows: Integers, shift: int) -> NDArray[np.bool_]:
 
 
 def _overwrites(rows: Integers, part: Part) -> bool:
-    """Whether the rows write output before they have read all input."""
+    """Whether a rank's transfers write output before they have read all input."""
     read = rows[(rows[:, _SOURCE] == part.rank) & (rows[:, _FROM] == INPUT), _STEP]
     written = rows[(rows[:, _DESTINATION] == part.rank) & (rows[:, _INTO] == OUTPUT), _STEP]
     if not len(read) or not len(written):
@@ -246,7 +257,7 @@ def _overwrites(rows: Integers, part: Part) -> bool:
 
 
 def _merged(rows: Integers) -> Integers:
-    """The rows in the order of steps; rows of one step and pair of ranks, consecutive at both ends, are merged."""
+    """The transfers, sorted by step; those of one step and pair of ranks with consecutive units are merged into one."""
     order = np.lexsort((rows[:, _DESTINATION], rows[:, _SOURCE], rows[:, _STEP]))
     rows = rows[order]
     same = [_STEP, _SOURCE, _DESTINATION, _FROM, _INTO, _OPERATION, _PRECEDES]
@@ -258,7 +269,7 @@ def _merged(rows: Integers) -> Integers:
     merged = rows[first]
     if len(first):
         merged[:, _LENGTH] = np.add.reduceat(rows[:, _LENGTH], first)
-    # Parts of a cut row follow each other, in steps that they share with parts of other rows.
+    # Inside a step the given order is kept, so that the slices of a transfer stay in order.
     return merged[np.lexsort((order[first], merged[:, _STEP]))]
 
 
@@ -294,7 +305,11 @@ def _moves(rows: Integers) -> tuple[Moves, ...]:
 
 
 def _arriving(rows: Integers, ends: bool = True) -> list[int]:
-    """The end, or the begin, of each message to be reduced, in units, if the messages of one step lie side by side."""
+    """The places in the buffer ``ARRIVED`` of the messages to be reduced, those of one step side by side from unit 0.
+
+    :param rows: transfers that the rank receives.
+    :param ends: True for the unit behind each message, False for its first unit.
+    """
     rows = rows[(rows[:, _OPERATION] == REDUCE) & (rows[:, _SOURCE] != rows[:, _DESTINATION])]
     end = np.cumsum(rows[:, _LENGTH])
     opens = np.append(True, np.diff(rows[:, _STEP]) > 0)[: len(rows)]

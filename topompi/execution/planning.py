@@ -25,18 +25,22 @@ __all__ = ["UNPLANNED", "part_of", "plan_of", "share_costly"]
 Integers = NDArray[np.int64]
 
 UNPLANNED = "no plan takes messages in a device's memory, or of so many blocks"
-MOST_PROVED = 512  # ranks; above them rank order is not proved, because the proof keeps all ranks' transfers and blocks
+# Maximum number of ranks for which it is proved that a schedule keeps rank order. The proof has all ranks' transfers
+# and blocks in memory.
+MOST_PROVED = 512
 
 
 def plan_of(executor: Executor, spec: CallSpec, algorithm: str, operands: Operands) -> Plan | None:
     """Make this rank's plan of a call; the result is None, on all ranks, if no plan can be made.
 
-    :param executor: the executor, which caches the communicator's plans; its ``unplanned`` takes the reason for None.
+    :param executor: the executor, which caches the communicator's plans. If the result is None, the reason is put into
+        its ``unplanned``.
     :param spec: the description of the call.
     :param algorithm: name of a schedule, with or without a segment size (``ring/32K``).
     :param operands: the operands of the call on this rank.
 
-    Cost: as ``part_of``, and the compilation of the rows; once for each size, operation and root.
+    Cost: generating the schedule as in ``part_of``, and compiling this rank's transfers; once per size, operation,
+    root.
     """
     ordered = operands.op is not None and not operands.op.Is_commutative()
     if operands.empty:
@@ -48,7 +52,8 @@ def plan_of(executor: Executor, spec: CallSpec, algorithm: str, operands: Operan
     )
     sizes = operands.length, operands.shift, operands.scale, None if counts is None else counts.tobytes()
     refusal = executor.shared.get((spec.collective, name))
-    if isinstance(refusal, str):  # the cache of plans is shared with other communicators, where the schedule may exist
+    # Not put into the cache of plans, because communicators that share it may have the schedule.
+    if isinstance(refusal, str):
         executor.unplanned[spec.name, algorithm] = refusal
         return None
     key = ("plan", spec.collective, name, blocks, slices, operands.root, *sizes, ordered)
@@ -70,7 +75,17 @@ def plan_of(executor: Executor, spec: CallSpec, algorithm: str, operands: Operan
 
 
 def _pieces(collective: str, name: str, segment: int, operands: Operands, ranks: int) -> tuple[int | None, int]:
-    """Number of blocks of a message that is cut (None if the algorithm chooses it) and of slices of its transfers."""
+    """The numbers of blocks and of slices into which a call's data are cut for segments of a given size.
+
+    Some algorithms cut the message into blocks; then the number of slices is 1. For the other ones every transfer is
+    cut into slices; then the number of blocks is None, because the algorithm chooses it.
+
+    :param collective: a key of ``schedules.ALGORITHMS``.
+    :param name: name of the algorithm.
+    :param segment: maximum bytes of a segment.
+    :param operands: the operands of the call on this rank.
+    :param ranks: number of ranks.
+    """
     if divides(collective, name):
         return segments_of((operands.length or 0) * operands.extent, segment), 1
     if operands.length is not None:
@@ -91,7 +106,7 @@ def part_of(
 ) -> Part | str:
     """The transfers of a schedule in which this rank takes part, or the reason, equal on all ranks, why there are none.
 
-    :param executor: the executor, which caches the communicator's parts of schedules.
+    :param executor: the executor, which caches this rank's transfers in schedules.
     :param collective: a key of ``schedules.ALGORITHMS``.
     :param algorithm: a key of ``schedules.ALGORITHMS[collective]``, ``module:function``, or a schedule's JSON file.
     :param root: the root; None in a collective without one.
@@ -171,10 +186,12 @@ def _generated(network: Network, wanted: _Wanted) -> Schedule:
 
 
 def _precedes(schedule: Schedule) -> NDArray[np.bool_]:
-    """True for each row whose data come from lower ranks than the data that they are reduced into, shape (rows,).
+    """True for each transfer whose data must be the first operand of its reduction, shape (transfers,).
+
+    They must if they come from lower ranks than the data with which they are combined.
 
     :raises ScheduleError: if the schedule does not keep rank order.
-    :raises ValueError: if a row has both blocks from lower and blocks from higher ranks.
+    :raises ValueError: if a transfer has both blocks from lower and blocks from higher ranks.
     """
     check(schedule, commutative=False)
     places = Places(schedule)
@@ -182,7 +199,8 @@ def _precedes(schedule: Schedule) -> NDArray[np.bool_]:
     history = History(schedule, places, schedule.num_rows)
     reductions = Values(history).reductions()
     ranges = ranges_of(reductions, schedule.size, places.num_inputs // schedule.size)
-    brings = ranges[reductions.terms, 0] < ranges[reductions.start, 0]  # each reduction in rank order has one term
+    # Combines two values, because a schedule that keeps rank order adds one value at a time.
+    brings = ranges[reductions.terms, 0] < ranges[reductions.start, 0]
     row = history.row[reductions.moves]
     precedes = np.ones(schedule.num_rows, dtype=bool)
     precedes[row] = brings

@@ -1,4 +1,4 @@
-"""The preparation of a call: its arguments are read and checked, then its plan, or its stages, are bound to them."""
+"""The preparation of a call: its arguments are read and checked, and a binding is made."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["bound", "checked", "planned"]
 def bound(
     executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...], key: Hashable | None = None
 ) -> Binding | Exception | None:
-    """Bind an algorithm to a call's arguments; collective at the first call by an algorithm on a communicator.
+    """Make the binding by which an algorithm runs a call; collective at an algorithm's first call on a communicator.
 
     :param executor: the executor, which holds the communicator's plans and sub-communicators.
     :param spec: the description of the call.
@@ -37,15 +37,16 @@ def bound(
     :raises ValueError: if ``can_run`` does not allow the algorithm.
     """
     if is_in_stages(spec.name, algorithm):
-        stages = stages_of(executor, spec.name, algorithm)  # collective: before arguments are looked at
+        # Collective, and therefore before the check of arguments, which may fail on this rank alone.
+        stages = stages_of(executor, spec.name, algorithm)
         error, by_address = _looked_at(executor, spec, arguments)
         made: Binding | Exception = Binding([], stages=stages) if error is None else error
     else:
         found = planned(executor, spec, algorithm, arguments)
         if not isinstance(found, tuple):
             return found
-        # A channel per method: messages left over by a refused call, for example one whose root alone lacks memory,
-        # then match no call of another method.
+        # Each method has a channel of its own. Messages left over by a call that failed on one rank, for example on a
+        # root that lacks memory, then match no call of another method.
         plan, operands = found
         made, by_address = (
             bind(plan, operands, executor.groups, executor.groups.channel(spec.number)),
@@ -65,7 +66,7 @@ def planned(
     """
     if why_not(spec.name, algorithm):
         raise ValueError(f"expecting an algorithm that can run {spec.name}, got {algorithm!r}")
-    # Collective steps come before the reading of arguments, because the other ranks take part even if it fails here.
+    # Collective steps come before the reading of arguments, because the other ranks wait in them even if it fails here.
     if not is_ready(executor, spec.name, algorithm):
         share_costly(executor, spec.collective, cut(algorithm)[0])
     executor.groups.connect()
@@ -99,7 +100,11 @@ def checked(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple
 
 
 def _looked_at(executor: Executor, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple[Exception | None, bool]:
-    """The error of this rank's arguments in a call in stages, or None, and whether addresses identify the arguments."""
+    """Check the arguments of a call that runs in stages.
+
+    :returns: the error of this rank's arguments, or None; and True if the call may be recognised again by the addresses
+        of its arguments.
+    """
     by_address = True
     looks = _each_message(arguments) if spec.uneven else [arguments]
     for look in [] if spec.form is Form.NOTHING else looks:
@@ -111,6 +116,9 @@ def _looked_at(executor: Executor, spec: CallSpec, arguments: tuple[Any, ...]) -
 
 
 def _each_message(arguments: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """Calls with one of the two messages each: carriers send packed blocks, so the messages may share memory."""
+    """Arguments for two checks of an alltoallv: with the receive message alone, and with the send message alone.
+
+    The messages are checked apart, because they may share memory if carriers, which send packed blocks, run the call.
+    """
     nothing, (sent, received) = [bytearray(), 0, MPI.BYTE], arguments
     return [(nothing, received)] if is_in_place(sent) else [(nothing, received), (sent, nothing)]

@@ -217,7 +217,7 @@ def _posts(step: Step, areas: Mapping[int, Area], receive: Any, send: Any, tag: 
 def message_of(one: Message, areas: Mapping[int, Area]) -> Specification | None:
     """A message of a plan as mpi4py takes it; None for units without data.
 
-    :param one: the message; of no units it is an empty one.
+    :param one: the message; if it has no units, the result is an empty message.
     :param areas: the memory of each buffer.
     """
     if not one.length:
@@ -230,7 +230,7 @@ def _moves(step: Step, areas: Mapping[int, Area], alone: MPI.Intracomm) -> list[
 
 
 def _blocking(posts: list[Call], comm: MPI.Intracomm) -> list[Call]:
-    """The calls of a step that ends before the next begins."""
+    """The calls of a step that must end before the next step begins."""
     calls = [call for call, _ in posts]
     if calls == [comm.Irecv]:
         return [(comm.Recv, posts[0][1])]
@@ -246,7 +246,10 @@ def _complete(posts: list[Call]) -> None:
 
 
 def _post(posts: list[Call], flying: deque[list[MPI.Request]]) -> None:
-    """Post the messages of a step. The requests before a failing one are in the list, so that they are waited for."""
+    """Post the messages of a step, and append the list of their requests to ``flying``.
+
+    The list is appended before the first message is posted, so that requests are waited for even if a later one fails.
+    """
     requests: list[MPI.Request] = []
     flying.append(requests)
     for post, arguments in posts:
@@ -263,7 +266,7 @@ def _reductions(step: Step, areas: Mapping[int, Area], op: Any, alone: MPI.Intra
 
 
 def _reduction(one: Reduction, areas: Mapping[int, Area], op: Any, alone: MPI.Intracomm) -> list[Call]:
-    """The calls of a reduction of new data into held data.
+    """The calls that combine new data with held data, and put the result in the place of the held data.
 
     MPI computes ``inout = in op inout``: if order counts, ``in`` must hold the data of lower ranks. If these are the
     held data, the result lands in the buffer of the new data and is copied back.

@@ -2,9 +2,10 @@
 
 In a call of the MPI library, a rank whose arguments cannot be read raises an error, and the other ranks may go on. In
 topompi all ranks choose and prepare an algorithm together, and would wait for that rank. Therefore the ranks that can
-read their arguments hold a roll call before the first choice for a class of calls (method, size class, operation's
-demands), and in each call of a trial, which compares algorithms during the job. A rank that cannot read its arguments
-abstains in every call, without waiting. If one rank abstains, the MPI library runs the call on all ranks.
+read their arguments hold a roll call before the first choice for a class of calls (method, size class, needs of the
+operation), and in each call of a trial, which compares algorithms during the job. A rank that cannot read its arguments
+tells the others so in every call, without waiting for them: it abstains. If one rank abstains, the MPI library runs the
+call on all ranks.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ __all__ = ["RollCall"]
 class RollCall:
     """The roll calls of one communicator.
 
-    Messages follow a dissemination barrier: in round k rank r sends its knowledge to rank r + 2^k. An abstention is
-    sent in all rounds at once, so that the barrier's messages carry it to every rank.
+    Messages follow a dissemination barrier of p ranks: in round k rank r tells rank r + 2^k (modulo p) whether any rank
+    that it knows of abstains. A rank that abstains sends its messages of all rounds at once.
 
     :param groups: the communicator's groups, with a communicator for messages of plans.
     """
@@ -31,19 +32,19 @@ class RollCall:
     def __init__(self, groups: Groups) -> None:
         self._groups = groups
         self._steps = [1 << number for number in range((groups.size - 1).bit_length())]
-        self._behind = 0  # difference between the highest number of a call on any rank and this rank's number
+        self._behind = 0  # by how much the highest number that any rank has for a call exceeds this rank's number
         self._under_way: list[MPI.Request] = []
         self._ahead: defaultdict[int, deque[tuple[int, bool]]] = defaultdict(deque)
 
     def hold(self, number: int) -> bool:
-        """Hold a roll call: True if all ranks can read their arguments of a call; waits for all ranks.
+        """Hold a roll call, which waits for all ranks; return True if all ranks can read their arguments of a call.
 
-        The numbers differ between ranks after mismatched calls that ``TOPOMPI_CHECK`` detected. The highest number is
-        valid: a rank that receives a higher number than its own repeats its messages with that number.
+        The ranks' numbers of a call differ if ``TOPOMPI_CHECK`` has found mismatched calls before. The highest number
+        is valid: a rank that receives a higher number than its own repeats its messages with that number.
 
-        :param number: number of the call, the same on all ranks and greater than that of any earlier call.
+        :param number: number of the call, on this rank greater than that of any earlier call.
 
-        Cost: log2(p) messages of 16 bytes per rank.
+        Cost: log2(p) messages of 16 bytes per rank, for p ranks.
         """
         present, now = True, number + self._behind
         sent: list[MPI.Request] = []

@@ -49,7 +49,7 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
     if binding is None and algorithm != NATIVE:
         binding = bound(executor, spec, algorithm, arguments, key)
     if isinstance(binding, Exception):
-        # The others know nothing of the error: what they send has to be received.
+        # The other ranks do not know of the error, so that this rank must receive their messages.
         wrong, binding = binding, instead(executor, spec, algorithm, arguments, binding)
     if binding is None:
         return _native(executor, spec, arguments) if wrong is None else _settled(executor, spec, arguments, wrong)
@@ -98,11 +98,15 @@ def _with_whole_root(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 def _settled(
     executor: Executor, spec: CallSpec, arguments: tuple[Any, ...], error: Exception, *, took_part: bool = False
 ) -> str:
-    """End a call whose arguments are wrong on this rank.
+    """End a call whose arguments are wrong on this rank, by an error.
 
-    The error is raised here if the MPI library would miss it, or would wait for ranks that have done their part; else
-    the library gets the call and raises its own error.
+    The error is raised here if the MPI library would not find it, or would wait for the other ranks, which have ended
+    the call already. Else the MPI library gets the call, and raises its own error.
 
+    :param executor: the executor, which holds the communicator's plans and sub-communicators.
+    :param spec: the description of the call.
+    :param arguments: all arguments of mpi4py's method, in their order.
+    :param error: the error that topompi has found.
     :param took_part: True if this rank has sent and received its messages, so that the other ranks wait no more.
     """
     if isinstance(error, ShortMemoryError) or (took_part and isinstance(error, MPI.Exception)):

@@ -1,4 +1,4 @@
-"""The facts by which a call's algorithm is chosen, equal on all ranks: its bytes and its operation's demands."""
+"""The facts, equal on all ranks, by which a call's algorithm is chosen: its size in bytes, its operation's needs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["nbytes", "needs_of", "own_bytes"]
 
 
 def needs_of(op: Any) -> Needs:
-    """The demands of an operation on the algorithm that applies it: rank order, whole vectors, or neither.
+    """The needs of an operation, which an algorithm must meet: operands in rank order, whole vectors, both or neither.
 
     :param op: the operation of a reduction, an ``MPI.Op``; any other object in a call that does not reduce.
     """
@@ -43,9 +43,9 @@ def nbytes(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> int:
     if form is Form.REDUCE_SCATTER:
         return size * _bytes(_own(arguments), size)
     sendbuf, recvbuf = arguments[:2]
-    if form is Form.GATHER and spec.rooted:  # this rank's own block; in place, the root has room for all
+    if form is Form.GATHER and spec.rooted:  # this rank sends one block; in place, the root's buffer has all blocks
         return _bytes(recvbuf, size) if is_in_place(sendbuf) else _bytes(sendbuf)
-    if form is Form.SCATTER:  # the block that this rank gets; in place, the root has all blocks
+    if form is Form.SCATTER:  # this rank receives one block; in place, the root's buffer has all blocks
         return _bytes(sendbuf, size) if is_in_place(recvbuf) else _bytes(recvbuf)
     return _bytes(recvbuf, size)
 
@@ -73,7 +73,7 @@ def own_bytes(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> int:
 
 
 def _own(arguments: tuple[Any, ...]) -> Any:
-    """The message that a rank sends; in the in-place form it is in the receive buffer."""
+    """The argument with the data that this rank sends: the send buffer, or, in an in-place call, the receive buffer."""
     return arguments[1] if is_in_place(arguments[0]) else arguments[0]
 
 

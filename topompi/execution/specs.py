@@ -28,13 +28,13 @@ class Form(Enum):
 class Counts(Enum):
     """The properties in which the blocks of a call may differ from each other."""
 
-    EQUAL = auto()  # in none, because all blocks have one size and datatype
-    COUNTED = auto()  # the size
-    TYPED = auto()  # the size and the datatype
+    EQUAL = auto()  # blocks differ in nothing: all have one size and datatype
+    COUNTED = auto()  # blocks may differ in size
+    TYPED = auto()  # blocks may differ in size and datatype
 
 
 class Needs(NamedTuple):
-    """The demands of a reduction's operation on the algorithm that applies it.
+    """The needs of a reduction's operation, which an algorithm must meet to run the call.
 
     :param order: True if operands must be combined in rank order, because the operation does not commute.
     :param whole: True if the operation must be applied to whole vectors. MPI allows a library to cut a vector at
@@ -55,8 +55,8 @@ class CallSpec:
 
     :param name: name of mpi4py's method; ``Gather`` also stands for ``Igather``, ``Gather_init`` and ``gather``.
     :param parameters: names of the method's parameters in order; ``root`` and ``op`` mean the same in all calls.
-    :param collective: the collective whose schedules can run the call, a key of ``schedules.ALGORITHMS``; if it has no
-        schedules, a name of its own.
+    :param collective: the collective whose schedules can run the call, a key of ``schedules.ALGORITHMS``; if there are
+        no schedules for the call, a name that is no key.
     :param form: pattern of the call.
     :param counts: properties in which its blocks may differ.
     :param sized_by: index of the parameter whose array has the size in bytes by which the call's algorithm is chosen
@@ -90,15 +90,16 @@ class CallSpec:
 
     @property
     def kind(self) -> tuple[bool, bool]:
-        """The key of the sub-communicators that the call uses over leaders; calls with one key share them.
+        """The key of the sub-communicators of leaders that the call uses: whether it is ``rooted``, and ``local``.
 
-        Calls with one key do not confuse their messages, because different collectives of the MPI library carry them.
+        Calls with the same key share sub-communicators. Their messages do not match each other's, because they are sent
+        by different collectives of the MPI library.
         """
         return self.rooted, self.local
 
     @property
     def uneven(self) -> bool:
-        """Whether each rank's blocks for the other ranks may have different sizes, so that the call has no one size."""
+        """Whether the blocks that a rank sends may differ in size, so that no single block size describes the call."""
         return self.counts is not Counts.EQUAL and self.form is Form.ALLTOALL
 
     @property

@@ -1,4 +1,8 @@
-"""Calls that run in stages without a plan: over the leaders of levels, or by carriers inside hosts."""
+"""Calls that run in stages without a plan: over leaders, or by carriers.
+
+A leader is the one rank per host, leaf switch and so on that speaks for it. Carriers are ranks that send between hosts
+for the other ranks of their host.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +20,14 @@ __all__ = ["stages_of", "take_part"]
 
 
 def stages_of(executor: Executor, method: str, algorithm: str) -> Callable[..., None]:
-    """The function of a call's arguments that runs the call; collective at the first call of its kind.
+    """The function that runs a call in stages, given the call's arguments.
+
+    Collective at the first call that needs sub-communicators of leaders, or the communicator for carriers' messages.
 
     :param executor: the communicator's executor.
-    :param method: the call, a key of ``specs.CALLS``.
-    :param algorithm: name of an algorithm that runs the call in stages.
-    :raises ValueError: for ``levels`` and a call that has no form over leaders.
+    :param method: name of the call, a key of ``specs.CALLS``.
+    :param algorithm: name of an algorithm that runs the call in stages: ``levels`` (over leaders), or one by carriers.
+    :raises ValueError: if the algorithm is ``levels``, and the call cannot run over leaders.
     """
     if algorithm != LEVELS:
         return partial(alltoallv, *_carriers(executor, method), executor.groups.alone)
@@ -31,10 +37,13 @@ def stages_of(executor: Executor, method: str, algorithm: str) -> Callable[..., 
 
 
 def take_part(executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...]) -> bool:
-    """Take this rank's part in a call that it refuses, if sizes go ahead of blocks. True if the rank could.
+    """Forward the other ranks' blocks in a call whose arguments are wrong on this rank, because the others wait for it.
+
+    This is possible in calls in which the sizes of blocks are sent ahead of them. The result is False, and nothing is
+    done, if the root is out of range.
 
     :param executor: the communicator's executor.
-    :param spec: description of the call.
+    :param spec: the description of the call.
     :param algorithm: name of an algorithm that runs the call in stages.
     :param arguments: all arguments of mpi4py's method, in their order.
     """
@@ -48,7 +57,7 @@ def take_part(executor: Executor, spec: CallSpec, algorithm: str, arguments: tup
 
 
 def _carriers(executor: Executor, method: str) -> tuple[Route, Channel]:
-    """The route of this rank's parcels, and the channel that carries them."""
+    """The route, which has the parcels (packed blocks) that this rank sends and receives, and their channel."""
     groups = executor.groups
     route: Route = executor.plans.made(("route",), lambda: Route(executor.network.rank_host, groups.rank))
     return route, groups.channel(CALLS[method].number)

@@ -1,4 +1,4 @@
-"""The part of a rank whose own arguments are wrong: it runs the call on memory of topompi.
+"""The part that a rank with wrong arguments takes in a collective call: it runs the call with memory of topompi.
 
 The other ranks do not know of the error. If the rank left the call out, their messages would wait on the communicator
 and match its next call.
@@ -33,7 +33,7 @@ NOTHING = [b"", 0, MPI.BYTE]
 def instead(
     executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...], error: Exception
 ) -> Binding | None:
-    """Bind a call, whose arguments are wrong on this rank, to memory of topompi; None if the rank cannot take part.
+    """Make a binding, with memory of topompi, of a call whose arguments are wrong here; None if that is impossible.
 
     :param executor: the executor, which holds the communicator's plans and sub-communicators.
     :param spec: the description of the call.
@@ -41,7 +41,8 @@ def instead(
     :param arguments: all arguments of mpi4py's method, in their order.
     :param error: this rank's error in the call.
     """
-    if spec.local and is_in_stages(spec.name, algorithm):  # sizes go ahead of the blocks, and tell of the error
+    # Sizes are sent before blocks, and tell the other ranks of the error.
+    if spec.local and is_in_stages(spec.name, algorithm):
         return Binding([]) if take_part(executor, spec, algorithm, arguments) else None
     try:
         given = _given_instead(executor, spec, algorithm, arguments, error)
@@ -59,7 +60,7 @@ def _given_instead(
     if spec.rooted and _gathers_sizes(spec, arguments, groups):
         plan = plan_of(executor, spec, algorithm, _unread(groups.size, root))
         return None if plan is None else _with_what_arrives(spec, plan, groups, root)
-    if isinstance(error, MismatchError) and not spec.rooted:  # the send buffer may be the wrong one
+    if isinstance(error, MismatchError) and not spec.rooted:  # the error may be in the send buffer
         return None
     ways = [_with_own_memory, *([_with_own_blocks] if isinstance(error, MPI.Exception) else [])]
     for way in ways:

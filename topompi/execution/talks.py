@@ -1,7 +1,7 @@
 """Messages by which the ranks of a communicator decide together, sent from rank to rank.
 
 The MPI library's collectives are not used for this. On the user's communicator they could match messages left over by a
-call that one rank refused. On a communicator of topompi they could match collectives of another user communicator,
+call that failed on one rank. On a communicator of topompi they could match collectives of another user communicator,
 because several may share it.
 """
 

@@ -51,10 +51,10 @@ def timed(ready: Call, call: Call) -> float:
 def time_in_turn(sides: Sequence[Sequence[Call]], order: Order, ready: Call) -> NDArray[np.float64]:
     """Time the calls of compared implementations ("sides") on this rank, with the garbage collector off.
 
-    :param sides: calls of each side, which it makes one after the other, in a cycle.
+    :param sides: functions of each side, which are called in turn, beginning again after the last one.
     :param order: number of the side of each call, as ``interleave`` returns it, shape (calls,).
     :param ready: function called before each call and not timed, for example a barrier, as in the OSU benchmarks.
-    :returns: seconds of the timed calls, shape (sides, rounds).
+    :returns: seconds of the timed calls, shape (sides, timed calls per side), in the order of the calls.
     """
     # Filling the array touches its pages now, and calls are looked up now, so that no timed call pays for either.
     seconds, calls = np.full(len(order), np.nan), [cycle(side) for side in sides]

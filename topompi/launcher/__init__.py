@@ -33,7 +33,7 @@ PROGRAMS = ("-m", "-c", "-")
 
 
 def program_of(arguments: Sequence[str]) -> str:
-    """The word after the launcher's options: a program, ``-m``, ``-c``, ``-``, or a command; "" if there is none."""
+    """The first word after the launcher's options: script, ``-m``, ``-c``, ``-``, or a command; "" if there is none."""
     rest, _ = _parse(arguments)
     return "" if not rest or (rest[0].startswith("-") and rest[0] not in PROGRAMS) else rest[0]
 
@@ -65,7 +65,7 @@ def launch(arguments: Sequence[str]) -> None:
         _show(error)
         raise SystemExit(status) from None
     finally:
-        replacing.close(joint=sound)  # a failing rank ends all ranks, so it must not wait for the others
+        replacing.close(joint=sound)  # a rank that failed ends all ranks, and must not wait for them
 
 
 def _abort_at_exit(status: int) -> None:

@@ -44,7 +44,7 @@ def run(words: Sequence[str]) -> None:
 
 
 def _run_file(name: str) -> None:
-    path = os.path.join(os.getcwd(), name)  # not resolved, as in Python
+    path = os.path.join(os.getcwd(), name)  # symbolic links stay, as in Python
     if os.path.isdir(path) or _is_archive(path):
         if sys.flags.safe_path:
             sys.path.insert(0, "")
@@ -58,7 +58,7 @@ def _run_file(name: str) -> None:
 
 
 def _code_of(path: str, loader: Any) -> CodeType:
-    """The code of a file. A source leaves no .pyc file behind, as a script run by Python leaves none."""
+    """The code of a file. No .pyc file is written for a source file, because Python writes none for a script."""
     if isinstance(loader, SourcelessFileLoader):
         compiled: Any = loader.get_code("__main__")
         return compiled  # type: ignore[no-any-return]  # code: loaders raise an error rather than return None

@@ -40,16 +40,19 @@ class Replacing:
         self._recording: Recording | None = None
 
     def await_import(self) -> None:
-        """Arrange that ``replace`` is called when ``mpi4py.MPI`` is imported; call it now if that has happened."""
+        """Arrange that ``replace`` is called when ``mpi4py.MPI`` is imported; call it now if it is imported already."""
         if NAME in sys.modules:
             self.replace(sys.modules[NAME])
         else:
             sys.meta_path.insert(0, _Finder(self.replace))
 
     def replace(self, module: Any) -> None:
-        """Replace the classes in ``mpi4py.MPI`` by topompi's, and ``COMM_WORLD`` and ``COMM_SELF`` after MPI's start.
+        """Replace the classes in ``mpi4py.MPI`` by topompi's, and the objects ``COMM_WORLD`` and ``COMM_SELF``.
 
-        :param module: the module ``mpi4py.MPI``. The call is collective if MPI is initialised.
+        The objects are replaced now if MPI is initialised, and then the call is collective; else they are replaced when
+        the program initialises MPI.
+
+        :param module: the module ``mpi4py.MPI``.
         """
         from ..communicator.handle import pickle_by_name
         from ..communicator.kinds import KINDS
@@ -67,7 +70,11 @@ class Replacing:
                 setattr(module, name, self._beginning(module, getattr(module, name)))
 
     def _beginning(self, module: Any, native: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that initialises MPI, and then topompi."""
+        """A replacement of ``MPI.Init`` or ``MPI.Init_thread``, which initialises MPI, and then topompi.
+
+        :param module: the module ``mpi4py.MPI``.
+        :param native: mpi4py's function.
+        """
 
         @functools.wraps(native)
         def initialise(*args: Any, **named: Any) -> Any:
@@ -172,7 +179,10 @@ class _Loader:
 
 
 def _mapped(world: Intracomm) -> Intracomm:
-    """The world, with its ranks re-ordered for the graph that ``TOPOMPI_MAP`` names; collective."""
+    """The communicator of all processes, re-ordered for the communication graph that ``TOPOMPI_MAP`` names; collective.
+
+    :param world: the communicator of all processes in the given order, the result if there is no graph.
+    """
     graph = os.environ.get("TOPOMPI_MAP")
     if not graph:
         return world
@@ -183,7 +193,10 @@ def _mapped(world: Intracomm) -> Intracomm:
 
 
 def _recording(module: Any, world: Intracomm) -> Recording | None:
-    """The recording that ``TOPOMPI_PROFILE`` asks for, with windows and persistent requests; collective."""
+    """Start the recording of messages that ``TOPOMPI_PROFILE`` asks for; None if it asks for none. Collective.
+
+    It also records messages by windows and persistent requests.
+    """
     if not os.environ.get("TOPOMPI_PROFILE"):
         return None
     from ..profile import live, requests, windows

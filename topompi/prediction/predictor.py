@@ -40,8 +40,8 @@ PAIRWISE = 32768
 CALL = 1e-6  # seconds that a call of topompi takes longer than the library's, because Python looks up its function
 # Seconds by which topompi's messages start later than messages inside the library: with the loop in C, or without it.
 MESSAGE = 0.1e-6 if find_spec("topompi.execution._compiled") else 2e-6
-# Most ranks for which costly schedules, and joint ones of communicators that exchange at the same time, are made,
-# because the job waits meanwhile.
+# Maximum number of ranks for which costly schedules are generated, and joint schedules of communicators that exchange
+# at the same time. The job waits while they are generated.
 MOST_RANKS = 256
 
 
@@ -150,14 +150,14 @@ class Predictor:
     def rank(self, method: str, nbytes: int, root: int, runs: Callable[[str], bool]) -> list[tuple[str, float]]:
         """The algorithms except native (the library's own) that can run a call, with predicted seconds, fastest first.
 
-        For calls of unknown size all seconds are NaN, and the order is the registry's, reversed, because simple
-        algorithms come first there. For costly schedules above ``MOST_RANKS`` ranks the seconds are NaN, and they come
-        last.
+        If the size of calls is unknown, all seconds are NaN, and the order is the reverse of that in
+        ``schedules.ALGORITHMS``, in which simple algorithms come first. In jobs of more than ``MOST_RANKS`` ranks, the
+        seconds of algorithms whose schedules are costly to generate are NaN, and these algorithms come last.
 
         :param method: mpi4py's name of the call.
         :param nbytes: size of the call in bytes: a broadcast's message, a reduction's vector, else one block.
         :param root: the root of a rooted collective.
-        :param runs: function that tells whether an algorithm can run the call.
+        :param runs: function of an algorithm's name; True if the algorithm can run the call.
         """
         collective = CALLS[method].collective
         names = [name for name in (LEVELS, *ALGORITHMS.get(collective, {})) if runs(name)]
@@ -178,7 +178,7 @@ class Predictor:
         ]
 
     def seconds(self, method: str, name: str, nbytes: int, root: int) -> float:
-        """Predicted seconds of an algorithm that topompi runs; infinite if it refuses the number of ranks.
+        """Predicted seconds of an algorithm that topompi runs; infinite if it cannot run on this number of ranks.
 
         :param method: mpi4py's name of the call.
         :param name: name of the algorithm, with or without a segment size (``ring/32K``).
@@ -275,7 +275,10 @@ class Predictor:
         return self._made[key]
 
     def _at_its_bound(self, nbytes: int) -> float:
-        """The seconds of an alltoall that keeps the busiest link busy: for its bytes, and a start-up per message."""
+        """The seconds of an alltoall that keeps the busiest link busy all the time, plus one start-up for each message.
+
+        :param nbytes: bytes of one block.
+        """
         model, messages = _of_ours(self.model), self.interface.num_ranks - 1
         bound = lower_bound(self.network, "alltoall", block_bytes=nbytes).seconds
         start = model.t_s[-1] if model.t_o is None else model.t_o
@@ -283,16 +286,16 @@ class Predictor:
 
 
 def is_sized(method: str, nbytes: int) -> bool:
-    """Whether calls have a size that can be costed; a barrier's messages are all empty.
+    """Whether the cost of calls can be predicted from their size; always True for a barrier, which sends no data.
 
     :param method: mpi4py's name of the call.
-    :param nbytes: as ``Selector.choose`` counts them; 0 where ranks do not know the same size.
+    :param nbytes: size of the call in bytes, as ``Selector.choose`` counts it; 0 if the ranks know no common size.
     """
     return nbytes > 0 or CALLS[method].form is Form.NOTHING
 
 
 def _of_ours(model: Model) -> Model:
-    """The model for messages that topompi starts, with later start-ups than the library's."""
+    """The cost model for messages that topompi starts, with longer start-up times than for the library's messages."""
     slower = tuple(start + MESSAGE for start in model.t_s)
     return replace(model, t_s=slower, t_o=None if model.t_o is None else model.t_o + MESSAGE)
 
@@ -304,7 +307,7 @@ def _modelled(collective: str, name: str) -> str:
 
 
 def _with_rates(network: Network) -> Network:
-    """The network itself; if it has no link rates, with all links as fast as those of the default model."""
+    """The given network; if it has no link rates, the same network with all links as fast as in the default model."""
     if (network.capacity == UNKNOWN_RATE).all():
         return replace(network, capacity=np.full_like(network.capacity, 1 / Model.preset("stampede").t_w[-1]))
     return network

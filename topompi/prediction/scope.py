@@ -1,4 +1,4 @@
-"""The quick check for jobs whose calls no model can predict."""
+"""The check, without a computation of costs, for jobs whose calls no model can predict."""
 
 from __future__ import annotations
 

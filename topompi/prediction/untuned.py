@@ -1,6 +1,7 @@
-"""The choice without measurements: an algorithm that the model predicts to be faster, or the MPI library's (native).
+"""The choice without measurements: a schedule that the cost model predicts to be faster, or the MPI library (native).
 
-Only the default set may be chosen: algorithms that were not slower in measurements, each from a size of calls on.
+Only schedules of the default set may be chosen. These were not slower than native in measurements; each belongs to the
+set only for calls from a certain size on.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ RANKS = 16  # number of ranks with which the default set was measured
 DIVIDED = ("bcast", "reduce", "allreduce", "reduce_scatter")  # collectives whose schedules divide a message among ranks
 UNPROVEN = "no schedule has proved itself for calls of this kind and size"
 UNSIZED = "a call without a size that all ranks know cannot be costed"
-# Least predicted ratio of native's time to an algorithm's for which the algorithm runs, because predictions err;
-# docs/lab/untuned.md compares them with measurements.
+# Least ratio of native's predicted time to an algorithm's with which the algorithm is chosen. It is above 1 because
+# predictions err; docs/lab/untuned.md compares them with measurements.
 GAIN = 1.1
 
 Runs = Callable[[str], bool]
@@ -30,13 +31,13 @@ Runs = Callable[[str], bool]
 
 @dataclass(frozen=True)
 class Prediction:
-    """The model's choice for a call, with the predictions for its alternatives.
+    """The cost model's choice for a call, with the predicted times of the algorithms that it compared.
 
     :param algorithm: name of the chosen algorithm.
     :param reason: the reason in words, with the numbers that decided.
     :param seconds: predicted seconds of the choice; None without a prediction.
     :param native: the MPI library's presumed algorithm; None without a prediction.
-    :param ours: names and predicted seconds of the default set's algorithms, fastest first.
+    :param ours: names and predicted seconds of topompi's algorithms that might have been chosen, fastest first.
     """
 
     algorithm: str
@@ -56,13 +57,15 @@ def predict(
     *,
     always_native: bool = False,
 ) -> Prediction:
-    """The choice for calls of one method and size by the model alone: an algorithm of the default set, or native.
+    """The choice for calls of one method and size by the cost model alone.
+
+    It is native, or an algorithm of the default set (algorithms that were not slower than native in measurements).
 
     :param predictor: the job's predictor.
     :param method: mpi4py's name of the call.
     :param nbytes: size of the call in bytes: a broadcast's message, a reduction's vector, else one block.
     :param root: the root of a rooted collective.
-    :param runs: function that tells whether an algorithm can run the call.
+    :param runs: function of an algorithm's name; True if the algorithm can run the call.
     :param commutative: True if a reduction's operation commutes.
     :param always_native: True to predict the library's call even if no schedule may be chosen. That can take a second
         for thousands of ranks.
@@ -83,17 +86,20 @@ def predict(
     says = f"cost model: {best} {native.seconds / seconds:.2f}x as fast as {library}"
     if native.seconds < GAIN * seconds:
         return Prediction(NATIVE, f"native: {says}", native.seconds, native, tuple(ours))
-    # Subramoni 2013, section 6, has a rule for alltoalls: it is quoted as an explanation, and decides nothing here.
+    # The rule of Subramoni 2013, section 6, for alltoalls is quoted in the reason, but has no part in the choice.
     rule = f"DCSS: {dcss(predictor.network).reason}; " if collective == "alltoall" else ""
     return Prediction(best, f"{rule}{says}", seconds, native, tuple(ours))
 
 
 def _trust(collective: str, name: str) -> tuple[float, bool]:
-    """The sort key of an algorithm among those whose predictions differ by less than ``GAIN``; the greatest is chosen.
+    """The sort key of an algorithm among algorithms whose predicted times are closer than the factor ``GAIN``.
 
-    It prefers algorithms that proved faster only in long calls, then those whose transfers are cut into parts that
-    travel separately. While one part waits for its receiver another travels, an effect that the model lacks (up to 2.1
-    times as fast in packet simulations).
+    The algorithm with the greatest key is chosen. It is the one that may be chosen only in the longest calls; among
+    equals, one whose transfers are cut into slices. While one slice waits for its receiver another one is sent, an
+    effect that the cost model lacks (up to 2.1 times as fast in packet simulations).
+
+    :param collective: a key of ``schedules.ALGORITHMS``.
+    :param name: name of the algorithm, with or without a segment size (``ring/32K``).
     """
     whole, segment = cut(name)
     known = find_algorithm(collective, whole)
@@ -101,21 +107,26 @@ def _trust(collective: str, name: str) -> tuple[float, bool]:
 
 
 def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> list[str]:
-    """The algorithms of the default set that can run calls of a size, and those of them with cut messages if this pays.
+    """The candidates for calls of a size: algorithms of the default set, and their variants with cut messages.
+
+    The default set has the algorithms that were not slower than the MPI library's in measurements, each for calls from
+    a certain size on. A variant is a candidate only if cutting to its segment size pays for calls of this size.
 
     :param predictor: the job's predictor.
     :param method: mpi4py's name of the call.
     :param nbytes: size of the call in bytes: a broadcast's message, a reduction's vector, else one block.
-    :param runs: function that tells whether an algorithm can run the call.
+    :param runs: function of an algorithm's name; True if the algorithm can run the call.
     """
     collective, ranks = CALLS[method].collective, predictor.interface.num_ranks
     hosts, known = predictor.interface.num_hosts, ALGORITHMS.get(collective, {})
 
     def measured(one: Algorithm) -> float:
         if collective in DIVIDED and not one.logarithmic:
-            # With more ranks the parts of a message are shorter, but must be as long as in the measured calls.
+            # With more ranks than in the measurements, each rank's part of the message is shorter; the size that counts
+            # is that of a measured call with parts of the same length.
             return nbytes * min(1.0, RANKS / (hosts if one.cut == "segments" else ranks))
-        # With several ranks per host, a ring crosses the host's link in as many times more steps.
+        # With k ranks per host, a ring sends over a host's link in k times as many steps as with one rank per host, so
+        # that blocks count as if they were k times shorter.
         return nbytes * hosts / ranks if collective == "allgather" else nbytes
 
     names = [name for name, one in known.items() if one.default <= measured(one) and runs(name)]
@@ -125,6 +136,6 @@ def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> li
         names = [name for name in names if known[name].joint]
     if ranks > MOST_RANKS:
         names = [name for name in names if known[name].shares_links or not known[name].costly]
-        # A pipeline through many ranks is slow, and its schedule needs the rows of all ranks.
+        # A pipeline through many ranks is slow, and its schedule has many transfers, which every rank must generate.
         names = [name for name in names if known[name].cut != "blocks"]
     return [*names, *filter(runs, variants(collective, names, nbytes, ranks))]

@@ -1,4 +1,6 @@
-"""The tree of a job's hosts by measurement alone: round trips show which hosts are close, streams the rates.
+"""The tree of a job's hosts, found by measurement alone.
+
+Round trips of short messages show which hosts are on the same switch; streams of long messages show the links' rates.
 
 ``tournament``, ``levels``, ``search``, ``rates`` and ``result`` work without MPI: they are given an ``Instrument``.
 ``measuring`` and ``running`` measure with MPI.

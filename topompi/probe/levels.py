@@ -1,13 +1,13 @@
-"""The levels of hosts (on one leaf switch, below one upper switch, ...), found by gaps between their round trips.
+"""The levels of hosts (those of one leaf switch, those below one upper switch, ...), found by gaps between round trips.
 
-A disturbance makes a measurement longer, never shorter. Therefore hosts are joined by the shortest round trip between
-two groups (single linkage): one undisturbed pair is enough. The confidence tells how far all pairs of a group agree, as
-complete linkage would require.
+A disturbance makes a measurement longer, never shorter. Therefore groups of hosts are joined by the shortest round trip
+between a host of one and a host of the other (single linkage): one undisturbed pair is enough. The confidence of a
+level tells how many of all pairs of its groups agree with it, as complete linkage would require of every pair.
 
-Some pairs take longer than others of their level in all measurements (by up to 15 % on emulated networks), and the
-hosts of a leaf of two are joined by a single pair. Therefore a gap is compared with the typical time of the level below
-it, not with the largest one. Below, H is the number of hosts, and joining times are the H - 1 round trips at which
-single linkage joins two groups of hosts.
+Some pairs take longer than others of their level in all measurements (by up to 15 % on emulated networks), and two
+hosts on a leaf switch of their own are joined by a single pair. Therefore a gap is compared with the typical round trip
+of the level below it, not with the longest one. In this module, H is the number of hosts, and joining times are the
+H - 1 round trips at which single linkage joins two groups of hosts.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 RESOLUTION = 0.1  # fraction of a round trip by which hosts of one level may differ
 STEP = 0.04  # least gap between two levels, as a fraction of the joining time at its lower end
-# Least excess of the joining time at a gap's upper end over the typical time of the level below, as a fraction of the
-# latter.
+# Fraction by which the joining time at the upper end of a gap must exceed the typical round trip of the level below the
+# gap; in smaller gaps no level ends.
 FURTHER = 0.12
-# Fraction of the gap above a level at which the level's limit lies: nearer the upper end, because disturbances lengthen
-# round trips of the lower level, and shorten none of the upper level.
+# Place of a level's limit in the gap above the level, as a fraction of the gap. It is nearer the upper end, because
+# disturbances lengthen round trips of the lower level, and shorten none of the upper level.
 LATE = 0.75
-# Greatest typical time of a level, in medians of its joining times, because the median of all pairs may be disturbed.
+# Upper bound of a level's typical round trip, as a multiple of the median of its joining times. The typical round trip
+# is the median of all pairs of the level, many of which may be disturbed.
 TYPICAL = 1.05
-NOISES = 3.0  # least gap, in multiples of the time by which repeated measuring has lowered its upper end
+NOISES = 3.0  # least gap, in multiples of the seconds by which the last measurements have shortened its upper end
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +46,11 @@ class Level:
 
     :param cluster: number of each host's cluster, shape (hosts,); clusters are numbered in the order of their first
         hosts.
-    :param round_trip: median round trip, in seconds, of the pairs that share a cluster of this level, but none below.
-    :param limit: longest round trip in seconds with which one of these pairs agrees with the level.
-    :param confidence: fraction of these pairs that agree, times the fraction of the gap to the next level that exceeds
-        the noise of the measurement; from 0 to 1.
+    :param round_trip: median round trip, in seconds, of the level's pairs: pairs of hosts that share a cluster of this
+        level, but no cluster of a lower level.
+    :param limit: longest round trip, in seconds, of a pair that agrees with the level.
+    :param confidence: fraction of the level's pairs that agree with it, times the fraction of the gap to the next level
+        that exceeds the noise of the measurement; from 0 to 1.
     """
 
     cluster: IntArray
@@ -66,8 +68,8 @@ def find_levels(round_trips: FloatArray, noise: FloatArray | float = 0.0) -> tup
     """The levels of H hosts, from the leaf switches to the level with all hosts in one cluster.
 
     :param round_trips: round trips in seconds, shape (H, H), symmetric, inf if not measured.
-    :param noise: seconds by which repeated measuring has lately shortened each of ``joining_times``, shape (H - 1,), or
-        one number for all.
+    :param noise: seconds by which the last measurements have shortened each of the ``joining_times``, shape (H - 1,),
+        or one number for all of them.
     :raises ProbeError: if the measured pairs do not connect all hosts.
 
     Cost: O(H^2) memory and time.
@@ -88,7 +90,7 @@ def find_levels(round_trips: FloatArray, noise: FloatArray | float = 0.0) -> tup
         if heights[at + 1] > (1 + FURTHER) * typical:
             levels.append(level)
             first = int(at) + 1
-    top = float(heights[-1] * (1 + 2 * RESOLUTION))  # longer pairs may belong to a missed level
+    top = float(heights[-1] * (1 + 2 * RESOLUTION))  # above it, pairs may belong to a level that is not found
     levels.append(_level(round_trips, np.zeros(hosts, dtype=np.int64), top, levels, 1.0))
     return tuple(levels)
 

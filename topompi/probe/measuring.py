@@ -1,8 +1,8 @@
 """The instrument that measures by MPI: round trips of a byte, and streams, between the first ranks of hosts.
 
 Hosts of an emulated network share processors, and a round trip between two ranks on the same processor takes longer by
-as much as a further switch would add. Therefore the two ranks of a pair run on different processors, which change from
-pair to pair, because one processor may have other work. It has no effect between hosts with processors of their own.
+as much as a further switch would add. Therefore the two ranks of a pair run on different processors. These change from
+pair to pair, because one processor may have other work. If hosts have processors of their own, this has no effect.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class MPIInstrument:
         self._meeting.free()
 
     def slept(self) -> float:
-        """The number of sleeps per round trip, of the rank that slept most often. Collective."""
+        """The number of sleeps per round trip on the rank with most sleeps. Collective."""
         most: float = self._comm.allreduce(self._slept / max(self._made, 1), MPI.MAX)
         return most
 
     def left(self) -> float:
-        """Seconds that are left, as of the latest measurement, the same on all ranks."""
+        """Seconds left for measurements, counted at the end of the latest one; the same on all ranks."""
         return self._seconds - self._elapsed
 
     def round_trips(self, rounds: Sequence[Round], trips: int) -> FloatArray:
@@ -101,12 +101,17 @@ class MPIInstrument:
         self._elapsed = self._meeting.meet()
 
     def _trips(self, peer: int, leads: bool, trips: int) -> float:
-        """Seconds of the shortest of ``trips`` round trips, after an untimed one; inf on the rank that answers."""
+        """Make one untimed and ``trips`` timed round trips; return the seconds of the shortest.
+
+        :param peer: the other rank of the pair.
+        :param leads: True if this rank sends first and measures; if not, it answers, and the result is inf.
+        :param trips: number of timed round trips.
+        """
         message, clock, shortest = bytearray(1), time.perf_counter, np.inf
         send, receive = self._comm.Send_init(message, peer), self._comm.Recv_init(message, peer)
         slept = 0
         for trip in range(trips + 1):
-            if trip == 1:  # in the first trip the peer may be late
+            if trip == 1:  # counting begins with the second trip: the peer may be late for the first one
                 slept = sleeps()
             begin = clock()
             for request in (send, receive) if leads else (receive, send):
@@ -121,7 +126,15 @@ class MPIInstrument:
         return float(shortest)
 
     def _stream(self, peer: int, leads: bool, seconds: float) -> float:
-        """Rate in bytes/s per direction. The leader's message begins with the size of the next one, 0 for the end."""
+        """Exchange messages with another rank for some time; return the rate in bytes/s per direction.
+
+        The sizes grow until one message takes long enough. The leader's message begins with the size in bytes of the
+        next one, or with 0 if it is the last one.
+
+        :param peer: the other rank of the pair.
+        :param leads: True if this rank decides the sizes.
+        :param seconds: seconds for which messages are exchanged.
+        """
         size, nbytes, begin = SMALLEST, 0, 0.0
         ahead, told = self._out.view(np.int64), self._in.view(np.int64)
         last = time.perf_counter()
@@ -132,7 +145,7 @@ class MPIInstrument:
             last = now
             self._comm.Sendrecv(self._out[:size], peer, 0, self._in[:size], peer, 0)
             nbytes += size if begin else 0
-            begin = begin or time.perf_counter()  # the first message, with full buckets, is not counted
+            begin = begin or time.perf_counter()  # not the first message: a rate limiter may let it pass at full speed
             size = int(ahead[0] if leads else told[0])
         return nbytes / (time.perf_counter() - begin)
 

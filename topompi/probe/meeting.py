@@ -50,7 +50,7 @@ class Meeting:
         return float(self._now[0])
 
     def free(self) -> None:
-        """Free the requests."""
+        """Free the barrier's MPI requests."""
         for request in (*self._arrive, *self._answer):
             request.Free()
 

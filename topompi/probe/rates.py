@@ -13,8 +13,9 @@ from .tournament import Pair, Round, cut, tournament
 
 __all__ = ["Rates", "measure_rates"]
 
-SHARED = 0.8  # fraction of the sum of the host links' rates below which simultaneous streams must share a slower link
-ROUNDS = 2  # most peers on its leaf with which a host is measured
+# Fraction of the sum of the host links' rates. Streams that together are slower than this must share a slower link.
+SHARED = 0.8
+ROUNDS = 2  # maximum number of hosts on its leaf switch with which a host is measured
 LONGEST, SHORTEST = 0.2, 0.02  # seconds: bounds of a stream's duration
 
 
@@ -23,10 +24,10 @@ class Rates:
     """The measured rates, in bytes/s in each direction.
 
     :param host: rate of each host's link, shape (hosts,); NaN if there was no time to measure it.
-    :param uplink: for each level below the top, the rate of the link above each cluster, shape (clusters,); NaN if
-        there was no time to measure it.
-    :param shared: for each level below the top, whether the link above each cluster limited the streams; if not, the
-        rate is a lower bound.
+    :param uplink: rates of the links above the clusters, shape (clusters,) for each level below the top; NaN for a link
+        that there was no time to measure.
+    :param shared: True for each link of ``uplink`` that limited the streams; the rates of the other links are lower
+        bounds.
     """
 
     host: FloatArray
@@ -39,8 +40,8 @@ def measure_rates(
 ) -> Rates:
     """Measure the hosts' links, then the link above each cluster by streams from many of its hosts at once.
 
-    :param levels: the levels, from the leaves up.
-    :param width: maximum number of pairs, each within one leaf, that are measured at the same time.
+    :param levels: the levels of hosts, from the leaf switches up.
+    :param width: maximum number of pairs, each on one leaf switch, that are measured at the same time.
     :param instrument: the instrument that measures.
     :param progress: function called with a line about the measurement under way.
     """
@@ -64,9 +65,10 @@ def measure_rates(
 
 
 def _within(levels: Sequence[Level]) -> list[Round]:
-    """Rounds of pairs inside the leaves, for all leaves at the same time, because their paths do not meet.
+    """The rounds in which the hosts' links are measured, by pairs of hosts on the same leaf switch.
 
-    A host that is alone on its leaf is measured with a host of another leaf, in a round of its own.
+    A round has pairs of all leaf switches, because pairs on different leaf switches share no link. A host that is alone
+    on its leaf switch is measured with a host of another one, in a round of its own.
     """
     rounds: list[list[Pair]] = [[] for _ in range(ROUNDS)]
     lonely: list[Round] = []
@@ -81,9 +83,11 @@ def _within(levels: Sequence[Level]) -> list[Round]:
 
 
 def _across(levels: Sequence[Level], above: int, number: int) -> Round:
-    """Disjoint pairs of a cluster's hosts with other hosts below the same upper switch, both spread over the leaves.
+    """Disjoint pairs of a host of a cluster and a host outside the cluster, below the same upper switch.
 
-    :param levels: the levels, from the leaves up.
+    The hosts of the cluster are on as many different leaf switches as possible, and so are the hosts outside it.
+
+    :param levels: the levels of hosts, from the leaf switches up.
     :param above: index of the cluster's level.
     :param number: number of the cluster.
     """
@@ -93,7 +97,7 @@ def _across(levels: Sequence[Level], above: int, number: int) -> Round:
 
 
 def _spread(levels: Sequence[Level], chosen: IntArray) -> list[int]:
-    """The chosen hosts, ordered so that successive ones are on different leaves as far as possible."""
+    """The chosen hosts, ordered so that successive hosts are on different leaf switches as far as possible."""
     hosts = np.flatnonzero(chosen)
     leaf = levels[0].cluster[hosts]
     turn = np.array([int((leaf[:place] == of).sum()) for place, of in enumerate(leaf)], dtype=np.int64)

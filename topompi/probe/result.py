@@ -16,8 +16,8 @@ from .search import Found
 
 __all__ = ["Probed"]
 
-# Seconds: greatest length of the shortest round trip for which the tree is sure, because in longer round trips the time
-# that a switch adds is too small a part.
+# Seconds; if the shortest round trip is longer, the tree counts as not sure, because the time that a switch adds is
+# then too small a part of a round trip.
 SLOWEST = 80e-6
 REMEDY = "let ranks poll (Open MPI: --mca mpi_yield_when_idle 0, MPICH: MPIR_CVAR_ENABLE_HEAVY_YIELD=0)"
 
@@ -41,7 +41,7 @@ class Probed:
 
     @property
     def doubt(self) -> str:
-        """The reason why the tree is not sure, with a remedy; "" if it is."""
+        """The reason why the tree may be wrong, with a remedy; "" if it is sure."""
         shortest = float(self.found.round_trips.min())
         if self.yielded:
             return f"ranks slept while they waited for messages, which hides switches: {REMEDY}"
@@ -55,7 +55,7 @@ class Probed:
         """The tree as a fabric: one switch per cluster of each level, connected by single cables.
 
         The latency of a cable between two levels is a quarter of the round trip that the upper level adds. The latency
-        of a host's cable is a quarter of the round trip within a leaf, and includes the time of the software.
+        of a host's cable is a quarter of the round trip between two hosts of a leaf switch, and includes software.
         """
         builder, levels, rates = FabricBuilder("probed"), self.found.levels, self.rates
         for number, level in enumerate(levels):
@@ -73,7 +73,7 @@ class Probed:
         return builder.build()
 
     def summary(self) -> dict[str, Any]:
-        """The measured numbers, for JSON: times in seconds, rates in bytes/s, levels from the leaves up."""
+        """The measured numbers, for JSON: times in seconds, rates in bytes/s, levels from the leaf switches up."""
         found = self.found
         return {
             "hosts": len(self.hosts),

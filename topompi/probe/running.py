@@ -19,10 +19,11 @@ from .search import search
 
 __all__ = ["probe"]
 
-GRACE = 20.0  # seconds that a probe may take beyond its time; after them it counts as hanging, and is aborted
-# Sleeps of a rank per round trip from which ranks count as sleeping; with fewer, the shortest round trip contains none.
+GRACE = 20.0  # seconds that a probe may take beyond its time limit; then it counts as hanging, and is aborted
+# Number of times per round trip that a rank must sleep to count as sleeping. If it sleeps less often, some round trips,
+# and so the shortest one, are without a sleep.
 OFTEN = 0.5
-TREE_SHARE = 0.6  # fraction of the time that is spent on the tree, if the rest is for rates
+TREE_SHARE = 0.6  # fraction of the time limit for measurements of the tree, if rates are measured in the rest
 
 Progress = Callable[[str], None]
 

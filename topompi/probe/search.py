@@ -1,4 +1,4 @@
-"""The search for the tree: measure all pairs in a tournament, then doubtful pairs again until the tree is stable."""
+"""The search for the tree of hosts: all pairs are measured once, then doubtful pairs again until the tree is stable."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ from .tournament import Pair, Round, cut, disjoint, tournament
 __all__ = ["Found", "Instrument", "search"]
 
 TRIPS = 60  # round trips of a pair in a round
-# Largest ratio of the times of a round of many pairs and a round of one pair; above it, the pairs disturb each other.
+# Before the search, rounds of many pairs are compared with rounds of one pair. If they take longer by more than this
+# factor, the pairs disturb each other.
 SLOWER = 2.0
 ALONE, TURNS = 3, 4  # in this comparison, number of pairs measured alone, and number of repetitions
-LONGER = 4  # factor on TRIPS in this comparison, because a short round consists mostly of the barrier before it
+LONGER = 4  # in this comparison, factor on TRIPS, because a short round consists mostly of the barrier before it
 # Consecutive sweeps (measurements of the doubtful pairs) in which neither the tree nor, noticeably, any time may change
 # before the search ends.
 CALM = 6
@@ -50,14 +51,14 @@ class Instrument(Protocol):
         """Rate of each pair in bytes/s per direction, all pairs sending for ``seconds``; 0 if no time was left."""
 
     def left(self) -> float:
-        """Seconds that are left, as of the latest measurement, the same on all ranks."""
+        """Seconds left for measurements, counted at the end of the latest one; the same on all ranks."""
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
     """The result of the search by round trips.
 
-    :param levels: the levels, from the leaves up.
+    :param levels: the levels of hosts, from the leaf switches up.
     :param round_trips: shortest round trip of each pair in seconds, shape (hosts, hosts); inf if it was not measured.
     :param width: maximum number of pairs that were measured at the same time.
     :param rounds: number of measured rounds.
@@ -76,11 +77,11 @@ class Found:
 def search(
     hosts: int, instrument: Instrument, reserve: float = 0.0, progress: Callable[[str], None] = lambda words: None
 ) -> Found:
-    """Find the levels of hosts by round trips.
+    """Find by round trips which hosts are on one leaf switch, below one upper switch, and so on: the levels of hosts.
 
     :param hosts: number of hosts, at least 2.
     :param instrument: the instrument that measures.
-    :param reserve: seconds of the instrument's time to leave unused.
+    :param reserve: seconds of the instrument's time limit that the search leaves for other measurements.
     :param progress: function called with a line about the measurement under way.
     :raises ProbeError: if there is too little time to measure every host once.
     """
@@ -147,7 +148,7 @@ def _width(sheet: _Sheet) -> int:
 
 
 def _again(best: FloatArray, levels: tuple[Level, ...], generator: np.random.Generator) -> list[Round]:
-    """The rounds of a sweep: the doubtful pairs, or, if all hosts look equally close, all pairs."""
+    """Rounds that measure pairs again: the doubtful pairs, or, if all hosts look equally close, all pairs."""
     if levels[0].num_clusters == 1:
         return tournament(len(best))
     return disjoint(_doubtful(best, levels, generator))
@@ -156,13 +157,13 @@ def _again(best: FloatArray, levels: tuple[Level, ...], generator: np.random.Gen
 def _doubtful(best: FloatArray, levels: tuple[Level, ...], generator: np.random.Generator) -> list[Pair]:
     """The pairs to measure again, each once.
 
-    They are pairs that disagree with their level, each host with its nearest hosts, two pairs between any two leaves,
-    and all pairs of hosts that are alone on their leaf.
+    They are the pairs that disagree with their level, each host with its nearest hosts, two pairs between any two leaf
+    switches, and all pairs of a host that is alone on its leaf switch.
     """
     leaf = levels[0].cluster
     again = disagreeing(best, levels)[: AGAIN * len(best)].tolist()
     again += _borders(best, leaf, generator)
-    alone = np.flatnonzero(np.bincount(leaf)[leaf] == 1).tolist()  # disturbances may have set it apart
+    alone = np.flatnonzero(np.bincount(leaf)[leaf] == 1).tolist()  # perhaps only by disturbed measurements
     again += [(min(host, peer), max(host, peer)) for host in alone for peer in range(len(best)) if peer != host]
     for host, nearest in enumerate(np.argsort(best, axis=1)[:, :NEAREST].tolist()):
         again += [(min(host, peer), max(host, peer)) for peer in nearest if peer != host]
@@ -170,7 +171,7 @@ def _doubtful(best: FloatArray, levels: tuple[Level, ...], generator: np.random.
 
 
 def _borders(best: FloatArray, leaf: IntArray, generator: np.random.Generator) -> list[Pair]:
-    """The nearest pair of hosts between any two leaves, and a random pair between them."""
+    """For any two leaf switches, the pair of their hosts with the shortest round trip, and a random pair."""
     first, second = np.triu_indices(len(best), 1)
     apart = leaf[first] != leaf[second]
     first, second = first[apart], second[apart]
@@ -185,7 +186,12 @@ def _borders(best: FloatArray, leaf: IntArray, generator: np.random.Generator) -
 
 
 def _settled(best: FloatArray, levels: tuple[Level, ...], calm: int) -> bool:
-    """Whether the tree is sure, and each level's joining round trips are similar, as they are if no level is missed."""
+    """Whether the tree is sure: it stayed the same, all levels are confident, and none seems to consist of two levels.
+
+    :param best: shortest round trip of each pair in seconds, shape (hosts, hosts).
+    :param levels: the levels, from the leaf switches up.
+    :param calm: number of consecutive sweeps (measurements of the doubtful pairs) in which the tree stayed the same.
+    """
     if calm < CALM or any(level.confidence < SURE for level in levels):
         return False
     times = joining_times(best)

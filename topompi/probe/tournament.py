@@ -13,7 +13,8 @@ Round = Sequence[Pair]
 def tournament(players: int) -> list[Round]:
     """All pairs of players, each once, in the least number of rounds of disjoint pairs, by the circle method.
 
-    One player stays in place, the others move on by one place per round; if their number is odd, one of them rests.
+    One player keeps its place, and all others move on by one place per round. If the number of players is odd, one of
+    them has no partner in each round.
 
     :param players: number of players, which are numbered from 0.
     """

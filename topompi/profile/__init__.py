@@ -4,10 +4,10 @@
 
 Modules: ``recording`` has the data of a recorded run, ``file`` its file. ``monitored`` records by Open MPI's monitoring
 component. ``live`` records from inside a program: ``methods`` replaces the methods of communicators by counting ones
-(from ``messages``, ``collectives``, ``neighbourhoods``, ``requests``), ``counting`` has the counters, and ``windows``
-counts one-sided calls. ``analysis`` finds the distances and links of messages, ``summary`` collects all results;
-``pictures``, ``tree`` and ``colours`` draw them, ``page`` makes an interactive page, ``advice`` finds possible
-improvements, ``export`` writes files for other programs.
+(from ``messages``, ``collectives``, ``neighbourhoods``, ``requests``), ``counting`` has the counters, ``counted`` the
+methods that use them in C or Python, and ``windows`` counts one-sided calls. ``analysis`` finds the distances and links
+of messages, ``summary`` collects all results; ``pictures``, ``tree`` and ``colours`` draw them, ``page`` makes an
+interactive page, ``advice`` finds possible improvements, ``export`` writes files for other programs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def record(
     :param every: seconds between two writes of each rank's numbers so far.
     :raises ProfileError: if the folder does not exist or another recording is active; the same on all ranks.
 
-    Cost: 16 bytes per peer and kind of message on each process, about 0.5 us per call; nothing outside the block.
+    Cost: 16 bytes per peer and kind of message on each process, 0.1 to 0.5 us per call of arrays if
+    C counts them, more per other call (docs/profile.md); nothing outside the block.
     """
     from .live import Recording
 

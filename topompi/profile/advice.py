@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..execution.specs import CALLS, Form
+from ..execution.specs import CALLS
 from ..mapping.evaluate import Evaluation, evaluate
 from ..mapping.graph import CommunicationGraph
 from ..mapping.mappers.portfolio import best
@@ -28,6 +29,12 @@ from .seconds import message_seconds, rates_known
 
 __all__ = ["advise", "seconds_by_order"]
 
+# Reasons why calls have no prediction.
+EXCLUDED = {
+    "parts": "on parts of the ranks: which ranks these were is not recorded",
+    "uneven": "with blocks of unlike sizes: no prediction from a mean",
+    "neighbours": "among neighbours: no schedules are made for them",
+}
 SEARCH = 10.0  # maximum seconds of the search for a better order of the ranks
 
 Integers = NDArray[np.int64]
@@ -151,12 +158,12 @@ def seconds_by_order(
 
 def _even_calls(profile: Profile) -> tuple[list[Call], dict[str, int]]:
     """Collective calls with equal blocks on all ranks, and the numbers of other calls, by reason of their exclusion."""
-    even, others = [], {"parts": 0, "uneven": 0}
-    for call in next((one.calls for one in profile.of_rank if one.calls), ()):
+    even, others = [], dict.fromkeys(EXCLUDED, 0)
+    for call in _calls_of(profile):
         spec = CALLS.get(call.name)
-        if spec is None or spec.form is Form.NOTHING or not call.nbytes:
-            continue
-        if call.ranks != profile.size:
+        if spec is None:
+            others["neighbours"] += call.times
+        elif call.ranks != profile.size:
             others["parts"] += call.times
         elif spec.local or spec.collective not in ALGORITHMS:
             others["uneven"] += call.times
@@ -165,20 +172,41 @@ def _even_calls(profile: Profile) -> tuple[list[Call], dict[str, int]]:
     return even, others
 
 
+def _calls_of(profile: Profile) -> list[Call]:
+    """The calls that moved data, by size, as one rank recorded them.
+
+    Every rank that takes part in a call records it, but if objects are sent, only the root knows their size: for each
+    call and number of ranks, the record of the rank that knows most sizes counts.
+    """
+    best: dict[tuple[str, int], list[Call]] = {}
+    for one in profile.of_rank:
+        known: dict[tuple[str, int], list[Call]] = defaultdict(list)
+        for call in one.calls:
+            if call.nbytes:
+                known[call.name, call.ranks].append(call)
+        for key, calls in known.items():
+            best[key] = max(best.get(key, []), calls, key=_times)
+    return [call for calls in best.values() for call in calls]
+
+
+def _times(calls: list[Call]) -> int:
+    return sum(call.times for call in calls)
+
+
 def _collectives(
     profile: Profile, interface: TopologyInterface, library: Library | None
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """The calls with their algorithms by the model, longest first; and reasons why other calls have no prediction."""
     if not any(one.calls for one in profile.of_rank):
+        if not profile.total("I" + ASKED)[0]:
+            return [], []  # the program made no collective calls
         return [], ["schedules of collectives: sizes of calls were not recorded (only mpi4py's recording has them)"]
     predictor = Predictor(replace(interface, virtual=False), library)
     if predictor.inapplicable:
         return [], [f"schedules of collectives: {predictor.inapplicable}"]
     calls, others = _even_calls(profile)
     found = [_prediction(predictor, call.name, call.nbytes, call.times) for call in calls]
-    says = {"parts": "on parts of the ranks: which ranks these were is not recorded"}
-    says["uneven"] = "with blocks of unlike sizes: no prediction from a mean"
-    why = [f"{times:,} collective calls {says[reason]}" for reason, times in others.items() if times]
+    why = [f"{times:,} collective calls {EXCLUDED[reason]}" for reason, times in others.items() if times]
     return sorted(found, key=lambda one: -one["native_seconds"] * one["calls"]), why
 
 

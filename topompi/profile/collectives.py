@@ -6,18 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy import ndarray
 from numpy.typing import NDArray
 
 from ..dispatch.calls import DEFAULTS
-from ..execution.areas import Pieces
 from ..execution.binding import Sent
 from ..execution.buffers import block, is_in_place, vector
 from ..execution.operands import typed
 from ..execution.sizes import nbytes
 from ..execution.specs import CallSpec, Counts, Form
+from .counted import Method, after, counted_here, timed
 from .counting import Counters, Group
-from .messages import GroupOf, Method, group_for, length_of
+from .messages import GroupOf, group_for, length_of, quick_bytes
 from .requests import counted
 
 __all__ = ["collective", "collective_later", "of_objects", "parts"]
@@ -35,29 +34,27 @@ def collective(native: Method, counters: Counters, group_of: GroupOf, spec: Call
     """
     at, root_at = _places(spec)
 
-    def call(self: Any, *args: Any, **named: Any) -> Any:
-        done = native(self, *args, **named)
-        group = getattr(self, "_group", None)
-        if group is None or group.owner is not counters:
-            group = group_of(self)
-        if named or len(args) <= at or type(args[at]) is not ndarray:
+    def count(self: Any, *args: Any, **named: Any) -> None:
+        group = group_for(self, counters, group_of)
+        nbytes = None if named or not 0 <= at < len(args) else quick_bytes(args[at])
+        if nbytes is None:
             _count(group, spec, args, named, ran(self))()
-            return done
-        key = spec.name, args[root_at] if len(args) > root_at else 0, args[at].nbytes, ran(self)
+            return
+        key = spec.name, args[root_at] if 0 <= root_at < len(args) else 0, nbytes, ran(self)
         if key in group.calls:
             group.calls[key] += 1
         else:
             group.called(*key)
-        return done
 
-    return call
+    if at < 0 and spec.form is not Form.NOTHING:
+        return after(native, count, counters)
+    return counted_here(native, count, counters, spec.parameters, (at, root_at), spec.name)
 
 
 def _places(spec: CallSpec) -> tuple[int, int]:
-    """Index of the argument whose array alone determines the call's size, and of the root; 99 if there is none."""
+    """Index of the argument whose array alone determines the call's size, and of the root; -1 if there is none."""
     alone = {"Gatherv": 0, "Allgatherv": 0}.get(spec.name, spec.sized_by)
-    root = spec.parameters.index("root") if spec.rooted else 99
-    return 99 if alone is None else alone, root
+    return -1 if alone is None else alone, spec.parameters.index("root") if spec.rooted else -1
 
 
 def ran(comm: Any) -> Sent | None:
@@ -108,18 +105,16 @@ def parts(spec: CallSpec, arguments: tuple[Any, ...], number: int) -> NDArray[np
     :param number: number of parts, one per rank or neighbour.
     """
     message = arguments[1] if is_in_place(arguments[0]) else arguments[0]
-    each = (
-        typed(message, number, True)
-        if spec.counts is Counts.TYPED
-        else Pieces.of(vector(message, number, readonly=True))
-    )
-    return np.array([one[1] * one[2].Get_size() if one else 0 for one in each.messages], dtype=np.int64)
+    if spec.counts is not Counts.TYPED:
+        return vector(message, number, readonly=True).sizes
+    each = typed(message, number, True).messages
+    return np.array([one[1] * one[2].Get_size() if one else 0 for one in each], dtype=np.int64)
 
 
 def _count_parts(
     group: Group, spec: CallSpec, lengths: NDArray[np.int64], sent: Sent | None = None
 ) -> Callable[[], None]:
-    others = np.array([rank for rank in range(len(lengths)) if rank != group.rank], dtype=np.int64)
+    others = np.flatnonzero(np.arange(len(lengths)) != group.rank)
     units, volume = group[others], lengths[others]
     mean = int(lengths.sum()) // max(len(lengths), 1)
 
@@ -145,7 +140,7 @@ def collective_later(native: Method, counters: Counters, group_of: GroupOf, spec
     def prepare(self: Any, *args: Any, **named: Any) -> Any:
         request = native(self, *args, **named)
         sent = getattr(request, "sent", None)  # requests of topompi's plans have it, the MPI library's do not
-        return counted(request, _count(group_for(self, counters, group_of), spec, args, named, sent))
+        return counted(request, timed(_count(group_for(self, counters, group_of), spec, args, named, sent), counters))
 
     return prepare
 
@@ -160,10 +155,9 @@ def of_objects(native: Method, counters: Counters, group_of: GroupOf, spec: Call
     """
     parameters = tuple(one for one in spec.parameters if one != "recvbuf")
 
-    def call(self: Any, *args: Any, **named: Any) -> Any:
-        given = dict(zip(parameters, args, strict=False))
-        value, root = next(iter({**given, **named}.values()), ()), int({**given, **named}.get("root", 0))
-        done = native(self, *args, **named)
+    def count(self: Any, *args: Any, **named: Any) -> None:
+        given = {**dict(zip(parameters, args, strict=False)), **named}
+        value, root = next(iter(given.values()), ()), int(given.get("root", 0))
         group, sent = group_for(self, counters, group_of), ran(self)
         if sent is not None:
             group.called(spec.name, root, length_of(value) if group.rank == root else 0, sent)
@@ -173,6 +167,5 @@ def of_objects(native: Method, counters: Counters, group_of: GroupOf, spec: Call
             group.called(spec.name, root, 0)
         else:
             group.called(spec.name, root, length_of(value) * (group.size if spec.name in IN_ALL_BLOCKS else 1))
-        return done
 
-    return call
+    return after(native, count, counters)

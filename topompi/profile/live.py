@@ -163,7 +163,7 @@ class Recording:
             return
         self._done.set()
         self.stop()
-        self._counting = round(max(0.0, *call_seconds(500, 3).values()), 9)
+        self._counting = round(self.counters.seconds_a_call(max(0.0, *call_seconds(500, 3).values())), 9)
         self.flush()
         _active = None
         for number, before in self._before.items():

@@ -10,6 +10,7 @@ from mpi4py import MPI
 from numpy import ndarray
 
 from ..execution.buffers import block
+from .counted import Method, after, counted_here, dense_sizes, timed
 from .counting import Counters, Group
 from .requests import counted
 
@@ -18,30 +19,41 @@ __all__ = [
     "OBJECT_SENDS",
     "SENDS",
     "GroupOf",
-    "Method",
     "bytes_of",
-    "exchanging",
+    "exchanging_objects",
     "group_for",
     "length_of",
+    "quick_bytes",
     "sending",
     "sending_later",
     "sending_object",
 ]
 
-Method = Callable[..., Any]
 GroupOf = Callable[[Any], Group]
 
 SENDS = [f"{mode}send" for mode in ("", "b", "s", "r", "i", "ib", "is", "ir")]
 OBJECT_SENDS = ("send", "bsend", "ssend", "isend", "ibsend", "issend")
-EXCHANGES = ("Sendrecv", "Sendrecv_replace", "Isendrecv", "Isendrecv_replace", "sendrecv")
+EXCHANGES = ("Sendrecv", "Sendrecv_replace", "Isendrecv", "Isendrecv_replace")
 
 
 def bytes_of(message: Any) -> int:
     """Bytes of a message in any of mpi4py's forms; 0 if topompi cannot read it, though the MPI library may send it."""
+    if (known := quick_bytes(message)) is not None:
+        return known
     try:
         return block(message, readonly=True).size
     except Exception:
         return 0
+
+
+def quick_bytes(message: Any) -> int | None:
+    """Bytes of an array, or of an array with one of MPI's own datatypes; None for any other message."""
+    if type(message) is ndarray:
+        return message.nbytes
+    if type(message) is list and len(message) == 2 and type(message[0]) is ndarray:
+        size, whole = dense_sizes().get(id(message[1]), 0), message[0].nbytes
+        return whole if size and whole % size == 0 else None
+    return None
 
 
 def length_of(value: Any) -> int:
@@ -49,28 +61,24 @@ def length_of(value: Any) -> int:
     return len(MPI.pickle.dumps(value))
 
 
-# The methods below repeat the lines that count, because a call of a common function would add a quarter to the cost.
 def sending(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """Make a send method that counts its messages.
+    """Make a method that sends a buffer, or sends one and receives another, and counts the sent message.
 
     :param native: the method that sends.
     :param counters: the counters of the recording.
     :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
-    messages, volume = counters.table("E")
+    tables = messages, volume = counters.table("E")
+    exchanges = "sendrecv" in native.__name__.lower() and not native.__name__.endswith("_replace")
+    first = "sendbuf" if exchanges else "buf"
 
-    def send(self: Any, buf: Any, dest: int, tag: int = 0) -> Any:
-        done = native(self, buf, dest, tag)
-        if dest >= 0:
-            group = getattr(self, "_group", None)
-            if group is None or group.owner is not counters:
-                group = group_of(self)
-            unit = group.units[dest]
+    def count(self: Any, *args: Any, **named: Any) -> None:
+        dest = args[1] if len(args) > 1 else named["dest"]
+        if dest >= 0 and (unit := group_for(self, counters, group_of).units[dest]) >= 0:
             messages[unit] += 1
-            volume[unit] += buf.nbytes if type(buf) is ndarray else bytes_of(buf)
-        return done
+            volume[unit] += bytes_of(args[0] if args else named[first])
 
-    return send
+    return counted_here(native, count, counters, (first, "dest"), (0, 1), tables=tables)
 
 
 def sending_object(native: Method, counters: Counters, group_of: GroupOf) -> Method:
@@ -88,43 +96,29 @@ def sending_object(native: Method, counters: Counters, group_of: GroupOf) -> Met
             return native(self, obj, dest, tag)
         data = MPI.pickle.dumps(obj)
         done = buffers(self, [data, MPI.BYTE], dest, tag)
-        group = getattr(self, "_group", None)
-        if group is None or group.owner is not counters:
-            group = group_of(self)
-        unit = group.units[dest]
-        messages[unit] += 1
-        volume[unit] += len(data)
+        if (unit := group_for(self, counters, group_of).units[dest]) >= 0:
+            messages[unit] += 1
+            volume[unit] += len(data)
         return done
 
     return send
 
 
-def exchanging(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """Make a method that sends and receives in one call, and counts the sent message.
+def exchanging_objects(native: Method, counters: Counters, group_of: GroupOf) -> Method:
+    """Make a method that sends and receives objects, and pickles the sent one a second time to count its bytes.
 
     :param native: the method that sends and receives.
     :param counters: the counters of the recording.
     :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
     messages, volume = counters.table("E")
-    objects = native.__name__ == "sendrecv"
-    first = "sendobj" if objects else "buf" if native.__name__.endswith("_replace") else "sendbuf"
-    size_of = length_of if objects else bytes_of
 
-    def exchange(self: Any, *args: Any, **named: Any) -> Any:
-        message = args[0] if args else named.get(first)
-        dest = args[1] if len(args) > 1 else named.get("dest", MPI.PROC_NULL)
-        done = native(self, *args, **named)
-        if dest >= 0:
-            group = getattr(self, "_group", None)
-            if group is None or group.owner is not counters:
-                group = group_of(self)
-            unit = group.units[dest]
+    def count(self: Any, sendobj: Any, dest: int, *_: Any, **__: Any) -> None:
+        if dest >= 0 and (unit := group_for(self, counters, group_of).units[dest]) >= 0:
             messages[unit] += 1
-            volume[unit] += message.nbytes if type(message) is ndarray and not objects else size_of(message)
-        return done
+            volume[unit] += length_of(sendobj)
 
-    return exchange
+    return after(native, count, counters)
 
 
 def group_for(comm: Any, counters: Counters, group_of: GroupOf) -> Group:
@@ -151,6 +145,6 @@ def sending_later(native: Method, counters: Counters, group_of: GroupOf) -> Meth
         if dest < 0:
             return request
         units, volume = group_for(self, counters, group_of)[np.array([dest])], np.array([bytes_of(buf)])
-        return counted(request, lambda: counters.add("E", units, volume))
+        return counted(request, timed(lambda: counters.add("E", units, volume), counters))
 
     return prepare

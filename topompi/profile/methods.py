@@ -7,6 +7,7 @@ extra cost.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from ..communicator import Intracomm
@@ -14,14 +15,14 @@ from ..communicator.kinds import Topocomm
 from ..execution.executor import Executor
 from ..execution.specs import CALLS
 from .collectives import collective, collective_later, of_objects
+from .counted import Method
 from .counting import Counters
 from .messages import (
     EXCHANGES,
     OBJECT_SENDS,
     SENDS,
     GroupOf,
-    Method,
-    exchanging,
+    exchanging_objects,
     sending,
     sending_later,
     sending_object,
@@ -46,7 +47,8 @@ def install(counters: Counters, group_of: GroupOf) -> None:
     for name in OBJECT_SENDS:
         _put(Intracomm, name, sending_object, counters, group_of)
     for name in EXCHANGES:
-        _put(Intracomm, name, exchanging, counters, group_of)
+        _put(Intracomm, name, sending, counters, group_of)
+    _put(Intracomm, "sendrecv", exchanging_objects, counters, group_of)
     for name, spec in CALLS.items():
         for form in (name, f"I{name.lower()}"):
             _put(Intracomm, form, collective, counters, group_of, spec)
@@ -75,6 +77,7 @@ def _put(kind: type, name: str, make: Callable[..., Method], counters: Counters,
     before, native = vars(kind).get(name), getattr(kind, name, None)
     if native is not None:
         method = make(native, counters, *more)
-        method.__name__, method.__doc__ = name, native.__doc__
+        if isinstance(method, FunctionType):  # methods in C take them from the native method
+            method.__name__, method.__doc__ = name, native.__doc__
         _replaced.append((kind, name, before))
         setattr(kind, name, method)

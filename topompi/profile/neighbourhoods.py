@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..execution.specs import CALLS
 from .collectives import parts
+from .counted import Method, after, timed
 from .counting import Counters, Group
-from .messages import GroupOf, Method, bytes_of, group_for, length_of
+from .messages import GroupOf, bytes_of, group_for, length_of
 from .requests import counted
 
 __all__ = ["neighbour_objects", "neighbours", "neighbours_later"]
@@ -24,12 +26,10 @@ def neighbours(native: Method, counters: Counters, group_of: GroupOf) -> Method:
     :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
 
-    def call(self: Any, sendbuf: Any, recvbuf: Any) -> Any:
-        done = native(self, sendbuf, recvbuf)
+    def count(self: Any, sendbuf: Any, recvbuf: Any) -> None:
         _count_neighbours(native.__name__, self, group_for(self, counters, group_of), sendbuf)()
-        return done
 
-    return call
+    return after(native, count, counters)
 
 
 def neighbours_later(native: Method, counters: Counters, group_of: GroupOf) -> Method:
@@ -43,7 +43,7 @@ def neighbours_later(native: Method, counters: Counters, group_of: GroupOf) -> M
     def prepare(self: Any, sendbuf: Any, recvbuf: Any, *info: Any) -> Any:
         request = native(self, sendbuf, recvbuf, *info)
         count = _count_neighbours(native.__name__, self, group_for(self, counters, group_of), sendbuf)
-        return counted(request, count)
+        return counted(request, timed(count, counters))
 
     return prepare
 
@@ -58,8 +58,27 @@ def _count_neighbours(name: str, comm: Any, group: Group, sendbuf: Any) -> Calla
     else:
         whole = bytes_of(sendbuf)
         lengths = np.full(len(edges), whole // max(len(edges), 1) if "alltoall" in name else whole)
-    units = group[edges[edges >= 0]]
-    return lambda: group.owner.add("C", units, lengths[edges >= 0])
+    return _counting(name, group, edges, lengths)
+
+
+def _counting(name: str, group: Group, edges: NDArray[np.int64], lengths: NDArray[np.int64]) -> Callable[[], None]:
+    """A function that counts one call in the messages and in the table of calls.
+
+    :param name: name of the method, in any of its forms.
+    :param group: the ranks of the communicator as counted peers.
+    :param edges: rank to which each edge leads, shape (edges,); negative if the edge leads nowhere.
+    :param lengths: bytes sent along each edge, shape (edges,).
+    """
+    there = edges >= 0
+    units, volume = group[edges[there]], lengths[there]
+    blocking = "Neighbor_" + name.partition("eighbor_")[2].removesuffix("_init")
+    mean = int(volume.sum()) // max(len(volume), 1)
+
+    def count() -> None:
+        group.owner.add("C", units, volume)
+        group.owner.note(blocking, group.size, mean)
+
+    return count
 
 
 def neighbour_objects(native: Method, counters: Counters, group_of: GroupOf) -> Method:
@@ -70,12 +89,10 @@ def neighbour_objects(native: Method, counters: Counters, group_of: GroupOf) -> 
     :param group_of: function of a communicator, which returns its ranks as peers in these counters.
     """
 
-    def call(self: Any, sendobj: Any) -> Any:
-        done = native(self, sendobj)
+    def count(self: Any, sendobj: Any) -> None:
         edges = np.array(self.outedges, dtype=np.int64)
         each = sendobj if "alltoall" in native.__name__ else [sendobj] * len(edges)
         lengths = np.array([length_of(one) for one in each], dtype=np.int64)
-        counters.add("C", group_for(self, counters, group_of)[edges[edges >= 0]], lengths[edges >= 0])
-        return done
+        _counting(native.__name__, group_for(self, counters, group_of), edges, lengths)()
 
-    return call
+    return after(native, count, counters)

@@ -69,7 +69,7 @@ def _facts(whole: dict[str, Any]) -> list[tuple[str, str]]:
     seconds = f"{whole['seconds']:.3g} s" if whole["seconds"] else ""
     facts = [
         ("program", whole["command"]),
-        ("ran for", seconds),
+        (whole["timed"], seconds),
         ("on", whole["job"]),
         ("recorded by", whole["method"]),
     ]

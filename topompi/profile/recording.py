@@ -55,14 +55,15 @@ class Profile:
     :param size: number of ranks.
     :param method: method of recording, in words.
     :param command: command of the run; "" if unknown.
-    :param seconds: duration of the run in seconds; 0 if unknown.
+    :param seconds: duration of the recording in seconds, or of the whole command if messages were recorded below the
+        MPI library; 0 if unknown.
     :param hosts: host name of each rank, shape (size,); empty if unknown.
     :param of_rank: data of each rank, without ranks whose record is missing.
     :param moves: letters of the kinds that count as moved data. If calls were recorded above the MPI library, these
         include the bytes that collectives asked to move; if messages were recorded below it, its own messages instead.
     :param granularity: ``process``; or ``host`` if a peer is the lowest rank on a host and stands for all its ranks.
     :param virtual: True if the hosts are those of a virtual placement.
-    :param counting: seconds that counting added to a call; 0 if unknown.
+    :param counting: mean seconds that counting took per call of rank 0; 0 if unknown.
     :param view: kind of units, and counted quantity, with which the profile is shown by default.
     """
 
@@ -105,6 +106,11 @@ class Profile:
     def missing(self) -> tuple[int, ...]:
         """The ranks without a record."""
         return tuple(sorted(set(range(self.size)) - {one.rank for one in self.of_rank}))
+
+    @property
+    def timed(self) -> str:
+        """Words before ``seconds``: the whole command ran for them, or the program recorded itself for them."""
+        return "recorded for" if ASKED in self.moves else "ran for"
 
     @property
     def sent(self) -> tuple[int, int]:

@@ -40,6 +40,7 @@ def summarise(
     return {
         "method": profile.method,
         "command": profile.command,
+        "timed": profile.timed,
         "seconds": profile.seconds,
         "job": interface.describe(),
         "missing": list(profile.missing),
@@ -66,8 +67,8 @@ def _says(profile: Profile) -> list[str]:
             else f"of the bytes that collectives were asked to move, {seen} were seen as messages"
         )
     if profile.counting:
-        whole = f"{profile.counting * profile.most_calls:.2g} s of the rank with most of them"
-        lines.append(f"counting took at most {1e6 * profile.counting:.2f} us a call, {whole}")
+        whole = f"{profile.counting * profile.most_calls:.2g} s on the rank with most calls"
+        lines.append(f"counting took about {1e6 * profile.counting:.2f} us a call, {whole}")
     if profile.missing:
         lines.append(f"what {len(profile.missing)} of {profile.size} ranks sent is not known")
     return lines

@@ -1,5 +1,6 @@
 """The selection of an algorithm for a call, by rules file, measured trial or cost model; the same on all ranks.
 
-``rules``, ``trial``, ``memory`` and ``topompi.prediction`` decide without MPI. ``advisor`` asks them in order on rank
-0. ``selector`` belongs to one communicator and sends rank 0's choices to all ranks.
+``advisor``, which only rank 0 runs, asks ``rules``, ``memory`` (results of earlier trials) and ``topompi.prediction``
+(the cost model), in this order; ``trial`` compares algorithms by timing. These need no MPI. ``selector`` belongs to one
+communicator, and sends rank 0's choices to all ranks.
 """

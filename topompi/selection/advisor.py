@@ -1,4 +1,4 @@
-"""Rank 0's advice on an algorithm: by the rules file, else by earlier trials, else by the cost model."""
+"""Rank 0's choice of an algorithm: by the rules file, else by results of earlier trials, else by the cost model."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ Runs = Callable[[str], bool]
 
 
 class Advisor:
-    """The choice of algorithms by rules file, remembered trials and cost model, without MPI; rank 0 asks it for all.
+    """The choice of algorithms by rules file, remembered trials and cost model, without MPI; used on rank 0 only.
 
     :param job: the job: its ranks' placement, MPI library and siblings.
     :param environment: environment variables: ``TOPOMPI_RULES`` is the path of the rules file; ``TOPOMPI_TUNE`` is
-        empty (default: measure nothing), ``measure`` (measure the classes of calls whose verdict is not remembered or
-        not sure), ``again`` (measure all), or ``off`` (neither measure nor use remembered verdicts).
+        empty (default: start no trials), ``measure`` (start a trial for each class of calls, unless the verdict of an
+        earlier trial is remembered and sure), ``again`` (start a trial for each class), or ``off`` (start no trials,
+        and ignore remembered verdicts).
     :param library: the model of the MPI library; None if it is unknown.
     :raises TopompiError: if ``TOPOMPI_TUNE`` is another word, or the rules file is malformed.
     """
@@ -54,9 +55,10 @@ class Advisor:
     def advise(self, key: Key, root: int, runs: Runs, *, measurable: bool) -> Choice | Contest:
         """The choice for a class of calls, or, if a trial is to find it, the trial's candidates.
 
-        Rules are matched with the smallest size of the class; the cost model predicts times for the middle size.
+        A rule applies if it matches calls of the smallest size of the class. The cost model predicts the times of calls
+        of the middle size.
 
-        :param key: the class: method, size class and the operation's demands.
+        :param key: the class: method, size class, needs of the operation.
         :param root: the root of the present call, for the cost model; calls with other roots are in the same class.
         :param runs: function of an algorithm's name; True if the algorithm can run calls of the class.
         :param measurable: True if the calls can be timed.
@@ -74,8 +76,8 @@ class Advisor:
         measures = measurable and self.tune in ("measure", "again")
         verdict = self.memory.recall(key) if self.tune in ("", "measure") else None
         if verdict is not None and runs(verdict.algorithm):
-            # No second trial if siblings make the same trial: their trials must compare the same candidates, but each
-            # sibling remembers a verdict of its own.
+            # Siblings that make the same trial must compare the same candidates. They make no second trial, because
+            # each has its own verdict from the first one, and a second trial compares only the winner of the first one.
             if measures and not verdict.sure and not self._together(key):
                 return self._contest(key, [verdict.algorithm], again=True)
             trials = "an earlier trial" if verdict.trials == 1 else f"{verdict.trials} earlier trials"
@@ -89,13 +91,13 @@ class Advisor:
         return Choice(said.algorithm, said.reason, said.seconds, always=unruled and forgetful)
 
     def rivals(self, key: Key, nbytes: int, root: int, runs: Runs) -> list[str]:
-        """The candidates that a trial compares with native: ``levels``, and schedules that the model predicts fast.
+        """The candidates that a trial compares with native: ``levels``, and schedules that are fast by the cost model.
 
         If the communicator has siblings (made by the same ``Split``) and the class has long alltoalls, all siblings try
-        the same few schedules, namely those made to share links.
+        the same candidates, namely the schedules made for alltoalls that share links.
 
-        :param key: the class of calls: method, size class and the operation's demands.
-        :param nbytes: a size in the class, in bytes.
+        :param key: the class of calls: method, size class, needs of the operation.
+        :param nbytes: a size in the class, in bytes, for which the cost model predicts times.
         :param root: the root of the present call.
         :param runs: function of an algorithm's name; True if the algorithm can run calls of the class.
         """
@@ -123,7 +125,14 @@ class Advisor:
         self.memory.keep(key, verdict)
 
     def _contest(self, key: Key, rivals: list[str], *, again: bool = False) -> Contest:
-        """The contest of native with other candidates, judged strictly if siblings may try others on the same links."""
+        """The candidates of a trial, and how they are judged.
+
+        An alltoall whose siblings may try other candidates at the same time, over the same links, must gain more.
+
+        :param key: the class of calls: method, size class, needs of the operation.
+        :param rivals: names of the candidates except native.
+        :param again: True for a shorter trial of a candidate that an earlier trial found faster.
+        """
         together = self._together(key)
         apart = self.job.siblings is not None and CALLS[key[0]].collective == "alltoall" and not together
         return Contest((NATIVE, *rivals), again, CLEAR_OF_SIBLINGS if apart else CLEAR, together)

@@ -21,7 +21,7 @@ class Choice:
     :param trial: the trial that the call is part of, and that records the call's duration on this rank; None if the
         call is not part of a trial.
     :param always: True if every call on this communicator gets this choice.
-    :param local: True if each rank of any communicator over the same ranks makes this choice without asking rank 0.
+    :param local: True if every rank can make this choice without asking rank 0, on any communicator over these ranks.
     """
 
     algorithm: str

@@ -1,4 +1,4 @@
-"""The classes of calls that share a choice of algorithm, by method, size and the operation's demands."""
+"""The classes of calls: calls with the same method, size class and needs of the operation get the same algorithm."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ..execution.specs import Needs
 
 __all__ = ["Key", "class_bytes", "size_class"]
 
-Key = tuple[str, int, Needs]  # method, size class, the demands of a reduction's operation
+Key = tuple[str, int, Needs]  # a class of calls: method, size class, needs of a reduction's operation
 
 
 def size_class(nbytes: int) -> int:

@@ -77,7 +77,7 @@ def explain(
 
 
 def _by_rules(path: str | None, method: str, nbytes: int, interface: TopologyInterface) -> tuple[Choice | None, str]:
-    """The choice by the first rule that can run, or None, and a text about matching rules that cannot run."""
+    """The choice by the first matching rule whose algorithm can run, or None, and a text about rules passed over."""
     if not path:
         return None, ""
 

@@ -1,4 +1,4 @@
-"""Verdicts of trials: whether a candidate (``rival``) is faster than the MPI library's own algorithm (native)."""
+"""Verdicts of trials: whether another candidate (``rival``) is faster than native, the MPI library's own algorithm."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ __all__ = ["CHANCE", "CLEAR", "JOBS_DIFFER", "Verdict", "judge"]
 Floats = NDArray[np.float64]
 
 CLEAR = 1.05  # least gain (native's median time over the candidate's) with which a candidate replaces native
-CHANCE = 0.036  # probability that one of two equal candidates wins by luck; it must win 8 of 9 rounds, or 35 of 54
-CHANCE_TURNS = 0.11  # the same for turns (calls of one candidate in a row), of which it must win 5 of 6
-JOBS_DIFFER = 0.1  # standard deviation of a gain's logarithm between jobs, as measured in docs/lab/emulated.md
-SURE = 2.33  # standard deviations of the mean; a gain this far above 1 is there by luck once in a hundred cases
+# Greatest probability with which a candidate as fast as native may win by luck: it must win 8 of 9 rounds, or 35 of 54.
+CHANCE = 0.036
+# The same probability for turns (calls of one candidate in a row) instead of rounds: it must win 5 of 6 turns.
+CHANCE_TURNS = 0.11
+JOBS_DIFFER = 0.1  # standard deviation between jobs of the logarithm of a gain, as measured in docs/lab/emulated.md
+SURE = 2.33  # number of standard deviations by which a gain must exceed 1; luck explains it in one of a hundred cases
 
 
 @dataclass(frozen=True)
@@ -27,9 +29,9 @@ class Verdict:
     """The result of a trial, or of several trials of the same candidate against native.
 
     :param algorithm: name of the winner.
-    :param ratio: native's median time over the fastest other candidate's, above 1 if that was faster. For several
-        trials it is the geometric mean of their ratios without the first trial's, because the first trial selected the
-        candidate, which is biased by luck.
+    :param ratio: native's median time over that of the fastest other candidate, above 1 if the latter was faster. For
+        several trials it is the geometric mean over all trials but the first. The first one selected this candidate
+        from several, so that its ratio is likely to be too high by luck.
     :param seconds: median time of the winner, in seconds.
     :param rival: name of the fastest candidate except native; "" if native was the only candidate.
     :param trials: number of trials.
@@ -43,13 +45,13 @@ class Verdict:
 
     @property
     def sure(self) -> bool:
-        """Whether later jobs need no other trial: native won, or the gain exceeds the variation between jobs."""
+        """Whether later jobs need no further trial: native won, or the gain exceeds the variation between jobs."""
         later = self.trials - 1
         return self.algorithm == NATIVE or (later > 0 and self.ratio >= exp(SURE * JOBS_DIFFER / sqrt(later)))
 
     def and_then(self, later: Verdict) -> Verdict:
-        """The combined verdict of this trial and a later trial, which compared only the same candidate with native."""
-        share = 1 / self.trials  # weight of the later trial: the first trial has none
+        """The combined verdict of the trials so far and a later one, which compared only this candidate with native."""
+        share = 1 / self.trials  # weight of the later trial in the mean, in which the first trial has no weight
         ratio = self.ratio ** (1 - share) * later.ratio**share
         winner, seconds = (NATIVE, later.seconds) if ratio < CLEAR else (self.algorithm, self.seconds)
         return Verdict(winner, ratio, seconds, later.rival, self.trials + 1)
@@ -72,9 +74,10 @@ def judge(
     """Judge a trial: native wins, unless the fastest other candidate is clearly and steadily faster.
 
     A candidate is clearly faster if the ratio of medians is at least ``clear``. It is steadily faster if it beats
-    native in more rounds than luck would explain; calls of the same round met the same disturbances. If ``turn`` is
-    above 1, it must also beat native in the medians of turns, because a disturbance often slows several calls in a row,
-    so that many calls may be no better evidence than a few turns. A candidate that failed in any call loses.
+    native in more rounds than luck would explain; rounds are compared because their calls met the same disturbances. If
+    ``turn`` is above 1, its median time must also beat native's in more turns (calls of one candidate in a row) than
+    luck would explain, because one disturbance often slows several successive calls. A candidate that failed in any
+    call loses.
 
     :param candidates: names of the candidates, native first.
     :param times: seconds of each call on its slowest rank, shape (candidates, rounds).
@@ -98,7 +101,12 @@ def judge(
 
 
 def _steady(rival: Floats, native: Floats, chance: float) -> bool:
-    """Whether the rival wins so many rounds that an equal candidate would do it with probability ``chance`` at most."""
+    """Whether a candidate wins more rounds against native than luck would explain.
+
+    :param rival: times of the candidate, shape (rounds,).
+    :param native: times of native in the same rounds, shape (rounds,).
+    :param chance: greatest probability with which an equally fast candidate may win as many rounds.
+    """
     rounds = len(rival)
     lost = rounds - int((rival < native).sum())
     # scipy.stats.binomtest gives the same, but importing it takes a second on every rank.

@@ -1,4 +1,4 @@
-"""The memory of trials: their verdicts, kept in the user's cache between runs."""
+"""The memory of trials: their verdicts (results), kept between jobs in a file of the user's cache."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEAD = {"format": "topompi decisions", "version": 1}
 
 
 class Memory:
-    """The verdicts of trials in jobs of one shape, in one file of the cache, named by the shape's fingerprint.
+    """The verdicts (results) of trials in jobs of one shape, in one file, named by the fingerprint of the shape.
 
     A file that is damaged, unreadable or of another version counts as empty, and a failure to write is ignored, because
     neither should end a job. Jobs that write at the same moment may lose each other's latest verdicts, but never damage

@@ -22,7 +22,7 @@ __all__ = ["Policy", "is_forgetful"]
 
 @dataclass(frozen=True)
 class Policy:
-    """Settings from rank 0's environment, sent to all ranks when a communicator is made; its descendants inherit them.
+    """Settings from rank 0's environment, sent to all ranks of a communicator; communicators made from it inherit them.
 
     :param rules: the rules file; None if there is none.
     :param forgetful: True if nothing is to be measured, and no trials of earlier jobs are remembered.
@@ -46,7 +46,7 @@ class Policy:
     def choice(self, key: Key, job: JobShape, runs: Callable[[str], bool]) -> Choice | None:
         """The choice for a class of calls; None if rank 0 must be asked.
 
-        :param key: the class: method, size class and the operation's demands.
+        :param key: the class: method, size class, needs of the operation.
         :param job: the job's shape, the same on all ranks except for the machine's name.
         :param runs: function of an algorithm's name; True if the algorithm can run calls of the class.
         """

@@ -44,11 +44,12 @@ class Rule:
 
     :param algorithm: name of the algorithm to run.
     :param methods: mpi4py's names of the calls.
-    :param nbytes: smallest and largest size in bytes; a size class is matched by its smallest size.
+    :param nbytes: smallest and largest size in bytes. All calls of a size class are treated as calls of its smallest
+        size.
     :param ranks: smallest and largest number of ranks.
     :param hosts: smallest and largest number of hosts.
     :param ranks_per_host: smallest and largest number of ranks on a host, which every host of the job must have.
-    :param topology: fingerprint of the job's network, at least the first 8 digits, or the topology source.
+    :param topology: the first 8 or more digits of the fingerprint of the job's network, or the topology source.
     :param note: text for human readers.
     """
 
@@ -131,7 +132,7 @@ class Rules:
         return any(one.joint for of_one in ALGORITHMS.values() for name, one in of_one.items() if name in names)
 
     def algorithms(self, method: str) -> Iterator[str]:
-        """The algorithms of all rules for a method; their other conditions are not tested."""
+        """The algorithms of all rules that include a method, whatever the rules' other conditions."""
         return (rule.algorithm for rule in self.rules if method in rule.methods)
 
     def to_json(self, **facts: Any) -> str:
@@ -155,7 +156,10 @@ class Rules:
         return next((found for found in self.matching(method, nbytes, job) if runs(found[1].algorithm)), None)
 
     def matching(self, method: str, nbytes: int, job: JobShape) -> Iterator[tuple[int, Rule]]:
-        """All rules that match a call, with their numbers from 1; algorithms are replaced by those that run the call.
+        """All rules that match a call, with their numbers from 1.
+
+        If another algorithm takes the place of the rule's (``execution.eligibility.form_of``), the rule has the other
+        one.
 
         :param method: mpi4py's name of the call.
         :param nbytes: size of the call in bytes.
@@ -190,7 +194,7 @@ class Rules:
         :param nbytes: size of the call in bytes.
         :param job: the job.
         :param runs: function of an algorithm's name; True if the algorithm can run the call.
-        :param needs: the demands of a reduction's operation: rank order, or whole vectors.
+        :param needs: needs of a reduction's operation: operands in rank order, whole vectors, both or neither.
         :returns: the text; "" if the first matching rule can run.
         """
         said = []

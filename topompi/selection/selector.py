@@ -28,9 +28,9 @@ __all__ = ["Selector", "library"]
 class Selector:
     """The chooser of an algorithm for each call. All ranks ask it for the same calls, and get the same answers.
 
-    Calls are divided into classes by method, size (its bit length) and the operation's demands. The root is not part of
-    the class, so that calls with rotating roots share one trial. At the first call of a class rank 0 decides, by its
-    own environment and files, and sends its answer to all ranks; the other ranks' environments are ignored. A trial
+    A class has the calls with the same method, size class (bit length of the size) and needs of the operation. The root
+    does not count, so that calls with changing roots share one trial. At the first call of a class rank 0 decides, by
+    its own environment and files, and sends its answer to all ranks; the other ranks' environments are ignored. A trial
     times candidates in the program's own calls; the times are reduced over all ranks, and every rank computes the same
     verdict from them. See ``docs/rules.md``.
 
@@ -76,8 +76,8 @@ class Selector:
         :param nbytes: size of the call in bytes, the same on all ranks: the message of ``Bcast``; one block of
             ``Gather``, ``Scatter``, ``Allgather`` and ``Alltoall``; the whole vector of ``Reduce``, ``Allreduce`` and
             ``Reduce_scatter(_block)``; the result of ``typical`` for ``Alltoallv`` and ``Alltoallw``; 0 for other
-            v-forms.
-        :param needs: the demands of a reduction's operation: rank order, or whole vectors.
+            calls whose blocks may differ in size.
+        :param needs: needs of a reduction's operation: operands in rank order, whole vectors, both or neither.
         :param root: the root; None in a call without one.
         :param measurable: True if the call can be timed; False if a persistent collective is being prepared.
         :raises TopompiError: if rank 0's environment or rules file is invalid; the same on all ranks.
@@ -150,13 +150,17 @@ class Selector:
         return answer if isinstance(answer, Choice) else Trial(answer)
 
     def runs(self, key: Key, algorithm: str) -> bool:
-        """Whether an algorithm can run calls of a class, and differs from the other algorithms on these ranks."""
+        """Whether an algorithm can run calls of a class, and is no duplicate of another one on these ranks.
+
+        :param key: the class of calls: method, size class, needs of the operation.
+        :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``.
+        """
         from ..execution.eligibility import can_run
         from ..schedules.registry import ALGORITHMS
 
         divides = algorithm != LEVELS or len(self._interface.levels) > 0
         found = ALGORITHMS.get(CALLS[key[0]].collective, {}).get(algorithm)
-        alone = found is not None and found.joint and self._siblings is None  # it would send what ``even`` sends
+        alone = found is not None and found.joint and self._siblings is None  # sends the same messages as ``even``
         return divides and not alone and can_run(key[0], algorithm, key[2])
 
     @cached_property

@@ -1,6 +1,7 @@
-"""Trials, which compare algorithms (candidates) by timing the program's own calls, in stages that are tables of data.
+"""Trials, which compare algorithms (candidates) by timing the program's own calls, and drop slow ones stage by stage.
 
-The candidate that runs the next call is a function of the times measured so far. A rival is a candidate except native.
+Which candidate runs the next call depends only on the number of calls and on times that all ranks know, so that all
+ranks run the same one. In names, a rival is a candidate other than native, the MPI library's own algorithm.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ __all__ = ["AGAIN", "CONFIRM", "LONG", "LONG_CALLS", "SHORT_CALLS", "TOGETHER", 
 
 Floats = NDArray[np.float64]
 
-LONG = 0.05  # seconds; a call is long if it takes at least this, because the preceding call's effect is then noise
+LONG = 0.05  # seconds from which a call is long, so that the effect of the preceding call on it is no more than noise
 PATIENCE = 1.0  # maximum seconds of all rounds of one stage, unless its least number of rounds takes longer
-MOST_SPOILT = 3  # number of stages in which native's calls failed, after which a trial ends and native wins
-TURN, TURNS = 2, 6  # minimum number of timed calls of a candidate in a row (a turn); number of turns, if calls suffice
+MOST_SPOILT = 3  # if calls of native failed in this many stages, the trial ends, and native wins
+# A turn is several timed calls of a candidate in a row: their minimum number, and the number of turns, if there are
+# enough calls.
+TURN, TURNS = 2, 6
 
 
 @dataclass(frozen=True)
@@ -33,15 +36,15 @@ class Stage:
     :param rounds: maximum number of timed calls of each candidate.
     :param fewest: minimum number of timed calls of each candidate, made even if calls are long.
     :param before: number of untimed calls before each turn (calls of one candidate in a row).
-    :param rivals: number of candidates, the fastest ones, that enter the next stage beside native; None if all enter.
+    :param rivals: number of candidates besides native, the fastest ones, that enter the next stage; None if all enter.
     :param hopeless: factor; a candidate slower than native by this factor does not enter the next stage.
-    :param rank: function of a candidate's times so far; candidates are ranked by its result, for example the median.
-    :param needs: condition on the fastest candidate's gain over native under which the trial goes on: ``any``,
-        ``clear`` (in the median), ``steady`` (clear, and in most rounds), or ``doubtful`` (clear, but not steady).
-    :param judged: number of latest stages, including this one, whose calls are ranked and judged together; 0 if this
-        stage's calls are not judged.
-    :param turns: True if the candidate must also win most turns.
-    :param chance: greatest probability with which luck may let one of two equal candidates win.
+    :param rank: function of a candidate's times so far, whose result sorts the candidates, for example the median.
+    :param needs: gain of the fastest candidate over native with which the trial goes on: ``any``, ``clear`` (in the
+        median), ``steady`` (clear, and in most rounds), or ``doubtful`` (clear, but not steady).
+    :param judged: number of stages, up to and including this one, whose times are judged together; 0 if this stage's
+        times are not judged.
+    :param turns: True if, to win, a candidate must also be faster in most turns.
+    :param chance: greatest probability with which a candidate as fast as native may win by luck.
     """
 
     rounds: int
@@ -70,10 +73,10 @@ class Stage:
         return max(rounds, self.fewest)
 
 
-# The first calls make connections, so they do not count.
+# The first calls are slower, because they make connections. They are not judged.
 WARM_UP = Stage(1, 1, before=0, judged=0)
-# The last candidate against native alone, because the best of a dozen was also lucky. Trials have this stage twice,
-# because a job has many classes of calls, in some of which luck wins once.
+# The fastest candidate is compared with native in new calls, because the fastest of a dozen was probably also lucky.
+# Trials have this stage twice, because with many classes of calls a slower candidate wins it once in some of them.
 CONFIRM = Stage(54, 5, turns=True, needs="steady")
 # Disturbances only lengthen a short call, so the shortest time ranks candidates.
 SHORT_CALLS = (
@@ -85,15 +88,15 @@ SHORT_CALLS = (
     CONFIRM,
 )
 # Long calls vary by themselves, on shared links by a tenth, so that the shortest time would favour the candidate that
-# varies most: the median ranks candidates. The preceding call affects long calls little, and the user waits for them,
-# so that every call is timed and judged, from the first on.
+# varies most; therefore the median ranks candidates. Every call is timed and judged, from the first on, because the
+# preceding call has little effect on a long call, and because untimed long calls would cost the user much time.
 LONG_CALLS = (
     Stage(1, 1, before=0, rivals=4, hopeless=2.0, rank=np.median),
     Stage(3, 2, before=0, rivals=2, hopeless=1.1, rank=np.median, judged=2),
     Stage(5, 3, before=0, rivals=1, hopeless=1.1, rank=np.median, judged=3, needs="doubtful"),
     Stage(54, 5, before=0, judged=4),
 )
-# For a candidate that an earlier trial found faster.
+# The trial of a candidate that an earlier trial found faster.
 AGAIN = (WARM_UP, CONFIRM)
 # Several communicators make these calls at the same time over the same links, and a candidate's time depends on what
 # the others run. Therefore no candidate is dropped and every call is judged, so that all communicators try the same
@@ -157,9 +160,9 @@ def proceed(contest: Contest, history: History) -> Calls | Verdict:
     :param contest: the candidates, and how they are judged.
     :param history: the stages so far with the times of their calls, the same on all ranks.
 
-    Cost of a trial, in calls per candidate of its stages in order: if calls are short 4, then at most 5 for each of
-    five candidates, 8 for each of three, and 60 or 120 for each of two; if calls are long 1, 2, 3 and at most 10; 61
-    for each of two if an earlier trial found the candidate.
+    Cost of a trial, in calls per candidate and stage, with native as one of the candidates. If calls are short: 4 in
+    the first two stages, then at most 5 of five candidates, 8 of three candidates, and 60 or 120 of two candidates. If
+    calls are long: 1, 2, 3 and at most 10. If an earlier trial found the candidate: 61 of two candidates.
     """
     if len(contest.candidates) == 1:
         return Verdict(NATIVE, 1.0, 0.0, "")
@@ -168,7 +171,7 @@ def proceed(contest: Contest, history: History) -> Calls | Verdict:
         return Calls(contest.candidates, stages[0], stages[0].rounds)
     stage, (calls, times) = stages[len(history) - 1], history[-1]
     if not stage.judged:
-        # The shortest time predicts later calls best, because the other calls made connections.
+        # The shortest time is the best estimate of later calls, because the longer ones include making connections.
         return Calls(calls.candidates, stages[1], stages[1].affordable(len(times) * float(times.min())))
     looks = [past.rounds(seconds, calls.candidates) for past, seconds in history[-stage.judged :]]
     seconds = np.concatenate(looks, axis=1)
@@ -200,9 +203,9 @@ def _survivors(times: Floats, stage: Stage) -> list[int]:
 class Trial:
     """The state on one rank of a trial, which compares candidates by timing the calls of one class.
 
-    The number of calls made so far determines the candidate of the next call, so that all ranks run the same one. The
-    first call after a stage ends the stage, on all ranks. A call that failed on a rank has an infinite time on that
-    rank, and its candidate loses.
+    The number of calls made so far determines the candidate of the next call, so that all ranks run the same one. All
+    ranks end a stage in the first call that comes after the stage's calls. A call that failed on a rank has an infinite
+    time on that rank, and its candidate loses.
 
     :param contest: the candidates, and how they are judged.
     :ivar verdict: the verdict; None until the last stage has ended.
@@ -230,11 +233,11 @@ class Trial:
 
     @property
     def upcoming(self) -> str | None:
-        """The algorithm of the next call; None at the end of a stage, until ``close`` is called."""
+        """Name of the candidate that runs the next call; None at the end of a stage, until ``close`` is called."""
         return self._names[self._next] if self._next < len(self._names) else None
 
     def next(self) -> str | None:
-        """Advance to the next call, and return its algorithm; None at the end of a stage."""
+        """Advance to the next call, and return the name of the candidate that runs it; None at the end of a stage."""
         algorithm = self.upcoming
         self._next += algorithm is not None
         return algorithm
@@ -251,7 +254,7 @@ class Trial:
     def close(self, times: Floats) -> None:
         """End a stage: start the next one, or set the verdict.
 
-        If one of native's calls failed, the stage is repeated, because the mistake is the program's. After three such
+        If a call of native failed, the program has made a mistake, and the stage is repeated. After three of these
         stages the trial ends, and native wins.
 
         :param times: seconds of each of the stage's calls on its slowest rank, shape (calls,).

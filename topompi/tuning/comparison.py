@@ -21,7 +21,7 @@ __all__ = ["CHANCE", "Row", "compare", "floor", "interval", "is_undecided", "rou
 
 Floats = NDArray[np.float64]
 TOO_FEW = "too few rounds"
-CHANCE = 0.025  # probability that at least one algorithm seems faster than native at a size by luck
+CHANCE = 0.025  # greatest probability that at a size any algorithm seems faster than native only by luck
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Row:
     :param ratio: median over rounds of native's time over the algorithm's: above 1 if the algorithm is faster.
     :param low: lower end of the ratio's 95 % confidence interval.
     :param high: upper end of the ratio's 95 % confidence interval.
-    :param floor: lower bound of the ratio; the probability that the bound of any algorithm at this size is wrong is at
-        most 2.5 %; 0 if there are too few rounds.
+    :param floor: lower bound of the ratio; 0 if there are too few rounds. With a probability of at least 97.5 % the
+        bounds of all algorithms at this size are right.
     """
 
     method: str
@@ -80,7 +80,8 @@ def compare(results: list[Measured]) -> list[Row]:
     :param results: measurements of one method and size, with native among them; calls of all algorithms took turns.
     """
     native = np.array(next(one.samples for one in results if one.algorithm == NATIVE))
-    chance = CHANCE / max(len(results) - 1, 1)  # C. E. Bonferroni's bound on the probability that any rival is lucky
+    # By C. E. Bonferroni's bound, the probability that any of the algorithms is lucky is then at most CHANCE.
+    chance = CHANCE / max(len(results) - 1, 1)
     rows = [_row(one, native, chance) for one in results]
     return sorted(rows, key=lambda row: (row.algorithm != NATIVE, row.seconds))
 
@@ -94,7 +95,7 @@ def winner(rows: list[Row]) -> Row:
 
 
 def rounds_needed(rivals: int) -> int:
-    """The least number of rounds with which an algorithm can be significantly faster than native, if it wins them all.
+    """The least number of rounds in which an algorithm that is always faster than native is significantly faster.
 
     :param rivals: number of measured algorithms except native.
     """
@@ -110,10 +111,10 @@ def is_undecided(rows: list[Row]) -> bool:
 
 
 def rules_of(record: TuneRecord) -> Rules:
-    """The rules that a record supports, for the shape of its job, its methods, and the classes of its sizes.
+    """The rules that follow from a record, for jobs like the recorded one, the measured methods, and their sizes.
 
-    Neighbouring size classes with the same winner share a rule. There are rules for native, too, where it won. A size
-    at which the measurements do not decide gets no rule.
+    A rule covers the size class of a measured size. Neighbouring size classes with the same winner share a rule. If
+    native won, it gets a rule, too. A size at which the measurements do not decide gets no rule.
 
     :param record: the record of the tuning run.
     """
@@ -130,7 +131,12 @@ def rules_of(record: TuneRecord) -> Rules:
 
 
 def _rule(record: TuneRecord, method: str, rows: list[tuple[int, Row]]) -> Rule:
-    """The rule for neighbouring classes with the same winner."""
+    """The rule for neighbouring size classes with the same winner.
+
+    :param record: the record of the tuning run.
+    :param method: mpi4py's name of the call.
+    :param rows: each class and the row of its winner, in ascending order of sizes.
+    """
     algorithm = rows[0][1].algorithm
     return Rule(
         algorithm,
@@ -152,7 +158,7 @@ def _row(one: Measured, native: Floats, chance: float) -> Row:
 
 
 def _runs(won: list[tuple[int, Row]]) -> Iterator[list[tuple[int, Row]]]:
-    """The groups of neighbouring classes with the same winner."""
+    """Groups of neighbouring size classes with the same winner; each class with the row of its winner."""
     rows: list[tuple[int, Row]] = []
     for number, row in won:
         if rows and (rows[-1][1].algorithm != row.algorithm or number != rows[-1][0] + 1):
@@ -170,7 +176,7 @@ def _gain(ratios: list[float]) -> str:
 
 
 def interval(ratios: Floats) -> tuple[float, float]:
-    """A 95 % confidence interval of the median; smallest and largest number if there are fewer than 6.
+    """A 95 % confidence interval of the median; if there are fewer than 6 numbers, the smallest and the largest.
 
     :param ratios: independent numbers, shape (rounds,).
     """

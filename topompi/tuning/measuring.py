@@ -26,13 +26,16 @@ from .record import Measured, TuneRecord
 
 __all__ = ["METHODS", "candidates", "contenders", "measure", "record_of", "whole"]
 
-# Methods that can be tuned: all ranks know the size or agree on one. Uneven blocks are measured with equal counts.
+# Methods that can be tuned: those in which all ranks know the size of a call, or find a common one (``Alltoallv``).
+# Calls that may have uneven blocks are measured with equal blocks.
 METHODS = tuple(
     name for name, spec in CALLS.items() if spec.sized_by is not None or (spec.uneven and spec.counts is Counts.COUNTED)
 )
-ROUNDS = 4  # number of rounds between two reductions of times; after the first reduction slow algorithms are dropped
-HOPELESS = 4.0  # factor; an algorithm slower than native by this factor is dropped, because it costs time in vain
-ITEM = 4  # bytes of a number in reductions
+# Number of rounds after which the times are reduced over all ranks. After the first reduction slow algorithms are
+# dropped.
+ROUNDS = 4
+HOPELESS = 4.0  # factor; an algorithm slower than native by this factor is dropped, because it will not win
+ITEM = 4  # bytes of each number in the vector of a reduction
 FORCED = "OMPI_MCA_coll_tuned_"
 
 Progress = Callable[[str], None]
@@ -80,10 +83,12 @@ def measure(
 
 
 def whole(method: str, nbytes: int, size: int) -> int:
-    """A size in bytes, rounded up to whole numbers in a reduction, and to equal blocks in a reduce-scatter.
+    """The least size in bytes, at least the given one, with which a call can be made.
+
+    The vector of a reduction must have whole numbers of 4 bytes, that of a reduce-scatter as many for each rank.
 
     :param method: mpi4py's name of the call.
-    :param nbytes: size in bytes.
+    :param nbytes: given size in bytes.
     :param size: number of ranks.
     """
     spec = CALLS[method]
@@ -162,7 +167,7 @@ def _arguments(method: str, nbytes: int, size: int, rank: int) -> tuple[Any, ...
 
 
 def _forced() -> dict[str, str]:
-    """The algorithm that the environment forces Open MPI to use, by method in lower case."""
+    """The algorithms that environment variables force Open MPI to use, by method in lower case."""
     if os.environ.get(f"{FORCED}use_dynamic_rules", "0").lower() not in ("1", "t", "true", "enabled", "yes", "y"):
         return {}
     names = {method: os.environ.get(f"{FORCED}{method.lower()}_algorithm", "") for method in METHODS}

@@ -75,7 +75,7 @@ def _check_same_job(records: Sequence[TuneRecord]) -> None:
 
 
 def _of_method(method: str, records: Sequence[TuneRecord]) -> list[str] | None:
-    """The lines for a method: rules for each measured number of ranks, and none for the numbers in between."""
+    """The file's lines for a method: rules for each measured number of ranks; for all others the library chooses."""
     rules = {
         ranks: found
         for ranks in sorted({record.ranks for record in records})

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.support import ROOT, run_mpi
+from tests.support import ROOT, run_mpi, with_reasons
 from topompi.dispatch.counters import Counters
 from topompi.launcher import launch, program_of
 
@@ -93,7 +93,8 @@ def test_verbose_tells_what_ran_and_why():
     done = run_mpi(4, "-m", "topompi", "--verbose", *PLACED, "-c", code)
     lines = done.stderr.splitlines()
     assert "virtual placement, 4 ranks on 3 hosts" in lines[0], done.stderr
-    rows = {line.split()[0]: line for line in lines[2:]}
+    assert max(map(len, lines[1:])) <= 100
+    rows = {line.split()[0]: line for line in with_reasons(done.stderr)[2:]}
     assert set(rows) == {"Alltoall", "Bcast", "Ibarrier", "allgather"}, done.stderr
     assert rows["Bcast"].split()[1:4] == ["512-1023", "3", "2,400"]
     assert rows["Alltoall"].split()[1:4] == ["1", "1", "1"]
@@ -113,6 +114,23 @@ def test_counters_sum_up_by_class_and_algorithm():
         ["Bcast", "8-15", "2", "23", "native", "2.0", "us", "11.5", "us", "why"],
         ["Bcast", "16-31", "1", "16", "native", "2.0", "us", "16.0", "us", "why"],
     ]
+
+
+def test_long_reasons_stand_once_below_a_table_that_a_terminal_shows_and_han_is_explained():
+    counters = Counters(True)
+    reason = (
+        "native: no schedule has proved itself; cost model: han: inside hosts and between them, 16 segments of 64 KiB"
+    )
+    for size in (1 << 20, 1 << 25, 1 << 30):
+        counters.count("Ineighbor_alltoallw", size, "lanes_transposed/64K", reason, 1.5, 2.5)
+    counters.count("Bcast", 8, "native", "rule 1")
+    heading, bcast, *rows = counters.lines()
+    assert max(map(len, (heading, *rows))) <= 100
+    assert bcast.endswith("[1]")  # the other rows leave no room for its reason
+    assert [row.split()[1] for row in rows[:3]] == ["1M-2M", "32M-64M", "1G-2G"]
+    assert [row.split()[-1] for row in rows[:3]] == ["[2]"] * 3
+    assert " ".join(line.strip() for line in rows[3:-1]) == f"[1] rule 1 [2] {reason}"
+    assert rows[-1].startswith("han: Open MPI's hierarchical module")
 
 
 def test_a_topology_that_cannot_be_read_is_one_line():

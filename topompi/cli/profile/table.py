@@ -15,8 +15,8 @@ BAR = 32
 
 def draw(console: Screen, summary: dict[str, Any]) -> None:
     """Print the figures of `topompi.profile.summary.summarise`."""
-    ran = f"{summary['command'] or 'a program'}, {summary['seconds']:.1f} s" if summary["seconds"] else "a program"
-    console.print(f"{ran}, recorded by {summary['method']}", soft_wrap=True)
+    timed = f"{summary['timed']} {summary['seconds']:.3g} s; " if summary["seconds"] else ""
+    console.print(f"{summary['command'] or 'a program'}: {timed}method: {summary['method']}", soft_wrap=True)
     console.print(summary["job"], soft_wrap=True)
     for kind, (messages, volume) in summary["kinds"].items():
         console.print(f"{kind}: {messages:,} messages, {volume:,} bytes")
@@ -63,6 +63,8 @@ def _links(rows: list[dict[str, Any]]) -> Table:
 
 def draw_advice(console: Screen, advice: dict[str, Any]) -> None:
     """Print the figures of `topompi.profile.advice.advise`."""
+    from ...prediction.words import footnotes  # imported here, because other commands do without predictions
+
     console.print(advice["job"], soft_wrap=True)
     table = Table("what is sent", "distance", "messages", "bytes", "share", box=None)
     for row in advice["traffic"]:
@@ -75,6 +77,8 @@ def draw_advice(console: Screen, advice: dict[str, Any]) -> None:
         console.print(_orders(advice["mapping"]))
     if advice["collectives"]:
         console.print(_schedules(advice["collectives"]))
+        for line in footnotes(row["native"] for row in advice["collectives"]):
+            console.print(line, soft_wrap=True)
     for why in advice["out_of_reach"]:
         console.print(f"out of reach: {why}", soft_wrap=True)
 

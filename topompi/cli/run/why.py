@@ -70,6 +70,8 @@ def why(
 
 
 def _print(facts: dict[str, Any]) -> None:
+    from ...prediction.words import footnotes
+
     native = facts["native"]
     print(f"{facts['operation']} of {facts['bytes']:,} bytes: {facts['job']}")
     table = Table(box=None, pad_edge=False)
@@ -81,6 +83,8 @@ def _print(facts: dict[str, Any]) -> None:
         table.add_row(one["algorithm"], f"{1e6 * one['seconds']:,.0f}", f"{gain:.2f}")
     console().print(table)
     print(_runs(facts))
+    for line in footnotes([native["algorithm"], facts["reason"]]):
+        print(line)
     trial = facts["trial"]
     times = {"native": native["seconds"], **{one["algorithm"]: one["seconds"] for one in facts["default"]}}
     more = times.get(facts["algorithm"], 0.0) / trial["seconds"]

@@ -15,9 +15,9 @@ __all__ = ["in_order_of"]
 def in_order_of(world: Any, path: str) -> Any:
     """A communicator of the same processes, in an order that suits a file's communication graph; collective.
 
-    If rank 0 cannot read the file, or the graph has another number of ranks, the given order stays, and a warning is
-    printed. Without a graph all pairs of ranks weigh the same, as in Subramoni 2013, section 5, so that no order is
-    better than another.
+    If rank 0 cannot read the file, or the graph has another number of ranks, a warning is printed, and the given order
+    stays. It stays because without a graph all pairs of ranks count as sending the same number of bytes (Subramoni
+    2013, section 5), so that no order is better than another.
 
     :param world: the communicator of topompi over all processes of the job.
     :param path: path of the graph's file, in any format that ``topompi map`` reads; rank 0's path is used.

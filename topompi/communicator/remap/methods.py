@@ -1,4 +1,4 @@
-"""Communicators whose ranks are re-ordered for the network: ``remap``, and ``reorder=True`` of MPI's topologies."""
+"""The methods that make communicators with ranks re-ordered for the network: ``remap``, ``Create_cart`` and so on."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class Reordering(Handle):
         if not _agreed(plain, repr(understood).encode()):
             raise AgreementError(f"{name}: expecting the same arguments on all ranks, got different ones")
         if not understood:
-            return getattr(NativeIntracomm, name)(plain, *given, True)  # the MPI library refuses it
+            return getattr(NativeIntracomm, name)(plain, *given, True)  # raises the MPI library's error
         solution = _solved(plain, name, self._working().common, lambda: (form.graph(understood), Aim()))
         return self._made_on(plain, name, solution, lambda on: getattr(on, name)(*given, False))
 
@@ -211,7 +211,13 @@ class Reordering(Handle):
     def _made_on(
         self, plain: MPI.Intracomm, name: str, solution: Solution, make: Callable[[MPI.Intracomm], Any]
     ) -> Any:
-        """The result of ``make`` on a re-ordered communicator, or on ``plain`` if the order stays, with its report."""
+        """The communicator that ``make`` makes from a re-ordered one, or from ``plain`` if the order stays.
+
+        :param plain: communicator of the ranks, an instance of mpi4py's own class.
+        :param name: name of the method, for messages.
+        :param solution: the order of the ranks, and the report of the search, which is attached to the result.
+        :param make: function that makes a communicator from a given one.
+        """
         if solution.new_rank is None:
             return self._reported(name, make(plain), solution.report)
         ordered = _in_order(plain, solution.new_rank)
@@ -220,7 +226,7 @@ class Reordering(Handle):
         return self._reported(name, made, solution.report)
 
     def _reported(self, name: str, made: Any, report: MappingReport) -> Any:
-        """The communicator as one of topompi, with its report."""
+        """The given communicator as an object of topompi's class, to which the report is attached."""
         child = adopt(made, self)
         child.mapping_report = report
         if counters.enabled:
@@ -243,12 +249,12 @@ def _in_order(plain: MPI.Intracomm, new_rank: NDArray[np.int64] | None) -> MPI.I
 def _solved(
     plain: MPI.Intracomm, name: str, common: Common, ask: Callable[[], tuple[CommunicationGraph, Aim]]
 ) -> Solution:
-    """The order that rank 0 finds, on all ranks; collective.
+    """Search on rank 0 for an order of the ranks, and return it on all ranks; collective.
 
     :param plain: communicator of the ranks, an instance of mpi4py's own class.
     :param name: name of the method, for messages.
     :param common: the placement of the ranks, and the cache of orders found before.
-    :param ask: function called on rank 0, which returns graph and aim.
+    :param ask: function called on rank 0, which returns the communication graph and the aim of the search.
     :raises RemapError: if the search fails on rank 0; the same on all ranks.
     :raises AgreementError: if the ranks did not all receive the same permutation; the same on all ranks.
     """

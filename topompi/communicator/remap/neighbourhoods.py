@@ -21,10 +21,10 @@ Edges = tuple[Sequence[int], Sequence[int], Sequence[int] | None]
 
 @dataclass(frozen=True)
 class Shared:
-    """The reader of a topology method whose arguments are the same on all ranks, for example ``Create_cart``.
+    """The functions that read the arguments of a method like ``Create_cart``, which are the same on all ranks.
 
     :param understand: function of the arguments and the number of ranks, which returns the arguments as plain numbers;
-        it raises TypeError or ValueError for arguments that the MPI library will refuse.
+        it raises TypeError or ValueError for arguments for which the MPI library will raise an error.
     :param graph: function of the result of ``understand``, which returns the communication graph.
     """
 
@@ -34,7 +34,7 @@ class Shared:
 
 @dataclass(frozen=True)
 class Distributed:
-    """The reader of a topology method whose arguments on each rank are a part of the graph.
+    """The functions that read the arguments of a method in which each rank gives some edges (``Create_dist_graph``).
 
     :param understand: function of the arguments and the number of ranks, which returns the arguments as lists of
         numbers, with None for absent weights; it raises TypeError or ValueError for arguments that contradict each
@@ -62,7 +62,7 @@ class Distributed:
 
 
 def _cart(given: Given, size: int) -> Given:
-    """The extents and periods of a grid."""
+    """The extents of a grid, and for each dimension whether it is periodic, as plain numbers."""
     dims, periods = given
     extents = _list(dims)
     if periods is None or isinstance(periods, bool):
@@ -74,7 +74,10 @@ def _cart(given: Given, size: int) -> Given:
 
 
 def _graph(given: Given, size: int) -> Given:
-    """The end of each node's edges in the list of edges, and that list; a leading 0 is dropped, as in mpi4py."""
+    """Two lists: for each node the end of its edges in the list of edges; and the list of edges.
+
+    If the first list begins with 0, this is dropped, as in mpi4py.
+    """
     ends, edges = _list(given[0]), _list(given[1])
     if ends and ends[0] == 0 and ends[-1] == len(edges):
         del ends[0]
@@ -121,7 +124,7 @@ def _adjacent_edges(rank: int, understood: Given) -> Edges:
 
 
 def _list(given: Any, items: int | None = None) -> list[int]:
-    """The list of integers in an argument, in any form that mpi4py takes."""
+    """The integers of an argument, which may be any object that mpi4py takes for a list of integers."""
     listed = [whole(one) for one in given]
     if items is not None and len(listed) != items:
         raise ValueError(f"expecting {items} items, got {len(listed)}")

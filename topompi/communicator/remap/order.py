@@ -71,7 +71,10 @@ class Aim:
                 raise RemapError(f"expecting {name} from 0 to 1, got {part}")
 
     def cost(self, found: Evaluation) -> float:
-        """The objective's value for an evaluated order: twice the hop-bytes, which is an exact integer, or seconds."""
+        """The value of the objective for an evaluated order.
+
+        It is twice the hop-bytes, so that it is an integer, or the seconds for which the busiest link is busy.
+        """
         return found.doubled if self.objective == OBJECTIVES[0] else found.link_seconds or 0.0
 
     def good_enough(self) -> float:
@@ -150,7 +153,7 @@ def communication_graph(given: Any, size: int) -> CommunicationGraph:
     if isinstance(given, CommunicationGraph):
         graph = given
     elif isinstance(given, (str, os.PathLike)):
-        from ...mapping import read_graph  # imports all formats, which one rank needs, and seldom
+        from ...mapping import read_graph  # not at the top: imports all formats, which only rank 0 needs here
 
         graph = read_graph(given, size)
     elif hasattr(given, "number_of_nodes"):
@@ -200,7 +203,7 @@ def solve(graph: CommunicationGraph, interface: TopologyInterface, aim: Aim) -> 
     before = evaluate(given, graph, machine)
     found, after, saved = given, before, 0.0
     if aim.cost(before) > 0 and machine.num_hosts > 1:
-        from ...mapping import best  # imports all mappers and METIS, which one rank needs, and seldom
+        from ...mapping import best  # not at the top: imports all mappers and METIS, for rank 0 only
 
         quality = aim.good_enough()
         found = best(

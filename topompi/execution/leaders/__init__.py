@@ -1,4 +1,8 @@
-"""Collectives in stages without a plan: over leaders, one rank per host, leaf switch and so on, and by carriers."""
+"""Collectives that run in stages without a plan: over leaders, or by carriers.
+
+A leader is the one rank per host, leaf switch and so on that speaks for it. Carriers are ranks that send between hosts
+for the other ranks of their host.
+"""
 
 from __future__ import annotations
 

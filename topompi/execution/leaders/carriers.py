@@ -1,4 +1,7 @@
-"""Exchanges of uneven blocks by carriers inside hosts: one message for each pair of hosts, sizes ahead of blocks."""
+"""Alltoallv by carriers, ranks that send between hosts for their host: one message from each host to each other host.
+
+Each message has the sizes of its blocks first, then the blocks.
+"""
 
 from __future__ import annotations
 
@@ -18,33 +21,37 @@ from .rooted import check_fits
 
 __all__ = ["alltoallv", "take_part_by_carriers"]
 
-WORD = 8  # bytes of a size
+WORD = 8  # bytes of the number that has the size of a block
 
 
 def alltoallv(route: Route, channel: Channel, alone: MPI.Intracomm, sendbuf: Any, recvbuf: Any) -> None:
-    """Exchange blocks of any sizes: ranks hand them to carriers, which exchange between hosts and hand them out.
+    """Send a block of any size from each rank to each rank, in three stages.
 
-    Sizes go ahead of the blocks, because a carrier knows those of neither end. A rank whose messages cannot be read
-    takes its part all the same, and then raises.
+    Ranks first send their blocks to the carriers of their host; carriers of different hosts then exchange; at last each
+    carrier sends the arrived blocks to the ranks of its host. The sizes of the blocks are sent ahead of them, because a
+    carrier that is neither sender nor receiver of a block does not know its size. A rank with an error in its arguments
+    forwards the other ranks' blocks before it raises the error.
 
-    :param route: of this rank.
-    :param channel: for the messages.
+    :param route: the rank to which this rank sends each block in each stage.
+    :param channel: the channel (communicator and tag) of all messages.
     :param alone: a communicator of this rank only, which copies blocks with gaps.
-    :param sendbuf: the blocks for all ranks, as mpi4py's ``Alltoallv`` takes them.
-    :param recvbuf: room for the blocks of all ranks.
-    :raises TopompiError: if a rank refuses the call from which this one expects data; it then has that of the others.
-    Messages: n (n - 1) between n hosts, and inside a host of m ranks m (m - 1) twice, in three stages. Bytes: each
-    block between hosts once, up to twice more inside one, and with each block 8 bytes for its size. Source: the
-    three-step exchange of Bienz, Gropp and Olson 2019, as in ``schedules.alltoall.aggregation``, for counts that two
-    ranks know.
+    :param sendbuf: the blocks for all ranks, in the form that mpi4py's ``Alltoallv`` takes.
+    :param recvbuf: memory for the blocks of all ranks, in the form that mpi4py's ``Alltoallv`` takes.
+    :raises TopompiError: if another rank, from which this rank expects a block, has an error in its arguments; the
+        blocks of all other ranks are in ``recvbuf`` then.
+
+    Messages: n (n - 1) between n hosts; in a host of m ranks m (m - 1) in the first stage and as many in the last.
+    Bytes: each block crosses from host to host once, and is sent inside a host up to twice; each time 8 bytes for its
+    size go with it. Source: the three-step exchange of Bienz, Gropp and Olson 2019, as in
+    ``schedules.alltoall.aggregation``, here for blocks whose size only sender and receiver know.
     """
     try:
         received = vector(recvbuf, len(route.order), readonly=False)
         sent = received if is_in_place(sendbuf) else vector(sendbuf, len(route.order), readonly=True)
         expected, own = received.sizes, _packed(sent, route.order, alone)
-    except DeviceMemoryError:  # on all ranks, which leave the call to the MPI library
+    except DeviceMemoryError:  # raised on all ranks, which then leave the call to the MPI library
         raise
-    except Exception:  # others wait for this rank, and do not know of it
+    except Exception:  # any error, because the other ranks do not know of it and wait for this rank
         take_part_by_carriers(route, channel)
         raise
     came = _Exchange(route, channel).run(own)
@@ -59,10 +66,12 @@ def alltoallv(route: Route, channel: Channel, alone: MPI.Intracomm, sendbuf: Any
 
 
 def take_part_by_carriers(route: Route, channel: Channel) -> None:
-    """Take a rank's part in a call of ``alltoallv`` that it refuses: it carries, and sends and keeps nothing.
+    """Forward the other ranks' blocks in an ``alltoallv`` whose arguments are wrong on this rank.
 
-    :param route: of this rank.
-    :param channel: for the messages.
+    The other ranks wait for this rank as a carrier. It sends no blocks of its own, and keeps none.
+
+    :param route: the rank to which this rank sends each block in each stage.
+    :param channel: the channel (communicator and tag) of all messages.
     """
     _Exchange(route, channel).run(Parcel.refused(len(route.order)))
 
@@ -76,17 +85,20 @@ def _packed(sent: Blocks, order: Integers, alone: MPI.Intracomm) -> Parcel:
 
 
 class _Exchange:
-    """One run of the three stages. What a stage does not receive because a call failed counts as refused."""
+    """One run of the three stages on this rank. Blocks that are missing because an MPI call failed count as refused."""
 
     def __init__(self, route: Route, channel: Channel) -> None:
         self._route, (self._comm, self._tag) = route, channel
         self._requests: list[MPI.Request] = []
-        self._held: list[Bytes] = []  # what is under way
+        self._held: list[Bytes] = []  # messages that are being sent; kept, because MPI reads their memory
         self._came: dict[int, Parcel] = {}
         self._direct = Parcel.refused(0)
 
     def run(self, own: Parcel) -> Parcel:
-        """The blocks that arrive, in the order of ``Route.arrival``."""
+        """Run the stages, and return the blocks for this rank, sorted by sending rank as in ``Route.arrival``.
+
+        :param own: this rank's blocks for all ranks, sorted by receiving rank as in ``Route.order``.
+        """
         route = self._route
         stages: list[tuple[dict[int, int], Callable[[Parcels], Parcels]]] = [
             (route.to_collect, lambda _: route.handed(own)),
@@ -105,12 +117,19 @@ class _Exchange:
         return sent
 
     def _complete(self, expected: dict[int, int]) -> Parcels:
-        """What a stage received."""
+        """The parcels that a stage received, by sending rank; a refused parcel from each rank whose parcel is missing.
+
+        :param expected: number of blocks in the parcel from each sending rank.
+        """
         came, self._came = self._came, {}
         return {peer: came[peer] if peer in came else Parcel.refused(number) for peer, number in expected.items()}
 
     def _send(self, made: Callable[[Parcels], Parcels], expected: dict[int, int]) -> None:
-        """Post what a stage sends, made of what the stage before received."""
+        """Start to send the parcels of a stage.
+
+        :param made: function that makes these parcels from the parcels that the previous stage received.
+        :param expected: number of blocks in each of the previous stage's parcels, by sending rank.
+        """
         for peer, parcel in made(self._complete(expected)).items():
             if peer == self._route.rank:
                 self._came[peer] = parcel
@@ -125,11 +144,18 @@ class _Exchange:
         status = MPI.Status()
         try:
             self._comm.Probe(peer, self._tag, status)
-        finally:  # a signal's handler may have raised; what is there would meet the next call
+        finally:  # even if a signal handler raises: a message left here would match the next call
             self._came[peer] = self._received(peer, blocks, status.Get_count(MPI.BYTE))
 
     def _received(self, peer: int, blocks: int, length: int) -> Parcel:
-        """A parcel: its sizes say how many bytes follow the first message of it."""
+        """Receive a parcel, which is one message, or several if it is longer than a message may be.
+
+        The first message has the sizes of all blocks, from which the number of bytes that follow is known.
+
+        :param peer: the sending rank.
+        :param blocks: number of blocks in the parcel.
+        :param length: bytes of the first message.
+        """
         message = np.empty(length, dtype=np.uint8)
         self._comm.Recv([message, MPI.BYTE], peer, self._tag)
         sizes = message[: WORD * blocks].view(np.int64)

@@ -1,8 +1,9 @@
-"""An exchange of uneven blocks by carriers inside hosts: which rank hands what to whom in three stages, without MPI.
+"""The parcels of an alltoallv by carriers (ranks that send between hosts for their host), computed without MPI.
 
-A parcel is what one rank hands to another: the sizes of the blocks in it, and their bytes, one block after the other.
-Ranks hand parcels to the carriers of their host, carriers exchange one parcel for each pair of hosts, and hand out what
-arrived. How many blocks a parcel has follows from the hosts of the ranks, so its sizes can be read before its bytes.
+A parcel is the blocks that one rank sends to another in one stage: first their sizes, then their bytes, block after
+block. In the first stage ranks send parcels to the carriers of their host; in the second stage carriers exchange one
+parcel for each pair of hosts; in the third stage carriers send the arrived blocks to the ranks of their host. Each rank
+can compute the number of blocks in each parcel from the hosts of all ranks, so that it can tell sizes from bytes.
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ __all__ = ["REFUSED", "Parcel", "Parcels", "Route"]
 Integers = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
-REFUSED = -1  # in place of the size of a block, of a rank that finds something wrong with its own call
-LONG = 256  # bytes of a block from which a slice is copied faster than its bytes by index
+REFUSED = -1  # sent in place of a block's size by a rank that has an error in its own arguments
+LONG = 256  # bytes; blocks above this mean size are copied one by one, because indexing every byte takes longer then
 
 
 class Parcel(NamedTuple):
-    """Blocks that one rank hands to another.
+    """Blocks that one rank sends to another in one stage.
 
-    :param sizes: bytes of each block, shape (blocks,); ``REFUSED`` of a rank that refuses the call, which sends none.
-    :param data: the blocks, one after the other.
+    :param sizes: bytes of each block, shape (blocks,); ``REFUSED`` for a block that is not sent, because the rank from
+        which it comes has an error in its arguments.
+    :param data: bytes of the blocks, block after block, shape (bytes,).
     """
 
     sizes: Integers
@@ -37,15 +39,15 @@ class Parcel(NamedTuple):
 
     @classmethod
     def refused(cls, number: int) -> Parcel:
-        """The parcel of a rank that sends nothing because it refuses the call.
+        """The parcel of a rank that sends no data, because it has an error in its arguments.
 
-        :param number: of blocks that it would have.
+        :param number: number of blocks that the parcel would have without the error.
         """
         return cls(np.full(number, REFUSED), np.empty(0, dtype=np.uint8))
 
     @classmethod
     def of(cls, parcels: list[Parcel]) -> Parcel:
-        """The blocks of several parcels."""
+        """One parcel with the blocks of several, in their order."""
         sizes, data = zip(*parcels, strict=True)
         return cls(np.concatenate(sizes), np.concatenate(data))
 
@@ -54,13 +56,13 @@ class Parcel(NamedTuple):
 
     @property
     def lengths(self) -> Integers:
-        """Bytes that each block has here, shape (blocks,)."""
+        """Bytes of each block in ``data``, shape (blocks,); 0 for a refused block."""
         return np.maximum(self.sizes, 0)
 
     def blocks(self, order: ArrayLike) -> Parcel:
-        """Some of the blocks, in a given order.
+        """A parcel with some of the blocks.
 
-        :param order: numbers of the blocks.
+        :param order: numbers of these blocks in this parcel, in the order in which the new one has them.
         """
         chosen, lengths = np.asarray(order, dtype=np.int64), self.lengths
         begin, many = (np.cumsum(lengths) - lengths)[chosen], lengths[chosen]
@@ -72,7 +74,10 @@ class Parcel(NamedTuple):
         return Parcel(self.sizes[chosen], np.concatenate(pieces))
 
     def cut(self, numbers: list[int]) -> list[Parcel]:
-        """Parcels of consecutive blocks, as many as given for each."""
+        """Cut the parcel into several parcels of consecutive blocks.
+
+        :param numbers: number of blocks in each of the new parcels.
+        """
         ends = np.cumsum([0, *numbers])
         bounds = np.append(0, np.cumsum(self.lengths))[ends].tolist()
         return [
@@ -81,18 +86,20 @@ class Parcel(NamedTuple):
         ]
 
 
-Parcels = Mapping[int, Parcel]  # by the rank that sends or receives it
+Parcels = Mapping[int, Parcel]  # the parcels of one stage, by the rank that sends or receives each
 
 
 class Route:
-    """What one rank hands to whom in an exchange by carriers.
+    """The parcels that one rank sends and receives in each stage of an alltoallv by carriers.
 
-    Hosts at distance k, modulo n, are served by carrier k - 1 modulo the ranks of a host, as in `alltoall_node_aware`.
+    All m ranks of a host are carriers. With n hosts numbered in the order of their lowest ranks, the host k places
+    after a host (modulo n) gets its blocks from carrier (k - 1) modulo m of that host, as in ``alltoall_node_aware``;
+    its own carrier with number (k - 1), modulo the number of its ranks, receives them.
 
     :param rank_host: host of each rank, shape (p,), any numbers.
     :param rank: the rank.
-    :ivar order: ranks in the order in which the rank packs its blocks for them, shape (p,).
-    :ivar arrival: ranks in the order in which their blocks are when they have arrived, shape (p,).
+    :ivar order: all ranks, sorted as this rank's blocks for them must be sorted for the first stage, shape (p,).
+    :ivar arrival: all ranks, sorted as their blocks for this rank are after the last stage, shape (p,).
     """
 
     def __init__(self, rank_host: ArrayLike, rank: int) -> None:
@@ -104,7 +111,8 @@ class Route:
         out, into = hosts.places(here, others)[0], hosts.places(others, here)[1]
         me = int(hosts.local[rank])
         self._to, self._from = others[out == me].tolist(), others[into == me].tolist()
-        # The ranks whose blocks each carrier of this host takes, the carrier's own behind them; and whose it brings.
+        # For each carrier of this host: the ranks for which it takes this rank's blocks, the carrier itself last; and
+        # the ranks whose blocks it brings to this rank.
         self._taken = [[*self._all(others[out == place]), near] for place, near in enumerate(self._near)]
         self._brought = [self._all(others[into == place]) for place in range(len(self._near))]
         self.order = np.array([one for some in self._taken for one in some])
@@ -118,27 +126,28 @@ class Route:
     def _all(self, hosts: Integers) -> list[int]:
         return [rank for host in hosts.tolist() for rank in self._ranks(host)]
 
-    # First stage: blocks to the carriers of the own host
+    # First stage: each rank sends its blocks to the carriers of its host.
 
     def handed(self, own: Parcel) -> Parcels:
-        """The parcels for the carriers of the own host.
+        """The parcels that this rank sends in the first stage, by carrier of its host.
 
-        :param own: the rank's blocks for all ranks, in the order of ``order``.
+        :param own: this rank's blocks for all ranks, sorted as ``order``.
         """
         return dict(zip(self._near, own.cut(list(map(len, self._taken))), strict=True))
 
     @cached_property
     def to_collect(self) -> dict[int, int]:
-        """How many blocks the rank gets from each rank of its host as a carrier."""
+        """Number of blocks that this rank, as a carrier, receives in the first stage, by sending rank."""
         number = len(self._taken[self._near.index(self.rank)])
         return dict.fromkeys(self._near, number)
 
-    # Second stage: one parcel for each pair of hosts, its blocks by receiver, then by sender
+    # Second stage: carriers exchange one parcel for each pair of hosts, sorted by receiving, then by sending rank.
 
     def collected(self, parcels: Parcels) -> tuple[Parcel, Parcels]:
-        """The blocks for the rank itself, and the parcels for carriers of other hosts.
+        """The blocks that ranks of this host sent to this rank, and the parcels that it sends in the second stage.
 
-        :param parcels: by the rank of the own host from which they came.
+        :param parcels: the parcels that arrived in the first stage, by sending rank of this host.
+        :returns: the blocks; and the parcels, by the carrier of another host that receives each.
         """
         both, many = Parcel.of([parcels[rank] for rank in self._near]), len(self._near)
         by_receiver = np.arange(len(both)).reshape(many, -1).T
@@ -149,7 +158,7 @@ class Route:
 
     @cached_property
     def to_exchange(self) -> dict[int, int]:
-        """How many blocks the rank gets from each carrier of another host."""
+        """Number of blocks that this rank receives in the second stage, by sending carrier of another host."""
         many = len(self._near)
         carriers = [self._carrier(host, self._hosts.places(host, self._host)[0]) for host in self._from]
         return {rank: many * len(self._ranks(host)) for rank, host in zip(carriers, self._from, strict=True)}
@@ -157,12 +166,12 @@ class Route:
     def _carrier(self, host: int, place: ArrayLike) -> int:
         return self._ranks(host)[int(np.asarray(place))]
 
-    # Third stage: blocks to their receivers
+    # Third stage: carriers send the arrived blocks to the ranks of their host.
 
     def exchanged(self, parcels: Parcels) -> Parcels:
-        """The parcels for the ranks of the own host.
+        """The parcels that this rank sends in the third stage, by receiving rank of its host.
 
-        :param parcels: by the carrier from which they came.
+        :param parcels: the parcels that arrived in the second stage, by sending carrier of another host.
         """
         many = len(self._near)
         if not self._from:
@@ -172,14 +181,14 @@ class Route:
 
     @cached_property
     def to_hand_out(self) -> dict[int, int]:
-        """How many blocks the rank gets from each carrier of its host."""
+        """Number of blocks that this rank receives in the third stage, by sending carrier of its host."""
         numbers = map(len, self._brought)
         return {rank: number for rank, number in zip(self._near, numbers, strict=True) if number}
 
     def arrived(self, direct: Parcel, parcels: Parcels) -> Parcel:
-        """The blocks of all ranks, in the order of ``arrival``.
+        """The blocks of all ranks for this rank, sorted as ``arrival``.
 
-        :param direct: those of the own host's ranks.
-        :param parcels: by the carrier of the own host from which they came.
+        :param direct: blocks from ranks of this host, which arrived in the first stage.
+        :param parcels: the parcels that arrived in the third stage, by sending carrier of this host.
         """
         return Parcel.of([direct, *(parcels[rank] for rank in self.to_hand_out)])

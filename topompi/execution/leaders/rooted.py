@@ -1,4 +1,4 @@
-"""Rooted collectives over leaders, one rank per host, leaf switch and so on, by MPI's own on sub-communicators."""
+"""Rooted collectives over leaders (one rank per host, leaf switch and so on), by MPI calls among them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REFUSED = -1  # sent in place of a block's size by a rank that has an error in i
 def bcast(levels: Levels, message: Any, root: int) -> None:
     """Broadcast from the root outwards through the leaders of its clusters, then inwards from each leader.
 
-    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level of the topology.
     :param message: the message, in the form that mpi4py's ``Bcast`` takes; sent by the root, received by the others.
     :param root: the root, the same on all ranks.
 
@@ -36,7 +36,7 @@ def bcast(levels: Levels, message: Any, root: int) -> None:
 def gather(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Gather blocks of one size over the leaders, and restore rank order at the root.
 
-    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level of the topology.
     :param sendbuf: this rank's block, in the form that mpi4py's ``Gather`` takes.
     :param recvbuf: memory for the blocks of all ranks; used at the root only.
     :param root: the root, the same on all ranks.
@@ -65,14 +65,15 @@ def gather(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
 def gatherv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Gather blocks of different sizes over the leaders: first the sizes, then the blocks.
 
-    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level of the topology.
     :param sendbuf: this rank's block, in the form that mpi4py's ``Gatherv`` takes.
     :param recvbuf: memory for the blocks of all ranks, with their counts; used at the root only.
     :param root: the root, the same on all ranks.
-    :raises TopompiError: at the root, if another rank refuses the call; the other ranks' blocks are received before.
+    :raises TopompiError: at the root, if another rank has an error in its arguments; by then ``recvbuf`` has the blocks
+        of all other ranks.
 
-    Messages and bytes: twice those of ``gather``; the first time 8 bytes per rank, because a leader does not know how
-    much the ranks of its cluster send.
+    Messages: twice those of ``gather``, because a leader does not know how much the ranks of its cluster send. Bytes:
+    those of ``gather``, and before them 8 bytes per rank for the size of its block.
     """
     plan = levels.plan(root)
     received = vector(recvbuf, levels.size, readonly=False) if levels.rank == root else None
@@ -96,7 +97,7 @@ def gatherv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
 def scatter(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Scatter blocks of one size over the leaders, by the messages of ``gather`` in reverse order and direction.
 
-    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level of the topology.
     :param sendbuf: the blocks for all ranks, in the form that mpi4py's ``Scatter`` takes; used at the root only.
     :param recvbuf: memory for this rank's block.
     :param root: the root, the same on all ranks.
@@ -118,11 +119,11 @@ def scatter(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
 def scatterv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Scatter blocks of different sizes over the leaders: first the sizes, then the blocks.
 
-    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level of the topology.
     :param sendbuf: the blocks for all ranks, in the form that mpi4py's ``Scatterv`` takes; used at the root only.
     :param recvbuf: memory for this rank's block.
     :param root: the root, the same on all ranks.
-    :raises TopompiError: on all other ranks, if the root refuses the call.
+    :raises TopompiError: on all other ranks, if the root has an error in its arguments.
     """
     plan = levels.plan(root)
     sent = vector(sendbuf, levels.size, readonly=True) if levels.rank == root else None
@@ -143,7 +144,7 @@ def take_part(levels: Levels, form: Form, root: int) -> None:
     The sizes, which are sent before the blocks, tell the other ranks of the error. This rank forwards their blocks, but
     sends and keeps none of its own.
 
-    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level of the topology.
     :param form: pattern of the call, GATHER or SCATTER.
     :param root: the root, the same on all ranks.
     """
@@ -169,7 +170,7 @@ def _check_all_take_part(sizes: Integers, ranks: int | Integers) -> None:
 
 
 def _equal_blocks(levels: Levels, root: int, size: int) -> tuple[RootedPlan, Program]:
-    """The plan, and its program for blocks of ``size`` bytes; cached."""
+    """The stages of a rooted collective on this rank, and their calls for blocks of ``size`` bytes each; cached."""
     made: tuple[RootedPlan, Program] = levels.stages.made(
         (root, size), lambda: (levels.plan(root), Program(levels.plan(root), size, levels.parts))
     )
@@ -208,14 +209,17 @@ def check_fits(sent: Any, expected: Any) -> None:
 
 
 def _direct(user: Blocks, plan: RootedPlan) -> Bytes | None:
-    """The user's buffer, if blocks can be sent from or received into it in the plan's order; else None."""
+    """The user's buffer, if the stages can use it directly; None if blocks must be copied.
+
+    They can if its blocks lie side by side without gaps, and the stages have the blocks in rank order, too.
+    """
     if plan.in_rank_order and plan.low >= 0 and user.dense and user.side_by_side:
         return user.view()
     return None
 
 
 def _restore(levels: Levels, plan: RootedPlan, user: Blocks, packed: Bytes) -> None:
-    """Copy blocks of one size from the order of arrival to rank order in the user's buffer."""
+    """Copy blocks of one size from a buffer in which they lie as they arrived to rank order in the user's buffer."""
     if user.dense:
         _permute(packed, plan.inverse, user.view())
     else:
@@ -223,7 +227,7 @@ def _restore(levels: Levels, plan: RootedPlan, user: Blocks, packed: Bytes) -> N
 
 
 def _arrange(levels: Levels, plan: RootedPlan, user: Blocks, packed: Bytes) -> None:
-    """Copy blocks of one size from rank order in the user's buffer to the order of sending."""
+    """Copy blocks of one size from rank order in the user's buffer to a buffer in which they lie as they are sent."""
     if user.dense:
         _permute(user.view(), plan.order, packed)
     else:
@@ -243,14 +247,26 @@ def _permute(source: Bytes, order: Integers, target: Bytes) -> None:
 
 
 def _gather_sizes(levels: Levels, root: int, own: int) -> Integers:
-    """Gather the sizes in bytes of the blocks that this rank will hold, from position ``plan.low`` on."""
+    """Gather the sizes in bytes of the blocks that this rank will hold.
+
+    :param levels: the sub-communicators of leaders, by level.
+    :param root: the root, the same on all ranks.
+    :param own: size of this rank's own block in bytes.
+    :returns: the sizes, in the order in which the blocks will lie in this rank's buffer, shape (blocks,).
+    """
     _, program = _equal_blocks(levels, root, 8)
     message = block([np.array([own], dtype=np.int64), MPI.INT64_T], readonly=True)
     return program.gather(message, None, levels.alone).view(np.int64)
 
 
 def _scatter_sizes(levels: Levels, root: int, sizes: Integers | None) -> Integers:
-    """Scatter the sizes in bytes of the blocks that this rank will hold, from position ``plan.low`` on."""
+    """Scatter the sizes in bytes of the blocks that this rank will hold.
+
+    :param levels: the sub-communicators of leaders, by level.
+    :param root: the root, the same on all ranks.
+    :param sizes: on the root, the sizes of all blocks in the order of sending; None on the other ranks.
+    :returns: the sizes, in the order in which the blocks will lie in this rank's buffer, shape (blocks,).
+    """
     _, program = _equal_blocks(levels, root, 8)
     buffer = np.zeros(program.length // 8, dtype=np.int64)
     if sizes is not None:

@@ -1,4 +1,4 @@
-"""The stages of a rooted collective over leaders on one rank: calls of the MPI library on slices of one buffer."""
+"""The stages of a rooted collective over leaders on one rank: calls of the MPI library on parts of one buffer."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ __all__ = ["Program"]
 
 
 class Layout:
-    """The offset of each block in this rank's buffer. Blocks are numbered by position in a collective over leaders.
+    """The offset of each block in this rank's buffer.
+
+    A collective over leaders lines up the blocks of all ranks so that each leader's blocks are consecutive. The
+    position of a block is its number in this line; a rank's buffer has some consecutive positions.
 
     :param sizes: bytes of every block, if it is a number; else bytes of each block from position ``low`` on, shape
         (blocks,).
-    :param low: position of the block with which the buffer begins.
+    :param low: position of the first block in the buffer.
     """
 
     def __init__(self, sizes: int | Integers, low: int) -> None:
@@ -37,10 +40,10 @@ class Layout:
 
 
 class Exchange:
-    """One rank's part in one stage: a gather or scatter on one sub-communicator, with its slices of the buffer.
+    """One rank's call in one stage: a gather or scatter on one sub-communicator, and the parts of its buffer to use.
 
     :param stage: the stage: its level, root and blocks.
-    :param layout: the places of the blocks in the buffer.
+    :param layout: the offsets of the blocks in the buffer.
     :param part: the sub-communicator of the stage's level.
     """
 
@@ -99,7 +102,7 @@ class Program:
     :param parts: sub-communicators of this rank, by level.
     :ivar length: bytes of this rank's buffer.
     :ivar origin: offset in bytes of the block at position 0, if this rank holds it; else 0.
-    :ivar mine: slice of the buffer for this rank's own block.
+    :ivar mine: part of the buffer for this rank's own block, as a Python slice.
     """
 
     def __init__(self, plan: RootedPlan, sizes: int | Integers, parts: Mapping[int, MPI.Intracomm]) -> None:

@@ -22,7 +22,7 @@ __all__ = ["allgather", "allgatherv", "allreduce", "barrier", "reduce"]
 def reduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> None:
     """Reduce level by level: each leader reduces its cluster's (host's, leaf switch's) vectors and sends the result.
 
-    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level of the topology.
     :param sendbuf: this rank's vector, in the form that mpi4py's ``Reduce`` takes.
     :param recvbuf: memory for the result; used at the root only.
     :param op: the operation. The MPI library runs the call if it does not commute.
@@ -46,7 +46,7 @@ def reduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) ->
 def allreduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> None:
     """Reduce to the leaders, innermost level first; all-reduce among the outermost leaders; broadcast inwards.
 
-    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level of the topology.
     :param sendbuf: this rank's vector, in the form that mpi4py's ``Allreduce`` takes.
     :param recvbuf: memory for the result.
     :param op: the operation. The MPI library runs the call if it does not commute.
@@ -56,7 +56,7 @@ def allreduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> None:
     """
     received = block(recvbuf, readonly=False)
     own = received if is_in_place(sendbuf) else block(sendbuf, readonly=True)
-    unlike = own.datatype != received.datatype or own.count != received.count  # the MPI library refuses it
+    unlike = own.datatype != received.datatype or own.count != received.count  # the MPI library raises an error then
     if unlike or not op.Is_commutative() or extent_of(own.datatype) is None:
         levels.comm.Allreduce(sendbuf, recvbuf, op)
         return
@@ -114,7 +114,7 @@ class _Total:
 def allgather(levels: Levels, sendbuf: Any, recvbuf: Any) -> None:
     """Gather at the leaders, innermost level first; allgather among the outermost; broadcast inwards; sort by rank.
 
-    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level of the topology.
     :param sendbuf: this rank's block, in the form that mpi4py's ``Allgather`` takes.
     :param recvbuf: memory for the blocks of all ranks.
 
@@ -135,7 +135,7 @@ def allgather(levels: Levels, sendbuf: Any, recvbuf: Any) -> None:
 def allgatherv(levels: Levels, sendbuf: Any, recvbuf: Any) -> None:
     """Allgather blocks of different sizes, which all ranks know, in the same stages as ``allgather``.
 
-    :param levels: the sub-communicators of leaders, by level, for calls of this kind.
+    :param levels: the sub-communicators of leaders, by level of the topology.
     :param sendbuf: this rank's block, in the form that mpi4py's ``Allgatherv`` takes.
     :param recvbuf: memory for the blocks of all ranks, with their counts.
     """
@@ -152,7 +152,7 @@ def _gather_to_all(levels: Levels, own: Block | None, places: Blocks, sizes: int
     mine = places.block(levels.rank)
     check_fits(mine.size if own is None else own.size, mine.size)
     direct = plan.in_rank_order and plan.low >= 0 and places.dense and places.side_by_side
-    # With blocks of one size, the plan's gather may use room in front of the first block.
+    # With blocks of one size, a gather may use positions below 0, for which the buffer then has room.
     layout = Layout(sizes, min(plan.low, 0)) if isinstance(sizes, int) else Layout(sizes[plan.order], 0)
     buffer = places.view() if direct else np.empty(int(layout.at(levels.size)), dtype=np.uint8)
     here = slice(int(layout.at(plan.position)), int(layout.at(plan.position + 1)))
@@ -164,7 +164,12 @@ def _gather_to_all(levels: Levels, own: Block | None, places: Blocks, sizes: int
 
 
 def _spread(levels: Levels, layout: Layout, buffer: Bytes) -> None:
-    """Fill a buffer that has a rank's own block with all blocks, in the order of the plan for root 0."""
+    """Complete a buffer, in which each rank has put its own block, by the blocks of all other ranks.
+
+    :param levels: the sub-communicators of leaders, by level.
+    :param layout: the offsets of the blocks, in the order that a gather to rank 0 over leaders gives them.
+    :param buffer: memory for the blocks of all ranks.
+    """
     calls: list[Call] = []
     for stage in levels.plan(0).stages:
         part = levels.parts[stage.level]

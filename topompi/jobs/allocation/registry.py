@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ...extensions import names_function
 from ..errors import AllocationError
 from ..named import made_by
+from .apart import Apart
 from .blocks import Blocks
 from .disjoint import Disjoint, Exact
 from .exclusive import Exclusive, LeafExclusive
@@ -24,6 +25,7 @@ ALLOCATORS: dict[str, Callable[[], Allocator]] = {
         First,
         Contiguous,
         BestFit,
+        Apart,
         Exclusive,
         Blocks,
         Isolated,

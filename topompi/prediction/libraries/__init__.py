@@ -10,10 +10,11 @@ from .base import Decision, Library, Question
 
 __all__ = ["KNOWN", "Decision", "Library", "Question", "model_of"]
 
-# One version of each library, to take the place of a library that is not known.
+# The model of one version of each library. If a job's library has no model, the fastest of these is assumed.
 KNOWN: tuple[Library, ...] = (openmpi.OpenMPI((5, 0), "5.0"), mpich.MPICH())
 
-# Each function returns its library's model, if version text and environment are those of a library that it knows.
+# Functions of a version text and an environment, one per library; each returns the model of its library, or None if the
+# text or the environment is not that of a version whose choices are known.
 _MODELS: tuple[Callable[[str, Mapping[str, str]], Library | None], ...] = (openmpi.recognise, mpich.recognise)
 
 

@@ -55,7 +55,7 @@ class Rule:
     items: bool = False
 
     def fits(self, question: Question, ranks: int) -> bool:
-        """Whether the line fits a call.
+        """Whether this line of the table fits a call.
 
         :param question: the call.
         :param ranks: number of ranks that run the algorithm: all of the job, or one per host.
@@ -114,17 +114,31 @@ TABLES: Mapping[str, tuple[Rule, ...]] = {
 
 
 def _plain(algorithm: str, **parameters: Any) -> Callable[[int], tuple[str, dict[str, Any]]]:
-    """The function from a number of ranks to the name and parameters of an algorithm of topompi, always the same."""
+    """The function of a number of ranks that returns an algorithm of topompi with the same parameters for any number.
+
+    :param algorithm: name of the algorithm, which the function returns with the parameters.
+    :param parameters: further arguments of the algorithm's generator, by name.
+    """
     return lambda ranks: (algorithm, parameters)
 
 
 def _ordered(algorithm: str, **parameters: Any) -> Callable[[int], tuple[str, dict[str, Any]]]:
-    """The function from a number of ranks to the name and parameters of an algorithm of topompi, in rank order."""
+    """The function of a number of ranks that returns an algorithm of topompi with the ranks in their order.
+
+    :param algorithm: name of the algorithm, which the function returns with the parameters.
+    :param parameters: further arguments of the algorithm's generator, by name; ``order`` is added.
+    """
     return lambda ranks: (algorithm, {"order": np.arange(ranks), **parameters})
 
 
 def _second(algorithm: str, **parameters: Any) -> Callable[[int], tuple[str, dict[str, Any]]]:
-    """The same as `_ordered`, but the second rank of each pair represents both if ranks are no power of two."""
+    """The same function as `_ordered` makes, but for algorithms that first reduce pairs of ranks to one rank each.
+
+    They do so if the number of ranks is no power of two. The second rank of each pair then goes on, not the first one.
+
+    :param algorithm: name of the algorithm, which the function returns with the parameters.
+    :param parameters: further arguments of the algorithm's generator, by name; ``order`` is added.
+    """
     return lambda ranks: (algorithm, {"order": with_second_heads(np.arange(ranks)), **parameters})
 
 
@@ -160,7 +174,7 @@ OURS: Mapping[tuple[str, str], Callable[[int], tuple[str, dict[str, Any]]]] = {
 
 @dataclass(frozen=True)
 class MPICH:
-    """The model of MPICH.
+    """The model of MPICH: the algorithms that it chooses for calls.
 
     :param version: version of the library, for example ``5.0.2``.
     """
@@ -218,7 +232,7 @@ def _over_hosts(collective: str, question: Question, hosts: int) -> Decision | N
 
     Inside hosts MPICH uses shared memory, which is modelled by binomial trees.
     """
-    if hosts == 1:  # all in shared memory, without messages
+    if hosts == 1:  # MPICH runs the call in shared memory, without messages
         return None
     between, ranks, nbytes = _theirs(collective, question, hosts), question.ranks, question.nbytes
     ours, _ = OURS[collective, between](hosts)

@@ -2,8 +2,8 @@
 
 The thresholds are facts of ``ompi/mca/coll/tuned/coll_tuned_decision_fixed.c``, version 5.0.11. The size compared with
 a threshold is the message of a broadcast; the vector of a reduction; one block of a gather, scatter, allgather or
-alltoall; the mean block of an allgatherv; the whole vector of a reduce-scatter; one part of ``Reduce_scatter_block``.
-The names of algorithms are the component's own, as ``ompi_info`` prints them.
+alltoall; the mean block of an allgatherv; the whole vector of a reduce-scatter; one rank's result of
+``Reduce_scatter_block``. The names of algorithms are the component's own, as ``ompi_info`` prints them.
 
 These choices never use segments, and in a chain each rank has one child.
 """
@@ -22,9 +22,9 @@ def fixed_decision(method: str, ranks: int, nbytes: int, *, commutative: bool = 
 
     :param method: mpi4py's name of the call.
     :param ranks: number of ranks, at least 2.
-    :param nbytes: bytes that are compared with thresholds, see the module.
+    :param nbytes: the size in bytes that is compared with thresholds (the module's docstring lists it for each method).
     :param commutative: True if the operation of a reduction commutes.
-    :raises KeyError: for a call that the component leaves to others.
+    :raises KeyError: if the component leaves the call to other components.
     """
     table = COMMUTATIVE[method] if commutative or method not in ORDERED else ORDERED[method]
     row = next(row for least, row in reversed(_rows(table)) if least <= ranks)
@@ -44,7 +44,8 @@ def _rows(table: str) -> list[tuple[int, list[tuple[int, str]]]]:
     return rows
 
 
-# Each row has the least number of ranks for which it holds, then pairs of the least bytes and the algorithm from there.
+# In each row, the first number is the least number of ranks to which the row applies; pairs follow, each of a least
+# size in bytes and the algorithm for calls of at least that size.
 COMMUTATIVE = {
     "Bcast": """
         2: 0 pipeline, 32 binary_tree, 256 pipeline, 512 knomial, 1K basic_linear, 32K binary_tree, 128K chain,

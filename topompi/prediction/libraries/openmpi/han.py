@@ -1,9 +1,11 @@
-"""The algorithms of Open MPI's component coll/han: a call inside hosts and one between hosts, per segment.
+"""The algorithms of Open MPI's component coll/han, which runs a collective as calls inside hosts and between hosts.
 
-The facts are those of ``ompi/mca/coll/han``, version 5.0.11. The ranks of a host are a low communicator. The ranks with
-the same index on their hosts are an up communicator; the one with the root's index (0 without a root) takes part. On
-both, coll/tuned chooses the algorithm of blocking calls, and coll/libnbc that of non-blocking calls, which are between
-hosts only.
+It cuts long vectors into segments, and makes one call inside hosts and one between hosts for each segment.
+
+The facts are those of ``ompi/mca/coll/han``, version 5.0.11. The ranks of a host are its low communicator. The ranks
+with the same index on their hosts are an up communicator; only the up communicator with the root's index (0 in a call
+without a root) is used. On low and up communicators coll/tuned chooses the algorithm of blocking calls. Non-blocking
+calls, which are on the up communicator only, run by coll/libnbc.
 """
 
 from __future__ import annotations
@@ -53,7 +55,11 @@ class HanDecision(Decision):
         return cls(collective, algorithm, says, None, of_call, question=question)
 
     def schedule(self, network: Network, root: int = 0) -> Schedule:
-        """The schedule with the library's messages; hosts are those of the question."""
+        """The schedule with the library's messages.
+
+        :param network: the job's network; the hosts of the ranks are taken from the call, not from it.
+        :param root: the root of a rooted collective.
+        """
         build = _BUILDERS[self.collective] if _takes(self.question) else _THROUGH_ONE[self.collective]
         return build(Build(self.question, network, root))
 
@@ -61,9 +67,9 @@ class HanDecision(Decision):
 def han(question: Question) -> HanDecision | None:
     """The algorithm that coll/han runs for a call; None for a call that it leaves to other components.
 
-    It leaves calls with operations that do not commute, and, except ``Allreduce``, calls on hosts with different
-    numbers of ranks. If another component then runs the call as a call to rank 0 and one from rank 0, coll/han may run
-    these.
+    It leaves calls with operations that do not commute, and calls, except ``Allreduce``, in jobs whose hosts have
+    different numbers of ranks. If the other component runs such a call as two calls, one to rank 0 (for example a
+    gather) and one from rank 0 (a broadcast), coll/han may run these two. The result is then a decision, too.
 
     :param question: the call, on ranks for which coll/han has priority.
     """
@@ -159,11 +165,11 @@ def _allgather(build: Build) -> Schedule:
 
 
 def _inner(build: Build, method: str, nbytes: int) -> Schedule:
-    """The schedule of one of the calls from or to rank 0 of which another call consists, run by coll/han.
+    """The schedule by coll/han of a call to or from rank 0 that is half of another call (the gather of an allgather).
 
-    :param build: parts of the other call's schedule.
-    :param method: mpi4py's name of the call from or to rank 0.
-    :param nbytes: size of this call in bytes.
+    :param build: parts of the schedule of the whole call.
+    :param method: mpi4py's name of the call to or from rank 0.
+    :param nbytes: size of the call to or from rank 0, in bytes.
     """
     inner = Question(method, nbytes, build.question.rank_host, True, build.question.item)
     return _BUILDERS[method.lower()](Build(inner, build.network, 0, 1 if method == "Scatter" else build.size))
@@ -200,7 +206,10 @@ def _reduce_scatter_through_one(build: Build) -> Schedule:
 
 
 def _shares(build: Build) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The places (buffer and first block) for the shares of one host, and for those of all hosts, host by host."""
+    """Reserve scratch memory for blocks that leaders gather from, or scatter to, the ranks of their hosts.
+
+    :returns: buffer and first block of the memory for the blocks of one host, then of that for the blocks of all hosts.
+    """
     each = build.size // len(build.leaders)
     return (SCRATCH, build.scratch(each)), (SCRATCH, build.scratch(build.size))
 

@@ -29,12 +29,13 @@ Among = tuple[list[Integers], int]
 
 # Bytes: size of a segment (coll_han_bcast_segsize, coll_han_reduce_segsize, coll_han_allreduce_segsize).
 SEGMENT = 64 << 10
-_LEAST = 1 << 10  # least number of blocks in a whole segment; a block then has 64 bytes
+_LEAST = 1 << 10  # least number of blocks of a whole segment, so that a block has at most 64 bytes
 _MOST_SEGMENTS = 64  # most segments of a schedule, because more would hardly change the predicted cost
-_FRAGMENT = 8 << 10  # bytes: size of the parts that coll/libnbc's chains send, for messages of up to half a megabyte
+# Bytes to which coll/libnbc cuts messages of up to half a megabyte that it sends along a chain of ranks.
+_FRAGMENT = 8 << 10
 
 
-_ALONE = {"Bcast": "shaped_tree", "Reduce": "shaped_tree"}  # algorithms on a communicator of one rank
+_ALONE = {"Bcast": "shaped_tree", "Reduce": "shaped_tree"}  # algorithms on a communicator of one rank, without messages
 
 
 @dataclass(frozen=True)
@@ -62,17 +63,19 @@ class Hosts:
         return next(int(np.flatnonzero(ranks == rank)[0]) for ranks in self.low if rank in ranks)
 
     def up(self, place: int) -> Integers:
-        """The ranks, ascending, that have index ``place`` on their hosts; hosts with too few ranks have none."""
+        """The ranks, ascending, that have index ``place`` on their hosts, at most one per host."""
         return np.sort([ranks[place] for ranks in self.low if place < len(ranks)])
 
 
 class Build:
-    """The parts of one call's schedule, made on demand, each with scratch blocks of its own.
+    """A builder of the schedule of one call by coll/han: its methods make the transfers of the inner calls.
+
+    Each inner call (inside hosts, or between the hosts' leaders) has scratch blocks of its own.
 
     :param question: the call.
     :param network: the job's network.
     :param root: the root's rank; 0 in a call without a root. On each host the rank with the root's index is the leader.
-    :param multiple: divisor of the number of blocks of every segment.
+    :param multiple: number of which the number of blocks of every segment must be a multiple.
     """
 
     def __init__(self, question: Question, network: Network, root: int, multiple: int = 1) -> None:
@@ -86,10 +89,13 @@ class Build:
         self._made: dict[tuple[object, ...], Schedule] = {}
 
     def segments(self) -> list[tuple[int, int, int]]:
-        """The first block, number of blocks and bytes of each segment; in very long messages several are merged."""
+        """The first block, number of blocks and bytes of each segment; in very long messages several segments are one.
+
+        Their bytes are those of a single segment even then, because coll/tuned chooses algorithms by that size.
+        """
         nbytes, items = self.question.nbytes, self.question.nbytes // max(self.question.item, 1)
-        # A whole segment has enough blocks to be divided into whole blocks among all hosts; a block has at least one
-        # item of the datatype.
+        # A whole segment has at least as many blocks as there are hosts, so that each host can get whole blocks. A
+        # block must have at least one item of the datatype.
         blocks = max(_LEAST, 2 << len(self.leaders).bit_length() - 1)
         if nbytes <= SEGMENT:
             return [(0, self.multiple * max(1, min(blocks, items // self.multiple)), nbytes)]
@@ -101,17 +107,17 @@ class Build:
         ]
 
     def scratch(self, blocks: int) -> int:
-        """Reserve ``blocks`` blocks of scratch, and return the first of them."""
+        """Reserve ``blocks`` blocks of the scratch buffer, and return the number of the first one."""
         self.used += blocks
         return self.used - blocks
 
     def tuned(self, among: Among, method: str, nbytes: int, blocks: int, send: Place, receive: Place) -> Rows:
-        """The rows of a blocking call in each of some communicators, by coll/tuned's algorithm.
+        """The transfers of a blocking call by coll/tuned, made at once in several communicators.
 
         :param among: the communicators: ``low``, ``up`` or ``every``.
         :param method: mpi4py's name of the call.
         :param nbytes: size of the call in bytes, as ``Question`` counts it.
-        :param blocks: number of blocks of one message, or of one rank's share.
+        :param blocks: number of blocks of a message that all ranks get; else number of blocks per rank.
         :param send: buffer and first block of the input.
         :param receive: buffer and first block of the output.
         """
@@ -128,7 +134,17 @@ class Build:
     def _kept(
         self, collective: str, algorithm: str, ranks: Integers, root: int, blocks: int, **parameters: Any
     ) -> Schedule:
-        """A cached schedule of a group, which depends only on its size: no algorithm here uses the network."""
+        """A cached schedule of a group of ranks.
+
+        It depends only on the number of ranks, because none of the algorithms here uses the network.
+
+        :param collective: the collective of the schedule.
+        :param algorithm: name of the algorithm.
+        :param ranks: the ranks of the group, of which only the number counts.
+        :param root: index of the root in the group.
+        :param blocks: number of blocks of one message.
+        :param parameters: further arguments of the generator, by name.
+        """
         key = (collective, algorithm, len(ranks), root, blocks, *sorted(parameters.items()))
         if key not in self._made:
             part = self.network.part(ranks)
@@ -136,13 +152,13 @@ class Build:
         return self._made[key]
 
     def nested(self, schedule: Schedule, ranks: Integers, send: Place, receive: Place, unit: int = 1) -> Rows:
-        """The rows of a schedule among some ranks, with scratch blocks of its own.
+        """The transfers of a schedule run by some ranks, with scratch blocks of its own.
 
         :param schedule: the schedule of the group, or of each of several disjoint groups.
-        :param ranks: ranks of the group's members, in the form that ``nested.inside`` takes.
+        :param ranks: ranks of the group's members, shape (members,), or (groups, members) for several groups.
         :param send: buffer and first block of the input.
         :param receive: buffer and first block of the output.
-        :param unit: number of outer blocks per block of the schedule.
+        :param unit: number of this call's blocks in one block of the given schedule.
         """
         begin = self.scratch(unit * room(schedule))
         return inside(schedule, ranks, {INPUT: send, OUTPUT: receive, SCRATCH: (SCRATCH, begin)}, unit)
@@ -163,7 +179,7 @@ class Build:
         return [np.arange(self.size)[None]], 0
 
     def ibcast(self, blocks: int, place: Place) -> Rows:
-        """The rows of a broadcast among the leaders by coll/libnbc.
+        """The transfers of a broadcast among the leaders of the hosts by coll/libnbc.
 
         :param blocks: number of blocks of the message.
         :param place: buffer and first block of the message.
@@ -174,7 +190,7 @@ class Build:
         return self.nested(schedule, ranks, place, place)
 
     def ireduce(self, nbytes: int, blocks: int, send: Place, receive: Place) -> Rows:
-        """The rows of a reduction among the leaders by coll/libnbc.
+        """The transfers of a reduction among the leaders of the hosts by coll/libnbc.
 
         :param nbytes: size of the call in bytes, as ``Question`` counts it.
         :param blocks: number of blocks of the vector.
@@ -202,19 +218,19 @@ class Build:
         return ranks
 
     def whole(self, schedule: Schedule, send: Place, receive: Place, unit: int = 1) -> Rows:
-        """The rows of a schedule among all ranks.
+        """The transfers of a schedule run by all ranks.
 
         :param schedule: the schedule.
         :param send: buffer and first block of the input.
         :param receive: buffer and first block of the output.
-        :param unit: number of outer blocks per block of the schedule.
+        :param unit: number of this call's blocks in one block of the given schedule.
         """
         return self.nested(schedule, np.arange(self.size), send, receive, unit)
 
     def finished(self, phases: Phases, blocks: int) -> Schedule:
-        """The call's schedule with the given phases.
+        """The call's whole schedule.
 
-        :param phases: phases, each with the step in which it begins.
+        :param phases: the phases of the schedule, each with the step in which it begins.
         :param blocks: number of blocks of one message.
         """
         collective = COLLECTIVE[self.question.method]
@@ -222,6 +238,6 @@ class Build:
         return Schedule.from_phases(collective, self.size, "two levels", phases, root=root, blocks=blocks)
 
     def by_hosts(self) -> Integers:
-        """The ranks host by host, in the order in which the hosts' blocks are gathered by the leaders."""
+        """All ranks, host by host, in the order in which their blocks lie after the leaders have gathered them."""
         hosts = {int(ranks[self.place]): ranks for ranks in self.hosts.low}
         return np.concatenate([hosts[int(leader)] for leader in self.leaders])

@@ -62,7 +62,7 @@ _REDUCE_TREES = {
 
 
 def tuned(question: Question) -> Decision | None:
-    """The algorithm by coll/tuned or coll/basic on a communicator; None for a call that the model does not know."""
+    """The algorithm that coll/tuned or coll/basic runs for a call; None for a call that the model does not know."""
     collective = COLLECTIVE.get(question.method)
     if collective is None or question.ranks < 2:
         return None
@@ -87,7 +87,7 @@ def _items(question: Question) -> int:
 
 
 def _in_order(question: Question) -> dict[str, Any]:
-    """The parameter that gives an algorithm rank order instead of an order by nearness."""
+    """The argument of a generator that keeps ranks in their order; by default it sorts them by nearness."""
     return {"order": range(question.ranks)}
 
 
@@ -119,7 +119,8 @@ def _allreduce(word: str, question: Question) -> _Made:
         return "through_one", {"up": _shape_of("Reduce", question), "down": _shape_of("Bcast", question)}
     if word == "rabenseifner":
         return "halves", {}
-    # Without a segment size a segmented ring is a ring; with too few items the component runs no ring.
+    # These choices set no segment size, and a segmented ring without one is a ring. The component runs no ring if the
+    # vector has fewer items than there are ranks.
     if word in ("ring", "segmented_ring") and _items(question) >= question.ranks:
         return "ring", _in_order(question)
     return "doubling_even", {}
@@ -171,7 +172,8 @@ def _allgather(word: str, question: Question) -> _Made:
 def _alltoall(word: str, question: Question) -> _Made:
     if word == "modified_bruck":
         return "bruck", {}
-    # All linear algorithms start all messages at once; linear_sync limits them, but by default to as many as there are.
+    # All linear algorithms start all messages at once. linear_sync limits the number under way, but the default limit
+    # is the number of messages.
     return ("at_once" if "linear" in word else "shift"), {}
 
 
