@@ -13,9 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from topompi.inputs.figures import SERIES, save_figure
 from topompi.netsim import Program, Result, Tables, link_bytes_at
 from topompi.netsim import run as flows
 from topompi.netsim.packets import run as packets
@@ -48,22 +50,31 @@ def kinds(tables: Tables) -> dict[str, NDArray[np.bool_]]:
 def draw(folder: Path) -> None:
     """Draw one row per schedule and one column per model."""
     network, tables = CASES["small"].job(0)
-    figure = Figure(figsize=(9, 5), layout="constrained")
+    figure = Figure(figsize=(10, 6), layout="constrained")
     axes = figure.subplots(len(SCHEDULES), 2, sharex=True, sharey=True)
     for row, schedule in zip(axes, SCHEDULES, strict=True):
         program = CASES["small"].program(schedule, network)
         for axis, model in zip(row, ("flows", "packets"), strict=True):
             ends, load = loads(tables, program, model)
-            for (name, links), colour in zip(kinds(tables).items(), ("C0", "C1"), strict=True):
+            for (name, links), colour in zip(kinds(tables).items(), SERIES, strict=False):
                 used = links & (load.sum(axis=0) > 0)
-                axis.step(ends * 1e3, load[:, used].mean(axis=1), colour, where="pre", label=f"{name}, mean")
-                axis.step(ends * 1e3, load[:, used].max(axis=1), colour, where="pre", alpha=0.4, label="busiest")
-            axis.set_title(f"{schedule}, {model}: {ends[-1] * 1e3:.2f} ms")
-    axes[0, 0].legend(fontsize="small")
-    figure.supxlabel("milliseconds")
-    figure.supylabel("part of the rate that links carry")
+                for of, style in (("mean", "-"), ("busiest", ":")):
+                    values = getattr(load[:, used], "mean" if of == "mean" else "max")(axis=1)
+                    values = np.append(values[:1], values)  # the first interval begins at 0
+                    axis.step(
+                        np.append(0, ends) * 1e3, values, colour, linestyle=style, where="pre", label=f"{name}, {of}"
+                    )
+            axis.set_title(f"{schedule.replace('_', ' ')}, {model}: {ends[-1] * 1e3:.2f} ms", fontsize=10)
+            axis.set_ylim(0, 1.05)
+            axis.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9)
+    figure.suptitle("Load of links in an alltoall of 64K among 64 hosts", fontsize=12)
+    for axis in axes[-1]:
+        axis.set(xlabel="milliseconds", xlim=(0, None))
+    figure.supylabel("share of the rate that links carry", fontsize=10)
     folder.mkdir(parents=True, exist_ok=True)
-    figure.savefig(folder / "link-loads.svg", metadata={"Date": None})
+    with rc_context({"svg.hashsalt": "topompi link loads"}):  # a fixed salt, for equal files
+        save_figure(figure, folder / "link-loads.svg")
 
 
 def main() -> None:

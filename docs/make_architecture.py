@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from itertools import product
 from pathlib import Path
 
@@ -17,7 +18,9 @@ from topompi.schedules.drawing.svg import GREY, INK, Canvas
 ROOT = Path(__file__).parents[1]
 PICTURE = Path(__file__).parent / "rooms.svg"
 
-WIDTH, ROW, HEIGHT, GAP, GUTTER, TOP = 900, 88, 52, 16, 90, 44
+WIDTH, ROW, HEIGHT, GAP, LANE, TOP = 1000, 92, 52, 16, 9, 44
+Box = tuple[float, float, float, int]  # left and upper edge, width, and row
+
 PURPOSE = {
     "osu_like_bench": "benchmarks and application kernels, in three arenas",
     "topompi.__main__": "python -m topompi: a command, or a program under the launcher",
@@ -87,43 +90,66 @@ def render() -> str:
     table = layers()
     rooms = [room for layer in table for room in layer]
     edges = imports(rooms)
-    drawn = direct(edges, rooms)
-    canvas = Canvas(WIDTH + GUTTER, TOP + ROW * len(table), "Rooms, and who imports whom")
+    drawn = sorted(direct(edges, rooms), key=lambda edge: (rooms.index(edge[0]), rooms.index(edge[1])))
     boxes = {}
     for row, layer in enumerate(table):
         wide = (WIDTH - GAP * (len(layer) + 1)) / len(layer)
         for place, room in enumerate(layer):
             boxes[room] = (GAP + place * (wide + GAP), TOP + row * ROW, wide, row)
+    lanes = _lanes([edge for edge in drawn if boxes[edge[1]][3] - boxes[edge[0]][3] > 1], boxes)
+    canvas = Canvas(WIDTH + LANE * (max(lanes.values()) + 2), TOP + ROW * len(table), "Rooms, and who imports whom")
     for room, (x, y, wide, _) in boxes.items():
-        further = [below.removeprefix("topompi.") for below in rooms if (room, below) in edges - drawn]
+        further = [below.removeprefix("topompi.") for below in rooms if (room, below) in edges - set(drawn)]
         canvas.frame(x, y, wide, HEIGHT)
         canvas.text(x + 8, y + 16, room, bold=True)
         canvas.text(x + 8, y + 31, PURPOSE[room], size=11)
         if further:
             canvas.text(x + 8, y + 45, f"also {', '.join(further)}", size=10, colour=GREY)
-    lane = 0
-    for above, below in sorted(drawn, key=lambda edge: (rooms.index(edge[0]), rooms.index(edge[1]))):
-        lane += boxes[below][3] - boxes[above][3] > 1
-        _arrow(canvas, boxes[above], boxes[below], lane)
+    used: Counter[tuple[str, int]] = Counter()  # lines between two rows, by end and row
+    for above, below in drawn:
+        if (above, below) in lanes:
+            _by_lane(canvas, boxes[above], boxes[below], lanes[above, below], used)
+        else:
+            _down(canvas, boxes[above], boxes[below])
     return canvas.svg()
 
 
-def _arrow(canvas: Canvas, above: tuple[float, ...], below: tuple[float, ...], lane: int) -> None:
-    """An arrow straight down between rows that follow each other, else through a lane on the right."""
+def _lanes(edges: list[tuple[str, str]], boxes: dict[str, Box]) -> dict[tuple[str, str], int]:
+    """The lane on the right of each edge over several rows: the nearest that no other edge has on one of the rows."""
+    lanes: dict[tuple[str, str], int] = {}
+    for edge in sorted(edges, key=lambda edge: boxes[edge[1]][3] - boxes[edge[0]][3]):
+        rows = range(boxes[edge[0]][3], boxes[edge[1]][3] + 1)
+        taken = {lane for (a, b), lane in lanes.items() if boxes[a][3] <= rows[-1] and boxes[b][3] >= rows[0]}
+        lanes[edge] = next(lane for lane in range(len(edges)) if lane not in taken)
+    return lanes
+
+
+def _down(canvas: Canvas, above: Box, below: Box) -> None:
+    """An arrow between rows that follow each other."""
+    x, y, wide, _ = above
+    at, end, width, _ = below
+    narrow = above if wide < width else below
+    middle = narrow[0] + narrow[2] / 2
+    if at < middle < at + width and x < middle < x + wide:
+        _line(canvas, [(middle, y + HEIGHT), (middle, end)])
+    else:  # to a neighbour of the box below
+        bend, entry = y + HEIGHT + 12.0, at + 24
+        _line(canvas, [(middle + 24, y + HEIGHT), (middle + 24, bend), (entry, bend), (entry, end)])
+
+
+def _by_lane(canvas: Canvas, above: Box, below: Box, lane: int, used: Counter[tuple[str, int]]) -> None:
+    """An arrow out of a box's lower side, through a lane on the right, and into the upper side of another."""
     x, y, wide, row = above
     at, end, width, target = below
-    if target - row == 1:
-        narrow = above if wide < width else below
-        middle = narrow[0] + narrow[2] / 2
-        if at < middle < at + width:
-            points = [(middle, y + HEIGHT), (middle, end)]
-        else:  # to a neighbour of the box below
-            bend, entry = y + HEIGHT + 12.0, at + 24
-            points = [(middle + 24, y + HEIGHT), (middle + 24, bend), (entry, bend), (entry, end)]
-    else:
-        side, entry = WIDTH + 9.0 * lane - GAP / 2, at + width - 9.0 * lane
-        points = [(x + wide, y + HEIGHT / 2), (side, y + HEIGHT / 2), (side, end - 4.0 - 3 * lane)]
-        points += [(entry, end - 4.0 - 3 * lane), (entry, end)]
+    leaving, arriving = used["from", row], used["to", target]
+    used["from", row] += 1
+    used["to", target] += 1
+    start, entry, side = x + wide - 10 - 5 * leaving, at + width - 12 - 7 * arriving, WIDTH + LANE * lane
+    out, into = y + HEIGHT + 4 + 3 * leaving, end - 10 - 3 * arriving
+    _line(canvas, [(start, y + HEIGHT), (start, out), (side, out), (side, into), (entry, into), (entry, end)])
+
+
+def _line(canvas: Canvas, points: list[tuple[float, float]]) -> None:
     canvas.add("polyline", points=" ".join(f"{a:g},{b:g}" for a, b in points), fill="none", stroke=INK)
     tip, down = points[-1]
     canvas.add("path", d=f"M{tip:g} {down:g}l-4 -8h8z", fill=INK)

@@ -14,7 +14,7 @@ from topompi.schedules.drawing.charts import draw
 from topompi.schedules.registry import make
 from topompi.topology import TopologyInterface, load_routes
 from topompi.views.network import network_of
-from topompi.views.scheduled import link_names
+from topompi.views.scheduled import short_link_names
 
 PAGE = Path(__file__).parent / "schedules.md"
 FOLDER = Path(__file__).parent / "schedules"
@@ -84,7 +84,7 @@ def render(collective: str, algorithm: str) -> str:
         network,
         title=f"{collective} {algorithm}",
         host_names=interface.hosts,
-        link_names=link_names(interface),
+        link_names=short_link_names(interface),
     )
 
 

@@ -19,12 +19,12 @@ __all__ = ["class_name", "compare", "figures", "hops_known", "ratio"]
 def compare(
     graph: CommunicationGraph, machine: Machine, maps: Table[str, Mapping], *, from_topology: bool
 ) -> dict[str, Any]:
-    """Compare two mappings; the result is ready for JSON.
+    """Compare two mappings in a dictionary, ready for JSON: the costs of each, and the ranks that change host.
 
     :param graph: bytes between ranks.
     :param machine: hosts of both mappings.
-    :param maps: two mappings by name; the ratio is the second one's hop-bytes over the first one's.
-    :param from_topology: whether the machine's distances come from a fabric.
+    :param maps: two mappings by name; the entry ``ratio`` is the second mapping's hop-bytes divided by the first's.
+    :param from_topology: whether the machine's distances were read from the description of a network.
     Cost: two evaluations, each O(edges).
     """
     sides = {name: figures(evaluate(mapping, graph, machine), machine) for name, mapping in maps.items()}
@@ -42,9 +42,10 @@ def compare(
 
 
 def figures(found: Evaluation, machine: Machine) -> dict[str, Any]:
-    """Make a dictionary of an evaluation's numbers, ready for JSON; ``hop_bytes`` is half of the exact ``doubled``.
+    """Make a dictionary of an evaluation's numbers, ready for JSON.
 
-    The seconds of the busiest link are None if all rates are 1, because then no rate is known.
+    Its ``hop_bytes`` can be rounded; ``doubled``, twice the hop-bytes, is exact. ``link_seconds`` is None if all links
+    have rate 1, because a rate of 1 stands for an unknown rate.
     """
     rated = machine.capacity is not None and bool((machine.capacity != 1).any())
     return {
@@ -68,12 +69,16 @@ def ratio(after: float | None, before: float | None) -> float | None:
 
 
 def hops_known(machine: Machine, from_topology: bool) -> bool:
-    """Whether a distance is a number of switches crossed, rather than a weight or a number of links in a torus."""
+    """Whether the machine's distances are numbers of switches crossed, not weights of a tree or links of a torus."""
     return from_topology and not isinstance(machine.distances, Torus)
 
 
 def class_name(distance: str, hops: bool) -> str:
-    """The displayed name of a distance, for example ``within hosts`` (for ``"host"``), ``3 hops`` or ``distance 3``."""
+    """The displayed name of a distance.
+
+    :param distance: ``host`` for the distance within a host, else a number as text.
+    :param hops: whether the number counts hops: ``3 hops``, else ``distance 3``.
+    """
     if distance == "host":
         return "within hosts"
     return f"{distance} hop{'s' * (distance != '1')}" if hops else f"distance {distance}"

@@ -22,8 +22,9 @@ class MachineError(TopompiError, ValueError):
 class Axes(NamedTuple):
     """Distances as sums over axes: the distance from host a to host b is ``far[a, column[b]].sum()``.
 
-    A torus has an axis per dimension, a tree one per level, and a table a single axis of all hosts. The cost of a rank
-    on each of n hosts then follows from far fewer than n numbers.
+    A torus has an axis per dimension, a tree an axis per level, and a table a single axis of all hosts. A torus has far
+    fewer coordinates than hosts, and in a tree two hosts differ in their distances to few coordinates. Costs of ranks
+    that are stored per coordinate are therefore quickly updated when a rank moves.
 
     :param far: distance from each host to each coordinate of each axis, shape (n, coordinates of all axes).
     :param column: column of ``far`` for the coordinate of each host on each axis, shape (n, axes).
@@ -41,10 +42,10 @@ class Distances(Protocol):
         """Number of hosts, n."""
 
     def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
-        """The distances from hosts a to hosts b, which broadcast as in numpy; within the host if both are equal."""
+        """The distances from hosts a to hosts b, which broadcast as in numpy; from a host to itself, that within it."""
 
     def axes(self, hosts: Integers) -> Axes:
-        """The distances among the given hosts as sums over axes."""
+        """The distances between the given hosts in the form of `Axes`."""
 
 
 def _axes(steps: list[Integers], coordinate: list[Integers]) -> Axes:
@@ -100,7 +101,7 @@ class Tree:
         return far
 
     def axes(self, hosts: Integers) -> Axes:
-        """The distances as sums over an axis of the hosts and an axis per level, whose coordinates are its clusters."""
+        """The distances in the form of `Axes`: an axis per level, with clusters as coordinates, and one of hosts."""
         of_host = [*self.clusters[:, hosts], np.arange(len(hosts))]
         coordinate = [np.unique(level, return_inverse=True)[1].reshape(-1) for level in of_host]
         farther = -np.diff(self.distance)
@@ -148,7 +149,11 @@ class Torus:
         return np.asarray(np.where(np.asarray(a) == b, self.inside, steps.sum(axis=-1)), dtype=np.int64)
 
     def axes(self, hosts: Integers) -> Axes:
-        """The distances as sums over the dimensions, or on a single axis of the hosts if ``inside`` is not 0."""
+        """The distances in the form of `Axes`, with an axis per dimension.
+
+        If ``inside`` is not 0, there is a single axis of all hosts, because no sum over dimensions has this distance
+        from a host to itself.
+        """
         if self.inside:
             return DistanceTable(self.between(hosts[:, None], hosts[None, :])).axes(np.arange(len(hosts)))
         steps = []
@@ -184,5 +189,5 @@ class DistanceTable:
         return np.asarray(self.distance[a, b])
 
     def axes(self, hosts: Integers) -> Axes:
-        """The distances on a single axis, with a coordinate per host."""
+        """The distances in the form of `Axes`, with a single axis, on which each host is a coordinate."""
         return Axes(self.distance[np.ix_(hosts, hosts)], np.arange(len(hosts))[:, None])

@@ -10,19 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs.figures import DISTANCES, FURTHER, cut_middle, plain_label, save_figure
+from ..inputs import figures
+from ..inputs.figures import DISTANCES, FAINTEST, colours_by_hops, cut_middle, plain_label, save_figure, shaded
 from .comparison import class_name
 from .graph import CommunicationGraph
 from .machine import Machine
 from .mapping import Mapping, MappingError
 
-__all__ = ["SUFFIXES", "check_plot", "draw_plot", "traffic"]
+__all__ = ["check_plot", "draw_plot", "traffic"]
 
-SUFFIXES = (".svg", ".png")
 HOST = DISTANCES[0]
-BY_HOPS = {str(hops): colour for hops, colour in DISTANCES.items() if hops}
+BY_HOPS = [hops for hops in DISTANCES if hops]  # distances with a colour of their own, nearest first
 DARK = (DISTANCES[0], DISTANCES[3])  # colours on which letters are white
-FAINTEST = 0.15  # intensity of the smallest non-zero traffic
 MOST_NAMES = 16  # most host names along a side of a heat map, because more would overlap
 MOST_CELLS = 128  # most cells along a side of a heat map; if there are more hosts, several share a cell
 
@@ -32,12 +31,7 @@ def check_plot(path: Path) -> None:
 
     :raises MappingError: if the suffix is not .svg or .png, or matplotlib is missing.
     """
-    if path.suffix not in SUFFIXES:
-        raise MappingError(f"plot: expecting a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
-    try:
-        import matplotlib  # noqa: F401 -- only a test whether it is installed
-    except ImportError as error:
-        raise MappingError("plot: expecting matplotlib; pip install 'topompi[plot]' brings it") from error
+    figures.check_plot(path, "plot", MappingError)
 
 
 def draw_plot(
@@ -48,12 +42,12 @@ def draw_plot(
     classes: Table[str, dict[str, int]],
     *,
     hops: bool,
+    program: str = "",
 ) -> None:
-    """Draw two mappings: the fractions of bytes by distance, and a heat map of each, coloured by distance.
+    """Draw bars of the fraction of bytes at each distance, and a heat map of each mapping, coloured by distance.
 
-    Mappings that put every rank on the same host share one heat map.
-
-    The intensity of a cell is the square root of its bytes over those of the largest cell, because volumes span
+    If both put every rank on the same host, the picture has one bar and one heat map, and a sentence about it. The
+    intensity of a cell is the square root of its bytes divided by the bytes of the largest cell, because volumes span
     decades.
 
     :param path: file to write, .svg or .png.
@@ -62,25 +56,33 @@ def draw_plot(
     :param maps: two mappings by name.
     :param classes: bytes by distance for each name, as from `mapping.evaluate`.
     :param hops: whether a distance is a number of hops.
+    :param program: name of the program for the title; "" if it has none.
     """
     check_plot(path)
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
+    classes = {name: {key: volume for key, volume in side.items() if volume} for name, side in classes.items()}
     colours = _colours(classes, hops)
     with rc_context({"svg.hashsalt": "topompi map"}):  # makes identifiers in the file reproducible
         figure = Figure(figsize=(12, 5.4), layout="constrained")
+        moved = ""
         hosts = [mapping.host_of_rank for mapping in maps.values()]
         if all(np.array_equal(hosts[0], other) for other in hosts):  # equal panels would show the same twice
-            maps = {f"{', '.join(maps)}: no rank moves": next(iter(maps.values()))}
+            names = " = ".join(maps)
+            maps, classes = {names: next(iter(maps.values()))}, {names: next(iter(classes.values()))}
+            moved = "; no rank moves"
         tables = {name: traffic(graph, machine, mapping) for name, mapping in maps.items()}
         bars, *heat = figure.subplots(1, 1 + len(tables), width_ratios=[1] + [1.4] * len(tables))
         _draw_bars(bars, classes, colours, hops)
-        figure.suptitle(f"Traffic of {graph.size:,} ranks on {machine.num_hosts:,} hosts", fontsize=12)
+        figure.suptitle(
+            f"{program or 'Traffic'}: {graph.size:,} ranks on {machine.num_hosts:,} hosts{moved}", fontsize=12
+        )
         largest = max((float(table.max(initial=0.0)) for table, _ in tables.values()), default=0.0)
         for axes, (name, (volume, distance)) in zip(heat, tables.items(), strict=True):
             # Without clipping, because the picture fills its frame, and a clip has a random identifier.
-            axes.imshow(_picture(volume, distance, colours, largest), interpolation="nearest", clip_on=False)
+            image = shaded(volume, distance, {_kind(key): colour for key, colour in colours.items()}, largest)
+            axes.imshow(image, interpolation="nearest", clip_on=False)
             axes.set(title=name, xlabel="receiving host", ylabel="sending host")
             _name_cells(axes, len(volume), machine.hosts)
         _shade_legend(figure, largest)
@@ -95,7 +97,7 @@ def traffic(
     A cell that several hosts share has the distance of most of its bytes.
 
     :param graph: bytes between ranks.
-    :param machine: hosts and their distances; their number, up to a limit, is the number of cells along a side.
+    :param machine: hosts and their distances; the map has as many rows and columns of cells as hosts, at most 128.
     :param mapping: host of each rank.
     Cost: O(edges) plus the cells; no table of all hosts is made.
     """
@@ -111,14 +113,17 @@ def traffic(
     return volume.sum(axis=0).reshape(cells, cells), mostly.reshape(cells, cells)
 
 
+def _kind(key: str) -> int:
+    """Return the class of `traffic` for a key of the bytes by distance."""
+    return -1 if key == "host" else int(key)
+
+
 def _colours(classes: Table[str, dict[str, int]], hops: bool) -> dict[str, str]:
-    """The colour of each distance: Subramoni's if all are 1, 3, 5 or 7 hops, else his and ours in order of distance."""
-    found = sorted({int(key) for side in classes.values() for key in side if key != "host"})
-    keys = [str(one) for one in found]
-    if hops and set(keys) <= set(BY_HOPS):
-        return {"host": HOST, **{key: BY_HOPS[key] for key in keys}}
-    palette = [*BY_HOPS.values(), *FURTHER]
-    return {"host": HOST, **{key: palette[min(at, len(palette) - 1)] for at, key in enumerate(keys)}}
+    """The colour of each distance, nearest first: those of hops, or else, for weights of levels, the same in order."""
+    used = {key for side in classes.values() for key in side}
+    found, inside = sorted({int(key) for key in used - {"host"}}), {"host": HOST} if "host" in used else {}
+    order = found if hops else [*BY_HOPS, *range(-1, -len(found), -1)][: len(found)]
+    return {**inside, **{str(key): colour for key, colour in zip(found, colours_by_hops(order).values(), strict=True)}}
 
 
 def _draw_bars(axes: Any, classes: Table[str, dict[str, int]], colours: dict[str, str], hops: bool) -> None:
@@ -132,22 +137,10 @@ def _draw_bars(axes: Any, classes: Table[str, dict[str, int]], colours: dict[str
         axes.bar_label(bars, words, label_type="center", fontsize=8, color=letters)
         bottom += share
     axes.set(ylabel="share of bytes (%)", ylim=(0, 100))
+    if len(classes) == 1:
+        axes.set_xlim(-1, 1)  # else the one bar would fill the panel
     handles, labels = axes.get_legend_handles_labels()
     axes.figure.legend(handles[::-1], labels[::-1], fontsize=9, loc="outside lower left", ncols=min(len(labels), 4))
-
-
-def _picture(
-    volume: NDArray[np.float64], distance: NDArray[np.int64], colours: dict[str, str], largest: float
-) -> NDArray[np.float64]:
-    """The heat map's image, shape (cells, cells, 3): the colour of each cell's distance, paler with fewer bytes."""
-    full = np.ones((*volume.shape, 3))
-    for key, colour in colours.items():
-        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-        full[distance == (-1 if key == "host" else int(key))] = parts
-    strength = np.sqrt(volume / largest) if largest else volume
-    strength = np.where(volume > 0, FAINTEST + (1 - FAINTEST) * strength, 0.0)[:, :, None]
-    picture: NDArray[np.float64] = 1 - strength * (1 - full)
-    return picture
 
 
 def _name_cells(axes: Any, cells: int, hosts: Sequence[str]) -> None:

@@ -90,7 +90,7 @@ def evaluate(mapping: Mapping, graph: CommunicationGraph, machine: Machine) -> E
 
 
 def doubled_hop_bytes(mapping: Mapping, graph: CommunicationGraph, machine: Machine) -> int:
-    """The exact sum of bytes times distance over all ordered pairs of ranks, which is twice the hop-bytes.
+    """Compute twice the hop-bytes exactly: the sum of bytes times distance over all ordered pairs of ranks.
 
     :param mapping: host of each rank.
     :param graph: bytes between ranks.

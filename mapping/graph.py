@@ -65,7 +65,7 @@ class CommunicationGraph:
     def from_arrays(
         cls, size: int, source: ArrayLike, target: ArrayLike, volume: ArrayLike, messages: ArrayLike | None = None
     ) -> CommunicationGraph:
-        """Make a graph from transfers; transfers of the same pair of ranks are summed.
+        """Make a graph from a list of transfers; those with the same sender and receiver are summed.
 
         :param size: number of ranks.
         :param source: sending rank of each transfer, shape (m,).
@@ -106,8 +106,8 @@ class CommunicationGraph:
     def from_networkx(cls, graph: Any, volume: str = "weight", messages: str = "messages") -> CommunicationGraph:
         """Make a graph from a networkx graph on the nodes 0 .. n-1; an undirected edge is sent in both directions.
 
-        An undirected edge's full weight counts in each direction, as in its adjacency matrix; in METIS files and lists
-        of pairs a weight is the sum of both directions.
+        An undirected edge of weight w means w bytes in each direction, as in its adjacency matrix. This differs from
+        the readers of METIS files and of lists of pairs, for which w is the sum of both directions.
 
         :param graph: networkx graph, directed or not; parallel edges are summed.
         :param volume: name of the edge attribute with the bytes; 1 for edges without it.
@@ -136,8 +136,9 @@ class CommunicationGraph:
 
         :param dims: extent of each of the d dimensions.
         :param periods: whether each dimension wraps around; by default none does.
-        :param weights: bytes per message: one number, or one per dimension, shape (d,), or one per direction (down,
-            up), shape (d, 2). With ``offsets``: one number, or one per offset, shape (k,).
+        :param weights: bytes per message: one number; or one per dimension, shape (d,); or one to the lower and one to
+            the higher neighbour of each dimension, shape (d, 2). With ``offsets``: one number, or one per offset,
+            shape (k,).
         :param offsets: relative coordinates of a rank's receivers, shape (k, d); by default its 2 d nearest neighbours.
         :raises GraphError: if an extent is below 1 or a shape does not fit.
         """
@@ -176,7 +177,8 @@ class CommunicationGraph:
         """The symmetric graph without self-loops.
 
         :param weight: weight of an edge: ``volume``, the bytes in both directions; ``log``, ln(1 + bytes in both
-            directions), the best in Subramoni 2013, section 5; ``count``, the messages in both directions.
+            directions), which gave the best mappings in Subramoni 2013, section 5; ``count``, the messages in both
+            directions.
         :raises GraphError: if ``weight`` is unknown.
         Cost: a sort of the edges.
         """
@@ -258,7 +260,7 @@ def _grid(dims: Sequence[int], periods: Sequence[bool] | None) -> tuple[tuple[in
 
 
 def _stencil(dimensions: int, weights: ArrayLike, offsets: ArrayLike | None) -> tuple[Integers, Integers]:
-    """The offsets, shape (k, d), and the bytes sent along each, shape (k,)."""
+    """The relative coordinates of a rank's receivers, shape (k, d), and the bytes sent to each, shape (k,)."""
     unit = np.eye(dimensions, dtype=np.int64)
     steps = np.stack([-unit, unit], axis=1).reshape(-1, dimensions) if offsets is None else np.asarray(offsets)
     if steps.ndim != 2 or steps.shape[1] != dimensions or steps.dtype.kind not in "iu":

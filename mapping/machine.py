@@ -188,7 +188,7 @@ class Machine:
         return allocation_digest(self.hosts, self.slots)
 
     def distance(self, host_a: ArrayLike, host_b: ArrayLike) -> Integers:
-        """The distances from hosts a to hosts b, which broadcast as in numpy; within the host if both are equal."""
+        """The distances from hosts a to hosts b, which broadcast as in numpy; from a host to itself, that within it."""
         return np.asarray(self.distances.between(np.asarray(host_a), np.asarray(host_b)), dtype=np.int64)
 
 

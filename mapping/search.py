@@ -94,7 +94,10 @@ class Search:
 def solve(
     search: Search, graph: CommunicationGraph, machine: Machine, progress: Callable[[str], None] = lambda words: None
 ) -> Mapping:
-    """Run one mapper; ``best`` stops at its time limit or at ``TOPOMPI_MAP_QUALITY``.
+    """Run one mapper.
+
+    The mapper ``best`` stops at its time limit, or when the objective is at most the fraction of the given order's that
+    the environment variable TOPOMPI_MAP_QUALITY contains.
 
     :param search: mapper, objective and further settings.
     :param graph: communication graph, with a vertex per rank.
@@ -120,7 +123,7 @@ def solve(
 
 
 def routed(machine: Machine, objective: str) -> Machine:
-    """The machine, with routes if the objective needs them; unknown routes are made from the tree of clusters.
+    """The machine, to which routes from the tree of clusters are added if the objective needs routes and it has none.
 
     :raises MappingError: if routes are unknown and there is no tree.
     """

@@ -17,7 +17,7 @@ import typer
 from topompi.cli.terminal import HELP, Limit
 from topompi.errors import BenchmarkError, TopompiError
 from topompi.inputs import read_text
-from topompi.inputs.figures import save_figure
+from topompi.inputs.figures import SERIES, bare_name, check_plot, cut_middle, log_axes, name_ends, save_figure
 
 from .command import UsageError
 from .likeness import cautions, differences
@@ -32,7 +32,6 @@ OURS, NATIVE = SIDES
 # The arena (origin of the times) whose times have no noise; and the side of its records that has the lower bounds of
 # any schedule's time.
 SIMULATED, BOUND = "simulate", "bound"
-SUFFIXES = (".svg", ".png")
 COLUMNS = (("A(us)", 12), ("IQR(us)", 12), ("B(us)", 12), ("IQR(us)", 12), ("Ratio", 8), ("95% interval", 16))
 SIZE, VERDICT = 16, 18
 
@@ -245,30 +244,32 @@ def plot(table: ComparisonTable, path: Path) -> None:
     :param path: path of the file, which ends in .svg or .png.
     :raises BenchmarkError: if matplotlib is not installed, the suffix is another, or there are no sizes.
     """
-    if path.suffix not in SUFFIXES:
-        raise BenchmarkError(f"--plot: expecting a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
+    check_plot(path, "--plot", BenchmarkError)
     if table.sizes[0] == 0:
         raise BenchmarkError("--plot: expecting message sizes, got a benchmark that has none")
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise BenchmarkError("--plot: expecting matplotlib, got none; pip install 'topompi[plot]' brings it") from error
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
     with rc_context({"svg.hashsalt": FORMAT}):  # fixed, so that the same data give the same file
-        figure = Figure(figsize=(7, 4.5), layout="constrained")
+        figure = Figure(figsize=(9, 5), layout="constrained")
         axes = figure.add_subplot(xlabel="message size (bytes)", ylabel="median latency (us)")
-        for series, summaries, marker in zip(table.series, table.summaries, "os", strict=True):
+        ends = []
+        for letter, series, summaries, marker, colour in zip(
+            "AB", table.series, table.summaries, "os", SERIES, strict=False
+        ):
+            words = replace(series, name=bare_name(series.name))
             times = 1e6 * np.array([[side.median, *side.quartiles] for side in summaries]).T
-            axes.plot(table.sizes, times[0], marker=marker, markersize=4, label=str(series))
-            axes.fill_between(table.sizes, times[1], times[2], alpha=0.25)
+            axes.plot(table.sizes, times[0], marker=marker, markersize=4, color=colour)
+            axes.fill_between(table.sizes, times[1], times[2], alpha=0.25, color=colour, linewidth=0)
+            ends.append((table.sizes[-1], float(times[0][-1]), cut_middle(f"{letter}: {words}", 48), colour))
         bound = _bound(table)
         if bound:
-            axes.plot(list(bound), [1e6 * seconds for seconds in bound.values()], "k:", label="lower bound")
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
-        axes.set_title(f"{table.series[0].record.options.benchmark}, bands: quartiles")
+            axes.plot(list(bound), [1e6 * seconds for seconds in bound.values()], "k:")
+            ends.append((list(bound)[-1], 1e6 * list(bound.values())[-1], "lower bound", "black"))
+        log_axes(axes, table.sizes)
+        axes.set_title(f"{table.series[0].record.options.benchmark}: medians, and bands between quartiles")
         axes.grid(alpha=0.3)
-        axes.legend()
+        name_ends(axes, ends)
         save_figure(figure, path)
 
 

@@ -3,7 +3,8 @@
 The packages ``rooted``, ``symmetric`` and ``alltoall`` hold the generators. ``registry`` lists each as an ``algorithm``
 with its properties, and ``given`` loads algorithms that a user supplies. ``proof`` proves a schedule correct,
 ``analysis`` computes its cost on a network, ``exports`` writes it for other programs and ``drawing`` draws it.
-``hierarchy`` plans the native collectives among leaders that ``topompi.Intracomm`` runs under the name ``levels``.
+``hierarchy`` plans a collective as native MPI collectives among the leaders of each level of the job's hierarchy (host,
+leaf switch, ...), which ``topompi.Intracomm`` runs as the algorithm ``levels``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The description of an algorithm: how its schedule is generated, what it can do, and when it is fast."""
+"""The description of an algorithm: the generator of its schedules, its properties, and where it is fast."""
 
 from __future__ import annotations
 
@@ -25,13 +25,20 @@ FORMER_NAMES = {"bound": "colouring"}
 
 
 def current_name(algorithm: str) -> str:
-    """The present name of an algorithm. The given name may be a former one, and may have a size (``bound/32K``)."""
+    """The present name of an algorithm that may have been renamed; a size of cut messages (``/32K``) is kept.
+
+    :param algorithm: present or former name, with or without a size.
+    """
     name, slash, size = algorithm.partition("/")
     return FORMER_NAMES.get(name, name) + slash + size
 
 
 def takes_network(network: Network, root: int) -> tuple[tuple[Network], dict[str, Any]]:
-    """The arguments of a generator whose only positional argument is the network."""
+    """The positional and keyword arguments of a generator that needs only the network; the root is not among them.
+
+    :param network: the job's network.
+    :param root: ignored; every `Algorithm.view` has this parameter.
+    """
     return (network,), {}
 
 
@@ -40,37 +47,41 @@ class Algorithm:
     """A generator of schedules, its arguments on a network, and the properties by which callers choose algorithms.
 
     :param generator: function that makes the schedule; its docstring cites the paper and gives the cost.
-    :param view: function from a network and a root to the generator's positional and keyword arguments; by default the
-        only argument is the network.
-    :param when: the messages and networks on which the algorithm is fast, in one line.
+    :param view: function that takes a network and a root, and returns the generator's positional and keyword arguments;
+        by default the only argument is the network.
+    :param when: message lengths and networks for which the algorithm is fast, in one line of words.
     :param fixed: keyword arguments of the generator that distinguish this algorithm from others of the same generator.
     :param cut: the way in which messages can be cut. ``blocks``: the generator divides a message into a given number of
         blocks and sends them one by one. ``segments``: the generator divides a message into a given number of segments,
         each of several blocks, and sends one segment after the other. ``slices``: every transfer carries one rank's
         share, and each part of a share can travel separately. None: messages cannot be cut.
-    :param segments: sizes in bytes to which cutting messages pays, each with the numbers of parts for which it pays.
+    :param segments: sizes of parts in bytes, each with the numbers of parts for which cutting messages into parts of
+        this size was faster.
     :param local_counts: whether a rank needs only its own counts, because each message carries the whole block of one
         pair of ranks from the input directly to the output.
-    :param host_counts: whether an exchange of uneven blocks can run if ranks know only their own counts, because the
-        ranks of a host tell each other theirs, and messages carry sizes to other hosts.
+    :param host_counts: whether an alltoallv can run if each rank knows only its own counts, because the ranks of a host
+        exchange their counts, and messages to other hosts contain the sizes of their blocks.
     :param keeps_order: whether a reduction combines its operands in rank order, if the root is rank 0 and ranks are
-        placed in the order of the network. For other placements ``check`` tests it.
+        placed in the order of the network. For another root or placement ``schedules.check`` can prove it.
     :param whole: whether a reduction always applies its operation to whole vectors, never to parts of them.
-    :param alone: name of the algorithm that makes the same schedule if each host has one rank, for algorithms that are
-        made for several ranks per host (in lanes, the algorithm that runs across hosts); empty for all others.
-    :param joint: whether the schedule is made together with the simultaneous exchanges in ``Network.siblings``.
+    :param alone: name of the algorithm that this one equals if each host has one rank; empty for algorithms that are
+        not made for several ranks per host. For an algorithm in lanes it is the algorithm that runs across hosts.
+    :param joint: whether the schedule takes account of the groups in ``Network.siblings``, which exchange at the same
+        time.
     :param shares_links: whether each step puts an equal part of the busiest link's total load on it (more than one
         message), and no more than that part, rounded up, on any link. Links are then full even if ranks are in
         different steps.
     :param stand_in: message lengths for which MPI libraries that do not know the topology run this algorithm: ``any``,
         ``short`` or ``long``; empty if they do not run it.
     :param power_of_two: whether it takes more steps than necessary if the number of ranks is no power of two.
-    :param as_levels: whether it makes the messages that ``levels`` (native collectives on sub-communicators of leaders)
-        makes, so that its cost is also that of ``levels``.
-    :param trial: whether trials run it, the timed first calls from which the fastest algorithm is chosen.
-    :param default: least bytes of a call for which it may be chosen without measurements. Calls of this size or more
-        did not get slower by it on emulated networks with 16 ranks (docs/lab/untuned.md). Among algorithms with equal
-        predictions the one with the largest value is chosen. Infinite if it may never be chosen.
+    :param as_levels: whether it makes the same messages as the algorithm ``levels`` (native collectives on
+        sub-communicators of leaders), so that its predicted cost also holds for ``levels``.
+    :param trial: whether it takes part in trials, the timed first calls of a communicator that determine the fastest
+        algorithm.
+    :param default: least bytes of a call for which it may be chosen by prediction alone, without measurements. Calls of
+        this size or more were not slower with it than with the MPI library's algorithm on emulated networks with 16
+        ranks (docs/lab/untuned.md). Among algorithms with equal predictions the one with the largest value is chosen.
+        Infinite if it may never be chosen without measurements.
     :param logarithmic: whether its number of steps grows with the logarithm of the number of ranks. The other
         algorithms that divide a message among ranks need longer calls than ``default`` on more ranks, because the parts
         get shorter.
@@ -127,7 +138,7 @@ class Algorithm:
         ordered: bool = False,
         **parameters: Any,
     ) -> Schedule | HostSchedule:
-        """Generate the schedule on a network; an alltoall over hosts is returned in its compact form.
+        """Generate the schedule on a network, for some alltoalls in the compact form of a `HostSchedule`.
 
         :param network: the job's network.
         :param root: the root's rank; 0 for collectives without a root.

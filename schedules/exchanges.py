@@ -1,4 +1,4 @@
-"""Phases of allgathers and reductions: rings and hypercubes over any ranks."""
+"""Phases that several generators share: rings and hypercubes over given ranks, for allgathers and reductions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def checked_order(size: int, order: ArrayLike | None) -> Integers:
-    """Check an order of ranks; the default is ascending.
+    """Check that an order contains each rank once, and return it; None stands for ascending order.
 
     :raises ValueError: if it does not contain each rank once.
     """
@@ -45,7 +45,7 @@ def checked_order(size: int, order: ArrayLike | None) -> Integers:
 
 
 def checked_root(size: int, root: int) -> int:
-    """Check a root's rank.
+    """Check that a root is a rank, and return it.
 
     :raises ValueError: if it is not in range(size).
     """
@@ -73,7 +73,9 @@ def clustered(tree: Tree, clusters: Sequence[ArrayLike]) -> tuple[Integers, Inte
 
 
 def working(layout: Integers) -> Integers:
-    """The buffer in which all ranks store shares in a layout's order, shape (p,): output for rank order, else scratch.
+    """The buffer in which each rank stores shares in the order of a layout, shape (p,).
+
+    It is the output if the layout is rank order, because nothing must be moved at the end, else the scratch.
 
     :param layout: ranks in the order in which their shares lie, shape (p,).
     """
@@ -87,7 +89,9 @@ def starts(counts: Integers) -> Integers:
 
 
 def runs(layout: Integers, counts: Integers) -> tuple[Integers, Integers, Integers]:
-    """The moves that bring shares from a layout to rank order: first blocks before, first blocks after, block counts.
+    """The moves that bring shares from a layout to rank order.
+
+    Return the first block of each move in the layout, its first block in rank order, and its number of blocks.
 
     :param layout: ranks in the order in which their shares lie; shares of consecutive ranks move together.
     :param counts: number of blocks of each rank's share, shape (p,).
@@ -99,10 +103,11 @@ def runs(layout: Integers, counts: Integers) -> tuple[Integers, Integers, Intege
 
 @dataclass(frozen=True, eq=False)
 class Cube:
-    """A hypercube over any number of ranks: a head at each corner, and some heads also represent a surplus rank.
+    """A hypercube over any number of ranks: each corner has a rank that exchanges, the head, and some a second one.
 
     :param heads: rank at each corner, shape (n,), n a power of two.
-    :param surplus: further rank that each head represents, -1 for none, shape (n,).
+    :param surplus: second rank of each corner, which sends its data to the head and receives the result from it, -1 for
+        none, shape (n,).
     """
 
     heads: Integers
@@ -131,12 +136,15 @@ class Cube:
 
     @cached_property
     def layout(self) -> Integers:
-        """All ranks, corner by corner, shape (p,)."""
+        """All ranks, corner by corner, each head before its surplus rank, shape (p,)."""
         pairs = np.stack((self.heads, self.surplus), axis=1).ravel()
         return pairs[pairs >= 0]
 
     def bounds(self, counts: Integers) -> Integers:
-        """The first block of each corner's ranks and the end, for shares in the order of the layout, shape (n + 1,)."""
+        """The first block of each corner's shares, and the end, if shares lie in the order of `layout`, shape (n + 1,).
+
+        :param counts: number of blocks of each rank's share, shape (p,).
+        """
         folded = np.where(self.surplus >= 0, counts[self.surplus], 0)
         return starts(counts[self.heads] + folded)
 
@@ -175,7 +183,7 @@ class Cube:
 
 
 def with_second_heads(order: Integers) -> Integers:
-    """Reorder ranks for ``Cube.over`` to make the second rank of each pair the head instead of the first.
+    """Reorder ranks for `Cube.over`, so that of two ranks that share a corner the second is the head, not the first.
 
     :param order: the ranks, shape (p,).
     """
@@ -274,8 +282,9 @@ def ring(
 ) -> Grid:
     """A ring of n - 1 steps in which each member sends one range to the next member.
 
-    To gather, a member sends its own range first. To reduce, it sends first the range that will be complete at the
-    member before it, and its own range stays.
+    With ``COPY``, a member first sends its own range, then each range that it has just received. With ``REDUCE``, it
+    first sends its data in the range of the member before it, then each range to which it has just added its data; the
+    last range that it receives is its own.
 
     :param ranks: members in the order of the ring, shape (n,).
     :param begin: first block of each member's range, shape (n,).

@@ -77,7 +77,7 @@ class _Function:
     def __call__(self, network: Network, **keywords: Any) -> _Made:
         try:
             made = self.function(network, **keywords)
-        except ValueError as error:  # a refused value, as from built-in generators
+        except ValueError as error:  # the user's function refuses a value, as built-in generators do
             raise ValueError(f"{self.name}: {error}") from error
         except Exception as error:
             raise ScheduleError(f"{self.name}: {type(error).__name__}: {error}") from error

@@ -1,4 +1,4 @@
-"""Plans of rooted collectives over leaders, level by level, for any root and clusters of unequal sizes."""
+"""Plans of rooted collectives over the leaders of clusters, level by level, for any root and sizes of clusters."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ IntArray = NDArray[np.int64]
 class Stage:
     """One native collective on one sub-communicator, from the point of view of one of its members.
 
-    Positions are places in the plan's order of blocks. In a gather, member m sends the blocks ``begin[m]:end[m]``, and
-    the stage's root then holds ``low:high``. A scatter is the reverse.
+    Positions are indices into the order in which `RootedPlan.order` lists the blocks. In a gather, member m sends the
+    blocks at positions ``begin[m]`` to ``end[m] - 1``, and the stage's root then has those at ``low`` to ``high - 1``.
+    A scatter is the reverse.
 
     :param level: level of the sub-communicator, 1 for the outermost.
     :param root: rank of the stage's root in the sub-communicator.
@@ -43,8 +44,8 @@ class Stage:
     def equal(self) -> int:
         """The number of blocks per member if all have the same number and lie side by side, else 0.
 
-        If it is not 0, a gather without counts suffices. The root's own blocks are already in place, so a root that is
-        the first member may have any number of blocks: nothing is written to its slot.
+        If it is not 0, a gather without counts suffices. The number of blocks of a root that is the first member does
+        not matter, because its own blocks are already in place, and the gather writes nothing to its slot.
         """
         size = self.end - self.begin
         others = np.arange(len(size)) != self.root
@@ -55,9 +56,10 @@ class Stage:
 
     @property
     def first(self) -> int:
-        """First position that the root's receive buffer covers: the start of the first slot if ``equal``, else ``low``.
+        """First position that the root's receive buffer covers: begin of the first slot if ``equal``, else ``low``.
 
-        It is negative if the root's slot begins before the first block.
+        A slot is the room for one member's blocks. The position is negative if the root's own slot, which is the first
+        and has the same size as the others, is larger than the number of its blocks.
         """
         other = 1 if self.root == 0 else 0
         return int(self.begin[other]) - self.equal * other if self.equal else self.low
@@ -101,14 +103,14 @@ class Hierarchy:
     lowest rank. A sub-communicator of a level unites the leaders of all clusters of this level within one cluster of
     the next outer level, or within the whole communicator at level 1.
 
-    Gather: each cluster without the root gathers at its leader, innermost level first. Then the blocks move inwards
-    along the clusters with the root, outermost first: each stage gathers at the leader of the next inner cluster with
-    the root, the last stage at the root. A block thus enters the root's leaf switch once. If the root leads no cluster,
-    the only extra cost is one transfer inside the innermost cluster, as in the source; here the last stage makes it,
-    which also gathers the root's own neighbours. Further levels need no other rule.
+    In a gather, each cluster without the root first gathers at its leader, innermost level first. Then the blocks move
+    inwards along the clusters that contain the root, outermost first: each stage gathers at the leader of the next
+    inner cluster that contains the root, and the last stage at the root. A block thus enters the root's leaf switch
+    once. If the root leads no cluster, the only extra cost is one transfer inside its innermost cluster, as in the
+    source; here it is part of the last stage, which also gathers the blocks of the other ranks of this cluster.
 
     If the root leads all its clusters (as rank 0 does), all stages run innermost first, and blocks arrive in the
-    clusters' own order, which is rank order if ranks are placed in blocks.
+    clusters' own order, which is rank order if the ranks of each cluster are consecutive.
 
     Messages: at most members - 1 per sub-communicator. Bytes: each block crosses each cluster's border once.
 
@@ -180,7 +182,7 @@ class Hierarchy:
         return shared
 
     def _spans(self, order: IntArray) -> tuple[IntArray, IntArray]:
-        """The first position of the cluster that each rank leads, and the position behind its last, by level."""
+        """The first position of the cluster that each rank leads at each level, and the position behind its last."""
         begin = np.zeros(self._rows.shape, dtype=np.int64)
         end = np.zeros_like(begin)
         for level, row in enumerate(self._rows[:, order]):
@@ -198,8 +200,8 @@ class Hierarchy:
         target = int(np.searchsorted(members, self._rows[level, root])) if around_root else 0
         if carried is None or not around_root:
             return Stage(level, target, me, begin, end, int(begin.min()), int(end.max()))
-        # The first member holds all blocks from outside this cluster, in front of its own cluster's blocks. The member
-        # whose cluster contains the root receives, and holds none of the blocks of this stage yet.
+        # The first member has already got all blocks from outside this cluster; they precede its own cluster's blocks.
+        # The member whose cluster contains the root is the receiver, and has none of the blocks of this stage yet.
         before, after = int(carried[level - 1]), int(carried[level])
         begin[target] = end[target] = before
         begin[0] = 0

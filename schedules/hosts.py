@@ -39,9 +39,10 @@ def bcast_hosts(
 ) -> Schedule:
     """A broadcast among the first ranks of all hosts, then inside each host, by binomial trees.
 
-    This is MPICH's composition. A root that is not the first rank of its host first sends the message to that rank, or
-    (``at_once``) first broadcasts inside its host. Messages: as ``between``, and one or two to each further rank. It
-    is fast if ranks of a host are near each other; it ignores the topology beyond the host.
+    This is MPICH's composition. A root that is not the first rank of its host first sends the message to the first rank
+    or, with ``at_once``, first broadcasts inside its host. Messages: those of the algorithm ``between`` among the first
+    ranks, and one or two to each other rank. It is fast if messages inside a host are fast; it ignores the topology
+    beyond the host.
 
     :param rank_host: host of each rank, shape (p,), any numbers.
     :param root: the root's rank.
@@ -74,15 +75,15 @@ def reduce_hosts(
 ) -> Schedule:
     """A reduction inside each host to its first rank, by binomial trees, then among the first ranks of all hosts.
 
-    This is MPICH's composition. Messages: as ``between``, and one from each further rank. It is fast if ranks of a
-    host are near each other; it ignores the topology beyond the host.
+    This is MPICH's composition. Messages: those of the algorithm ``between`` among the first ranks, and one from each
+    other rank. It is fast if messages inside a host are fast; it ignores the topology beyond the host.
 
     :param rank_host: host of each rank, shape (p,), any numbers.
     :param root: the root's rank.
     :param between: algorithm among the first ranks: ``binomial``, or ``halving`` (`reduce_halving` with
         ``root_joins=False``).
-    :param to_first: whether the result goes to the first rank of all, which sends it to the root. Otherwise the first
-        ranks reduce to the root's host, and only then the ranks of that host reduce to the root.
+    :param to_first: whether the first ranks reduce to rank 0, which sends the result to the root. Otherwise they reduce
+        to the first rank of the root's host, and then the ranks of that host reduce to the root.
     :param blocks: number of blocks of the vector; by default one, or one per corner of the hypercube that halves it.
     """
     if between not in ("binomial", "halving"):
@@ -117,9 +118,9 @@ def reduce_hosts(
 def scan_hosts(rank_host: ArrayLike, *, blocks: int = 1) -> Schedule:
     """A scan inside each host, then among the hosts' first ranks; then each rank adds the prefix of earlier hosts.
 
-    This is MPICH's form for hosts of consecutive ranks; on other placements each run of consecutive ranks counts as a
-    host. A host's last rank sends the host's sum to the first one, and each first rank sends its prefix to the next
-    host's first rank. It is fast if ranks of a host are near each other.
+    This is MPICH's scan for hosts of consecutive ranks. On other placements each run of consecutive ranks counts as a
+    host. A host's last rank sends the sum of the host to the host's first rank, and each first rank sends its prefix to
+    the next host's first rank. It is fast if messages inside a host are fast.
 
     :param rank_host: host of each rank, shape (p,), any numbers.
     :param blocks: number of blocks of the vector; they travel together.

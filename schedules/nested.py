@@ -1,4 +1,4 @@
-"""Schedules of groups of ranks as parts of a larger schedule: leaders, hosts, lanes, and pipelined segments."""
+"""Parts of a larger schedule in which groups of ranks (leaders, hosts, lanes) run a schedule; pipelines of segments."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ class Placed(Phase):
     :param places: buffer and first block in the larger schedule for each buffer of the inner one; scalars, or arrays
         that broadcast to the shape of ``groups``.
     :param unit: number of blocks of the larger schedule per block of the inner one.
-    :param vectors: number of blocks of a whole vector in the inner schedule, and in the larger one, if the inner
-        schedule divides a vector. They place the second vector of the inner scratch buffer. None if it divides no
-        vector.
+    :param vectors: number of blocks of a whole vector in the inner schedule, and in the larger one, from which follows
+        where a second vector in the inner scratch buffer is placed. None if the inner schedule divides no vector.
     """
 
     inner: Schedule = field(kw_only=True)
@@ -67,7 +66,7 @@ class Placed(Phase):
         return self._moved(np.tile(rows, (number, 1)), np.repeat(np.arange(number), len(rows)))
 
     def of_rank(self, rank: int) -> Rows:
-        """The rows that a rank takes part in, shape (rows, 9). Cost: its rows in the groups that contain it."""
+        """The rows that a rank takes part in, shape (rows, 9). Cost: only its own rows in its groups are made."""
         found = np.argwhere(self.groups == rank)
         tables = [self.inner.rows_of(member) for member in found[:, 1].tolist()]
         group = np.repeat(found[:, 0], [len(table) for table in tables])
@@ -121,11 +120,11 @@ def room(schedule: Schedule) -> int:
 
 
 def pipelined(segments: Sequence[Sequence[Rows | Phase | Phases]]) -> Phases:
-    """Run segments through the same stages, each segment one turn behind the one before it.
+    """Pipeline segments through the same stages: in turn t, segment i is in stage t - i.
 
-    Every turn lasts as long as its longest stage.
+    A turn takes as many steps as the longest stage of a segment in it.
 
-    :param segments: the phases of each stage, for each segment.
+    :param segments: rows or phases of each stage, for each segment.
     """
     stages = max(map(len, segments), default=0)
     turns: list[Phases] = []

@@ -26,8 +26,8 @@ class Network:
     :param capacity: rate of each link in bytes/s, shape (links,).
     :param clusters: cluster of each host at each level, coarsest first, leaf switches last; shape (levels, n).
     :param latency: latency of each link in seconds, shape (links,); NaN if unknown.
-    :param siblings: groups of ranks that exchange at the same time, if this is the network of one of these groups; None
-        if there are no other groups.
+    :param siblings: all groups of ranks that exchange at the same time, if this network has the ranks of one of these
+        groups; else None.
     """
 
     rank_host: Integers
@@ -114,7 +114,7 @@ class SiblingGroups:
 
     :param network: network of the ranks of all groups.
     :param groups: ranks of each group; groups are disjoint.
-    :param number: index of the group that owns this object, from 0.
+    :param number: index, from 0, of the group in whose network (`Network.siblings`) this object is.
     """
 
     network: Network

@@ -22,7 +22,8 @@ class Phase:
 
     :param steps: number of steps.
     :param local: whether all rows are local moves.
-    :param uniform: whether steps are so alike that the cost model (`schedules.analysis.cost`) may evaluate only a few.
+    :param uniform: whether all steps load the network so alike that the cost model (`schedules.analysis.cost`) may
+        evaluate only a few and let these stand for the others.
     """
 
     steps: int
@@ -88,11 +89,11 @@ class Grid(Phase):
         return self.at(np.arange(self.steps))
 
     def of_rank(self, rank: int) -> Rows:
-        """The rows that a rank takes part in, shape (rows, 9). Cost: all steps of the members near the rank."""
+        """The rows that a rank takes part in, shape (rows, 9). Cost: all rows of the members that ``near`` returns."""
         return taken(self._made(np.arange(self.steps), self.near(rank)), rank)
 
     def at(self, steps: Integers) -> Rows:
-        """The rows of all ranks in the given steps, shape (rows, 9). Cost: all members in these steps."""
+        """The rows of all ranks in the given steps, shape (rows, 9). Cost: only the rows of these steps are made."""
         return self._made(steps, np.arange(self.members))
 
     def _made(self, steps: Integers, members: Integers) -> Rows:
@@ -111,7 +112,7 @@ def sequence(*parts: Rows | Phase | Phases) -> Phases:
 
 
 def _from_first(rows: Rows) -> Given:
-    """A phase of rows with their steps shifted so that the first is 0."""
+    """A phase of the given rows, whose steps are shifted so that the first step is 0."""
     moved = rows.copy()
     if len(rows):
         moved[:, 0] -= rows[:, 0].min()

@@ -1,6 +1,7 @@
 """The trees of MPI libraries, which follow rank order from the root on, by the names of their shapes.
 
-Turns are in the order in which libraries reduce: a parent receives first from the child with the last turn.
+The turns of a parent's children are chosen for reductions: a parent receives first from the child with the last turn,
+and so in the order in which libraries reduce.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Integers = NDArray[np.int64]
 
 
 def shaped(shape: str, size: int, root: int = 0) -> Tree:
-    """The tree of a shape with its root at a given rank; the root of ``in_order`` is always the last rank.
+    """Make the tree of a shape with a given rank as root; the root of ``in_order`` is always the last rank.
 
     :param shape: a key of ``SHAPES``.
     :param size: number of ranks, p.
@@ -47,7 +48,7 @@ def _doubling(size: int) -> Tree:
 
 
 def _in_order(size: int) -> Tree:
-    """The binary tree in which a node is the last rank of a range, and its children are the last of the two halves.
+    """The binary tree in which the last rank of a range is the parent of the last ranks of two halves of the others.
 
     Each sub-tree is a range of ranks, so the operation of a reduction need not commute. The root is the last rank.
     """

@@ -67,7 +67,7 @@ def find_algorithm(collective: str, name: str) -> Algorithm:
 
 
 def register(collective: str, name: str, algorithm: Algorithm) -> None:
-    """Add an algorithm that this process then finds by name in ``make``, calls, rules, trials and ``tune``.
+    """Add an algorithm, which this process can then use by name, and which takes part in the choice of algorithms.
 
     In an MPI program all ranks must register the same algorithms before they make communicators. ``check`` proves a
     schedule; schedules of registered algorithms are not proved again when they run.
@@ -133,8 +133,8 @@ def rows_of(
     :param blocks: number of blocks of one message; None for the algorithm's own number.
     :param parameters: further keyword arguments of the generator.
     :raises ValueError: if ``make`` refuses a value, or if ``rank`` is not in range(p).
-    Cost: O(p) plus the rank's rows; O(p log p) or O(p x blocks) if the whole schedule has no more; for a ``costly``
-    algorithm the generation of the whole.
+    Cost: O(p) plus the rank's rows; O(p log p) or O(p x blocks) for schedules that are so short that all rows are made;
+    for an `Algorithm.costly` one as much as for the whole schedule.
     """
     schedule = make(collective, algorithm, network, root, blocks, **parameters)
     return RankSchedule(rank, schedule.rows_of(rank), schedule.blocks, schedule.independent, schedule.window)
@@ -194,7 +194,7 @@ def _hosts(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
 
 
 def _hosts_in_order(network: Network, root: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The hosts as the only level of clusters, and the ranks depth first."""
+    """The arguments of a generator that takes hosts as the only level of clusters, and ranks in depth-first order."""
     return (network.num_ranks, network.rank_host[None]), _order(network, root)[1]
 
 
@@ -236,7 +236,7 @@ _MANY = "for the smallest blocks with many ranks on a host"
 _AT_ONCE = "for long messages where rows or columns of a process grid exchange at once"
 
 
-# Values of `Algorithm.segments`: sizes in bytes to which cutting messages pays, and numbers of parts for which it does.
+# Values of `Algorithm.segments`: sizes of parts in bytes, and the numbers of parts for which cutting was faster.
 # Over TCP, MPI libraries send a long message only after the receiver has agreed, and the agreement waits in the queues
 # of loaded links. Messages of 32 KiB are below that size, and shorter ones fill a chain of some dozen ranks sooner.
 # Generators that divide messages make 8 parts by default; fewer parts save start-ups for short messages.
@@ -245,8 +245,8 @@ _OF_A_CHAIN = {8 << 10: range(9, MOST_PARTS + 1), 16 << 10: range(9, MOST_PARTS 
 _OF_A_CIRCULANT = {4 << 10: range(3, 8), 16 << 10: range(9, MOST_PARTS + 1)}
 
 
-# The same for algorithms in lanes, whose segments or blocks follow one another: while one is between hosts, others move
-# inside hosts.
+# The same for algorithms in lanes, which pipeline segments or blocks: while some are sent between hosts, others are
+# sent inside hosts.
 _OF_LANE_SEGMENTS = {64 << 10: range(2, 17), 256 << 10: range(2, 17)}
 _OF_LANE_BLOCKS = {16 << 10: range(9, 33), 64 << 10: range(9, 65)}
 

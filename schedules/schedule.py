@@ -26,7 +26,7 @@ COLLECTIVES = (
     "barrier",
 )
 ROOTED = ("bcast", "gather", "scatter", "reduce")
-UNCOUNTED = ("barrier", "bcast", "reduce", "allreduce", "scan", "exscan")  # all ranks have the same number of blocks
+UNCOUNTED = ("barrier", "bcast", "reduce", "allreduce", "scan", "exscan")  # collectives without ``counts``
 COLUMNS = (
     "step",
     "source",
@@ -123,7 +123,7 @@ class Schedule:
             raise ValueError(f"expecting steps from 0, got {self.step[0]}")
 
     def _check(self) -> None:
-        """Refuse values that are wrong whatever the columns are."""
+        """Refuse wrong values of the fields other than the columns."""
         if self.collective not in COLLECTIVES:
             raise ValueError(f"expecting one of {', '.join(COLLECTIVES)}, got {self.collective!r}")
         if self.size < 1:

@@ -71,7 +71,7 @@ class Pieces(NamedTuple):
 
     :param name: the algorithm's name without the size.
     :param blocks: number of blocks into which a message is divided; None for the algorithm's own number.
-    :param slices: number of parts into which every transfer is cut; each part travels separately.
+    :param slices: number of slices, the parts of every transfer that are sent separately.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Pieces(NamedTuple):
 
 
 def pieces_of(collective: str, algorithm: str, nbytes: int, share: int | None = None) -> Pieces:
-    """The division of messages that the name of an algorithm and its size ask for.
+    """The division of an algorithm's messages that follows from the size in its name.
 
     :param collective: a key of ``ALGORITHMS``.
     :param algorithm: name that ``find_algorithm`` takes, with or without a size.
@@ -109,7 +109,7 @@ class Cut:
 
     :param schedule: the transfers, counted in blocks.
     :param block_bytes: bytes per block.
-    :param slices: number of parts into which every transfer is cut.
+    :param slices: number of slices, the parts of every transfer that are sent separately.
     """
 
     schedule: Schedule
@@ -126,7 +126,7 @@ def make_cut(
     blocks: int | None = None,
     **parameters: Any,
 ) -> Cut:
-    """Make the schedule of an algorithm, with or without a size, for messages divided into whole blocks (rounded up).
+    """Make the schedule of an algorithm for a call of given length, and compute the size of its blocks, rounded up.
 
     :param collective: a key of ``ALGORITHMS``.
     :param algorithm: name that ``find_algorithm`` takes, with or without a size.
@@ -151,7 +151,7 @@ def make_cut(
 
 
 def variants(collective: str, names: Iterable[str], nbytes: int, ranks: int) -> list[str]:
-    """The names of algorithms with a size, as ``ring/32K``, for each size to which cutting their messages pays.
+    """The given algorithms' names with a size, as ``ring/32K``: one per size of parts that pays for this call.
 
     :param collective: a key of ``ALGORITHMS``.
     :param names: names of algorithms; unknown names are ignored.

@@ -38,7 +38,7 @@ class Tree:
     :param parent: parent of each rank, shape (p,); -1 at the root.
     :param turn: turn in which the parent serves each rank, shape (p,), any numbers; children with equal turns are
         served at once. By default one child per turn, the lowest rank first.
-    :raises ValueError: if there is not exactly one root, or if a rank is not below it.
+    :raises ValueError: if there is not exactly one root, or if a rank is not below the root.
     """
 
     def __init__(self, parent: ArrayLike, turn: ArrayLike | None = None) -> None:
@@ -64,7 +64,10 @@ class Tree:
 
     @cached_property
     def _jumps(self) -> list[Integers]:
-        """The ancestors at distance 1, 2, 4, ... of each rank; ``size`` stands for none, and fills the last row."""
+        """The ancestors at distance 1, 2, 4, ... of each rank, one array per distance; ``size`` stands for no ancestor.
+
+        The last array has no ancestor for any rank.
+        """
         above = np.append(np.where(self.parent < 0, self.size, self.parent), self.size)
         rows = [above]
         while (rows[-1] < self.size).any() and len(rows) <= self.size.bit_length():
@@ -197,9 +200,9 @@ def chain(size: int) -> Tree:
 def knomial(size: int, radix: int = 2) -> Tree:
     """The k-nomial tree with root 0: clearing the lowest non-zero digit of a rank in base k gives the rank's parent.
 
-    Each turn serves k - 1 children at once, the largest sub-trees first: ceil(log_k p) steps. Every sub-tree is a range
-    of ranks that begins with its top. ``radix=2`` is the binomial tree by recursive halving: the root first serves rank
-    2^(ceil(log2 p) - 1).
+    In each turn a parent serves up to k - 1 children at once, those with the largest sub-trees first, so that a
+    broadcast takes ceil(log_k p) steps. Every sub-tree is a range of ranks that begins with its top. ``radix=2`` is the
+    binomial tree by recursive halving: the root first serves rank 2^(ceil(log2 p) - 1).
 
     :raises ValueError: if the radix is below 2.
     """
@@ -271,7 +274,12 @@ def among(group: Integers, members: NDArray[np.intp], radix: int) -> tuple[Integ
 
 
 def stacked(layers: Sequence[tuple[Integers, Integers]]) -> Tree:
-    """Join layers of parents and turns to one tree, if each rank has a parent in one layer; earlier layers go first."""
+    """Join layers to one tree, in which every rank but the root has a parent in one of the layers.
+
+    A parent serves its children of an earlier layer before those of a later one.
+
+    :param layers: parent of each rank (-1 if it has none in this layer) and turn of each rank, two arrays per layer.
+    """
     parent: Integers = np.max([above for above, _ in layers], axis=0)
     low = min(int(order.min()) for _, order in layers)
     span = max(int(order.max()) for _, order in layers) - low + 1

@@ -21,7 +21,7 @@ class Schedule:
     """The number of swaps that annealing proposes, and its cooling.
 
     :param proposals: number of swaps proposed.
-    :param accepted: fraction of the proposals that raise the cost that the first temperature accepts.
+    :param accepted: fraction of the proposals with a higher cost; the first temperature is chosen to accept it.
     :param cooling: ratio of the last temperature to the first.
     :param swaps: largest number of accepted swaps. The temperature falls with the fraction of proposals or of accepted
         swaps that is used up, whichever is larger.
@@ -37,10 +37,10 @@ def anneal(state: SwapState, schedule: Schedule, rng: np.random.Generator) -> fl
     """Swap ranks, accepting a loss with the probability of Metropolis et al. 1953, which falls as the search cools.
 
     The swaps of a batch are evaluated independently of each other; accepted ones are evaluated again, one by one, when
-    they are applied, so that the state is always correct. Proposals send a rank to a neighbour's place, or to one near
-    it.
+    they are applied, so that the state is always correct. A proposal sends a rank to the place (host, or cluster of one
+    level) of a rank with which it communicates, or to a place near that one.
 
-    :param state: the ranks' places; changed in place, and finally set to the best places found.
+    :param state: places of the ranks; changed during the search, and finally set to the best places found.
     :param schedule: number of swaps to propose, and cooling.
     :param rng: random number generator.
     :return: saving of the best places found, half of the decrease of `SwapState.total`, at least 0.
@@ -71,10 +71,10 @@ def anneal(state: SwapState, schedule: Schedule, rng: np.random.Generator) -> fl
 
 
 def first_temperature(state: SwapState, accepted: float, rng: np.random.Generator) -> float:
-    """The temperature at which a given fraction of the swaps that raise the cost is accepted; 0 if there are none.
+    """The temperature at which a given fraction of the swaps that raise the cost is accepted; 0 if no swap raises it.
 
-    :param state: the ranks' places.
-    :param accepted: fraction from 0 to 1.
+    :param state: places of the ranks.
+    :param accepted: fraction of these swaps, from 0 to 1.
     :param rng: random number generator.
     """
     return _temperature(_propose(state, _nearest(state, rng), 4096, rng)[3], accepted)
@@ -85,7 +85,13 @@ def _propose(
 ) -> tuple[Integers, Integers, Floats, Floats]:
     """Propose swaps of a rank with a rank on or near the place of one of its neighbours in the graph.
 
-    Return, per swap, both ranks, the weight of the edge between them, and the saving, minus infinity within a place.
+    Return four arrays of shape (batch,): both ranks of each swap, the weight of the edge between them, and the saving,
+    which is minus infinity if both ranks are on the same place.
+
+    :param state: places of the ranks.
+    :param nearest: some near places of each place, from ``_nearest``.
+    :param batch: number of swaps.
+    :param rng: random number generator.
     """
     edge = rng.integers(0, len(state.graph.targets), batch)
     r = state.sources[edge]
@@ -100,7 +106,14 @@ def _propose(
 
 
 def _apply(state: SwapState, r: int, s: int, tie: float, least: float) -> float:
-    """Swap two ranks if this still saves more than ``least``; return the saving."""
+    """Swap two ranks if this saves more than ``least`` at their present places; return the saving, 0 without a swap.
+
+    :param state: places of the ranks.
+    :param r: one rank.
+    :param s: the other rank.
+    :param tie: weight of the edge between them.
+    :param least: saving that the swap must exceed.
+    """
     a, b = state.place[r], state.place[s]
     if a == b:
         return 0.0

@@ -15,21 +15,21 @@ from .cooling import HOT, Cooling, cool, cost_at_random
 __all__ = ["on_blocks"]
 
 Integers = NDArray[np.int64]
-# First and last temperature in the unit of `_parts_stay`. At the first, ranks leave their blocks, but parts of the
-# graph stay together.
+# First and last temperature, in the unit that `_parts_stay` computes. At the first temperature ranks leave their
+# blocks, but parts of the graph stay together.
 HOT_SWING, COLD_SWING = 0.76, 0.41
 COARSE = 0.05  # fraction of the time in which the order of the blocks is annealed
 
 
 def on_blocks(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, seconds: float = 0.5) -> Mapping:
-    """Cut the graph by METIS into parts, map each to a block of two hosts along each axis, then anneal single ranks.
+    """Map parts of the graph, cut by METIS, to blocks two hosts wide along each axis, then anneal single ranks.
 
     :param graph: communication graph, with as many ranks as hosts.
     :param machine: complete torus with one slot per host and an even number of hosts along each axis, more than two
         along at least one.
     :param seed: seed of the random numbers; equal seeds give equal mappings.
     :param seconds: amount of work, as seconds on a usual processor; the time is not measured.
-    :raises MappingError: if the machine is not of this kind, or there are not as many ranks as hosts.
+    :raises MappingError: if the machine is no such torus, or there are not as many ranks as hosts.
     """
     torus = machine.distances
     if not isinstance(torus, Torus) or graph.size != machine.num_hosts or (machine.slots != 1).any():
@@ -54,10 +54,11 @@ def on_blocks(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, sec
 def _parts_stay(graph: Undirected, torus: Torus) -> Cooling:
     """The temperatures at which parts of the graph stay together while their ranks move.
 
-    They are proportional to the root of the sum of squares of a rank's weights, divided by the root of the number of
-    axes. The dividend is the change of a rank's cost if each of its neighbours moves one link nearer or farther at
-    random; the divisor takes account of the near places, which are more on more axes. The total cost of a rank would
-    not do as a unit, because it grows with the extents, and the temperature at which parts break up does not.
+    They are proportional to the root of the sum of squares of a rank's edge weights, divided by the root of the number
+    of axes. The dividend is the usual change of a rank's cost if each of its neighbours moves one link nearer or
+    farther at random. The divisor is there because more axes offer more near places to move to. The unit of `Cooling`
+    alone, the mean cost of a rank, would be wrong: it grows with the torus, but the temperature at which parts break up
+    does not.
     """
     if not len(graph.targets):
         return HOT  # nothing moves without edges
@@ -69,7 +70,13 @@ def _parts_stay(graph: Undirected, torus: Torus) -> Cooling:
 
 
 def _blocks(graph: CommunicationGraph, coarse: Machine, seed: int, seconds: float) -> Integers:
-    """The block of each rank: METIS' parts, annealed as if each were one rank."""
+    """The block of each rank: METIS's parts of the graph, put on blocks by annealing them as if each were one rank.
+
+    :param graph: communication graph, with a vertex per rank.
+    :param coarse: torus whose hosts stand for the blocks.
+    :param seed: seed of the random numbers.
+    :param seconds: amount of annealing, as seconds on a usual processor.
+    """
     size = graph.size // coarse.num_hosts
     part = partition(graph.undirected(), np.full(coarse.num_hosts, size), seed, Metis(1), 1)
     parts = CommunicationGraph.from_arrays(coarse.num_hosts, part[graph.sources], part[graph.targets], graph.volume)
@@ -77,7 +84,12 @@ def _blocks(graph: CommunicationGraph, coarse: Machine, seed: int, seconds: floa
 
 
 def _within(block: Integers, wanted: Integers, machine: Machine) -> Mapping:
-    """Put each rank on a host of its block; within a block, ranks and hosts ascend together."""
+    """Put each rank on a host of its block; within a block, ranks and hosts ascend together.
+
+    :param block: block of each host, shape (n,).
+    :param wanted: block of each rank, shape (n,).
+    :param machine: hosts with one slot each.
+    """
     host = np.empty(len(block), dtype=np.int64)
     host[np.argsort(wanted, kind="stable")] = np.argsort(block, kind="stable")
     return Mapping.on_hosts(host, machine)

@@ -72,14 +72,14 @@ class _Traffic:
         self.used[edges, : paths.shape[1]] = paths
 
     def rank(self) -> tuple[float, float]:
-        """The pair that swaps reduce: the busiest link's seconds, then the sum of squares of all links' seconds."""
+        """The pair of numbers that swaps must lower: seconds of the busiest link, and sum of squares of all seconds."""
         return float(self.load.max(initial=0.0)), float((self.load**2).sum())
 
 
 def relieve(
     graph: CommunicationGraph, machine: Machine, seed: int = 0, *, start: Mapping | None = None, steps: int = 4000
 ) -> Mapping:
-    """Reduce the load of the busiest link by swapping ranks that use it with others, as long as this helps.
+    """Reduce the load of the busiest link by swaps of a rank that uses it with another; a swap in vain is undone.
 
     :param graph: communication graph, with a vertex per rank.
     :param machine: hosts with their slots and distances.
@@ -109,7 +109,10 @@ def relieve(
 
 
 def _pair(traffic: _Traffic, rng: np.random.Generator) -> tuple[int, int]:
-    """Choose two ranks to swap: one end of an edge over the busiest link, and a rank on the other end's host or any."""
+    """Choose two ranks to swap: a rank that sends or receives over the busiest link, and a second rank.
+
+    The second one is, with equal probability, a rank on the host of the first one's partner, or any rank.
+    """
     edges = np.flatnonzero((traffic.used == int(np.argmax(traffic.load))).any(axis=1))
     edge = int(rng.choice(edges))
     r, other = (traffic.source, traffic.target) if rng.random() < 0.5 else (traffic.target, traffic.source)

@@ -63,9 +63,10 @@ def block_shapes(
 
 
 def _regular_tree(machine: Machine) -> tuple[list[int], NDArray[np.float64]] | None:
-    """The numbers of slots of a host, a finest cluster, ... to the coarsest, and the saving per byte within each.
+    """The number of slots of a host, of a finest cluster, ..., of a coarsest one; and per level the saving per byte.
 
-    None if clusters of a level differ in size, or the machine is no tree.
+    The saving is the distance by which bytes inside a cluster of this level travel less than bytes that leave it. The
+    result is None if clusters of a level differ in size, or the machine is no tree.
     """
     if not isinstance(machine.distances, Tree) or not len(machine.slots):
         return None
@@ -87,9 +88,10 @@ def _tree_order(machine: Machine) -> Integers:
 def _best_shapes(
     graph: CommunicationGraph, saving: NDArray[np.float64], extents: Shape, place: Integers, sizes: list[int]
 ) -> list[Shape] | None:
-    """The shapes of a host's block, a cluster's block, ... that keep the most bytes near; None if no shape divides.
+    """The shapes of a host's block, a cluster's block, ... with the least hop-bytes; None if no shape divides the grid.
 
-    Among shapes that keep equal bytes near, the busiest block, coarsest level first, must send the fewest bytes out.
+    Among shapes with equal hop-bytes, those are taken whose busiest block sends the fewest bytes out of the block, at
+    the coarsest level first.
 
     :param graph: communication graph, with a vertex per rank.
     :param saving: saving per byte that stays in a block of each level: the difference between this level's distance and
@@ -159,7 +161,14 @@ def _block_order(place: Integers, shapes: list[Shape]) -> Integers:
 
 
 def _halved(graph: CommunicationGraph, machine: Machine, place: Integers) -> Mapping:
-    """Halve the grid over the hosts in tree order, each time across the dimension with the least cut."""
+    """Halve the grid, and with it the hosts in tree order, until each part has one host.
+
+    Each halving cuts across the dimension in which the edges cut have the least weight.
+
+    :param graph: communication graph, with a vertex per rank.
+    :param machine: hosts with their slots and distances.
+    :param place: coordinates of each rank in the grid, shape (ranks, dimensions).
+    """
     full = with_empty(graph, machine)
     # Empty slots count as ranks behind the last corner of the grid.
     behind = np.repeat(place.max(axis=0, initial=0)[None, :] + 1, machine.num_slots - graph.size, axis=0)
@@ -181,7 +190,10 @@ def _halved(graph: CommunicationGraph, machine: Machine, place: Integers) -> Map
 
 
 def _middle(levels: Integers) -> int:
-    """The index at which hosts in tree order are halved: the border of coarsest clusters that is nearest the middle."""
+    """The index at which hosts in tree order are halved: the border of coarsest clusters that is nearest the middle.
+
+    :param levels: cluster of each of these hosts at each level, coarsest first, shape (levels, hosts).
+    """
     hosts = int(levels.shape[1])
     for cluster in levels:
         bounds = np.flatnonzero(np.diff(cluster)) + 1
@@ -191,7 +203,12 @@ def _middle(levels: Integers) -> int:
 
 
 def _least_cut(graph: Undirected, place: Integers, size: int) -> NDArray[np.bool_]:
-    """Whether each vertex is among the first ``size`` along the dimension whose cut has the least weight."""
+    """Whether each vertex is in the lower part, if the grid is cut across the dimension with the least weight cut.
+
+    :param graph: symmetric graph of the vertices.
+    :param place: coordinates of each vertex, shape (vertices, dimensions).
+    :param size: number of vertices of the lower part.
+    """
     source = np.repeat(np.arange(len(place)), np.diff(graph.offsets))
     best, kept = np.inf, np.zeros(len(place), dtype=bool)
     for dimension in range(place.shape[1]):

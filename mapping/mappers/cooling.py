@@ -29,14 +29,15 @@ Floats = NDArray[np.float64]
 
 STEP, GROUP = 512, 4  # proposals per temperature, and columns evaluated together, as in _annealing.c
 MOST_PLACES = 4096  # most places whose distances may be stored as a table
-# Most coordinates of all axes, and most whose distance one move changes. With more, swaps are evaluated edge by edge,
-# because updating the costs at all coordinates takes longer.
+# Largest number of coordinates of all axes, and of coordinates to which the distance changes when a rank moves. Above
+# either, swaps are evaluated edge by edge, because updating the costs at so many coordinates takes longer.
 MOST_COLUMNS, MOST_CHANGED = 128, 64
-NEAREST = (6, 12)  # least and most places from which one is proposed; between these, all that are equally near
+NEAREST = (6, 12)  # least and most near places of a place; between these limits, the number of the nearest ones
 ROWS = 64  # rows of distances in memory at once
 PILOT = 0.3  # fraction of the proposals made in the pilot run, which shows at which temperatures the cost falls
-# Fractions of the pilot run's fall of the cost. The other proposals cool between the temperatures at which the cost had
-# fallen by these, because ranks are in disorder at higher ones, and hardly a swap is accepted at lower ones.
+# Fractions of the total fall of the cost in the pilot run. The second run cools from the temperature at which the first
+# fraction was reached to that of the second: at higher temperatures ranks stay in disorder, and at lower ones hardly a
+# swap is accepted.
 FALLEN = (0.8, 0.993)
 BINS = 60
 # Seconds per proposal on a usual processor, plus per axis; and if evaluated by edges, plus per edge of a rank.
@@ -49,9 +50,10 @@ IN_NUMPY = 16  # divisor of the number of proposals without C, for about the sam
 class Cooling:
     """The first and last temperature of annealing, in units of the mean cost of a rank if all are placed at random.
 
-    :param hot: first temperature; from 0.2 on nothing is left of the start's order.
+    :param hot: first temperature; if it is 0.2 or more, the result does not depend on the order at the start.
     :param cold: last temperature.
-    :param pilot: whether a fraction of the proposals determines which temperatures need the time.
+    :param pilot: whether a short first run finds the temperatures at which the cost falls, and a second run spends its
+        time between these.
     """
 
     hot: float
@@ -60,8 +62,8 @@ class Cooling:
 
 
 HOT = Cooling(0.2, 0.012, pilot=True)
-WARM = Cooling(0.05, 0.004)  # for trees, because most of METIS's cuts survive it
-WARM_DENSE = Cooling(0.1, 0.0003)  # the same for dense graphs
+WARM = Cooling(0.05, 0.004)  # for trees: most of the cuts that METIS found at the start survive these temperatures
+WARM_DENSE = Cooling(0.1, 0.0003)  # for trees if the graph is dense
 COLD = Cooling(0.01, 0.0003)
 
 
@@ -76,8 +78,9 @@ def cool(
 ) -> Mapping:
     """Anneal a mapping by swaps of ranks; the result is never worse than the start in exact hop-bytes.
 
-    Swaps are accepted by the rule of Metropolis et al. 1953. If there is a pilot run (see `Cooling`), a second run
-    continues from its result, between the temperatures at which the last part of its improvement occurred.
+    Swaps are accepted by the rule of Metropolis et al. 1953. With a pilot run (see `Cooling`), the second run continues
+    from the result of the pilot run, between the temperatures at which that had made 80 % and 99.3 % of its
+    improvement.
 
     :param graph: communication graph, with a vertex per rank.
     :param machine: hosts with their slots and distances; if more than 4,096 have slots, the start is returned.
@@ -109,7 +112,17 @@ def cost_at_random(graph: Undirected, axes: Axes) -> float:
 
 
 def _annealed(graph: Undirected, axes: Axes, place: Integers, cooling: Cooling, seconds: float, seed: int) -> Integers:
-    """The place of each rank after annealing, with as many ranks on each place as at the start."""
+    """Anneal with or without a pilot run; return the place of each rank, shape (m,).
+
+    The number of ranks on each place stays the same.
+
+    :param graph: symmetric graph of all m ranks.
+    :param axes: distances between places.
+    :param place: place of each rank at the start, shape (m,).
+    :param cooling: first and last temperature.
+    :param seconds: amount of work, as seconds on a usual processor.
+    :param seed: seed of the random numbers.
+    """
     if (axes.far == axes.far[:1]).all() or not len(graph.targets):
         return place
     rank = cost_at_random(graph, axes)
@@ -174,8 +187,8 @@ class _Search:
     :param weight: weight of each edge, shape (edges,).
     :param far: distance from each place to each coordinate, as in `Axes`, padded to whole groups of columns.
     :param column: column of each place's coordinates, as in `Axes`.
-    :param near: some places near each place, shape (n, 6 .. 12).
-    :param movable: ranks with edges.
+    :param near: 6 to 12 near places of each place, to which ranks may be sent, shape (n, 6 .. 12).
+    :param movable: ranks with edges, which may be moved.
     :param by_edges: whether swaps are evaluated edge by edge instead of along axes.
     """
 
@@ -205,7 +218,12 @@ class _Search:
         )
 
     def run(self, place: Integers, heat: Floats, seed: int) -> tuple[Integers, Floats]:
-        """The best places found, and the saving after each temperature."""
+        """Anneal; return the place of each rank in the best state found, and the saving after each temperature.
+
+        :param place: place of each rank at the start, shape (m,).
+        :param heat: temperatures in turn, shape (steps,).
+        :param seed: seed of the random numbers.
+        """
         assert _compiled is not None
         at, rank_at = place.astype(np.int32), np.argsort(place, kind="stable").astype(np.int32)
         slot_of = np.empty_like(rank_at)
@@ -223,7 +241,7 @@ def _geometric(hot: float, cold: float, steps: int) -> Floats:
 
 
 def _telling(heat: Floats, trace: Floats) -> tuple[float, float]:
-    """The temperatures between which the last part of a pilot run's improvement occurred, hotter first.
+    """The temperatures at which a pilot run had made the fractions ``FALLEN`` of its improvement, hotter first.
 
     :param heat: temperatures of the pilot run, shape (steps,).
     :param trace: saving after each temperature, shape (steps,).

@@ -18,8 +18,9 @@ from .swaps import SwapState, make_state
 
 __all__ = ["exchange_hosts"]
 
-# Fraction of the cost-raising proposals that the first temperature accepts, and last temperature over the first: hotter
-# than for single ranks, because there are fewer hosts. A good order at the start survives these temperatures.
+# Fraction of the proposals with a higher cost that the first temperature accepts, and ratio of the last temperature to
+# the first. Both are hotter than for single ranks, because there are fewer hosts to exchange, but not so hot that a
+# good order at the start is lost.
 ACCEPTED, COOLING = 0.03, 0.25
 PROPOSALS_A_HOST, SWAPS_A_HOST = 16000, 150
 MOST_PROPOSALS = 2**22
@@ -29,9 +30,10 @@ MOST_HOSTS = 4096
 def exchange_hosts(
     graph: CommunicationGraph, machine: Machine, seed: int = 0, *, start: Mapping | None = None, tries: int = 2
 ) -> Mapping:
-    """Exchange the contents of hosts by annealing, with swaps of single ranks downhill before and after.
+    """Exchange all ranks of a host with all ranks of another by annealing.
 
-    On a torus or a table of distances this takes a second for results that swaps of single ranks need ten for.
+    Before and after it, single ranks are swapped as long as this lowers the cost. On a torus or a table of distances
+    this takes one second for results for which annealing of single ranks takes ten.
 
     :param graph: communication graph, with a vertex per rank.
     :param machine: hosts with their slots and distances.
@@ -53,7 +55,14 @@ def exchange_hosts(
 def _exchanged(
     graph: CommunicationGraph, machine: Machine, host: NDArray[np.int64], rng: np.random.Generator, tries: int
 ) -> NDArray[np.int64]:
-    """The host of each rank and empty slot after the exchange."""
+    """Exchange hosts by several annealing runs; return the host of each rank and empty slot after the best run.
+
+    :param graph: communication graph, with a vertex per rank.
+    :param machine: hosts with their slots and distances.
+    :param host: host of each rank, then of each empty slot, at the start, shape (slots,).
+    :param rng: random number generator.
+    :param tries: number of annealing runs.
+    """
     used = np.flatnonzero(machine.slots)
     group = np.searchsorted(used, host)
     together = contract(with_empty(graph, machine), group, len(used))

@@ -52,7 +52,12 @@ def _from_corners(graph: Undirected, corners: Integers, dimensions: int) -> tupl
 
 
 def _is_grid(graph: Undirected, doubled: Integers, extents: tuple[int, ...]) -> bool:
-    """Whether the doubled coordinates are even, each place occurs once, and all edges join nearest neighbours."""
+    """Whether the coordinates are those of a grid: whole, different for all vertices, and 1 apart along each edge.
+
+    :param graph: symmetric graph.
+    :param doubled: twice the coordinates of each vertex, shape (n, d); odd if a coordinate is no whole number.
+    :param extents: extents of the grid.
+    """
     place = doubled // 2
     if (doubled % 2).any() or (place < 0).any() or (place >= np.array(extents)).any():
         return False

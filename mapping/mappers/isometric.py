@@ -1,4 +1,4 @@
-"""A mapping for graphs equal to the machine's graph of nearest hosts, in which each byte travels least."""
+"""A mapping for graphs that are isomorphic to the machine's graph of nearest hosts; no mapping has fewer hop-bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_HOSTS = 4096
 
 
 def isometric(graph: CommunicationGraph, machine: Machine, seed: int = 0) -> Mapping:
-    """Map the ranks of a torus, or of any regular graph, in any order, to the hosts of an equal one.
+    """Map ranks to hosts if the graph of ranks and the graph that joins nearest hosts are isomorphic, for example tori.
 
     Colours of vertices are refined by the colours of their neighbours until nothing changes; then one rank and one host
     of equal colour get a new colour (Weisfeiler, Lehman 1968). Choices are never revised, so some graphs are not found.
@@ -40,7 +40,7 @@ def isometric(graph: CommunicationGraph, machine: Machine, seed: int = 0) -> Map
 
 
 def _all_at(least: int, mapping: Mapping, graph: CommunicationGraph, machine: Machine) -> bool:
-    """Whether all edges join hosts at this distance."""
+    """Whether all edges of the graph join ranks on hosts at the distance ``least``."""
     host, plain = mapping.host_of_rank, graph.undirected()
     source = np.repeat(np.arange(graph.size), np.diff(plain.offsets))
     return bool((machine.distance(host[source], host[plain.targets]) == least).all())
@@ -57,7 +57,7 @@ def _nearest_hosts(machine: Machine) -> tuple[Undirected, int]:
 
 
 def _matched(ours: Undirected, theirs: Undirected) -> Integers | None:
-    """The vertex of the second graph for each vertex of the first; None if colours differ."""
+    """The vertex of the second graph for each vertex of the first; None if the graphs get different colours."""
     size = len(ours.offsets) - 1
     both = Undirected(
         np.r_[ours.offsets, theirs.offsets[1:] + ours.offsets[-1]],

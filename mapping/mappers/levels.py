@@ -1,4 +1,4 @@
-"""The nested clusters of hosts that a top-down mapping divides ranks among."""
+"""The nested clusters of hosts among which a top-down mapping divides the ranks."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ Integers = NDArray[np.int64]
 def cluster_levels(machine: Machine) -> Integers:
     """The cluster of each host at each level, coarsest first, shape (levels, n).
 
-    These are a tree's own clusters. On other machines hosts are halved repeatedly, by which of two far hosts is nearer,
-    as in dual recursive bipartitioning (Pellegrini, Roman 1996); cost: O(n log n) distances.
+    In a tree these are its own clusters. On other machines hosts are halved repeatedly: two hosts far apart are chosen,
+    and each half has the hosts that are nearer to one of them, as in dual recursive bipartitioning (Pellegrini, Roman
+    1996). Cost: O(n log n) distances.
     """
     if isinstance(machine.distances, Tree):
         return machine.distances.clusters
@@ -33,7 +34,7 @@ def cluster_levels(machine: Machine) -> Integers:
 
 
 def _halves(machine: Machine, members: Integers) -> tuple[Integers, Integers]:
-    """Split hosts into two sets of equal size, each of near hosts."""
+    """Split hosts into two sets of equal size (the first has one more if the number is odd), each of near hosts."""
     one = members[np.argmax(machine.distance(members[0], members))]
     other = members[np.argmax(machine.distance(one, members))]
     order = np.argsort(machine.distance(one, members) - machine.distance(other, members), kind="stable")

@@ -1,4 +1,4 @@
-"""Routes for machines of which only a tree of clusters is known: a route crosses the border of each cluster."""
+"""Routes for machines of which only a tree of clusters is known: crossing a cluster's border counts as a link."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_HOSTS = 4096
 
 
 def tree_routes(machine: Machine) -> Machine:
-    """The machine with routes over one up-link and one down-link per host and per cluster, all of capacity 1 byte/s.
+    """Add routes to a machine: over one up-link and one down-link per host and per cluster, each of 1 byte/s.
 
     :raises MappingError: if the machine is no tree, or has more than 4,096 hosts.
     Cost: hosts x hosts x 2 (levels + 1) numbers.

@@ -100,9 +100,10 @@ def scheme2(
 
 
 def _tries(graph: CommunicationGraph, machine: Machine, asked: int | None, usual: int) -> int:
-    """The requested number of tries; else the usual one, or 1 if there are many ranks or the machine is no tree.
+    """The number of tries: the requested one, else the usual one, but 1 with many ranks or if the machine is no tree.
 
-    With many ranks partitions take long; on other machines than trees their result is only a start.
+    One try is enough there, because partitions of many ranks take long, and on machines other than trees the result is
+    only the start of a further search.
     """
     if asked is not None:
         return asked
@@ -135,7 +136,7 @@ def fill(host: Integers, graph: CommunicationGraph, machine: Machine) -> Mapping
 
 
 def top_down(graph: Undirected, slots: Integers, levels: Integers, seed: int, by: Partitioner, tries: int) -> Integers:
-    """Map vertices to hosts by partition among the clusters of each level in turn; the host of each vertex, shape (n,).
+    """Partition vertices among the clusters of each level in turn, down to hosts; return the host of each, shape (n,).
 
     :param graph: symmetric graph with a vertex per slot.
     :param slots: number of slots of each host, shape (hosts,); their sum is the number of vertices.
@@ -158,7 +159,15 @@ def _descend(
     level: int,
     host: Integers,
 ) -> None:
-    """Map the vertices of a graph to some hosts, and write each vertex's host into ``host``."""
+    """Map the vertices of a graph to some hosts, and write each vertex's host into ``host``.
+
+    :param graph: symmetric graph of these vertices.
+    :param vertices: number of each of these vertices in ``host``.
+    :param hosts: hosts that they may take.
+    :param task: slots of each host, clusters of each host at each level, seed, partitioner and number of tries.
+    :param level: level of clusters among which the vertices are divided next.
+    :param host: host of each vertex of the whole graph; only the entries of ``vertices`` are written.
+    """
     slots, order, seed, by, tries = task
     while level < len(order) and len(hosts) and (order[level][hosts] == order[level][hosts[0]]).all():
         level += 1
@@ -174,9 +183,10 @@ def _descend(
 
 
 def hosts_first(graph: Undirected, machine: Machine, seed: int, by: Partitioner, tries: int) -> Integers:
-    """Map groups of vertices, each as large as a host, top down as one vertex; the host of each vertex, shape (n,).
+    """Partition the vertices into groups as large as hosts, and map each group as one vertex by ``top_down``.
 
-    If hosts differ in size, single vertices then move until each host has as many as it has slots.
+    If hosts differ in size, single vertices then move until each host has as many as it has slots. Return the host of
+    each vertex, shape (n,).
 
     :param graph: symmetric graph with a vertex per slot.
     :param machine: hosts with their slots and distances.
@@ -199,7 +209,7 @@ def hosts_first(graph: Undirected, machine: Machine, seed: int, by: Partitioner,
 
 
 def contract(graph: Undirected, group: Integers, groups: int) -> Undirected:
-    """Contract groups of vertices to one vertex each; weights between two groups are summed.
+    """Contract each group of vertices to one vertex; the weights of the edges between two groups are summed.
 
     :param graph: symmetric graph of n vertices.
     :param group: group of each vertex, shape (n,).

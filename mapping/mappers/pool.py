@@ -37,5 +37,5 @@ class Pool:
             self._others = sorted([*self._others, (cost, found)], key=lambda one: one[0])[:MOST]
 
     def start(self, number: int) -> Mapping:
-        """The mapping with this index in the order of cost, 0 for the best; also the best if there are fewer."""
+        """The mapping of rank ``number`` in the order of cost, 0 for the best; if fewer are kept, also the best."""
         return self._others[number][1] if 0 < number < len(self._others) else self.best

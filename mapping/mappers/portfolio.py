@@ -43,8 +43,8 @@ TIE_HOSTS = 256
 # ``WARM_TIMES`` as long.
 ANNEALING_A_RANK, ANNEALING_AN_EDGE, WARM_TIMES = 5e-5, 5e-7, 4
 HOT_ANNEALING_A_RANK = 0.0025
-ON_BLOCKS = 0.9  # fraction of the hot annealing's time that begins with parts on blocks, if blocks divide the torus
-LONGEST = 10.0  # largest effort of one annealing run; more is divided into runs, because longer ones find no more
+ON_BLOCKS = 0.9  # fraction of the time of hot annealing for ``on_blocks``, if the torus can be divided into blocks
+LONGEST = 10.0  # largest effort of one annealing run; more effort gives more runs, because longer runs find no more
 FEW_RANKS, MANY_RANKS = 256, 10000
 STARTS = 2  # mappings annealed for dense graphs; one for sparse graphs, because a second saves at most 0.2 %
 
@@ -76,7 +76,7 @@ def best(
     :param objective: ``hop-bytes``, or ``busiest link`` for bytes over capacity of the busiest link of the routes.
         Without routes, on a tree, the borders of clusters count as links.
     :param given: mapping to beat; by default rank r on slot r.
-    :param rounds: number of top-down mappings; by default those that take about half a second for 1,000 ranks. Work is
+    :param rounds: number of top-down mappings; by default as many as take about half a second for 1,000 ranks. Work is
         counted, not timed, so that the result does not depend on the speed of the computer.
     :param effort: factor on the time of annealing, which is most of the time on a torus.
     :param seconds: time limit in seconds, checked between candidates; if it takes effect, the result depends on the
@@ -145,7 +145,19 @@ def _steps(
     asked: tuple[Partitioner | None, str],
     effort: float,
 ) -> Iterator[Step]:
-    """Yield the steps in turn: mappers that need no start, first the quickest for dense graphs; then improvements."""
+    """Yield the steps of the search in turn.
+
+    First come mappers that need no mapping to start from (on dense graphs the quickest is the first), then mappers that
+    improve the best mappings found.
+
+    :param graph: communication graph, with a vertex per rank.
+    :param machine: hosts with their slots and distances.
+    :param seed: seed of the random numbers.
+    :param objective: ``hop-bytes`` or ``busiest link``.
+    :param rounds: numbers of tries and of bisections of each top-down mapping, see ``_rounds``.
+    :param asked: partitioner (None for METIS) and weight that the caller requests in addition.
+    :param effort: factor on the time of annealing.
+    """
     laid = None if isinstance(machine.distances, Tree) else _laid(graph, machine)
     if laid is not None:
         yield "laid on the hosts' own graph", lambda _: iter((laid,))
@@ -153,7 +165,8 @@ def _steps(
             return  # no mapping can cost less
     down: list[Step] = []
     for number, (tries, cuts) in enumerate(rounds):
-        again = seed + SEED_STRIDE * number * (tries is not None)  # the given seed if it repeats the mapper scheme1
+        # Without a number of tries the call is that of the mapper scheme1, and keeps its seed to be never worse.
+        again = seed + SEED_STRIDE * number * (tries is not None)
         down.append((f"top down {number + 1}", partial(_top_down, graph, machine, again, Metis(cuts), tries)))
     early = rounds[:1].count(QUICK)
     yield from down[:early]
@@ -199,7 +212,7 @@ def _few_edges(graph: CommunicationGraph) -> bool:
 def _annealed(
     graph: CommunicationGraph, machine: Machine, seed: int, effort: float, number: int, pool: Pool
 ) -> Iterator[Mapping]:
-    """Anneal one of the best mappings."""
+    """Anneal the mapping of index ``number`` in the order of cost, 0 for the best, among those found."""
     kept, on_tree = pool.start(number), isinstance(machine.distances, Tree)
     seconds = effort * (ANNEALING_A_RANK * graph.size + ANNEALING_AN_EDGE * graph.num_edges)
     warm = WARM if _few_edges(graph) else WARM_DENSE
@@ -213,8 +226,11 @@ def _annealed(
 
 
 def _hot(graph: CommunicationGraph, machine: Machine, seed: int, effort: float, pool: Pool) -> Iterator[Mapping]:
-    """Anneal from parts on blocks of a torus, and from a temperature at which no order of the start is left."""
-    shared = machine.slots.max(initial=0) > 1  # exchanged hosts then are a good start already
+    """Anneal in two ways: from parts of the graph on blocks of a torus, and from temperatures that leave no order.
+
+    The first way is taken only if the torus can be divided into blocks.
+    """
+    shared = machine.slots.max(initial=0) > 1  # then the exchange of hosts has already found a good start
     seconds = effort * HOT_ANNEALING_A_RANK * min(graph.size, MANY_RANKS) / (1 + shared)
     runs = int(np.ceil(effort / LONGEST))
     seconds /= max(runs, 1)
@@ -227,7 +243,7 @@ def _hot(graph: CommunicationGraph, machine: Machine, seed: int, effort: float, 
 
 
 def _exchanged(graph: CommunicationGraph, machine: Machine, seed: int, pool: Pool) -> Iterator[Mapping]:
-    """Exchange hosts in the given order and in the best mapping, if hosts have several slots, all the same number."""
+    """Exchange whole hosts in the given mapping and in the best one, if hosts have several slots, all equally many."""
     if machine.slots.max(initial=0) < 2:
         return
     with suppress(MappingError):
@@ -236,7 +252,7 @@ def _exchanged(graph: CommunicationGraph, machine: Machine, seed: int, pool: Poo
 
 
 def _laid(graph: CommunicationGraph, machine: Machine) -> Mapping | None:
-    """The mapping of the graph to an equal graph of nearest hosts; None if there is none."""
+    """The mapping of the graph to the graph that joins nearest hosts; None if none is found."""
     try:
         return isometric(graph, machine)
     except MappingError:

@@ -1,4 +1,4 @@
-"""Improvement of a mapping by swaps on the true objective: downhill, then with kicks."""
+"""Improvement of a mapping by swaps of ranks that lower the hop-bytes: downhill, then with random kicks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .swaps import make_state
 __all__ = ["Effort", "refine"]
 
 Integers = NDArray[np.int64]
-# Largest number of costs of ranks on places, 8 bytes each, that are in memory at once.
+# Largest number of pairs of a slot and a host, because the cost of the rank on this host, 8 bytes, is kept in memory.
 LARGEST_TABLE = 2**24
 
 
@@ -29,7 +29,7 @@ LARGEST_TABLE = 2**24
 class Effort:
     """The amount of work, counted so that equal seeds give equal mappings on any computer.
 
-    :param kicks: number of kicks, each a random disturbance that is undone unless the swaps after it pay.
+    :param kicks: number of kicks, each a random disturbance and a descent, undone if the cost is then higher.
     :param swaps: largest number of downhill swaps before the disturbances; None for no limit.
     """
 
@@ -52,8 +52,8 @@ def refine(
     :param seed: seed of the random numbers; equal seeds give equal mappings.
     :param start: mapping to improve; by default rank r on slot r.
     :param effort: amount of work; by default 5,000 downhill swaps and 10 kicks.
-    Cost: memory for ranks x hosts costs. If this is too much, the coarsest clusters of a tree are refined one by one,
-    without swaps between them, and on other machines the start is returned.
+    Cost: 8 bytes of memory for each pair of a rank and a host. Above a limit, the coarsest clusters of a tree are
+    refined one by one, without swaps between them, and on other machines the start is returned.
     """
     given = start or Mapping.identity(machine, graph.size)
     effort, rng = effort or Effort(kicks=10, swaps=5000), np.random.default_rng(seed)
@@ -70,7 +70,10 @@ def refine(
 
 
 def _neighbourhoods(machine: Machine) -> list[Integers]:
-    """The sets of hosts with slots that are refined together."""
+    """The sets of hosts within which ranks are swapped: all hosts with slots, or those of each coarsest cluster.
+
+    There is none if the machine is too large and no tree.
+    """
     used = np.flatnonzero(machine.slots)
     if len(used) * machine.num_slots <= LARGEST_TABLE:
         return [used]
@@ -82,7 +85,15 @@ def _neighbourhoods(machine: Machine) -> list[Integers]:
 def _improve(
     graph: Undirected, place: Integers, machine: Machine, hosts: Integers, effort: Effort, rng: np.random.Generator
 ) -> Integers:
-    """The place of each rank after the searches, as an index into ``hosts``."""
+    """Swap ranks downhill, then with kicks; return the host of each rank, as an index into ``hosts``.
+
+    :param graph: symmetric graph of the ranks.
+    :param place: host of each rank at the start, as an index into ``hosts``.
+    :param machine: hosts with their slots and distances.
+    :param hosts: hosts that take part.
+    :param effort: amount of work.
+    :param rng: random number generator.
+    """
     distance = machine.distance(hosts[:, None], hosts[None, :]).astype(np.float64)
     state = make_state(graph, place, distance)
     least = state.total * TOLERANCE

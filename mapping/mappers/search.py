@@ -20,9 +20,10 @@ def descend(
 ) -> tuple[float, Swaps]:
     """Swap ranks until no swap saves more than ``least``.
 
-    :param state: the ranks' places; changed in place.
+    :param state: places (hosts, or clusters of one level) of the ranks; updated by the swaps.
     :param least: saving that a swap must exceed, in units of weight times distance.
-    :param touched: places at which costs changed since the last descent; by default all.
+    :param touched: places at which costs changed since the last descent, to which the search is limited; by default
+        all.
     :param limit: largest number of swaps.
     :return: total saving, half of the decrease of `SwapState.total`; and the swaps in order.
     """
@@ -43,7 +44,7 @@ def descend(
 
 
 def exchange(state: SwapState, r: int, s: int, touched: set[int]) -> tuple[int, int]:
-    """Swap two ranks, and add the places at which costs change, theirs and their neighbours', to ``touched``."""
+    """Swap two ranks, and add to ``touched`` the places at which costs change: those of the two and of neighbours."""
     state.swap(r, s)
     offsets, targets, _ = state.graph
     for rank in (r, s):
@@ -53,12 +54,13 @@ def exchange(state: SwapState, r: int, s: int, touched: set[int]) -> tuple[int, 
 
 
 def kick(state: SwapState, kicks: int, rng: np.random.Generator) -> float:
-    """Iterated local search: disturb, descend, and undo what did not pay; the state never gets worse.
+    """Iterated local search: make a disturbance, descend, and undo both if the cost is then higher than before.
 
-    A disturbance moves a random rank to the place of a neighbour, or of a neighbour's neighbour, in exchange for the
-    rank there with the least loss, one to three times in a row.
+    A disturbance is a series of one to three swaps. The first one swaps a random rank with a rank on the place of its
+    neighbour in the graph, or of a neighbour's neighbour, namely the one for which the cost rises least. Each further
+    swap begins with the neighbour of the swap before.
 
-    :param state: the ranks' places; changed in place.
+    :param state: places (hosts, or clusters of one level) of the ranks; updated by the swaps.
     :param kicks: number of disturbances.
     :param rng: random number generator.
     :return: total saving, half of the decrease of `SwapState.total`.
@@ -88,7 +90,14 @@ def kick(state: SwapState, kicks: int, rng: np.random.Generator) -> float:
 def _disturb(
     state: SwapState, rank: int, rng: np.random.Generator, swaps: Swaps, touched: set[int]
 ) -> tuple[int, float]:
-    """Make one disturbance; return the neighbour towards which the rank moved, and the loss."""
+    """Make one swap of a disturbance; return the neighbour to whose place the rank moved, and the loss.
+
+    :param state: places of the ranks.
+    :param rank: rank to move.
+    :param rng: random number generator.
+    :param swaps: list to which the swap is appended.
+    :param touched: set to which the places where costs change are added.
+    """
     offsets, targets, _ = state.graph
     toward = rank
     for _ in range(2):

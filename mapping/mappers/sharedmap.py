@@ -22,10 +22,11 @@ IMBALANCE = 0.03
 
 
 def sharedmap(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, mode: str = "strong") -> Mapping:
-    """SharedMap (Schulz, Woydt 2025) from the package chszlablib, with repaired sizes, for regular trees.
+    """Map by SharedMap (Schulz, Woydt 2025) from the package chszlablib, on regular trees.
 
-    It maps ranks to hosts, not to slots, because all distances within a host are equal, and dividing hosts as well
-    takes a hundred times as long without better maps. The imbalance is SharedMap's default.
+    Ranks are mapped to hosts, not to slots, because all distances within a host are equal, and dividing hosts as well
+    takes a hundred times as long without better maps. SharedMap runs with its default imbalance; ranks are then moved
+    from hosts with too many to hosts with too few.
 
     :param graph: communication graph, with a vertex per rank.
     :param machine: hosts with their slots and distances.
@@ -48,11 +49,14 @@ def sharedmap(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, mod
 
 
 def _regular(machine: Machine) -> tuple[list[int], list[int]]:
-    """The hosts per cluster, clusters per cluster of the next level, ...; and each level's distance less a host's."""
+    """The hosts per cluster, clusters per cluster of the next level, ...; and the distance within each level's cluster.
+
+    From each distance that within a host is subtracted; all are at least 1. Levels of one member are left out.
+    """
     tree = machine.distances
     if not isinstance(tree, Tree) or machine.num_hosts < 2:
         raise MappingError("sharedmap: expecting a tree of at least 2 hosts")
-    # Clusters must be in the order of their hosts' numbers.
+    # SharedMap numbers hosts cluster by cluster, so each cluster must have consecutive hosts, and all the same number.
     widths = [np.unique(level, return_counts=True)[1] for level in tree.clusters[::-1]]
     ordered = all((np.diff(level) >= 0).all() for level in tree.clusters)
     if len({*machine.slots.tolist()}) != 1 or not ordered or any(len({*width.tolist()}) != 1 for width in widths):

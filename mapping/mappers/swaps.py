@@ -1,4 +1,4 @@
-"""Swaps of two ranks with their savings on the true objective: the state that every refinement changes, in numpy."""
+"""Swaps of two ranks with their savings of hop-bytes, in numpy: the state that every refinement changes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SwapState:
         here, there = self.on(a), self.on(b)
         leave_a = self.cost[here, a] - self.cost[here, b]
         leave_b = self.cost[there, b] - self.cost[there, a]
-        # Two ranks that communicate keep their distance from each other.
+        # The distance between the two ranks stays the same, so what their common edge seemed to save is subtracted.
         together = 2 * self.distance[a, b] - self.distance[a, a] - self.distance[b, b]
         gain: Floats = leave_a[:, None] + leave_b - together * self.between(here[:, None], there)
         return gain
@@ -67,7 +67,7 @@ class SwapState:
         a, b = self.place[r], self.place[s]
         change = self.distance[b] - self.distance[a]
         offsets, targets, weight = self.graph
-        # A row has each neighbour once, so adding in place is safe.
+        # The neighbours of a rank are all different, so this indexed addition omits none.
         for rank, sign in ((r, 1.0), (s, -1.0)):
             near = slice(offsets[rank], offsets[rank + 1])
             self.cost[targets[near]] += (sign * weight[near])[:, None] * change
@@ -129,7 +129,7 @@ class SwapState:
         return list(zip(places[a[order]].tolist(), b[order].tolist(), strict=True))
 
     def _leaving(self, places: Integers, own: Floats) -> Floats:
-        """The largest saving of a rank on each of the given places if it moved to each place, shape (places, n)."""
+        """The largest saving by which a rank of each given place could move to each place, shape (places, n)."""
         best = [(own[i:j, None] - self.cost[self.rank_at[i:j]]).max(axis=0) for i, j in self._spans(places)]
         return np.array(best)
 

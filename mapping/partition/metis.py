@@ -25,7 +25,9 @@ class Metis:
         self.cuts, self.imbalance, self.recursive = cuts, imbalance, recursive
 
     def __call__(self, graph: Undirected, sizes: Integers, seed: int) -> Integers:
-        """Partition a graph; the part of each vertex, shape (n,). A graph without edges is cut into blocks.
+        """Partition a graph; return the part of each vertex, shape (n,).
+
+        In a graph without edges, parts are ranges of vertices.
 
         :raises PartitionError: if METIS gives up. It catches SIGTERM and SIGABRT while it works and reports them as an
             ordinary error; this error must not be ignored, or a job could not be ended.
@@ -35,7 +37,7 @@ class Metis:
         import pymetis  # imported late because few programs partition
 
         shares = None if sizes.min() == sizes.max() else (sizes / sizes.sum()).tolist()
-        # METIS does not distinguish seeds 0 and 1.
+        # From 2 on, because METIS treats seeds 0 and 1 alike, and different seeds shall give different partitions.
         options = pymetis.Options(seed=seed % 2**30 + 2, ufactor=self.imbalance, ncuts=self.cuts)
         try:
             found = pymetis.part_graph(

@@ -26,7 +26,7 @@ class Partitioner(Protocol):
     """An interface for partitioners; sizes need only be approximate, because `partition` repairs them."""
 
     def __call__(self, graph: Undirected, sizes: Integers, seed: int) -> Integers:
-        """Partition a graph; the part of each vertex, in range(k), shape (n,).
+        """Partition a graph; return the part of each vertex, in range(k), shape (n,).
 
         :param graph: symmetric graph of n vertices.
         :param sizes: wanted number of vertices of each part, shape (k,); at least two parts, each of at least 1.
@@ -37,7 +37,9 @@ class Partitioner(Protocol):
 def partition(
     graph: Undirected, sizes: Sequence[int] | Integers, seed: int, by: Partitioner, tries: int = 1
 ) -> Integers:
-    """Partition a graph into parts of exact sizes, the least cut of some tries; the part of each vertex, shape (n,).
+    """Partition a graph into parts of exact sizes; return the part of each vertex, shape (n,).
+
+    Of several tries the one with the least weight of edges between parts counts.
 
     :param graph: symmetric graph of n vertices.
     :param sizes: number of vertices of each part, shape (k,); their sum is n, and 0 is allowed.
@@ -68,7 +70,7 @@ def cut(graph: Undirected, part: Integers) -> float:
 
 
 def subgraph(graph: Undirected, vertices: Integers) -> Undirected:
-    """The graph between some vertices, which are numbered in the given order."""
+    """The graph of some vertices and the edges between them; vertices are numbered in the given order."""
     number = np.full(len(graph.offsets) - 1, -1, dtype=np.int64)
     number[vertices] = np.arange(len(vertices))
     degree = np.diff(graph.offsets)[vertices]

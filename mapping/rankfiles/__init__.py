@@ -1,7 +1,7 @@
 """Files of mappings for launchers, written and read, with one module per family of formats.
 
-Each format has ``write(mapping)``, and states in its file how launchers use it. Every file contains the hosts, the
-slots and the digest of its allocation.
+Each format has a function that makes the text of a file. The text begins with comments: the command that launches a
+program with this file, and the hosts, slots and digest of the allocation.
 """
 
 from __future__ import annotations

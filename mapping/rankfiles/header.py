@@ -29,7 +29,11 @@ class RankFileError(TopompiError, ValueError):
 
 
 def header(mapping: Mapping, launch: str) -> list[str]:
-    """The comment lines with ranks, hosts and digest, the use of the file, and each host with its slots."""
+    """The comment lines at the top of a file: numbers of ranks and hosts, digest, launch command, and slots per host.
+
+    :param mapping: mapping in the file.
+    :param launch: command that launches a program with the file.
+    """
     title = f"# topompi mapping: {mapping.size} ranks on {len(mapping.hosts)} hosts, allocation {mapping.digest}"
     slots = zip(mapping.hosts, mapping.slots.tolist(), strict=True)
     return [title, f"# launch: {launch}", *(f"# host {host} slots {count}" for host, count in slots)]
@@ -50,9 +54,9 @@ def host_names(mapping: Mapping) -> list[str]:
 class RankFile:
     """The text of a mapping's file, and the allocation that it must fit.
 
-    :param name: name of the file in messages.
+    :param name: name of the file in error messages.
     :param text: content of the file.
-    :param machine: allocation that the caller requests; None if the one in the file is to be used.
+    :param machine: allocation that the file must fit; None to accept the allocation in the file's header.
     """
 
     name: str
@@ -95,7 +99,9 @@ class RankFile:
 
     @cached_property
     def allocation(self) -> tuple[tuple[str, ...], list[int]]:
-        """The hosts and their slots: the header's, which must equal the machine's if one is given, else the machine's.
+        """The hosts and their slots, from the file's header if it has one, else from ``machine``.
+
+        If there are both, they must be equal.
 
         :raises RankFileError: if the header contradicts its own digest or the machine, or there is neither.
         """
@@ -137,7 +143,7 @@ class RankFile:
 
     @cached_property
     def _number(self) -> dict[str, int]:
-        """The number of each host by its name, and by its name's first label where that is one host's alone."""
+        """The number of each host by its full name, and by the name's first label if no other host has this label."""
         names = self.allocation[0]
         labels = Counter(name.partition(".")[0] for name in names)
         short = {label: at for at, name in enumerate(names) if labels[label := name.partition(".")[0]] == 1}
@@ -146,7 +152,7 @@ class RankFile:
     def host_number(self, line: int, name: str) -> int:
         """The number in the allocation of a host, which a file may name in full (``h0.cluster.org``) or in short.
 
-        :param line: line number, for messages.
+        :param line: line number, for error messages.
         :param name: name of the host.
         :raises RankFileError: if the allocation does not have it.
         """
@@ -168,7 +174,7 @@ class RankFile:
     def mapping(self, hosts: Sequence[tuple[int, str]], slots: Sequence[int | None] | None = None) -> Mapping:
         """The mapping that puts rank i on the i-th given host.
 
-        :param hosts: line number, for messages, and host name of each rank.
+        :param hosts: line number, for error messages, and host name of each rank.
         :param slots: slot of each rank within its host, from 0; None for the next slot of the host.
         :raises RankFileError: if a host is not in the allocation, or a slot does not exist or is taken.
         """

@@ -13,7 +13,7 @@ __all__ = ["read", "recognise", "write", "write5"]
 _LINE = re.compile(r"rank\s+([0-9]{1,10})\s*=\s*([^\s=]+)(?:\s+slots?\s*=\s*(\S.*))?")
 _SLOT = re.compile("[0-9]{1,9}")
 _RELATIVE = re.compile(r"\+n([0-9]{1,9})")
-# CPU numbers and ranges of them, or those of a socket: 2, 0,1, 2-3, 0:0-1, 1:*, p0:0.
+# CPUs: numbers and ranges (2, 0,1, 2-3), or the same within a socket, SOCKET:CPUS (0:0-1, 1:*, p0:0).
 _CPUS = re.compile(r"[pP]?(?:([0-9]{1,9}|\*):)?([0-9]{1,9}|\*)(?:-[0-9]{1,9})?(?:,[0-9:,*-]{1,1000})?")
 
 Place = tuple[int, int, str]  # line, number of the host, and the words after ``slot=``; empty if there are none
@@ -50,9 +50,9 @@ def recognise(file: RankFile) -> bool:
 def read(file: RankFile) -> Mapping:
     """Read a rank file; ranks may be in any order, and a rank without a slot takes its host's next slot.
 
-    A host may be relative (``+n0`` is the allocation's first). If a rank of a host has other words than a slot's number
-    (``0:1``, ``0-1``, ``1:*``) or a number above the slots, all are taken as CPUs, and the host's slots are given to
-    its ranks in the order of their first CPUs.
+    A host may be relative (``+n0`` is the allocation's first). The text behind ``slot=`` can be a slot's number or a
+    set of CPUs (``0:1``, ``0-1``, ``1:*``). If it is not the number of an existing slot for one of a host's ranks, it
+    is taken as CPUs for all ranks of this host, and they get slots in the order of their first CPUs.
 
     :raises RankFileError: if a line is wrong, or a host has fewer slots than ranks; the message names file and line.
     """
@@ -83,7 +83,11 @@ def _host(file: RankFile, line: int, name: str) -> int:
 
 
 def _slots(file: RankFile, rows: Sequence[Place]) -> list[int | None]:
-    """The slot of each rank, None for the next one of its host."""
+    """The slot of each rank within its host, None for the host's next free slot.
+
+    :param file: file, for error messages.
+    :param rows: line, host and text behind ``slot=`` of each rank.
+    """
     counts, of_host = file.allocation[1], dict[int, list[int]]()
     for rank, (_, host, _) in enumerate(rows):
         of_host.setdefault(host, []).append(rank)
@@ -101,7 +105,7 @@ def _slots(file: RankFile, rows: Sequence[Place]) -> list[int | None]:
 
 
 def _first_cpu(file: RankFile, line: int, words: str) -> tuple[int, int]:
-    """The socket and the number of the first CPU; 0 for a socket that is not named and for all of a socket's CPUs."""
+    """The socket and the number of the first CPU in a text; 0 for a socket without a name, and for ``*``."""
     match = _CPUS.fullmatch(words.strip("\"' ")) if words else None
     if words and match is None:
         file.fail(line, "a slot, CPUs such as 0,2-3, or a socket's such as 0:1", words)

@@ -28,9 +28,9 @@ def write(mapping: Mapping) -> str:
 
 
 def plane_size(mapping: Mapping) -> int | None:
-    """The block size of the plane distribution that equals the mapping: the ranks that each host gets in turn.
+    """The number of consecutive ranks that each host gets at a time, if the mapping is a plane distribution, else None.
 
-    It is 1 for a cyclic mapping, and None if the mapping is no plane distribution.
+    It is 1 for a cyclic mapping.
     """
     host = mapping.host_of_rank
     leaves = np.flatnonzero(host != 0)
@@ -87,8 +87,8 @@ def recognise(file: RankFile) -> bool:
 def read(file: RankFile) -> Mapping:
     """Read the hosts of the ranks in their order, one or several per line.
 
-    :raises RankFileError: if a line has something else, or there are more ranks than slots; the message names file and
-        line.
+    :raises RankFileError: if a line has anything but hosts, or there are more ranks than slots; the message names file
+        and line.
     """
     hosts: list[tuple[int, str]] = []
     most = sum(file.allocation[1])

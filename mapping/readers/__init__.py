@@ -19,8 +19,8 @@ from .text import GraphFile, GraphFileError
 
 __all__ = ["FORMATS", "GraphFileError", "read_edges", "read_graph"]
 
-# Matrices come before METIS, because no other format has their form, and METIS before the lists, whose lines of three
-# or four numbers look like a METIS header.
+# Matrices come before METIS, because no other format has n lines of n numbers, and METIS comes before lists of edges,
+# because its header of two to four numbers also looks like a line of such a list.
 FORMATS: tuple[ModuleType, ...] = (
     npz,
     topoprof,

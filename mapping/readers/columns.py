@@ -22,9 +22,10 @@ _KIND = {name: kind for kind, names in _NAMES.items() for name in names.split()}
 
 
 def split(line: str) -> list[str]:
-    """Split a line at blanks, commas or semicolons; beside semicolons a comma is a decimal point.
+    """Split a line into words at blanks, commas or semicolons.
 
-    Attributes of an edge as networkx writes them (``{'weight': 5}``) become one word, their volume, or none.
+    In a line with semicolons a comma is a decimal point. Attributes of an edge as networkx writes them, ``{'weight':
+    5}``, are replaced by the volume among them, if there is one.
     """
     if line.endswith("}") and "{" in line:
         ends, _, attributes = line.rpartition("{")
@@ -37,7 +38,9 @@ def split(line: str) -> list[str]:
 
 
 def heading(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the kind of each column of a heading; empty if the words are no heading with sender and receiver.
+    """Return the kind of each column of a heading: sender, receiver, bytes, messages, hops or other.
+
+    The result is empty if the words are no heading with one sender and one receiver.
 
     :param words: words of a line.
     """
@@ -46,7 +49,7 @@ def heading(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def named(file: GraphFile) -> tuple[str, ...]:
-    """Return the kinds of the columns that the caller names for a file; empty if it names none.
+    """Return the kinds (sender, receiver, ...) of the columns that the caller names; empty if the caller names none.
 
     :raises GraphFileError: if they do not have one sender and one receiver.
     """

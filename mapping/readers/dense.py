@@ -12,13 +12,14 @@ from .text import GraphFile
 __all__ = ["NAME", "read", "recognise"]
 
 NAME = "dense matrices of text"
-SMALL = 4  # ranks; as many rows of as many numbers may be a list of edges, too
+SMALL = 4  # most ranks of a matrix that could also be a list of edges, whose lines have up to 4 numbers
 
 
 def recognise(file: GraphFile) -> bool:
-    """Whether n lines have n numbers each; of up to four lines only if the diagonal is 0, as a list's rarely is.
+    """Whether the file has n lines of n numbers each.
 
-    A line with the numbers of the ranks may precede, if each row begins with its rank.
+    Up to four lines could also be a list of edges, so their diagonal must be 0, as it is in few lists. A line with the
+    numbers of the ranks may precede if each further line begins with its rank.
     """
     if file.columns:
         return False
@@ -67,7 +68,7 @@ def _is_heading(first: list[str], second: list[str]) -> bool:
 
 
 def _rows(file: GraphFile) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line and the numbers of each row, without the row's rank if there is a heading."""
+    """Yield the line number and the words of each row; if there is a heading, without the rank that begins the row."""
     rows = ((number, split(line)) for number, line in file.lines() if line)
     head = list(islice(rows, 2))
     marked = len(head) == 2 and _is_heading(head[0][1], head[1][1])

@@ -16,7 +16,7 @@ __all__ = ["NAME", "read", "recognise"]
 
 NAME = "lists 'src dst bytes [hops]'"
 _WANTED = "'src dst bytes' or 'src dst bytes hops'"
-MOST_HOPS = 1024  # of a route in any network; larger numbers in a fourth column are bytes
+MOST_HOPS = 1024  # most hops of a route; a fourth column with a larger number has bytes, because no network needs more
 
 Kinds = tuple[str, ...]
 
@@ -33,10 +33,10 @@ def recognise(file: GraphFile) -> bool:
 def read(file: GraphFile) -> Edges:
     """Read a list of edges; lines that begin with ``#`` or ``%`` are comments.
 
-    Columns have the caller's names, else those of a heading, which may be a comment. Without names, four columns are
-    sender, receiver, bytes and hops, or, if a number in the last is too large for hops, sender, receiver, messages and
-    bytes. A volume may be written as ``5.954e+05``; without volumes each edge counts 1. Hops are those measured where
-    the file was recorded.
+    Columns have the names that the caller gives, else those of a heading, which may be a comment. Without names, four
+    columns are sender, receiver, bytes and hops; but if a number in the last column is too large for hops, they are
+    sender, receiver, messages and bytes. A volume may be written as ``5.954e+05``. In a file without volumes each edge
+    counts 1. Hops are those of the network on which the file was recorded.
 
     :raises GraphFileError: if a line is wrong; the message names file and line.
     """
@@ -58,7 +58,7 @@ def _tell(file: GraphFile, kinds: Kinds) -> None:
 
 
 def _kinds(file: GraphFile) -> tuple[Kinds, bool]:
-    """Return the kind of each column, and whether it is a guess."""
+    """Return the kind of each column (sender, receiver, ...), and whether the kinds are guessed from the numbers."""
     given = named(file) or _heading_of(file)
     if given:
         return given, False
@@ -66,7 +66,10 @@ def _kinds(file: GraphFile) -> tuple[Kinds, bool]:
 
 
 def _heading_of(file: GraphFile) -> Kinds:
-    """Return the kinds of columns by the first line, or by a comment at the beginning with as many words as columns."""
+    """Return the kinds of columns that a heading names; empty without a heading.
+
+    The heading is the first line that is no comment, or a comment at the beginning with as many words as columns.
+    """
     first = heading(split(next((line for _, line in file.lines() if line), "")))
     if first:
         return first

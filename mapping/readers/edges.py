@@ -20,7 +20,7 @@ Integers = NDArray[np.int64]
 class Edges:
     """The directed edges in a file; a pair may be repeated, because making the graph sums its volumes.
 
-    :param name: name of the file, for messages.
+    :param name: name of the file, for error messages.
     :param size: number of ranks in the file.
     :param exact: whether the file states the number of ranks; otherwise ``size`` is the highest rank plus 1.
     :param source: sending rank of each edge, shape (edges,).
@@ -45,7 +45,7 @@ class Edges:
     ) -> Edges:
         """Make edges from rows of source, target, volume and, if ``messages``, number of messages.
 
-        :param name: name of the file, for messages.
+        :param name: name of the file, for error messages.
         :param rows: rows of 3 numbers, or 4 with ``messages``; iterated once.
         :param size: number of ranks that the file states; if it is None, the highest rank plus 1 is taken.
         :param messages: whether the rows have a number of messages.

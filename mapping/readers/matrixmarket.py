@@ -54,7 +54,7 @@ def read(file: GraphFile) -> Edges:
 def _check_lines(file: GraphFile) -> None:
     """Refuse lines that are no numbers, because scipy's parser (1.17) reads beyond the text's end for some of them.
 
-    The first line names the form. Comment lines follow, then the extents, then the entries.
+    The lines are, in this order: the header, comments, the extents, and the entries.
     """
     wanted, form = "extents and entries: two or three whole numbers", _EXTENTS
     for number, raw in enumerate(io.BytesIO(file.data), 1):
@@ -73,7 +73,13 @@ def _refuse(file: GraphFile, error: Exception) -> NoReturn:
 
 
 def _check_promise(file: GraphFile, shape: tuple[int, int], entries: int, form: tuple[str, str, str]) -> None:
-    """Refuse a header with more entries than the file has bytes for, given the shortest possible line per entry."""
+    """Refuse a header with more entries than the file has bytes for, given the shortest possible line per entry.
+
+    :param file: file of the matrix.
+    :param shape: number of rows and columns in the header.
+    :param entries: number of entries in the header.
+    :param form: format, field and symmetry in the header, for example coordinate, real and general.
+    """
     _check_square(file, shape)
     if form[0] == "array":
         triangle = shape[0] * (shape[0] + 1) // 2 if form[2] != "general" else shape[0] * shape[1]
@@ -97,7 +103,7 @@ def from_matrix(
 ) -> Edges:
     """Make edges from the entries of a matrix, after checking that they are numbers of bytes.
 
-    :param file: file of the matrix, for messages.
+    :param file: file of the matrix, for error messages.
     :param shape: shape of the matrix.
     :param row: row of each entry, from 0, shape (entries,).
     :param column: column of each entry, from 0, shape (entries,).

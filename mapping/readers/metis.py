@@ -38,10 +38,10 @@ class _Header(NamedTuple):
 def recognise(file: GraphFile) -> bool:
     """Whether the first line is ``n m [fmt [ncon]]``, and n lines with 2 m neighbours follow.
 
-    The file counts as METIS, without this check, if the first line has two numbers or a format of three digits, or the
-    name ends with .graph or .metis; errors in the rest are then reported as errors of a METIS graph. Exceptions: if all
-    lines have as many words as the first, the file is a list of edges, without weights or with a volume from 100 on in
-    the format's place.
+    Some files count as METIS even if their lines do not match the first line, so that errors are reported as those of a
+    METIS graph: a file with a name in .graph or .metis, or with a format of three digits that begins with 0; also a
+    file with two numbers in the first line, or with a format from 100 on, unless all its lines have the same number of
+    words, because it then is a list of edges.
     """
     if file.columns:
         return False
@@ -66,7 +66,7 @@ def recognise(file: GraphFile) -> bool:
 
 
 def _fits(lines: Iterator[tuple[int, str]], header: _Header, words: int) -> tuple[bool, bool]:
-    """Whether the lines after a header match its numbers, and whether all have the given number of words."""
+    """Whether the lines after a header have the vertices and edges that it gives; whether each has ``words`` words."""
     vertices, ends, listed = 0, 0.0, True
     for vertex, (_, line) in enumerate(lines, 1):
         count = len(line.split())
@@ -78,7 +78,7 @@ def _fits(lines: Iterator[tuple[int, str]], header: _Header, words: int) -> tupl
 
 
 def read(file: GraphFile) -> Edges:
-    """Read the edges. Half of an undirected edge's weight goes in each direction, because the weight counts both.
+    """Read the edges; each direction of an edge gets half of its weight, because the weight counts both directions.
 
     Vertex sizes and weights are ignored, because every vertex is one rank. Edges without weights count 1.
 

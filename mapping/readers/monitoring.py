@@ -54,8 +54,8 @@ def read_ranks(folder: Path) -> tuple[int, dict[int, list[Row]]]:
     """Read the files of the only run in a folder; ranks without a file are left out.
 
     :param folder: folder of the files.
-    :returns: number of ranks, as far as it appears in the files; and for each rank rows of kind (a letter), peer, bytes
-        and messages.
+    :returns: number of ranks, which is the highest rank in the files plus 1; and for each rank its rows of kind (a
+        letter, see ``_read_rank``), peer, bytes and messages.
     :raises GraphFileError: if a line is wrong (the message names file and line), or the folder has several runs or
         none.
     """
@@ -85,7 +85,11 @@ def _paths(folder: Path, name: str) -> dict[int, Path]:
 
 
 def _read_run(folder: Path, name: str) -> Edges:
-    """Read the graph of a run. C lines are left out, because I lines count the same data as the library's messages."""
+    """Read the graph of a run.
+
+    Lines of kind C, the bytes that collectives were asked to move, are left out, because lines of kind I count the same
+    data in the messages that the library sent for the collectives.
+    """
     paths = _paths(folder, name)
     size = max(paths) + 1
     absent = next((rank for rank in range(size) if rank not in paths), None)

@@ -30,7 +30,7 @@ class GraphFileError(TopompiError, ValueError):
 class GraphFile:
     """The name and content of one file.
 
-    :param name: path of the file, which is its name in messages.
+    :param name: path of the file, which is its name in error messages.
     :param data: content of the file, decompressed.
     :param columns: names of the columns of a list of edges, if the caller gives them.
     :param notes: list that receives a line per guess that can be wrong.

@@ -34,7 +34,7 @@ __all__ = [
 NAME = "topompi's profile (.topoprof)"
 VERSION = 1
 _HEADING = re.compile(r'\s*\{"topompi": ?"profile"')
-# Keys are the letters of Open MPI's monitoring component for the same kinds.
+# Kinds of traffic, under the letters that Open MPI's monitoring component uses for the same kinds.
 KINDS = {
     "E": "sent by the program",
     "I": "sent in collectives",
@@ -68,10 +68,10 @@ class Head(NamedTuple):
     :param command: command that ran.
     :param seconds: duration of the run in seconds.
     :param hosts: host of each rank; empty if unknown.
-    :param moves: kinds whose rows count as moved bytes.
+    :param moves: kinds of traffic, as letters of ``KINDS``, that count as moved bytes.
     :param granularity: ``host`` if each peer stands for its whole host, else ``process``.
-    :param virtual: whether the hosts are those of a virtual placement.
-    :param counting: mean seconds that counting took per call of rank 0; 0 if unknown.
+    :param virtual: whether the ranks did not really run on these hosts, but were placed on them for a study.
+    :param counting: mean seconds that counting added to each call of rank 0; 0 if unknown.
     :param view: view that was requested when the profile was recorded.
     """
 
@@ -88,7 +88,13 @@ class Head(NamedTuple):
 
 
 class Call(NamedTuple):
-    """Identical collective calls: mpi4py's method, number of ranks, bytes as in rules files, and number of calls."""
+    """Identical collective calls.
+
+    :param name: mpi4py's method.
+    :param ranks: number of ranks of the communicator.
+    :param nbytes: bytes of one call, counted as in the files of rules by which algorithms are chosen.
+    :param times: number of calls.
+    """
 
     name: str
     ranks: int
@@ -97,7 +103,13 @@ class Call(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A rank's line: the rank; peers, messages and bytes by kind, each of shape (3, rows); its host; and its calls."""
+    """A rank's line.
+
+    :param rank: the rank.
+    :param kinds: peers, messages and bytes, one row each, for each kind of traffic, shape (3, peers).
+    :param host: host of the rank.
+    :param calls: collective calls of the rank.
+    """
 
     rank: int
     kinds: dict[str, NDArray[np.int64]]
@@ -139,7 +151,7 @@ def read(file: GraphFile) -> Edges:
 def head_of(name: str, line: str) -> Head:
     """Parse the first line.
 
-    :param name: name of the file, for messages.
+    :param name: name of the file, for error messages.
     :param line: text of the line.
     :raises GraphFileError: if the line is wrong; the message names file and line.
     """
@@ -182,7 +194,7 @@ def _view(name: str, given: object) -> View:
 def rank_of(name: str, number: int, line: str, size: int) -> Line:
     """Parse a rank's line.
 
-    :param name: name of the file, for messages.
+    :param name: name of the file, for error messages.
     :param number: line number, from 1.
     :param line: text of the line.
     :param size: number of ranks.

@@ -9,7 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topompi.errors import BenchmarkError
-from topompi.inputs.figures import OTHERS, SERIES, bare_name, cut_middle, name_ends, save_figure, size_name
+from topompi.inputs.figures import (
+    OTHERS,
+    SERIES,
+    bare_name,
+    check_plot,
+    cut_middle,
+    joined,
+    log_axes,
+    name_ends,
+    save_figure,
+)
 
 from ..options import Options
 from ..record import Facts
@@ -18,18 +28,13 @@ from .table import Findings
 
 __all__ = ["draw", "drawable", "heights", "lines_of"]
 
-SUFFIXES = (".svg", ".png")
+MOST_NAMED = 26  # names at the ends of lines, each of its own; more do not fit, and lines that coincide share a name
 
 
 def drawable(path: Path | None) -> None:
     """Raise BenchmarkError for a file that ``draw`` would not write, before the long work."""
-    if path is not None and path.suffix not in SUFFIXES:
-        raise BenchmarkError(f"--plot: expecting a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
-    try:
-        if path is not None:
-            import matplotlib  # noqa: F401  only its presence is checked
-    except ImportError as error:
-        raise BenchmarkError("--plot: expecting matplotlib, got none; pip install 'topompi[plot]' brings it") from error
+    if path is not None:
+        check_plot(path, "--plot", BenchmarkError)
 
 
 def draw(options: Options, facts: Facts, found: Findings, path: Path) -> None:
@@ -46,26 +51,23 @@ def draw(options: Options, facts: Facts, found: Findings, path: Path) -> None:
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
-    from matplotlib.ticker import LogLocator
 
     with rc_context({"svg.hashsalt": "osu_like_bench simulate"}):  # a fixed salt, for equal files
         bounded = all(found.bounds[size] for size in found.sizes)
         figure = Figure(figsize=(10, 6), layout="constrained")
         axes = figure.add_subplot(xlabel="message size (bytes)")
         axes.set_ylabel("simulated time / bound" if bounded else "simulated time (us)")
-        axes.set(xscale="log", yscale="log")
-        ends = []
-        for names, times, look in lines_of(found):
+        ends, lines = [], lines_of(found)
+        every = sum(len(names) for names, *_ in lines) <= MOST_NAMED
+        for names, times, look in lines:
             axes.plot(found.sizes, times, markersize=4, **look)
             last = int(np.flatnonzero(~np.isnan(times))[-1])
-            ends.append((found.sizes[last], float(times[last]), _joined(names), str(look["color"])))
+            end = found.sizes[last], float(times[last])
+            ends += [(*end, name, str(look["color"])) for name in (names if every else [joined(names)])]
         if bounded:
             axes.axhline(1, color="black", linestyle=":", linewidth=1)
             ends.append((found.sizes[-1], 1.0, "lower bound", "black"))
-        axes.set_xticks(found.sizes, [size_name(size) for size in found.sizes])
-        axes.minorticks_off()
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:.4g}")
+        log_axes(axes, found.sizes)
         fabric = cut_middle(bare_name(facts.topology), 40)
         axes.set_title(f"{options.benchmark}: {facts.ranks} ranks on {len(set(facts.hosts))} hosts of {fabric}")
         axes.grid(alpha=0.3)
@@ -111,9 +113,3 @@ def heights(found: Findings, side: str) -> NDArray[np.float64]:
     seconds = np.array([np.nan if isinstance(one, Failure) else one for one in outcomes])
     bounds = np.array([found.bounds[size] for size in found.sizes])
     return seconds / bounds if bounds.all() else 1e6 * seconds
-
-
-def _joined(names: list[str]) -> str:
-    """Return the name of a line on which several sides coincide."""
-    whole = " = ".join(names)
-    return whole if len(whole) <= 34 else f"{cut_middle(names[0], 22)} = {len(names) - 1} more"

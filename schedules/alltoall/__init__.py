@@ -1,1 +1,1 @@
-"""Generators of alltoalls: direct, aggregated, and with steps in which few routes or none share a link."""
+"""Generators of alltoalls: with direct or aggregated messages, and with steps in which few messages share a link."""

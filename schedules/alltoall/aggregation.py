@@ -66,7 +66,7 @@ class _Dealt(NamedTuple):
         if blocks between its own ranks go directly.
     :param before: number of ranks on those hosts with lower numbers that the same carrier serves, shape (n,).
     :param ranks: number of ranks on all hosts that each of the m ranks serves, shape (m,); 0 for no carrier.
-    :param own: number of these ranks that are on hosts with lower numbers than this host, shape (m,).
+    :param own: number of ranks, among those in ``ranks``, on hosts with lower numbers than the first host, shape (m,).
     """
 
     carrier: Integers
@@ -114,10 +114,10 @@ class Hosts:
         return self._dealt(host, host - np.arange(self.number))
 
     def places(self, here: ArrayLike, there: ArrayLike) -> tuple[Integers, Integers]:
-        """Place in its host of the carrier that sends from one host to another, and of the one that receives there.
+        """The indices, within their hosts, of the carrier that sends from one host to another and of its receiver.
 
         :param here: numbers of the sending hosts.
-        :param there: numbers of the receiving ones, none of them its sender.
+        :param there: numbers of the receiving hosts, each different from its sending host; broadcast with ``here``.
         """
         one, other = np.asarray(here), np.asarray(there)
         turn = (other - one) % self.number - 1
@@ -140,7 +140,7 @@ class Hosts:
 
     @cached_property
     def most(self) -> int:
-        """The largest number of messages between two ranks that any rank stores at a time."""
+        """The largest number of pairs of ranks whose blocks any rank stores at a time."""
         held = [
             self.ranks[host] * (int(side.ranks.max()) + self.direct)
             for host in range(self.number)
@@ -202,10 +202,10 @@ class _BetweenHosts(Phase):
 
 
 def _aggregated(hosts: Hosts, algorithm: str, blocks: int) -> Schedule:
-    """An alltoall in which the blocks from rank s to rank d pass a carrier of s's host and one of d's host.
+    """An alltoall in which the blocks from rank s to rank d pass a carrier of s's host and a carrier of d's host.
 
-    Before each message, its blocks are moved side by side. Phases that would have no effect are left out if each host
-    has one rank, if there is one host, or if blocks keep the order of ranks in all buffers.
+    Before each message, local moves bring its blocks side by side. Phases without effect are left out: if each host has
+    one rank, if there is one host, or if no blocks need sorting because the ranks of each host are consecutive.
     """
     if (hosts.ranks == 1).all():
         kinds = [_exchange]
@@ -223,7 +223,12 @@ def _aggregated(hosts: Hosts, algorithm: str, blocks: int) -> Schedule:
 
 
 class _Way(NamedTuple):
-    """The buffer and first block that a phase reads (``here``) and writes (``there``), and the blocks of a message."""
+    """The places of a phase's blocks in the buffers.
+
+    :ivar here: buffer that the phase reads, and the first block there.
+    :ivar there: buffer that the phase writes, and the first block there.
+    :ivar blocks: number of blocks that each rank sends to each rank, the unit of other positions.
+    """
 
     here: tuple[int, int]
     there: tuple[int, int]
@@ -236,9 +241,9 @@ class _Way(NamedTuple):
 
         :param step: step of each transfer.
         :param ranks: sending ranks and receiving ranks.
-        :param here: first place that each transfer reads, counted in messages of ``blocks`` blocks.
-        :param there: first place that each transfer writes, in the same unit.
-        :param count: length of each transfer, in the same unit.
+        :param here: position in the buffer at which each transfer begins to read, in units of ``blocks`` blocks.
+        :param there: position in the buffer at which each transfer begins to write, in this unit.
+        :param count: length of each transfer, in this unit.
         """
         source, destination = (self.here[0], self.here[1] + here), (self.there[0], self.there[1] + there)
         rows = transfers(step, *ranks, source, destination, count)
@@ -246,14 +251,22 @@ class _Way(NamedTuple):
         return rows
 
     def runs(self, rank: Integers, here: Integers, there: Integers, count: Integers) -> Rows:
-        """The rows of local moves, sorted by rank, then by place read; moves that are adjacent at both ends are one."""
+        """The rows of local moves; moves of a rank that are adjacent both where they read and write become one.
+
+        :param rank: rank of each move; moves must be sorted by rank, then by ``here``.
+        :param here: position at which each move begins to read, in units of ``blocks`` blocks.
+        :param there: position at which each move begins to write, in this unit.
+        :param count: length of each move, in this unit.
+        """
         follows = (rank[1:] == rank[:-1]) & (np.diff(here) == count[:-1]) & (np.diff(there) == count[:-1])
         first = np.flatnonzero(np.append(True, ~follows))
         ranks = rank[first], rank[first]
         return self.rows(0, ranks, here[first], there[first], np.add.reduceat(count, first))
 
 
-# Where blocks (s, d) of hosts h and g lie between the phases, by rank and by the order of what it has:
+# The blocks from rank s of host h to rank d of host g, before each phase: the rank that has them (out: the carrier of h
+# that sends to g; into: the carrier of g that receives from h), and the keys by which its blocks are sorted. At the
+# right is the phase that moves them next:
 #
 #     s     input, by d                            _pack
 #     s     by carrier of h, then d                _collect
@@ -264,12 +277,12 @@ class _Way(NamedTuple):
 #     d     by carrier of g, then h, s             _unpack
 #     d     output, by s
 #
-# Where d is a key, it stands for its host and its place in it. Blocks inside a host that go directly have s's and d's
-# host in the place of g and h, and d as their carrier.
+# As a key, d stands for its host and its index in the host. For blocks inside a host that go directly, g and h are the
+# same host, and d itself takes the place of the carrier.
 
 
 def _pack(hosts: Hosts, way: _Way) -> Phase:
-    """The phase in which each rank sorts its blocks by the carrier that serves their destination."""
+    """The phase in which each rank sorts its blocks by the carrier that serves their destination's host."""
 
     def make(host: int, places: Integers) -> Rows:
         side, there = hosts.out(host), hosts.of_rank
@@ -340,7 +353,9 @@ def _exchange(hosts: Hosts, way: _Way) -> Phase:
 
 
 def _dealt_to(side: Callable[[int], _Dealt], hosts: Integers, others: Integers) -> tuple[Integers, Integers]:
-    """For pairs of hosts, the index of the first host's carrier for the second, and its ``_Dealt.before``.
+    """The carrier of each pair's first host that serves the second one, and the ranks that it serves before it.
+
+    The result has two arrays of shape (pairs,): entries of `_Dealt.carrier` and `_Dealt.before`.
 
     :param side: `Hosts.out` or `Hosts.into`.
     :param hosts: first host of each pair, shape (pairs,).
@@ -368,7 +383,7 @@ def _turn_in(hosts: Hosts, way: _Way) -> Phase:
             begin = d * side.ranks[carrier] + (hosts.direct & (d > carrier)) * here
             target = begin + side.before[served] + (behind & (d == carrier)) * here
             count = np.broadcast_to(hosts.ranks[served], source.shape)
-            own = slice(carrier, carrier + hosts.direct)  # what goes directly
+            own = slice(carrier, carrier + hosts.direct)  # this rank if blocks inside a host go directly, else empty
             columns = [
                 np.append(one, extra)
                 for one, extra in (

@@ -1,4 +1,4 @@
-"""Alltoall by edge colouring, in the fewest steps that the links allow, or few more."""
+"""Alltoall by edge colouring, in the fewest steps that the links allow or a few more steps."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def colouring(network: Network, *, blocks: int = 1, counts: Integers | None = No
     :param seed: seed of the random choices among equals.
     :raises ValueError: if two hosts have no route.
     Cost: each rank sends p - 1 messages. Generation takes about 3 microseconds per pair of hosts, more if the bound is
-    hard to reach. It is faster than TACS1 (`tacs.tacs1`) by the steps in which that leaves links idle, and if the
-    routes of the two directions differ.
+    hard to reach. It takes fewer steps than TACS1 (`tacs.tacs1`), which leaves links idle in some steps, especially if
+    the routes of the two directions differ.
     """
     source, destination = np.nonzero(~np.eye(network.num_hosts, dtype=bool))
     step = schedule_transfers(network, source, destination, seed=seed)
@@ -52,7 +52,7 @@ def fewest_steps(network: Network, source: Integers, destination: Integers) -> i
 
 
 def schedule_transfers(network: Network, source: Integers, destination: Integers, *, seed: int = 1) -> Integers:
-    """Assign a step to each transfer between hosts so that no step shares a host or link.
+    """Assign a step to each transfer between hosts so that transfers of one step share no host or link.
 
     In a step a host sends once and receives once, and no link carries more transfers than fit at full rate (see
     ``leafroutes.room``).
@@ -68,7 +68,7 @@ def schedule_transfers(network: Network, source: Integers, destination: Integers
     load = loads(uses)
     fewest = int(load.max(initial=0))
     shift = (destination - source) % network.num_hosts
-    # If transfers are taken in the order of (destination - source) modulo the hosts, first fit makes steps that are
+    # In the order of (destination - source) modulo the number of hosts, transfers that take the first free step form
     # full permutations, the best result if hosts limit the number of steps. If links limit it, transfers over the
     # busiest links must be placed early.
     urgent = np.where(uses >= 0, load[uses], 0).max(axis=1, initial=0)

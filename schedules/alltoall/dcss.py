@@ -1,4 +1,4 @@
-"""Dynamic communication scheme selection (DCSS): whether a schedule made for the network pays for an alltoall."""
+"""Dynamic communication scheme selection (DCSS): the test whether an alltoall should run a schedule for the network."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["CROWDED", "DEFAULT", "SPARSITY", "Choice", "dcss", "hosts_sharing_li
 
 DEFAULT = "default"
 SPARSITY = 0.05
-# Least ratio of the steps that the busiest link needs to the steps that hosts need for which the default is left,
-# because no order of transfers hides the link's further steps.
+# Least ratio of the steps that the busiest link needs to the n - 1 steps that n hosts need, from which on a schedule is
+# made: the link then determines the time, and the order of transfers decides whether it is always busy.
 CROWDED = 1.5
 
 
@@ -46,10 +46,10 @@ def dcss(
 ) -> Choice:
     """Choose between the default alltoall and a schedule made for this network.
 
-    Subramoni, "Topology-Aware MPI Communication and Scheduling for High Performance Computing Systems", 2013, chapter
-    6: an allocation that is sparse, or whose hosts share no link, keeps the default. We depart from the source if
-    routes crowd one link: hosts spread over many leaf switches can share a link, too, which neither of its two tests
-    detects.
+    In Subramoni, "Topology-Aware MPI Communication and Scheduling for High Performance Computing Systems", 2013,
+    chapter 6, the default is kept if the allocation is sparse, or if its hosts share no link. Neither test notices that
+    hosts spread over many leaf switches can share a link, too. Therefore a schedule is also chosen here if the routes
+    crowd one link.
 
     :param network: the job's network.
     :param sparsity: largest fraction of the job's hosts on one leaf switch for which an allocation counts as sparse.

@@ -27,8 +27,8 @@ def alltoall_pairwise(size: int, *, blocks: int = 1, counts: ArrayLike | None = 
     """An alltoall in which ranks r and r XOR k exchange in step k (Thakur, Rabenseifner, Gropp 2005, section 4.3).
 
     If p is no power of two, it takes the steps of the next power of two, so that ranks always exchange in pairs, and
-    ranks without a partner idle; ``alltoall_shift`` takes p steps. Messages: p (p - 1). Bytes: each block once. It is
-    fast for long messages on networks of full bisection if p is a power of two.
+    ranks without a partner idle; ``alltoall_shift`` takes p steps. Messages: p (p - 1). Bytes: each block is sent once.
+    It is fast for long messages on networks of full bisection if p is a power of two.
 
     :param size: number of ranks, p.
     :param blocks: number of blocks that each rank sends to each rank.
@@ -49,8 +49,8 @@ def alltoall_shift(size: int, *, blocks: int = 1, counts: ArrayLike | None = Non
     """An alltoall in which rank r sends to rank r + k and receives from rank r - k, modulo p, in step k.
 
     MPICH runs it if p is no power of two. Messages: p (p - 1) in p - 1 steps, after one step of local moves. Bytes:
-    each block once. It is faster than XOR pairwise for long messages if p is no power of two. If ranks are placed in
-    blocks, all ranks of a host send to one or two other hosts at once.
+    each block once. It is faster than `alltoall_pairwise` for long messages if p is no power of two. If the ranks of
+    each host are consecutive, all of them send to the same one or two hosts in a step.
 
     :param size: number of ranks, p.
     :param blocks: number of blocks that each rank sends to each rank.
@@ -63,11 +63,10 @@ def alltoall_shift(size: int, *, blocks: int = 1, counts: ArrayLike | None = Non
 def alltoall_scatter_destination(
     size: int, *, blocks: int = 1, counts: ArrayLike | None = None, window: int = 32
 ) -> Schedule:
-    """An alltoall that sends all messages without waiting between steps, with a limited number in flight.
+    """An alltoall in which each rank sends in the order of `alltoall_shift`, with many messages in flight.
 
-    This is MPICH's scattered-destination algorithm, whose window is 32: each rank begins with its neighbour. Messages
-    and bytes: as ``alltoall_shift``, whose steps here overlap. It is fast for medium messages, because start-ups
-    overlap.
+    This is MPICH's scattered-destination algorithm, whose window is 32. Messages and bytes: as `alltoall_shift`. It is
+    fast for medium messages, because the start-ups of messages in flight overlap.
 
     :param size: number of ranks, p.
     :param blocks: number of blocks that each rank sends to each rank.
@@ -78,15 +77,15 @@ def alltoall_scatter_destination(
 
 
 def alltoall_at_once(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
-    """An alltoall with all messages in flight at once, so that none waits for another and no order can be wrong.
+    """An alltoall with all messages in flight at once, so that no message waits for another.
 
     If links share max-min fairly and all blocks have one size, it takes the time that the busiest link needs, the least
     of any schedule: each message has a full link on its route on which no other message is faster (Bertsekas and
     Gallager, "Data Networks", 1992, section 6.5.2), so with n messages on this link of capacity C its rate is at least
     C / n. As n only falls, the rate is never below the least C / n of all links at the start, so the message is
-    complete when the busiest link is. It is the shift with an unlimited window. Real networks are not fair to thousands
-    of messages, and real MPI libraries search long queues; if that costs time, ``even`` comes close with few messages
-    in flight.
+    complete when the busiest link is. The schedule is that of `alltoall_shift` with an unlimited window. Real networks
+    are not fair to thousands of messages, and real MPI libraries search long queues; if that costs time, `even.even`
+    comes close with few messages in flight.
 
     Messages: p (p - 1), up to 2 (p - 1) in flight per rank. Bytes: each block once. It is fast for long messages and
     uneven routes on networks that share fairly, as flow simulators do.
@@ -101,14 +100,14 @@ def alltoall_at_once(size: int, *, blocks: int = 1, counts: ArrayLike | None = N
 def alltoall_interleaved(
     rank_host: ArrayLike, *, blocks: int = 1, counts: ArrayLike | None = None, window: int = 1
 ) -> Schedule:
-    """A shift that mixes short and long routes, because in every step the ranks of one host send to different hosts.
+    """An alltoall in which the ranks of a host send to different hosts in every step, over short and long routes.
 
-    Our own algorithm: the rank at position v of the p ranks sorted by host sends to position a v + k modulo p in step
-    k. If a is prime to p, every step is a permutation and every pair of ranks occurs once; ``spread`` chooses a so that
-    the targets of a host's ranks lie a host apart. With at most m ranks per host and p >= m (m + 2), no two ranks of a
-    host send to one host in a step, their own included; for smaller p the factor comes as close to that as possible.
-    Messages: p (p - 1) in p steps, for any sizes of hosts. Bytes: each block once. It is fast for long messages if the
-    shift would load few routes at a time.
+    Our own algorithm, a variant of `alltoall_shift`: in step k the rank at position v of the p ranks sorted by host
+    sends to position a v + k modulo p. If a has no common divisor with p, every step is a permutation and every pair of
+    ranks occurs once; ``spread`` chooses a so that the receivers of a host's ranks are on different hosts. With at most
+    m ranks per host and p >= m (m + 2), no two ranks of a host send to the same host in a step, even their own; for
+    smaller p as few as possible do. Messages: p (p - 1) in p steps, for any sizes of hosts. Bytes: each block once. It
+    is fast for long messages if `alltoall_shift` would load few routes at a time.
 
     :param rank_host: host of each rank, shape (p,), any numbers.
     :param blocks: number of blocks that each rank sends to each rank.
@@ -134,7 +133,10 @@ def alltoall_interleaved(
 
 
 def _shifts(share: Shares) -> Permutations:
-    """The pairs of a shift: in step k rank r sends to rank r + k modulo p."""
+    """The messages of `alltoall_shift`: in step k rank r sends to rank r + k modulo p.
+
+    :param share: number of blocks of each pair of ranks.
+    """
     size = share.size
     return Permutations(
         size,
@@ -145,10 +147,14 @@ def _shifts(share: Shares) -> Permutations:
 
 
 def spread(size: int, ranks: int) -> int:
-    """The number prime to ``size`` whose multiples by 1 to ``ranks`` - 1 are farthest from 0 modulo ``size``.
+    """The factor a for `alltoall_interleaved`: its multiples by 1 to ``ranks`` - 1 are farthest from 0 modulo ``size``.
 
-    Among equals it is the least. Distances above ``ranks`` count as ``ranks``, because they suffice. Cost: O(size
-    ranks) time.
+    It has no common divisor with ``size``; among equals it is the least. Distances above ``ranks`` count as ``ranks``,
+    because they suffice.
+
+    :param size: number of ranks.
+    :param ranks: largest number of ranks per host.
+    Cost: O(size x ranks) time.
     """
     factor = np.arange(1, size + 1)
     nearest = np.full(size, ranks)
@@ -159,15 +165,16 @@ def spread(size: int, ranks: int) -> int:
 
 
 def alltoall_bruck(size: int, *, radix: int = 2, blocks: int = 1) -> Schedule:
-    """An alltoall in which blocks travel by the digits of their distance to base k, lowest first, packed by digit.
+    """An alltoall by Bruck's algorithm, which forwards a block once per non-zero digit of its distance in base k.
 
-    Bruck and others 1997, the index algorithm, for any p; without its two rotations, after Träff, Rougier and Hunold
-    2014: a block with total distance j that rank m holds lies in m's output at (m - j) modulo p, which is the block's
-    source when it arrives. All blocks with the same digit are packed into one message before it and unpacked after it.
-    The k - 1 messages of a digit's place are sent at once.
+    The distance of a block is its destination minus its source, modulo p. In phase i = 0, 1, ... each rank sends all
+    blocks in whose distance the digit of value k^i is d, packed into one message, to the rank d k^i ahead; the k - 1
+    messages of a phase are sent at once. Bruck and others 1997, the index algorithm, for any p; without its two
+    rotations, after Träff, Rougier and Hunold 2014: rank m stores a block of distance j in its output at (m - j) modulo
+    p, which is the block's source when it arrives.
 
-    Messages: at most (k - 1) p ceil(log_k p). Bytes: each block once for each non-zero digit of its distance, about
-    (1 - 1/k) log_k p times. It is fast for the smallest blocks; with a larger radix for somewhat larger ones.
+    Messages: at most (k - 1) p ceil(log_k p). Bytes: each block is sent about (1 - 1/k) log_k p times. It is fast for
+    the smallest blocks; with a larger radix for somewhat larger blocks.
 
     :param size: number of ranks, p.
     :param radix: base k of the digits, at least 2; if it is p, each pair has one message, all in one step.
@@ -191,6 +198,11 @@ def _digit(size: int, radix: int, unit: int, blocks: int) -> tuple[Grid, Grid, G
 
     Blocks move in runs of ``unit`` distances that begin with a multiple of ``unit``; the first block of a run has not
     moved before.
+
+    :param size: number of ranks, p.
+    :param radix: base of the digits.
+    :param unit: value of the digit's place, a power of ``radix``.
+    :param blocks: number of blocks that each rank sends to each rank.
     """
     run = np.arange(unit, size, unit)
     digit = run // unit % radix
@@ -202,7 +214,8 @@ def _digit(size: int, radix: int, unit: int, blocks: int) -> tuple[Grid, Grid, G
     value, first = np.unique(digit, return_index=True)
     begin, count = at[first], np.diff(np.append(at[first], total))
 
-    # Along a run distances ascend and slots descend, so the block that has not moved is the last slot.
+    # Along a run distances ascend and positions in the output descend. The first block of a run has not moved, so it
+    # comes from the input, and it has the highest position.
     def pack(step: Integers, rank: Integers) -> Rows:
         ranks = rank[:, None]
         old, shift, moved = _unrolled(ranks - run - length + 1, length - 1, size)
@@ -237,7 +250,15 @@ def _digit(size: int, radix: int, unit: int, blocks: int) -> tuple[Grid, Grid, G
 
 
 def _unrolled(begin: Integers, count: Integers, size: int) -> tuple[Integers, Integers, Integers]:
-    """Split ranges modulo ``size`` into two plain ranges each: begins, offsets from the range's begin, block counts."""
+    """Split each range modulo ``size`` at ``size`` into two plain ranges, of which the second may be empty.
+
+    Return the begin of each plain range, its offset in the given range, and its length, three arrays with a row for the
+    first plain ranges and a row for the second ones.
+
+    :param begin: first element of each range.
+    :param count: length of each range, at most ``size``.
+    :param size: modulus.
+    """
     begin = begin % size
     head = np.minimum(count, size - begin)
     zero = np.zeros_like(begin)

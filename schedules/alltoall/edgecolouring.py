@@ -20,19 +20,19 @@ def colour(
 ) -> Integers:
     """The colour of each transfer, shape (transfers,): transfers with a common resource get different colours.
 
-    The search uses few colours: in their order, transfers take the lowest colour that is free on all their resources. A
-    transfer without a free colour takes the one for which it displaces the fewest others, which then look for a new
-    colour. If each transfer
-    has two resources, this is the exchange of two colours along a path that colours bipartite graphs (König, "Über
-    Graphen und ihre Anwendung auf Determinantentheorie und Mengenlehre", 1916). With more resources there is no single
-    path, so the choice among equals is random. A colour is added if ``patience`` displacements bring no progress.
+    The search uses few colours: in the given order, each transfer takes the lowest colour that is free on all its
+    resources. A transfer without a free colour takes the colour that displaces the fewest other transfers, which then
+    look for a new colour. If each transfer has two resources, this is the exchange of two colours along a path that
+    colours bipartite graphs (König, "Über Graphen und ihre Anwendung auf Determinantentheorie und Mengenlehre", 1916).
+    With more resources there is no single path, so the choice among equals is random. A colour is added after
+    ``patience`` displacements in which the number of transfers without a colour reached no new minimum.
 
     :param uses: resources of each transfer, without repetition; transfers are placed in this order.
     :param num_resources: number of resources; they are numbered from 0.
     :param colours: number of colours at the start, at least the largest number of transfers of one resource.
     :param seed: seed of the random choices among equals.
-    :param patience: number of displacements without progress before a colour is added; the default suits schedules in
-        which each colour costs a step.
+    :param patience: number of such displacements before a colour is added; the default suits schedules in which each
+        colour costs a step.
     Cost: 1 to 2 microseconds per transfer and per displacement.
     """
     return _Colouring(uses, num_resources, colours, seed).run(patience)
@@ -45,7 +45,7 @@ class _Colouring:
         self.uses = uses
         self.colours = colours
         self.busy = [0] * num_resources  # set of colours in use at each resource
-        self.holder: list[dict[int, int]] = [{} for _ in range(num_resources)]  # transfer by colour
+        self.holder: list[dict[int, int]] = [{} for _ in range(num_resources)]  # transfer by colour at each resource
         self.chosen = [NONE] * len(uses)
         self.random = Random(seed).random
 

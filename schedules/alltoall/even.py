@@ -14,10 +14,10 @@ from .resources import coloured, divided, loads, occupied
 __all__ = ["even", "even_steps"]
 
 Integers = NDArray[np.int64]
-SHARED = 2  # transfers per step on the busiest link
+SHARED = 2  # transfers per step on the busiest link, so that it does not idle while one of them waits for its partner
 WINDOW, IN_FLIGHT = 8, 16  # most steps in flight of one rank, and of all ranks of the fullest host together
-# Largest ratio of the number of steps that are permutations of all hosts to the least number of steps. Up to it
-# permutations are taken, because all hosts then have equal loads in every step.
+# Largest ratio, to the least number of steps, of the number of steps in which every host sends and receives once. Up to
+# this ratio such steps are taken, because they give all hosts equal loads in every step.
 CLOSE = 1.1
 # Displacements without progress before a step is added: fewer than by default, because a further step costs little if
 # steps overlap.
@@ -37,24 +37,26 @@ def even(
 
     Our own algorithm. With L transfers on the busiest link there are L / 2 steps. In each, every link carries its load
     divided by L / 2, rounded up or down: the busiest links two transfers, others one or two, and a host sends and
-    receives once or twice. Links share fairly, so a step takes the time of its busiest link. Because this link is busy
-    in every step, all steps take the time of L transfers. The same argument shows that all messages at once take no
-    longer than the busiest link (``direct.alltoall_at_once``); here it is applied to one part of them at a time, with
-    few messages in flight.
+    receives once or twice. Transfers share a link fairly, so a step takes the time of its busiest link. Because this
+    link is busy in every step, all steps together take the time of L transfers. In the same way all messages at once
+    take no longer than the busiest link needs (``direct.alltoall_at_once``); here only the messages of a few steps are
+    in flight at a time.
 
     ``colouring`` and TACS require that all ranks are in the same step, and nothing enforces it: a host without a
     transfer in a step proceeds to its next one, hosts drift apart, and steps are no longer free of conflicts. Here
     hosts have a transfer in nearly every step, which keeps them together, and a link with two transfers does not idle
-    while one of them waits for its partner. Further steps in flight hide start-ups and the remaining drift. Steps that
-    could not be filled come first, because the steps behind them then fill the links. If permutations of all hosts fit
-    with few steps more, they are taken: on a complete fat tree the steps are those of the shift in reverse.
+    while one of them waits for its partner. Further steps in flight hide start-ups and the remaining drift. Steps in
+    which a link has fewer transfers than its part come first, because steps in flight after them then fill the link. If
+    steps in which every host sends and receives once need few steps more, they are taken: on a complete fat tree they
+    are the steps of `direct.alltoall_shift` in reverse.
 
     Each rank of a host begins with a different step, so that ranks of a host do not send to one target at once; a step
     of the ranks is then a mixture of host steps, and links keep their proportions. In packet simulations with 16 ranks
     per host this reduces the excess over the bound to half or less (docs/models.md).
 
-    Messages: p - 1 per rank. It is faster than shifts if routes are uneven: on part of a machine, with uneven leaves,
-    with routes from tables. Cost: about 5 microseconds per pair of hosts to generate.
+    Messages: p - 1 per rank. It is faster than `direct.alltoall_shift` if routes load links unevenly: on part of a
+    machine, with leaf switches of different sizes, or with irregular forwarding tables. Cost: about 5 microseconds per
+    pair of hosts to generate.
 
     :param network: network of the job's p ranks.
     :param window: largest number of steps that a rank has in flight, 0 for no limit. Default: min(8, 16 // ranks on the
@@ -102,8 +104,8 @@ def even_steps(
     least = -(-fewest_steps(network, source, destination) // shared)
     if not least:
         return np.zeros(0, dtype=np.int64)
-    # If transfers are taken in the order of (destination - source) modulo the hosts, first fit makes steps that are
-    # permutations, and ``divided`` deals transfers to parts of resources in this order.
+    # In the order of (destination - source) modulo the number of hosts, transfers that take the first free step form
+    # permutations of the hosts. ``divided`` deals transfers to the parts of a resource in this order, too.
     order = np.lexsort((source, (destination - source) % network.num_hosts))
     uses = occupied(network, source[order], destination[order])
     if ranks is not None:

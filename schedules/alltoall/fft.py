@@ -46,12 +46,12 @@ def squarest(size: int) -> int:
 
 
 def pencil_grid(network: Network, rows: int | None = None) -> tuple[int, Integers]:
-    """The number of rows of the process grid whose transposes load the links least, and the rank at each place.
+    """Choose the process grid whose transposes load the links least: its number of rows, and the rank at each place.
 
     Ranks are sorted along the tree of switches, so that the ranks of a row are near: in a host, or else on a leaf
-    switch. Of the grids with at least two rows and two columns, the result has the least sum of the busiest link's
-    times in the row and in the column transpose, if each rank exchanges all its data in each; among equals it is the
-    squarest.
+    switch. For each grid with at least two rows and two columns, the times of the busiest link in the transpose within
+    rows and in the transpose within columns are added, if each rank sends all its data in each. The grid with the least
+    sum is chosen, and among equals the squarest.
 
     :param network: network of the p ranks.
     :param rows: number of rows, if it is fixed; only the places are then computed.
@@ -69,7 +69,13 @@ def pencil_grid(network: Network, rows: int | None = None) -> tuple[int, Integer
 
 
 def _busiest(network: Network, grid: Integers) -> float:
-    """The seconds of the busiest links if each rank exchanges one byte in its row, then one byte in its column."""
+    """The sum of the busiest link's seconds in an exchange within rows and in an exchange within columns.
+
+    In each of the two exchanges every rank sends one byte in all.
+
+    :param network: network of the p ranks.
+    :param grid: rank at each place of the process grid, shape (rows, columns).
+    """
     total = 0.0
     for groups in (grid, grid.T):
         there = np.zeros((len(groups), network.num_hosts))
@@ -84,8 +90,8 @@ def _busiest(network: Network, grid: Integers) -> float:
 def pencils(network: Network, rows: int, columns: int, *, window: int = 16, blocks: int = 1, seed: int = 1) -> Pencils:
     """Alltoalls within all rows and within all columns of a process grid; each set is made to run at the same time.
 
-    A step of all rows together loads every link in proportion to the link's total load, and so does a step of all
-    columns together (see `joint.joint`).
+    The alltoalls of all rows are made together, so that their common steps load every link in proportion to the link's
+    total load; and so are those of all columns (see `joint.joint`).
 
     :param network: the job's network.
     :param rows: number of rows of the process grid.

@@ -1,4 +1,4 @@
-"""The compact form of an alltoall: which host sends to which in which step, and its expansion to ranks."""
+"""The compact form of an alltoall: a table of the host pairs that exchange in each step, and its expansion to ranks."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ class HostSchedule:
         here, there = self._ranks[self.source[row]], self._ranks[self.destination[row]]
         most = np.maximum(here, there)
         row, turn, here, there, most = (column[turn < most] for column in (row, turn, here, there, most))
-        # All ranks of the host with fewer ranks take part in the round.
+        # In each round all ranks of the host with fewer ranks have a message, so messages are listed by these ranks.
         which, member = _repeat(np.arange(len(row)), np.minimum(here, there))
         row, turn, most, sends = row[which], turn[which], most[which], (here <= there)[which]
         sender = np.where(sends, member, (member - turn) % most)

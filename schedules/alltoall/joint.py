@@ -28,14 +28,14 @@ def joint(
 ) -> Schedule:
     """The alltoall of one group of ranks, in steps made together with those of all groups in ``network.siblings``.
 
-    Our own algorithm: the method of ``even`` is applied to all groups that share links, so that a step of all groups
-    together loads links in the proportions of the whole exchange. Each group runs its own rows, which are correct even
-    if another group runs another schedule or starts late. Without siblings it is ``even`` with a step of its own for
-    each message between ranks.
+    Our own algorithm: the method of `even.even` is applied to all groups that share links, so that a step of all groups
+    together loads links in the proportions of the whole exchange. Each group runs its own schedule, which is correct
+    even if another group runs another schedule or starts late. Without siblings it is `even.even`, except that steps
+    are assigned to the messages between ranks, not to the exchanges between hosts.
 
     Messages: p - 1 per rank of a group of p ranks. It is fast if rows or columns of a process grid exchange at once and
-    routes are uneven. Cost: about 10 microseconds per message of the groups that differ, see ``joint_steps``. Memory: p
-    * p steps.
+    routes load links unevenly. Cost: about 10 microseconds per message of the groups for which steps are computed, see
+    ``joint_steps``. Memory: the steps of p * p messages.
 
     :param network: network of the group's ranks, with all groups in ``siblings`` if there are several.
     :param window: largest number of steps that a rank has in flight, 0 for no limit. The default is larger than that of
@@ -75,8 +75,9 @@ def joint_steps(network: Network, groups: Sequence[Integers], *, seed: int = 1) 
     A step of all groups together puts on each link, host and rank at most its total load divided by the number of
     steps, rounded up.
 
-    Groups on the same hosts get the same steps, as long as each set of hosts keeps its proportion of the groups for
-    which steps are computed. If 16 groups each have one rank on each of 64 hosts, steps are computed for one of them.
+    Steps are computed for some groups only, and other groups on the same hosts take these steps, too. From each set of
+    hosts the same fraction of groups is taken, so that loads keep their proportions. If, for example, 16 groups each
+    have one rank on each of 64 hosts, steps are computed for one of them.
 
     :param network: network of all ranks.
     :param groups: ranks of each group; groups are disjoint.
@@ -141,7 +142,7 @@ class _Groups(Phase):
         return np.concatenate([_among(ranks, part.rows()) for ranks, part in zip(self.groups, self.parts, strict=True)])
 
     def of_rank(self, rank: int) -> Rows:
-        """The rows that a rank takes part in, shape (rows, 9). Cost: its rows in the schedule of its group."""
+        """The rows that a rank takes part in, shape (rows, 9). Cost: only its rows in its group's schedule are made."""
         for ranks, part in zip(self.groups, self.parts, strict=True):
             for place in np.flatnonzero(ranks == rank).tolist():
                 return _among(ranks, part.rows_of(place))
@@ -149,17 +150,27 @@ class _Groups(Phase):
 
 
 def _among(ranks: Integers, rows: Rows) -> Rows:
-    """Renumber the members in a group's rows to their ranks."""
+    """Replace the members' numbers within a group by their ranks in all rows.
+
+    :param ranks: rank of each member.
+    :param rows: rows of the group's schedule, shape (rows, 9).
+    """
     placed = rows.copy()
     placed[:, 1:3] = ranks[rows[:, 1:3]]
     return placed
 
 
 def _shared(network: Network, source: Integers, destination: Integers, sender: Integers) -> int:
-    """The number of messages per step on the busiest link.
+    """The number of messages per step that the busiest link shall have.
 
-    If hosts limit the number of steps, it is the number of sending ranks on the fullest host, because then steps are
-    permutations and nothing drifts. Otherwise it is twice that number, as in ``even``.
+    It is the number of sending ranks on the fullest host if the number of steps is limited by hosts, not by links,
+    because every rank then has a message in every step and ranks stay in step. Otherwise it is twice that number, as in
+    `even.even`.
+
+    :param network: network of all ranks.
+    :param source: sending host of each message, shape (messages,).
+    :param destination: receiving host of each message, shape (messages,).
+    :param sender: sending rank of each message, shape (messages,).
     """
     busy = int(np.bincount(network.rank_host[np.unique(sender)]).max())
     hosts = max(np.bincount(source).max(), np.bincount(destination).max())
@@ -167,10 +178,11 @@ def _shared(network: Network, source: Integers, destination: Integers, sender: I
 
 
 def _models(hosts: Sequence[bytes]) -> list[int]:
-    """The index of the group whose steps each group takes; the two groups are on the same hosts.
+    """The index of the group whose steps each group takes, which is on the same hosts.
 
-    The numbers of groups for which steps are computed have the proportions of the numbers of groups on each set of
-    hosts, so that loads of links keep their proportions.
+    From each set of hosts the same fraction of groups is taken, so that loads of links keep their proportions.
+
+    :param hosts: hosts of each group's members, as bytes to compare.
     """
     kinds: dict[bytes, list[int]] = {}
     for number, kind in enumerate(hosts):

@@ -1,4 +1,4 @@
-"""The routes of a network by leaf switch, as sets of bits, for the greedy matching of hosts."""
+"""The routes from leaf switches to hosts, with sets of hosts as integers, for the greedy matching of hosts."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ Integers = NDArray[np.int64]
 class LeafRoutes:
     """Routes from leaf switches to hosts; a set of hosts is a Python integer with bit h set for host h.
 
-    Nearly all routes to a host share their last links, on the way down. If one of these links is full, no host beyond
-    some distance can send to the hosts behind it, and these are removed from the candidate partners all at once. Links
-    on the way up, and exceptions from irregular tables, are looked up in ``route`` for one candidate at a time.
+    Nearly all routes to a host share their last links, on the way down. If one of these links is full, the hosts that
+    it leads to cannot be reached from farther hosts, and are removed from the candidate partners all at once
+    (``cuts_off``). Links on the way up, and exceptions from irregular forwarding tables, are looked up in ``route`` for
+    one candidate at a time.
 
     :param leaf: leaf of each host.
     :param hosts: set of the hosts of each leaf.
     :param route: links between switches from each leaf to each host, ``route[leaf][host]``.
-    :param distances: pairs (level, hosts) of each leaf: the set of hosts at each distance, farthest first.
-    :param num_levels: number of different distances; level 0 is the nearest.
+    :param distances: pairs (level of distance, set of hosts at this distance) of each leaf, farthest first.
+    :param num_levels: number of different distances; they are numbered as levels, and level 0 is the nearest.
     :param cuts_off: pairs (level, hosts) of each link: the hosts that every sender at this level or farther reaches
         over the link.
     :param room: number of transfers that each link carries at full rate in a step.
@@ -118,7 +119,7 @@ def _distances(network: Network, leaf: Integers) -> Integers:
 
 
 def _cuts(table: NDArray[np.int32], level: Integers, num_links: int) -> list[list[tuple[int, int]]]:
-    """For each link, the hosts that all leaves at some distance or farther reach over it, at each such distance.
+    """For each link, pairs (level of distance, set of hosts that all leaves at this level or farther reach over it).
 
     :param table: links from each leaf to each host, shape (leaves, n, longest - 1), padded with -1.
     :param level: distance level from each leaf to each host, shape (leaves, n).

@@ -70,10 +70,11 @@ class Shares:
 
 @dataclass(frozen=True, eq=False)
 class Pairs(Phase):
-    """A phase with one message per ordered pair of ranks, including a local move of each rank.
+    """A phase with one message per ordered pair of ranks; a rank's message to itself is a local move.
 
     :param share: number of blocks of each pair.
-    :param uniform: whether steps are so alike that the cost model (`schedules.analysis.cost`) may evaluate only a few.
+    :param uniform: whether all steps load the network so alike that the cost model (`schedules.analysis.cost`) may
+        evaluate only a few and let these stand for the others.
     """
 
     share: Shares = field(kw_only=True)

@@ -35,7 +35,9 @@ def loads(uses: Integers) -> Integers:
 
 
 def divided(uses: Integers, places: Integers) -> Integers:
-    """Split each resource into parts to which its transfers are dealt in turn, and renumber; same shape as ``uses``.
+    """Split each resource into parts, and deal its transfers to the parts in turn.
+
+    Return the part of each resource that each transfer uses, numbered over all resources, in the shape of ``uses``.
 
     :param uses: resources of each transfer, shape (transfers, resources), padded with -1.
     :param places: number of parts of each resource, shape (resources,) or longer.
@@ -61,7 +63,7 @@ def coloured(
     :param order: indices of the transfers in the order in which they are placed, shape (transfers,).
     :param steps: number of steps at the start, at least the largest number of transfers of one resource.
     :param seed: seed of the random choices among equals.
-    :param patience: number of moves without progress before a step is added, see ``edgecolouring.colour``.
+    :param patience: number of displacements without progress before a step is added, see ``edgecolouring.colour``.
     """
     listed = [tuple(one for one in of if one >= 0) for of in uses[order].tolist()]
     step = np.empty(len(uses), dtype=np.int64)

@@ -21,28 +21,29 @@ def tacs1(network: Network, *, limit: int = 1, blocks: int = 1, counts: Integers
     """An alltoall by pairwise exchange of hosts that are matched along free links; a host without a partner idles.
 
     Subramoni, "Topology-Aware MPI Communication and Scheduling for High Performance Computing Systems", 2013, chapter
-    6. Step 0 is the exchange inside hosts. The next n - 1 matchings of the n hosts correspond to the source's P regular
-    steps if all hosts have the same number of ranks. Further steps, which are needed because links carry at most
-    ``limit`` transfers, come last.
+    6. Step 0 is the exchange inside hosts. Then come n - 1 matchings of the n hosts, which are the P regular steps of
+    the source if all hosts have the same number of ranks. Last come extra steps for pairs that were not matched,
+    because links carry at most ``limit`` transfers per step.
 
     :param network: network of the job's p ranks.
     :param limit: number of transfers that a link between switches may carry in a step; if it is 1, no link is shared.
     :param blocks: number of blocks that each rank sends to each rank.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
     :raises ValueError: if the limit is below 1, or two hosts have no route.
-    Cost: each rank sends p - 1 messages. It is faster than XOR pairwise for large messages if hosts share links.
+    Cost: each rank sends p - 1 messages. It is faster than `direct.alltoall_pairwise` for large messages if hosts share
+    links.
     """
     rows = inside_first(_both_ways(matchings(network, limit=limit)), network.num_hosts)
     return HostSchedule.of_rows("tacs1", network.rank_host, rows, blocks=blocks, counts=counts)
 
 
 def tacs2(network: Network, *, limit: int = 1, blocks: int = 1, counts: Integers | None = None) -> HostSchedule:
-    """TACS1 without its extra steps: an idle process makes its next transfer of an extra step early, without blocking.
+    """An alltoall as `tacs1` without extra steps: hosts make the transfers of extra steps in steps in which they idle.
 
-    Our reading of the source: a host idles in as many of the first n - 1 matchings (with n hosts) as it has exchanges
-    after them, so it makes these in their order, one in each idle step. The sender chooses the step of each message, so
-    a host may receive from several hosts in one step; ``window`` is 2 so that this step overlaps the next one. Links
-    may be shared.
+    Our reading of the source: with n hosts, a host idles in as many of the first n - 1 matchings as it has transfers in
+    extra steps. It makes these transfers in their order, one in each idle step. Because the step of a message depends
+    on its sender only, a host may receive from several hosts in one step; ``window`` is 2 so that this step overlaps
+    the next one. Links may be shared.
 
     Cost: as ``tacs1``. It is fast for exchanges that load the network little (FFT rows and columns).
 
@@ -64,9 +65,9 @@ def matchings(network: Network, *, limit: int = 1) -> Integers:
 
     Each step is a matching found greedily: each host takes the farthest remaining partner for which no link is shared
     in either direction. If the limit is above 1, the unmatched hosts then try again with up to ``limit`` transfers per
-    link. Our choices, which the source leaves open: hosts with the most remaining exchanges choose first; among equally
-    far partners the next by number is taken; the distance of two hosts is that of their leaf switches; and a link whose
-    rate is a multiple of the host links' rate carries that multiple of transfers.
+    link. The source leaves some choices open. Here hosts with the most remaining exchanges choose first; among equally
+    far partners a host takes the next one by number; the distance of two hosts is that of their leaf switches; and a
+    link whose rate is a multiple of the host links' rate carries that multiple of transfers.
 
     :param network: the job's network.
     :param limit: number of transfers that a link between switches may carry in a step.
@@ -102,7 +103,7 @@ class _Step:
         self.load = [0] * len(routes.room)
 
     def match(self, hosts: list[int], left: list[int], limit: int) -> Iterator[Pair]:
-        """Yield pairs of free hosts that exchange in this step; links carry up to ``limit`` times their room.
+        """Yield pairs of free hosts that exchange in this step, and note the load that they put on links.
 
         :param hosts: hosts in the order in which they choose a partner.
         :param left: partners that each host still has to meet, as a set of bits; pairs that are yielded are removed.
@@ -163,7 +164,12 @@ def _both_ways(pairs: Integers) -> Integers:
 
 
 def _into_idle_steps(rows: Integers, num_hosts: int, regular: int) -> Integers:
-    """Move the rows of steps from ``regular`` on into earlier steps in which their senders idle, in order."""
+    """Move the rows of extra steps into earlier steps in which their senders idle, in order.
+
+    :param rows: rows (step, source host, destination host), shape (rows, 3).
+    :param num_hosts: number of hosts.
+    :param regular: number of regular steps; later steps are extra steps.
+    """
     late = np.flatnonzero(rows[:, 0] >= regular)
     late = late[np.lexsort((rows[late, 0], rows[late, 1]))]
     idle = np.ones((num_hosts, regular), dtype=bool)

@@ -119,7 +119,7 @@ def link_width(network: Network) -> Integers:
     fastest = np.zeros(len(network.capacity))
     np.maximum.at(fastest, link, _pair_rates(network)[source, destination])
     fits = np.divide(network.capacity, fastest, out=np.ones_like(fastest), where=fastest > 0)
-    # Division of rates rounds: a quotient just below a whole number is taken as that number.
+    # The division of rates rounds, so a quotient that is just below a whole number is taken as this number.
     return np.maximum(np.floor(fits * (1 + 1e-9)), 1).astype(np.int64)
 
 
@@ -191,10 +191,10 @@ def _precedes(side: Integers, sides: int) -> NDArray[np.bool_]:
 
 
 def between(share: int | Integers, side: Integers, sides: int) -> Floats:
-    """The number of blocks from each set of ranks to each in an alltoall, shape (sides, sides).
+    """The number of blocks from each set of ranks to each set, itself included, in an alltoall, shape (sides, sides).
 
-    :param share: blocks of each ordered pair of ranks, shape (p, p), or one number.
-    :param side: number of each rank's set, for example its host, shape (p,).
+    :param share: blocks of each ordered pair of ranks, shape (p, p), or one number for all pairs.
+    :param side: set of each rank, for example its host, from 0, shape (p,).
     :param sides: number of sets.
     """
     ranks = np.bincount(side, minlength=sides).astype(np.float64)
@@ -209,7 +209,12 @@ def between(share: int | Integers, side: Integers, sides: int) -> Floats:
 
 
 def _slowest(collective: str, needed: Floats, rate: Floats) -> float:
-    """The largest quotient, over all sides, of necessary blocks and the rate of the border that they cross."""
+    """The time that the slowest border of a host or leaf switch needs for the blocks that must cross it.
+
+    :param collective: one of ``COLLECTIVES``; in an allreduce a share of the crossings of all borders counts, too.
+    :param needed: number of blocks that must cross the border of each host or leaf switch.
+    :param rate: rate of the links across each border.
+    """
     with np.errstate(divide="ignore"):  # infinite for a side that no route enters
         time = np.divide(needed, rate, out=np.zeros_like(needed), where=needed > 0)
     shared = 2 * (len(rate) - 1) * needed.max() / rate.sum() if collective == "allreduce" and len(rate) > 1 else 0.0

@@ -20,7 +20,8 @@ __all__ = ["Cost", "cost"]
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-# Most messages of a long series of steps that are evaluated, in about 0.1 s; beyond, some steps stand for the others.
+# Most messages of a long series of steps that are all evaluated, which takes about 0.1 s. If there are more, some steps
+# stand for the others.
 MOST = 1 << 17
 # Most parts of messages that are evaluated one by one, because each part of a step is evaluated as a further step.
 MOST_CUT = 1 << 15
@@ -31,8 +32,8 @@ class Cost:
     """The predicted time of a schedule.
 
     :param seconds: time until the last rank is complete, at least ``link_seconds``.
-    :param link_seconds: time that the busiest link needs for the bytes of the whole schedule, without those that pass
-        at once as a burst.
+    :param link_seconds: time that the busiest link needs for the bytes of the whole schedule, except for the first
+        bytes, which an idle link passes in no time (`Model.burst`).
     :param rank_seconds: time until each rank is complete, shape (p,), in seconds.
     :param finish: time until all ranks have completed each step and all steps before it, shape (steps,), in seconds.
     """
@@ -52,7 +53,7 @@ class Cost:
 
     @property
     def step_seconds(self) -> Floats:
-        """The time in seconds that each step adds, shape (steps,)."""
+        """The time in seconds by which each step delays the end of all steps up to it, shape (steps,)."""
         return np.diff(self.finish, prepend=0.0)
 
 
@@ -122,7 +123,7 @@ class _Loads:
     :param weight: number of steps that each message's step represents, shape (messages,).
     :param block_bytes: bytes per block.
     :param slices: number of parts into which a message is cut.
-    :param unseen: number of parts that are evaluated as one message; each part has its own start-up.
+    :param unseen: number of parts of a message that are evaluated together as one; each of them has its own start-up.
     """
 
     messages: Messages
@@ -140,7 +141,7 @@ class _Clocks:
     :param model: start-up and per-byte costs.
     :param size: number of ranks.
     :param window: largest number of steps that a rank has in flight; 0 for no limit.
-    :param in_flight: largest number of steps that a rank has in flight, limited by the number of steps, too.
+    :param in_flight: the lesser of ``window`` and the number of steps; the number of steps if there is no limit.
     :ivar head: time in seconds by which a burst shortens a message on the fastest host link, by hops.
     :ivar last: time at which each rank completed its last step, shape (p,).
     :ivar busy: time in seconds that each link was busy, shape (links,).
@@ -157,7 +158,11 @@ class _Clocks:
         self._ready, self._processor, self.last = np.zeros(size), np.zeros(size), np.zeros(size)
 
     def step(self, loads: _Loads, span: slice) -> float:
-        """Advance the clocks by the messages of one part of a step, and return the time of the last delivery."""
+        """Advance the clocks by some messages of one step, and return the time at which the last of them arrives.
+
+        :param loads: all messages that are evaluated.
+        :param span: range of the messages of this step.
+        """
         source, destination = loads.messages.source[span], loads.messages.destination[span]
         hops, weight = loads.hops[span], loads.weight[span]
         nbytes = loads.messages.blocks[span] * (loads.block_bytes / loads.slices)
@@ -193,7 +198,14 @@ class _Clocks:
             self._ready[ranks] = np.maximum(self._ready[ranks], self._complete[ranks, place])
 
     def _leave(self, ranks: Integers, source: Integers, destination: Integers, arrived: Floats, sent: Floats) -> None:
-        """Record that ranks complete a step when all they send is sent and all they receive has arrived."""
+        """Set the ranks' clocks to the end of a step, when all that they send is sent and all they receive has arrived.
+
+        :param ranks: ranks that take part in the step.
+        :param source: sending rank of each message, shape (messages,).
+        :param destination: receiving rank of each message, shape (messages,).
+        :param arrived: time in seconds at which each message has arrived, shape (messages,).
+        :param sent: time in seconds at which each message is sent, shape (messages,).
+        """
         complete = self._ready.copy()
         np.maximum.at(complete, source, sent)
         np.maximum.at(complete, destination, arrived)
@@ -205,7 +217,7 @@ class _Clocks:
     def _word(self, source: Integers, destination: Integers, seconds: Floats) -> Floats:
         """The seconds that each message waits for its receiver's clearance to send, behind the receiver's own messages.
 
-        All steps that the receiver has in flight are assumed to send as much as this step.
+        The receiver is assumed to send, in each step that it has in flight, as much as in the present step.
 
         :param source: sending rank of each message, shape (messages,).
         :param destination: receiving rank of each message, shape (messages,).
@@ -266,10 +278,10 @@ def _fastest_host_link(network: Network) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Series:
-    """The choice of the steps that are evaluated, and of the steps that each of them represents.
+    """The steps of a schedule that are evaluated, each of which represents a range of steps.
 
-    :param weight: number of steps that each step represents, shape (steps,); 0 if another step represents it.
-    :param last: last of the steps that share each step's representative, shape (steps,).
+    :param weight: number of steps that each step represents, shape (steps,); 0 if it is not evaluated itself.
+    :param last: last step of the range to which each step belongs, shape (steps,).
     """
 
     weight: Integers

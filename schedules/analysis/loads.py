@@ -43,7 +43,7 @@ class Messages:
         return len(self.step)
 
     def chunks(self, limit: int = CHUNK) -> Iterator[slice]:
-        """Divide the messages into slices of whole steps, of about ``limit`` messages each."""
+        """Divide the messages into ranges of whole steps, of about ``limit`` messages each, as Python slices."""
         ends = np.append(np.flatnonzero(np.diff(self.step)) + 1, len(self.step))
         ends = ends[np.append(np.diff(ends // limit) > 0, True)]
         return (slice(int(begin), int(end)) for begin, end in zip(np.append(0, ends[:-1]), ends, strict=True))
@@ -142,7 +142,7 @@ class Analysis:
 
     @cached_property
     def relative_load(self) -> Floats:
-        """The transfers over the link's width, shape (entries,)."""
+        """The number of transfers divided by the link's width, shape (entries,); above 1 transfers slow each other."""
         return self.transfers / self.width[self.link]
 
     @cached_property
@@ -156,7 +156,7 @@ class Analysis:
 
     @cached_property
     def conflicts_of_step(self) -> Integers:
-        """The number of conflicts on all links in each step, shape (steps,)."""
+        """The number of conflicts (see `conflicts`) on all links together in each step, shape (steps,)."""
         total = np.zeros(self.num_steps, dtype=np.int64)
         np.add.at(total, self.step, self.conflicts)
         return total
@@ -249,7 +249,7 @@ def run_starts(ascending: NDArray[np.integer]) -> NDArray[np.intp]:
 
 
 def crossings(messages: Messages, span: slice, network: Network) -> tuple[NDArray[np.intp], Integers]:
-    """The message (index in the span) and link of each link of each message's route, sorted by message."""
+    """The pairs of a message and a link on its route, two arrays sorted by message: index in the span, and link."""
     host = network.rank_host
     links = network.links[host[messages.source[span]], host[messages.destination[span]]]
     message, place = np.nonzero(links >= 0)
@@ -297,7 +297,10 @@ def _totals(traffic: Integers, distance: Integers, size: int) -> Integers:
 
 
 def _levels(network: Network) -> Integers:
-    """The level of each pair of hosts, shape (n, n): 0 for one host, 1 for one leaf switch, 1 more for each border."""
+    """The level of each pair of hosts, shape (n, n): 0 for a host itself, 1 on one leaf switch, and so on outwards.
+
+    It grows by 1 for each level of clusters in which the two hosts are separated.
+    """
     level = np.ones(network.hops.shape, dtype=np.int64)
     for cluster in network.clusters:
         level += cluster[:, None] != cluster[None, :]

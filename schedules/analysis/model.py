@@ -1,4 +1,4 @@
-"""The hierarchical alpha-beta model of message costs by distance, its calibration, and its closed forms."""
+"""The hierarchical alpha-beta model of message costs by distance, its calibration, and formulas for gathers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _WORD_BY_SOCKETS = (65_000, 0.8, 0.4)
 
 
 class ModelError(TopompiError, ValueError):
-    """Measurements that make no model; the message names the file and the fault."""
+    """Measurements from which no model can be made; the error message names the file and the fault."""
 
 
 def _read_measured(path: str) -> Any:
@@ -56,7 +56,7 @@ class Rendezvous:
     """The wait of a long message for its receiver's clearance to send.
 
     The clearance queues behind messages that the receiver is sending. How long it waits depends on library and network;
-    an adapter that answers by itself sends it at once.
+    network adapters that grant clearances without the processor's help send it at once.
 
     :param above: size in bytes; a message that is longer waits until its receiver is ready.
     :param same: fraction, of the time that the receiver's messages to the waiting rank take in this step, that passes
@@ -71,7 +71,7 @@ class Rendezvous:
 
     @property
     def waits(self) -> bool:
-        """Whether clearances wait behind messages."""
+        """Whether a clearance to send waits for messages that the receiver is sending."""
         return self.same > 0 or self.others > 0
 
 
@@ -106,9 +106,10 @@ class Model:
 
     @classmethod
     def preset(cls, name: str) -> Model:
-        """The model of a system in table 1.1 of the source: ``ranger`` or ``stampede``.
+        """The model of a system in table 1.1 of Subramoni 2013: ``ranger`` or ``stampede``.
 
-        The table has no per-byte cost by distance, so it is that of the link at all distances, including inside a host.
+        The table has one rate of links, and no costs per byte by distance. The cost per byte of this rate is therefore
+        taken for all distances, including messages inside a host.
 
         :raises ValueError: if the name is unknown.
         """
@@ -121,9 +122,10 @@ class Model:
     def of_rate(cls, rate: float) -> Model:
         """The model of a network, chosen by the rate of its fastest host links.
 
-        At or above the rate of first-generation InfiniBand with four lanes: Stampede of table 1.1, whose adapters
-        answer by themselves. Below: sockets over Ethernet, fitted to calls of Open MPI on 16 emulated hosts with links
-        of 100 Mbit/s (docs/lab/untuned.md), with the bytes of headers included in the per-byte cost.
+        From 1 GB/s on, the rate of first-generation InfiniBand with four lanes, it is the model of Stampede in table
+        1.1 of Subramoni 2013, without waits for clearances, because adapters grant them. For lower rates it is a model
+        of sockets over Ethernet, fitted to calls of Open MPI on 16 emulated hosts with links of 100 Mbit/s
+        (docs/lab/untuned.md); its cost per byte includes the bytes of headers.
 
         :param rate: rate in bytes/s.
         """

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ...inputs.figures import cut_middle
 from ..analysis.loads import Analysis, analyse
 from ..network import Network
 from ..schedule import Schedule
@@ -17,16 +18,18 @@ __all__ = ["HOP_COLOURS", "draw", "draw_chart", "draw_tree", "is_tree"]
 
 Integers = NDArray[np.int64]
 
-# Classes of a link's load over its capacity in the step: upper limit, colour, and text of the legend.
+# Classes of a link's load over its capacity in the step: upper limit, colour, and text of the legend. Conflicts have
+# the browns of loads in other pictures, from light to dark; what has room is grey.
 LOADS = (
-    (0.5, "#c6dbef", "up to half full"),
-    (1.0, "#6baed6", "up to full"),
-    (2.0, "#fdae6b", "conflicts, up to 2 times full"),
-    (4.0, "#e6550d", "up to 4 times"),
-    (np.inf, "#7f0000", "more"),
+    (0.5, "#dedede", "up to half full"),
+    (1.0, "#ababab", "up to full"),
+    (2.0, "#fdb97d", "conflicts, up to 2 times full"),
+    (4.0, "#e6670d", "up to 4 times"),
+    (np.inf, "#7f2704", "more"),
 )
-LEFT, TOP, CELL = 150, 76, 12  # pixels: left margin, top margin, height of a link's row
-WIDEST = 960  # pixels: width of all steps
+TOP, CELL, RIGHT = 76, 12, 40  # pixels: top margin, height of a link's row, right margin
+NARROWEST, WIDEST = 640, 1200  # pixels: limits of the drawing's width
+LETTER, MOST_LETTERS = 5.1, 56  # pixels: width of a letter of a link's name; most letters of a name
 MOST_LINKS = 96  # most links in a chart, a row each, because more do not fit a page
 IDLE = 60  # pixels: height of the bars of idle ranks
 
@@ -66,19 +69,21 @@ def draw_chart(analysis: Analysis, title: str, link_names: Sequence[str] | None 
     :param link_names: name of each link of the network; by default its number.
     """
     loaded, shown = _links(analysis)
-    width = min(WIDEST / max(analysis.num_steps, 1), 2 * CELL)
+    names = [f"link {link}" if link_names is None else link_names[link] for link in shown.tolist()]
+    names = [cut_middle(name, MOST_LETTERS) for name in names]
+    left = max(90.0, 14 + LETTER * max(map(len, names), default=0))
+    width = min((WIDEST - left - RIGHT) / max(analysis.num_steps, 1), 2 * CELL)
     bottom = TOP + CELL * len(shown)
-    canvas = Canvas(max(LEFT + width * analysis.num_steps + 40, 640), bottom + IDLE + 90, title)
+    canvas = Canvas(max(left + width * analysis.num_steps + RIGHT, NARROWEST), bottom + IDLE + 90, title)
     over = len(np.unique(analysis.link[analysis.conflicts > 0]))
     most = "" if len(shown) == loaded else f", {len(shown):,} of them shown"
     found = f"{int(analysis.conflicts.sum()):,} conflicts, on {over:,} of {loaded:,} loaded links{most}"
-    canvas.text(LEFT, TOP - 26, found, size=11)
-    _numbers(canvas, analysis.num_steps, width, TOP - 6)
-    for place, link in enumerate(shown.tolist()):
-        name = f"link {link}" if link_names is None else link_names[link]
-        canvas.text(LEFT - 6, TOP + CELL * (place + 0.8), name, anchor="end", size=9)
-    _cells(canvas, analysis, shown, width)
-    _idle(canvas, analysis, width, bottom + 14)
+    canvas.text(left, TOP - 26, found, size=11)
+    canvas.steps(left, TOP - 6, analysis.num_steps, width)
+    for place, name in enumerate(names):
+        canvas.text(left - 6, TOP + CELL * (place + 0.8), name, anchor="end", size=9)
+    _cells(canvas, analysis, shown, left, width)
+    _idle(canvas, analysis, left, width, bottom + 14)
     canvas.legend(canvas.height - 22, [(colour, words) for _, colour, words in LOADS])
     return canvas.svg()
 
@@ -99,34 +104,29 @@ def _links(analysis: Analysis) -> tuple[int, Integers]:
     return len(loaded), shown[np.argsort(np.isin(shown, ends), kind="stable")]
 
 
-def _cells(canvas: Canvas, analysis: Analysis, shown: Integers, width: float) -> None:
+def _cells(canvas: Canvas, analysis: Analysis, shown: Integers, left: float, width: float) -> None:
     place = np.full(len(analysis.network.capacity), -1)
     place[shown] = np.arange(len(shown))
     load = analysis.transfers / (analysis.width[analysis.link] * analysis.senders)
     lower = 0.0
     for upper, colour, _ in LOADS:
         cells = np.flatnonzero((load > lower) & (load <= upper) & (place[analysis.link] >= 0))
-        x, y = LEFT + width * analysis.step[cells], TOP + CELL * place[analysis.link[cells]]
+        x, y = left + width * analysis.step[cells], TOP + CELL * place[analysis.link[cells]]
         canvas.cells(x, y, width, CELL, colour)
         lower = upper
-    canvas.frame(LEFT, TOP, width * analysis.num_steps, CELL * len(shown))
+    canvas.frame(left, TOP, width * analysis.num_steps, CELL * len(shown))
 
 
-def _idle(canvas: Canvas, analysis: Analysis, width: float, top: float) -> None:
-    """Draw a bar for the fraction of idle ranks in each step, and the numbers of the steps."""
+def _idle(canvas: Canvas, analysis: Analysis, left: float, width: float, top: float) -> None:
+    """Draw a bar for the share of idle ranks in each step, and the numbers of the steps."""
     share = analysis.idle_ranks / analysis.network.num_ranks
-    mean = float(share[share < 1].mean()) if (share < 1).any() else 0.0  # without steps of local moves only
-    canvas.text(LEFT - 6, top + 10, "idle ranks", anchor="end", size=9)
-    canvas.text(LEFT - 6, top + 22, f"mean {mean:.0%}", anchor="end", size=9, colour=GREY)
+    mean = float(share[share < 1].mean()) if (share < 1).any() else 0.0  # steps in which all ranks idle do not count
+    canvas.text(left - 6, top + 8, "100 %", anchor="end", size=9)
+    canvas.text(left - 6, top + IDLE / 2, "idle ranks", anchor="end", size=9)
+    canvas.text(left - 6, top + IDLE / 2 + 12, f"mean {mean:.0%}", anchor="end", size=9, colour=GREY)
+    canvas.text(left - 6, top + IDLE, "0 %", anchor="end", size=9)
     for step in np.flatnonzero(share).tolist():
         height = IDLE * float(share[step])
-        canvas.bar(LEFT + width * step, top + IDLE - height, width, height, GREY)
-    canvas.frame(LEFT, top, width * analysis.num_steps, IDLE)
-    _numbers(canvas, analysis.num_steps, width, top + IDLE + 13)
-
-
-def _numbers(canvas: Canvas, steps: int, width: float, y: float) -> None:
-    """Write the numbers of the steps above or below their columns, as many as have room."""
-    canvas.text(LEFT - 6, y, "step", anchor="end", size=9)
-    for step in range(0, steps, int(-(-24 // width))):
-        canvas.text(LEFT + width * (step + 0.5), y, str(step), anchor="middle", size=9)
+        canvas.bar(left + width * step, top + IDLE - height, width, height, GREY)
+    canvas.frame(left, top, width * analysis.num_steps, IDLE)
+    canvas.steps(left, top + IDLE + 13, analysis.num_steps, width)

@@ -110,7 +110,7 @@ class Canvas:
         self.add("rect", x=x, y=y, width=width, height=height, fill="none", stroke=GREY, stroke_width=1)
 
     def cells(self, x: Floats, y: Floats, width: float, height: float, colour: str) -> None:
-        """Draw equal cells of a chart as one path, with gaps between cells wider than 4 pixels.
+        """Draw equal cells of a chart as one path, with gaps between cells wider than 6 pixels.
 
         :param x: left edge of each cell in pixels, shape (cells,).
         :param y: upper edge of each cell in pixels, shape (cells,).
@@ -118,11 +118,26 @@ class Canvas:
         :param height: height of every cell in pixels.
         :param colour: colour of the cells.
         """
-        gap = 1 if width > 4 else 0
+        gap = 1 if width > 6 else 0
         shape = f"h{_short(width - gap)}v{_short(height - 1)}h{_short(gap - width)}z"
         corners = zip(x.tolist(), y.tolist(), strict=True)
         if len(x):
             self.add("path", d="".join(f"M{_short(a)} {_short(b)}{shape}" for a, b in corners), fill=colour)
+
+    def steps(self, left: float, y: float, steps: int, width: float) -> list[int]:
+        """Write the numbers of steps over their columns, as many as have room; return the numbers.
+
+        :param left: left edge of the first column in pixels.
+        :param y: vertical position of the base line in pixels.
+        :param steps: number of steps.
+        :param width: width of a column in pixels.
+        """
+        room = 12 + LETTER * len(str(steps))  # pixels; of a number and the gap to the next
+        every = next(one * 10**ten for ten in range(20) for one in (1, 2, 5) if one * 10**ten * width >= room)
+        self.text(left - 6, y, "step", anchor="end", size=10)
+        for step in range(0, steps, every):
+            self.text(left + width * (step + 0.5), y, f"{step:,}", anchor="middle", size=10)
+        return list(range(0, steps, every))
 
     def legend(self, y: float, entries: Sequence[tuple[str, str]]) -> None:
         """Draw coloured squares with their texts, side by side."""

@@ -1,4 +1,4 @@
-"""Drawings of trees: a row per rank, a column per step, and colours for distances."""
+"""Drawings of schedules whose messages form a tree: a row per rank, a column per step, and colours for distances."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...inputs.figures import DISTANCES
+from ...inputs.figures import DISTANCES, colours_by_hops, cut_middle
 from ..analysis.loads import Messages, messages_of
 from ..network import Network
 from ..schedule import Schedule
@@ -19,11 +19,13 @@ __all__ = ["HOP_COLOURS", "draw_tree", "is_tree"]
 Integers = NDArray[np.int64]
 Floats = NDArray[np.floating]
 
-HOP_COLOURS = DISTANCES  # larger distances as 7 hops
+HOP_COLOURS = DISTANCES  # colours of distances, as in all pictures
 GRID = "#e4e4e4"
-LEFT, TOP, ROW, STEP = 150, 66, 18, 64  # pixels: left margin, top margin, height of a rank's row, width of a column
-WIDEST = 960  # pixels: width of all steps
-ELBOW = 12  # pixels from the bend in a parent's line to the child
+LEFT, TOP, STEP = 150, 66, 64  # pixels: left margin, top margin, width of a column
+ROW, LEAST_ROW = 18, 2  # pixels: height of a rank's row, and least height if there are many
+NAME = 12  # pixels: height of a rank's name; if rows are lower, not every rank has its name written
+WIDEST, HIGHEST = 960, 2400  # pixels: width of all steps, height of all ranks down to the least height of rows
+ELBOW = 12  # pixels from the bend in a parent's line to the child, if columns are wide enough
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,16 +62,21 @@ def draw_tree(schedule: Schedule, network: Network, title: str, host_names: Sequ
     edges = _edges(schedule)
     if edges is None:
         raise ValueError(f"expecting a tree, got {schedule.algorithm}, whose messages form none")
-    width = max(min(STEP, WIDEST // schedule.num_steps), 8)
+    width = min(STEP, WIDEST / schedule.num_steps)
+    row = max(min(ROW, HIGHEST / schedule.size), LEAST_ROW)
     order = _planar_order(edges)
     x = LEFT + width * (edges.joins + 0.5)
     x[schedule.root] = LEFT if edges.away else LEFT + width * schedule.num_steps
     y = np.empty(len(order))
-    y[order] = TOP + ROW * (np.arange(len(order)) + 0.5)
-    canvas = Canvas(max(LEFT + width * schedule.num_steps + 40, 480), TOP + ROW * len(order) + 62, title)
-    _axis(canvas, schedule.num_steps, width, TOP + ROW * len(order))
-    _lines(canvas, edges, x, y)
-    _ranks(canvas, edges, network, host_names, x, y)
+    y[order] = TOP + row * (np.arange(len(order)) + 0.5)
+    bottom = TOP + row * len(order)
+    canvas = Canvas(max(LEFT + width * schedule.num_steps + 40, 480), bottom + 62, title)
+    for step in canvas.steps(LEFT, TOP - 14, schedule.num_steps, width):
+        canvas.line(LEFT + width * (step + 0.5), TOP - 8, LEFT + width * (step + 0.5), bottom, GRID, 1)
+    turn = x - min(ELBOW, width / 2) if edges.away else x + min(ELBOW, width / 2)
+    _lines(canvas, edges, x, y, turn)
+    _ranks(canvas, edges, network, host_names, x, y, turn, row)
+    _names(canvas, edges, network, host_names, order, y, row)
     _legend(canvas, edges, network)
     return canvas.svg()
 
@@ -90,7 +97,7 @@ def _is_one_tree(parent: Integers, root: int | None) -> bool:
     if root is None or len(parent) < 2 or np.flatnonzero(parent < 0).tolist() != [root]:
         return False
     above = np.where(parent < 0, np.arange(len(parent)), parent)
-    for _ in range(len(parent).bit_length()):  # pointer doubling
+    for _ in range(len(parent).bit_length()):  # each round doubles the distance of ``above`` from the rank
         above = above[above]
     return bool((above == root).all())
 
@@ -98,7 +105,7 @@ def _is_one_tree(parent: Integers, root: int | None) -> bool:
 def _joins(messages: Messages, child: Integers, size: int, away: bool) -> Integers:
     joins = np.zeros(size, dtype=np.int64)
     order = np.argsort(-messages.step if away else messages.step, kind="stable")
-    joins[child[order]] = messages.step[order]  # if indices repeat, the last assignment remains
+    joins[child[order]] = messages.step[order]  # of several steps of a child the last in this order remains
     return joins
 
 
@@ -120,60 +127,90 @@ def _planar_order(edges: _Edges) -> NDArray[np.intp]:
     return np.array(order, dtype=np.intp)
 
 
-def _axis(canvas: Canvas, steps: int, width: int, bottom: float) -> None:
-    every = -(-24 // width)
-    for step in range(steps):
-        x = LEFT + width * (step + 0.5)
-        canvas.line(x, TOP - 8, x, bottom, GRID, 1)
-        if step % every == 0:
-            canvas.text(x, TOP - 14, str(step), anchor="middle", size=10)
-    canvas.text(LEFT - 12, TOP - 14, "step", anchor="end", size=10)
+def _lines(canvas: Canvas, edges: _Edges, x: Floats, y: Floats, turn: Floats) -> None:
+    """Draw a line from each parent along its own row, and from there to each child's row.
 
-
-def _lines(canvas: Canvas, edges: _Edges, x: Floats, y: Floats) -> None:
-    """Draw a line from each parent along its own row, and from there to each child's row."""
+    :param canvas: the drawing.
+    :param edges: edges of the tree.
+    :param x: horizontal position of each rank in pixels, shape (p,).
+    :param y: vertical position of each rank in pixels, shape (p,).
+    :param turn: horizontal position of the bend in each rank's line to its parent in pixels, shape (p,).
+    """
     children = np.flatnonzero(edges.parent >= 0)
-    parent, turn = edges.parent[children], _turn(x[children], edges.away)
+    parent = edges.parent[children]
     reach = x.copy()
-    (np.maximum if edges.away else np.minimum).at(reach, parent, turn)
-    for child, above, at in zip(children.tolist(), parent.tolist(), turn.tolist(), strict=True):
-        canvas.line(at, y[above], at, y[child], GREY, 1)
+    (np.maximum if edges.away else np.minimum).at(reach, parent, turn[children])
+    for child, above in zip(children.tolist(), parent.tolist(), strict=True):
+        canvas.line(turn[child], y[above], turn[child], y[child], GREY, 1)
     for rank in np.unique(parent).tolist():
         canvas.line(x[rank], y[rank], reach[rank], y[rank], GREY, 1)
 
 
-def _turn(x: Floats, away: bool) -> Floats:
-    return x - ELBOW if away else x + ELBOW
-
-
 def _ranks(
-    canvas: Canvas, edges: _Edges, network: Network, host_names: Sequence[str] | None, x: Floats, y: Floats
+    canvas: Canvas,
+    edges: _Edges,
+    network: Network,
+    host_names: Sequence[str] | None,
+    x: Floats,
+    y: Floats,
+    turn: Floats,
+    row: float,
 ) -> None:
-    turn = _turn(x, edges.away)
+    """Draw each rank as a circle, with its line from or to its parent; parameters as in ``_lines`` and ``_names``."""
+    hops = _hops(edges, network)
+    colours = colours_by_hops(np.unique(hops[edges.parent >= 0]).tolist())
     for rank, (host, above) in enumerate(zip(network.rank_host.tolist(), edges.parent.tolist(), strict=True)):
         name = str(host) if host_names is None else host_names[host]
         colour, tip = INK, f"rank {rank} on {name}, the root"
         if above >= 0:
-            hops = int(network.hops[network.rank_host[above], host])
             way = "from" if edges.away else "to"
-            colour = _colour(hops)
-            tip = f"rank {rank} on {name}, {way} rank {above} in step {edges.joins[rank]}, {_distance(hops)}"
-            canvas.line(turn[rank], y[rank], x[rank], y[rank], colour, 2)
-        canvas.text(8, y[rank] + 4, f"rank {rank}", bold=above < 0)
+            colour = colours[int(hops[rank])]
+            far = _distance(int(hops[rank]))
+            tip = f"rank {rank} on {name}, {way} rank {above} in step {edges.joins[rank]}, {far}"
+            canvas.line(turn[rank], y[rank], x[rank], y[rank], colour, min(2, row / 2))
+        canvas.circle(x[rank], y[rank], min(5, 0.45 * row), colour, tip)
+
+
+def _names(
+    canvas: Canvas,
+    edges: _Edges,
+    network: Network,
+    host_names: Sequence[str] | None,
+    order: NDArray[np.intp],
+    y: Floats,
+    row: float,
+) -> None:
+    """Write the numbers of ranks and the names of their hosts, as many as have room.
+
+    :param canvas: the drawing.
+    :param edges: edges of the tree.
+    :param network: network of the ranks.
+    :param host_names: name of each host; None for its number.
+    :param order: ranks from top to bottom.
+    :param y: vertical position of each rank in pixels, shape (p,).
+    :param row: height of a rank's row in pixels.
+    """
+    every = int(-(-NAME // row))
+    if every > 1:
+        canvas.text(8, TOP - 14, f"1 name of {every}", size=10, colour=GREY)
+    for rank in order[::every].tolist():
+        host = int(network.rank_host[rank])
+        name = str(host) if host_names is None else cut_middle(host_names[host], 12)
+        canvas.text(8, y[rank] + 4, f"rank {rank}", bold=bool(edges.parent[rank] < 0))
         canvas.text(LEFT - 12, y[rank] + 4, name, anchor="end", colour=GREY)
-        canvas.circle(x[rank], y[rank], 5, colour, tip)
+
+
+def _hops(edges: _Edges, network: Network) -> Integers:
+    """Return the hops between each rank and its parent, shape (p,); what the root has is of no use."""
+    return np.asarray(network.hops[network.rank_host[edges.parent], network.rank_host], dtype=np.int64)
 
 
 def _legend(canvas: Canvas, edges: _Edges, network: Network) -> None:
-    children = np.flatnonzero(edges.parent >= 0)
-    hops = network.hops[network.rank_host[edges.parent[children]], network.rank_host[children]]
-    pairs = zip(*(column.tolist() for column in np.unique(hops, return_counts=True)), strict=True)
-    canvas.legend(canvas.height - 30, [(_colour(hop), f"{_distance(hop)}: {count}") for hop, count in pairs])
+    hops, counts = np.unique(_hops(edges, network)[edges.parent >= 0], return_counts=True)
+    colours = colours_by_hops(hops.tolist())
+    pairs = zip(hops.tolist(), counts.tolist(), strict=True)
+    canvas.legend(canvas.height - 30, [(colours[hop], f"{_distance(hop)}: {count:,}") for hop, count in pairs])
 
 
 def _distance(hops: int) -> str:
     return "inside a host" if hops == 0 else f"{hops} hop{'s' if hops > 1 else ''}"
-
-
-def _colour(hops: int) -> str:
-    return HOP_COLOURS[max(known for known in HOP_COLOURS if known <= max(hops, 0))]

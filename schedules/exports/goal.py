@@ -38,7 +38,7 @@ def write_goal(schedule: Schedule, path: str | Path, block_bytes: int = 1) -> No
 
 
 def _statements(timeline: Timeline, rank: int) -> Iterator[str]:
-    """The operations and requirements of a rank; ``done`` lists the label that completes each of its steps."""
+    """Yield the lines of GOAL text for one rank: its sends and receives, and the operations that each requires."""
     done: list[str] = []
     for number, step in enumerate(timeline.of_rank(rank)):
         after = done[number - timeline.window] if 0 < timeline.window <= number else None
@@ -47,8 +47,7 @@ def _statements(timeline: Timeline, rank: int) -> Iterator[str]:
             yield f"{label}: {_operation(line)}"
             if after:
                 yield f"{label} requires {after}"
-        # With several steps in flight a step is complete only when all steps before it are, because the oldest is
-        # awaited.
+        # With several steps in flight a step requires the step before it, because a rank waits for its oldest step.
         before = [done[-1]] if done and timeline.window != 1 else []
         if len(labels) + len(before) > 1:
             yield f"s{number}: calc 0"

@@ -1,4 +1,4 @@
-"""Schedules as JSON text, with a strict reader: versioned, and short if columns are regular."""
+"""Schedules as JSON text with a version, which is short if columns are regular, and a strict reader of this text."""
 
 from __future__ import annotations
 
@@ -158,8 +158,9 @@ def _encode(column: Integers) -> list[int] | dict[str, list[int]]:
 def _run_starts(column: Integers) -> NDArray[np.intp]:
     """The index at which each arithmetic run begins; each run is as long as possible.
 
-    A run ends where the difference changes. The element behind the end begins a new run, and the difference to it is in
-    no run; so if differences change at consecutive elements, every second change begins no run.
+    A run ends at the element after which the difference changes, and the next element begins a new run. The difference
+    between the two elements belongs to no run. So if the difference changes at two consecutive elements, no run begins
+    at the second change.
     """
     change = np.flatnonzero(np.diff(column, 2)) + 2
     streak = np.flatnonzero(np.diff(change, prepend=-2) != 1)

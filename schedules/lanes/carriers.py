@@ -43,7 +43,7 @@ class Lanes:
 
     @cached_property
     def across(self) -> Network:
-        """The network with one rank per host, the one that carries lane 0; hosts are its ranks."""
+        """The network of the ranks that carry lane 0, one per host, so that its ranks are the hosts in their order."""
         return self.network.part(self.carrier[0])
 
     def where(self, rank: int) -> tuple[int, int]:
@@ -52,9 +52,10 @@ class Lanes:
         return host, int(np.searchsorted(self.network.ranks_of_host[host], rank))
 
     def alike(self) -> Iterator[tuple[Integers, Integers, Integers]]:
-        """Yield the hosts with the same number of ranks, for each number in turn.
+        """Yield, for each number of ranks per host that occurs, the hosts with this number.
 
-        Each item has the hosts, shape (hosts,), their ranks, shape (hosts, ranks), and ``first_of(ranks)``.
+        Each item has three arrays: these hosts, shape (hosts,), their ranks, shape (hosts, number), and the first lane
+        of each rank, as from `first_of`.
         """
         sizes = np.bincount(self.network.rank_host)
         for size in np.unique(sizes):
@@ -63,6 +64,9 @@ class Lanes:
             yield hosts, groups, self.first_of(int(size))
 
     def first_of(self, size: int) -> Integers:
-        """The first lane of the i-th rank of a host with ``size`` ranks, and the number of lanes, shape (size + 1,)."""
+        """The first lane of each rank of a host with ``size`` ranks, and the number of lanes, shape (size + 1,).
+
+        Rank i of the host carries the lanes from entry i to entry i + 1, exclusive, which may be none.
+        """
         place = np.arange(self.number) * size // self.number
         return np.searchsorted(place, np.arange(size + 1))

@@ -30,9 +30,9 @@ def lanes_allreduce(network: Network, across: Across, *, blocks: int | None = No
     host. The operation must commute.
 
     :param network: the job's network.
-    :param across: schedule that the hosts run in each lane.
-    :param blocks: number of segments into which the vector is divided, by default 1. If ``across`` is a pipeline, the
-        number of its blocks, by default its own.
+    :param across: algorithm that the hosts run in each lane.
+    :param blocks: number of blocks of the algorithm across hosts if ``across.pipeline``, by default its own number;
+        else number of segments into which the vector is divided, by default 1.
     """
     vector = Vector.of(network, across, 0, blocks)
     phases = sequence(
@@ -54,10 +54,10 @@ def lanes_reduce(network: Network, across: Across, *, root: int = 0, blocks: int
     of r ranks, r - 1 from each rank inside its host and r - 1 to the root. The operation must commute.
 
     :param network: the job's network.
-    :param across: schedule that the hosts run in each lane.
+    :param across: algorithm that the hosts run in each lane.
     :param root: the root's rank.
-    :param blocks: number of segments into which the vector is divided, by default 1. If ``across`` is a pipeline, the
-        number of its blocks, by default its own.
+    :param blocks: number of blocks of the algorithm across hosts if ``across.pipeline``, by default its own number;
+        else number of segments into which the vector is divided, by default 1.
     """
     vector = Vector.of(network, across, root, blocks)
     host, place = vector.lanes.where(root)
@@ -81,10 +81,10 @@ def lanes_bcast(network: Network, across: Across, *, root: int = 0, blocks: int 
     inside its host.
 
     :param network: the job's network.
-    :param across: schedule that the hosts run in each lane.
+    :param across: algorithm that the hosts run in each lane.
     :param root: the root's rank.
-    :param blocks: number of segments into which the vector is divided, by default 1. If ``across`` is a pipeline, the
-        number of its blocks, by default its own.
+    :param blocks: number of blocks of the algorithm across hosts if ``across.pipeline``, by default its own number;
+        else number of segments into which the vector is divided, by default 1.
     """
     vector = Vector.of(network, across, root, blocks)
     host, place = vector.lanes.where(root)

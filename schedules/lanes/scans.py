@@ -1,4 +1,4 @@
-"""Scans and exscans in lanes: a rank of each host adds up one part of the vectors for all ranks of the host."""
+"""Scans and exscans in lanes: each rank of a host adds up one part (a lane) of the vectors of all ranks of the host."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Integers = NDArray[np.int64]
 
 
 def scan_transposed(size: int, *, inclusive: bool = True, blocks: int | None = None) -> Schedule:
-    """Each rank gets one part of all vectors, adds it up in rank order, and sends each rank its sum.
+    """A scan or exscan in which each rank receives one part of all vectors, and returns the prefix sums of this part.
 
-    Two exchanges of all pairs, so 2 (1 - 1/p) of the vector leave each rank, where doubling sends log2 p vectors.
-    Messages: 2 p (p - 1). It wins for long vectors.
+    Messages: 2 p (p - 1), in two exchanges of all pairs. Bytes: 2 (1 - 1/p) of the vector from each rank, where
+    `scan_doubling` sends up to log2 p vectors. It is fast for long vectors.
 
     :param size: number of ranks, p.
-    :param inclusive: scan, else exscan.
-    :param blocks: blocks of the vector, by default p.
+    :param inclusive: whether it is a scan; else an exscan.
+    :param blocks: number of blocks of the vector, by default p.
     """
     return scan_lanes(np.zeros(size, dtype=np.int64), inclusive=inclusive, blocks=blocks)
 
@@ -43,17 +43,21 @@ def scan_lanes(
     inclusive: bool = True,
     blocks: int | None = None,
 ) -> Schedule:
-    """As `scan_transposed` inside hosts; between them the ranks with the same part run an exscan of their sums.
+    """A scan or exscan in lanes: `scan_transposed` inside hosts, with an exscan across hosts in each lane.
 
-    A run of consecutive ranks on one host counts as a host, so that ranks may be in any order; there are as many parts,
-    or lanes, as the median run has ranks. Messages: those of the exscans, and inside a host of r ranks 2 r (r - 1).
-    Bytes: inside a host each rank receives one vector and sends one; a host sends as much as one rank per host would.
+    Each rank of a host adds up one part (a lane) of the vectors of all ranks of its host. The ranks of different hosts
+    with the same lane then run an exscan of the hosts' sums, and add the result to their prefix sums before they return
+    these. A run of consecutive ranks on one host counts as a host, so ranks may be in any order. There are as many
+    lanes as the median run has ranks.
+
+    Messages: those of the exscans, and inside a host of r ranks 2 r (r - 1). Bytes: inside a host each rank receives
+    about one vector and sends one in each of the two exchanges; a host sends as much as with one rank per host.
 
     :param rank_host: host of each rank, shape (p,), any numbers.
     :param across: function that takes a number of hosts (one rank each) and a number of blocks (None for the
         algorithm's own), and returns the schedule of an exscan.
-    :param inclusive: scan, else exscan.
-    :param blocks: blocks of the vector, by default those of ``across`` for each part.
+    :param inclusive: whether it is a scan; else an exscan.
+    :param blocks: number of blocks of the vector; by default, for each lane, as many as ``across`` makes by itself.
     """
     runs = _Runs(np.asarray(rank_host))
     several = runs.number > 1
@@ -71,11 +75,14 @@ def scan_lanes(
 
 
 class _Runs:
-    """The runs of consecutive ranks on one host, and which rank of each has which lane.
+    """The runs of consecutive ranks on one host, and the assignment of lanes to the ranks of each run.
 
-    :ivar of_rank: run of each rank, shape (p,).
+    :param host: host of each rank, shape (p,), any numbers.
     :ivar first: first rank of each run, and p, shape (runs + 1,).
-    :ivar place: of each rank in its run, shape (p,).
+    :ivar sizes: number of ranks of each run, shape (runs,).
+    :ivar number: number of runs.
+    :ivar of_rank: run of each rank, shape (p,).
+    :ivar place: index of each rank in its run, from 0, shape (p,).
     :ivar lanes: number of lanes.
     """
 
@@ -89,28 +96,32 @@ class _Runs:
         self.lanes = int(np.sort(self.sizes)[(self.number - 1) // 2])
 
     def owner(self, run: Integers, lane: Integers) -> Integers:
-        """The rank that has a lane in a run."""
+        """The rank that adds up a lane in a run; arrays of runs and lanes of one shape give an array of ranks."""
         ranks: Integers = self.first[run] + lane * self.sizes[run] // self.lanes
         return ranks
 
 
 @dataclass(frozen=True, eq=False)
 class _Pairs(Phase):
-    """A phase whose transfers each move or add one rank's part of one lane, at the rank of its run that has the lane.
+    """A phase with one transfer for each rank and lane, between this rank and the rank of its run that has the lane.
 
-    :param make: the rows of some ranks' parts of some lanes, two arrays of one shape.
+    :param runs: the runs of ranks, with their lanes.
+    :param make: function that takes ranks and lanes, two arrays of one shape, and returns the rows of their transfers.
     """
 
     runs: _Runs = field(kw_only=True)
     make: Callable[[Integers, Integers], Rows] = field(kw_only=True)
 
     def rows(self) -> Rows:
-        """Rank by rank, lane by lane."""
+        """The rows of all ranks, sorted by rank, then by lane."""
         rank, lane = np.indices((len(self.runs.of_rank), self.runs.lanes))
         return self.make(rank.ravel(), lane.ravel())
 
     def of_rank(self, rank: int) -> Rows:
-        """As ``rows``; cost: that of the rank's parts, and of all parts of its own lanes."""
+        """The rows that a rank takes part in, in the order of ``rows``.
+
+        Cost: the rows of its own vector are made, and those of its own lanes for all ranks of its run.
+        """
         runs, lane = self.runs, np.arange(self.runs.lanes)
         run = runs.of_rank[rank]
         mine = lane[runs.owner(np.full_like(lane, run), lane) == rank]
@@ -121,10 +132,14 @@ class _Pairs(Phase):
 
 @dataclass(frozen=True, eq=False)
 class _Vector:
-    """The vector of a scan, in parts; the scratch holds a vector for each rank of a run, one before them, and more.
+    """The vector of a scan, which is divided into a part per lane, and the transfers of its stages.
 
-    :param runs: the runs of ranks.
-    :param blocks: blocks of the vector.
+    The scratch buffer of a rank has, one after another: room for a vector of each rank of the longest run, of which the
+    rank uses the parts of its own lanes; room for the sum of all earlier runs; and the scratch blocks of the exscan
+    across runs.
+
+    :param runs: the runs of ranks, with their lanes.
+    :param blocks: number of blocks of the vector.
     """
 
     runs: _Runs
@@ -132,20 +147,30 @@ class _Vector:
 
     @cached_property
     def bounds(self) -> Integers:
-        """First block of each part, and behind the last, shape (lanes + 1,)."""
+        """The first block of each lane's part of the vector, and the end, shape (lanes + 1,)."""
         return np.arange(self.runs.lanes + 1) * self.blocks // self.runs.lanes
 
     @cached_property
     def most(self) -> int:
-        """Ranks of the longest run."""
+        """The number of ranks of the longest run."""
         return int(self.runs.sizes.max())
 
     def phase(self, make: Callable[[Integers, Integers], Rows], steps: int = 1, *, local: bool = False) -> Phase:
-        """The phase of some rows."""
+        """Make a phase of the transfers that one of the methods below makes.
+
+        :param make: function that takes ranks and lanes, two arrays of one shape, and returns the rows.
+        :param steps: number of steps.
+        :param local: whether all rows are local moves.
+        """
         return _Pairs(steps, local=local, runs=self.runs, make=make)
 
     def between(self, across: Callable[[int, int | None], Schedule]) -> Phases:
-        """The exscans of all lanes, of each run's sum: those of parts of one length run one schedule."""
+        """The phases in which each lane runs an exscan of the sums of the runs.
+
+        Lanes whose parts have the same number of blocks share a phase.
+
+        :param across: function that returns the schedule of an exscan, as for `scan_lanes`.
+        """
         lengths, run = np.diff(self.bounds), np.arange(self.runs.number)
         return tuple(
             (0, self._exscan(across(len(run), int(length)), length, run)) for length in np.unique(lengths) if length
@@ -162,12 +187,20 @@ class _Vector:
         return Placed.of(inner, self.runs.owner(run, lane), places, vectors=(inner.blocks, self.blocks))
 
     def collected(self, rank: Integers, lane: Integers) -> Rows:
-        """Rows in which each rank sends each part of its vector to the rank that has the lane."""
+        """The rows in which ranks send parts of their vectors to the ranks of their runs that have these lanes.
+
+        :param rank: rank whose vector each part belongs to.
+        :param lane: lane of each part.
+        """
         at, count = self._part(lane)
         return transfers(0, rank, self._owner(rank, lane), (INPUT, at), (SCRATCH, self._slot(rank) + at), count)
 
     def added(self, rank: Integers, lane: Integers) -> Rows:
-        """Rows that add each rank's part to the sum of the parts of earlier ranks of its run."""
+        """The rows that add to each rank's part the sum of the parts of earlier ranks of its run; one rank per step.
+
+        :param rank: rank whose vector each part belongs to.
+        :param lane: lane of each part.
+        """
         rank, lane = (one[self.runs.place[rank] > 0] for one in (rank, lane))
         owner, (at, count) = self._owner(rank, lane), self._part(lane)
         here = self._slot(rank) + at
@@ -175,31 +208,45 @@ class _Vector:
         return transfers(step, owner, owner, (SCRATCH, here - self.blocks), (SCRATCH, here), count, REDUCE)
 
     def preceded(self, rank: Integers, lane: Integers) -> Rows:
-        """Rows that add the sum of all earlier runs to every sum of a run."""
+        """The rows that add the sum of all earlier runs to the prefix sums within a run.
+
+        :param rank: rank to which each prefix sum leads.
+        :param lane: lane of each sum.
+        """
         rank, lane = (one[self.runs.of_rank[rank] > 0] for one in (rank, lane))
         owner, (at, count) = self._owner(rank, lane), self._part(lane)
         before = (SCRATCH, self.most * self.blocks + at)
         return transfers(0, owner, owner, before, (SCRATCH, self._slot(rank) + at), count, REDUCE)
 
     def spread(self, rank: Integers, lane: Integers) -> Rows:
-        """Rows that send each rank its sums."""
+        """The rows of a scan that send prefix sums, which include the receiver's vector, to the outputs of their ranks.
+
+        :param rank: receiving rank of each sum.
+        :param lane: lane of each sum.
+        """
         at, count = self._part(lane)
         return transfers(0, self._owner(rank, lane), rank, (SCRATCH, self._slot(rank) + at), (OUTPUT, at), count)
 
     def spread_before(self, rank: Integers, lane: Integers) -> Rows:
-        """Rows that send each rank the sums of the rank before it, or of all earlier runs; rank 0 gets nothing."""
+        """The rows of an exscan that send each rank the prefix sums of the rank before it; rank 0 gets nothing.
+
+        The first rank of a run gets the sum of all earlier runs.
+
+        :param rank: receiving rank of each sum.
+        :param lane: lane of each sum.
+        """
         rank, lane = rank[rank > 0], lane[rank > 0]
         at, count = self._part(lane)
         slot = np.where(self.runs.place[rank] > 0, self._slot(rank) - self.blocks, self.most * self.blocks)
         return transfers(0, self._owner(rank, lane), rank, (SCRATCH, slot + at), (OUTPUT, at), count)
 
     def _part(self, lane: Integers) -> tuple[Integers, Integers]:
-        """First block of a lane's part, and its blocks."""
+        """The first block of each lane's part of the vector, and the number of its blocks."""
         return self.bounds[lane], np.diff(self.bounds)[lane]
 
     def _owner(self, rank: Integers, lane: Integers) -> Integers:
         return self.runs.owner(self.runs.of_rank[rank], lane)
 
     def _slot(self, rank: Integers) -> Integers:
-        """Where in the scratch the vector of a rank begins."""
+        """The first block, in the scratch buffer, of the room for each rank's vector."""
         return self.runs.place[rank] * self.blocks

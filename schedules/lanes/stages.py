@@ -1,4 +1,4 @@
-"""The stages of collectives in lanes: exchanges between hosts, and inside hosts before or after them."""
+"""The stages of collectives in lanes: exchanges between hosts, and transfers inside hosts before and after them."""
 
 from __future__ import annotations
 
@@ -40,8 +40,9 @@ class Across:
 class Vector:
     """A call's vector and its division: into segments, these into a part per lane, and these into blocks.
 
-    A segment's exchange across hosts begins one step after that of the segment before. Work inside a host on a block
-    is done one step before the exchange first touches the block on this host, or one step after it last wrote it.
+    A segment's exchange across hosts begins one step after that of the segment before. Transfers inside a host that
+    prepare a block happen one step before the exchange first reads or writes this block on this host; transfers that
+    distribute its result happen one step after the exchange last wrote it.
 
     :param lanes: the lanes of the job.
     :param across: schedule that the hosts run for each lane of each segment; it determines the blocks of a part.
@@ -59,8 +60,8 @@ class Vector:
         :param network: the job's network.
         :param across: algorithm that the hosts run in each lane.
         :param root: the root's rank; 0 if there is none.
-        :param blocks: number of segments, by default 1; if ``across`` is a pipeline, the number of its blocks, by
-            default its own.
+        :param blocks: number of blocks of the algorithm across hosts if ``across.pipeline``, by default its own
+            number; else number of segments, by default 1.
         """
         lanes = Lanes(network)
         root = checked_root(network.num_ranks, root)
@@ -115,7 +116,7 @@ class Vector:
         return np.where(first == self.across.num_steps, 0, first), last
 
     def schedule(self, collective: str, phases: Phases, root: int | None = None) -> Schedule:
-        """The schedule with the given phases.
+        """Make the schedule of the given phases, with this vector's numbers of ranks and blocks.
 
         :param collective: bcast, reduce or allreduce.
         :param phases: phases of all stages, each with the step in which it begins.
@@ -135,7 +136,7 @@ def _within(counts: Integers) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class Inside(Phase):
-    """A stage of transfers inside hosts, each block one step before or after the exchange across hosts handles it.
+    """A stage of transfers inside hosts; each block is sent one step before or after the exchange across hosts uses it.
 
     :param vector: the vector of the call.
     :param make: function that takes the number of a host's ranks and ``Lanes.first_of`` of it, and returns sender and
@@ -167,7 +168,7 @@ class Inside(Phase):
         """Make a stage with as many steps as its blocks need.
 
         :param vector: the vector of the call.
-        :param make: function that returns senders, receivers and lanes, as for the class.
+        :param make: function that returns sender, receiver and lane of each transfer, see `Inside`.
         :param buffers: buffer from which ranks send, and buffer into which they receive.
         :param operation: ``COPY`` or ``REDUCE``.
         :param hosts: numbers of the hosts that take part; by default all.
@@ -217,7 +218,9 @@ def to_owners(size: int, first: Integers) -> tuple[Integers, Integers, Integers]
 
 
 def from_owners(size: int, first: Integers, but: int = -1) -> tuple[Integers, Integers, Integers]:
-    """The transfers by which each rank of a host sends its own lanes to every other rank, in the form of `to_owners`.
+    """The transfers by which each rank of a host sends its own lanes to every other rank.
+
+    The result has sender and receiver, as indices within the host, and lane of each transfer, three arrays.
 
     :param size: number of the host's ranks.
     :param first: first lane of each rank and the number of lanes, as ``Lanes.first_of``.
@@ -229,7 +232,9 @@ def from_owners(size: int, first: Integers, but: int = -1) -> tuple[Integers, In
 
 
 def to_one(size: int, first: Integers, root: int) -> tuple[Integers, Integers, Integers]:
-    """The transfers by which each rank of a host sends its lanes to the root, or moves them if it is the root itself.
+    """The transfers by which each rank of a host sends its lanes to the root; the root moves its own locally.
+
+    The result has sender and receiver, as indices within the host, and lane of each transfer, three arrays.
 
     :param size: number of the host's ranks.
     :param first: first lane of each rank and the number of lanes, as ``Lanes.first_of``.
@@ -242,6 +247,8 @@ def to_one(size: int, first: Integers, root: int) -> tuple[Integers, Integers, I
 
 def from_one(size: int, first: Integers, root: int) -> tuple[Integers, Integers, Integers]:
     """The transfers by which the root sends to every other rank of its host the lanes that the receiver carries.
+
+    The result has sender and receiver, as indices within the host, and lane of each transfer, three arrays.
 
     :param size: number of the host's ranks.
     :param first: first lane of each rank and the number of lanes, as ``Lanes.first_of``.

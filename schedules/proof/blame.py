@@ -1,6 +1,7 @@
-"""The search for the first reduction that made a value wrong, by the exact set of contributions to each sum before it.
+"""The search for the first reduction that made a value wrong.
 
-`contributions` finds wrong values by sums of random weights, which do not tell which contribution is wrong.
+The value is known to be wrong from `contributions`, by a sum of random weights, which does not tell which contribution
+is wrong. Therefore the set of contributions to each partial sum of this value is computed here.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ __all__ = ["Ancestry"]
 
 
 class Ancestry:
-    """The reductions that led to one value, and the set of input blocks that each has combined, as integers of bits.
+    """The reductions that led to one value, and the set of input blocks that each reduction has combined.
 
-    Only input blocks that contribute have bits; they are numbered by ascending place (rank, then block).
+    A set is an integer with a bit for each input block that contributes to the value, in ascending order of rank, then
+    block.
 
     :param history: moves and writes of the schedule.
     :param reductions: all reductions of the schedule.
@@ -51,7 +53,12 @@ class Ancestry:
         return sets
 
     def first_fault(self, commutative: bool) -> Violation | None:
-        """The first reduction that adds a contribution twice, mixes blocks or breaks rank order; None if none does."""
+        """The violation by the first reduction that adds a contribution twice, mixes blocks or breaks rank order.
+
+        None if no reduction does.
+
+        :param commutative: whether rank order may be broken.
+        """
         for number in self._numbers:
             first, *terms = self._reductions.operands(number)
             whole = self._sets[first]
@@ -78,7 +85,7 @@ class Ancestry:
 
     @property
     def contents(self) -> str:
-        """The contributions to the value, in the words of error messages."""
+        """The contributions to the value, in words, for error messages."""
         return self._describe(self._sets[self._value])
 
     def _members(self, bits: int) -> list[int]:

@@ -39,7 +39,7 @@ def sums_of(reductions: Reductions, size: int, blocks: int) -> tuple[NDArray[np.
     for group, terms in reductions.batches():
         at = reductions.begin[group] - terms.start
         results[group] = sums[reductions.start[group]] + np.add.reduceat(sums[reductions.terms[terms]], at)
-        # A contribution too many never disappears, so the count may be capped, which prevents overflow.
+        # The number of units is capped against overflow. A contribution too many still shows, because it never falls.
         np.minimum(units[group], size + 1, out=units[group])
     return sums, wanted
 

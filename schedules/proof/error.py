@@ -29,7 +29,11 @@ class ScheduleError(TopompiError, ValueError):
 
 @dataclass(frozen=True)
 class Violation:
-    """A violation of a rule by a row of a schedule."""
+    """A violation of a rule by a row of a schedule.
+
+    :param row: index of the row.
+    :param text: description of the violation, without step and ranks.
+    """
 
     row: int
     text: str

@@ -42,7 +42,11 @@ def _undefined(history: History) -> Violation | None:
 
 
 def _missing(history: History, found: int) -> str:
-    """The reason why the place that a move reads is undefined, in words; all writes to it come too late, or never."""
+    """The reason, in words, why the place that a move reads is undefined: it is written too late, or never.
+
+    :param history: moves and writes of the schedule.
+    :param found: index of the move in ``History.later_reads``.
+    """
     move = history.later_reads[found]
     place, later = history.read[move], int(np.searchsorted(history.keys, history.read_keys(move)))
     if later == len(history.keys) or history.keys[later] // history.steps != place:
@@ -54,7 +58,7 @@ def _missing(history: History, found: int) -> str:
 
 
 def _no_start(history: History) -> Violation | None:
-    """The first reduction into a place that was not written before."""
+    """The violation by the first reduction into a place that was not written before; None if there is none."""
     first = np.ones(len(history.keys), dtype=bool)
     place = history.keys // history.steps
     first[1:] = place[1:] != place[:-1]
@@ -67,7 +71,10 @@ def _no_start(history: History) -> Violation | None:
 
 
 def _touched(history: History) -> Violation | None:
-    """The first read of a place that another transfer writes in the same step, except reads of undefined places."""
+    """The violation by the first read of a place that another transfer writes in the same step; None if there is none.
+
+    Reads of undefined places are left out, because ``_undefined`` finds them.
+    """
     begin = history.source_write + 1
     inside = np.flatnonzero((begin > 0) & (begin < len(history.keys)))
     hit = inside[history.keys[begin[inside]] == history.read_keys(history.later_reads[inside])]

@@ -19,7 +19,7 @@ _MOST_KEYS = 2**62
 
 
 class History:
-    """The moves of single blocks that the first rows make, and their writes sorted by (place, step).
+    """The moves of single blocks that the first ``rows`` rows make, and their writes sorted by (place, step).
 
     :param schedule: the schedule.
     :param places: numbering of all blocks.
@@ -71,7 +71,7 @@ class History:
         return np.flatnonzero(self.read >= self.places.num_inputs)
 
     def read_keys(self, moves: Indices) -> Integers:
-        """The key, as in ``keys``, of a write in each move's step to the place that the move reads."""
+        """For each move, the key in ``keys`` that a write to the place which it reads has if it is in the same step."""
         return self.read[moves] * self.steps + self.schedule.step[self.row[moves]]
 
     @cached_property
@@ -90,15 +90,15 @@ class History:
         return np.where(found, write, -1)
 
     def at(self, move: np.intp, text: str) -> Violation:
-        """The violation by a move."""
+        """The violation of a rule by the row to which a move belongs; ``text`` describes it."""
         return Violation(int(self.row[move]), text)
 
     def name(self, place: np.int64) -> str:
-        """The name of a place in messages."""
+        """The name of a place in error messages."""
         return self.places.name(int(place))
 
     def who(self, move: np.intp) -> str:
-        """The name in messages of the transfer that a move belongs to."""
+        """The name, in error messages, of the transfer to which a move belongs."""
         row = self.row[move]
         source, destination = self.schedule.source[row], self.schedule.destination[row]
         return f"rank {source}'s own move" if source == destination else f"the transfer from rank {source}"

@@ -1,4 +1,4 @@
-"""Whether no rank leaves a barrier before all ranks have entered it."""
+"""The proof that no rank leaves a barrier before all ranks have entered it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["meet"]
 
 
 def meet(schedule: Schedule) -> None:
-    """Prove that each rank has heard of every other: by messages of ranks that had heard of it before they sent.
+    """Prove that at the end of a barrier each rank knows that all ranks have entered it.
 
-    A message tells of all that its sender has heard of in the steps before.
+    With a message a rank learns of all ranks that its sender knew of before the step.
 
     :raises ScheduleError: for the first rank that has not heard of some rank.
     Cost: O(messages p) time and p^2 / 4 bytes.

@@ -33,7 +33,7 @@ class Places:
         self.blocks = np.stack([*_buffers(schedule), np.zeros(schedule.size, dtype=np.int64)])
 
     def reach(self, rows: int) -> None:
-        """Extend the scratch of each rank to the blocks that the first rows use."""
+        """Extend the scratch buffer of each rank to the highest block that the first ``rows`` rows use."""
         schedule = self.schedule
         for side in ("source", "destination"):
             rank, buffer, block = (getattr(schedule, side + part)[:rows] for part in ("", "_buffer", "_block"))
@@ -67,7 +67,7 @@ class Places:
         return flat // self.schedule.size, flat % self.schedule.size, place - int(self.first.ravel()[flat])
 
     def name(self, place: int) -> str:
-        """The name of a place in messages."""
+        """The name of a place in error messages."""
         buffer, rank, block = self.locate(place)
         return f"{BUFFERS[buffer]} block {block} of rank {rank}"
 

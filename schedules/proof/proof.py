@@ -68,7 +68,7 @@ def check(schedule: Schedule, commutative: bool = True) -> Proof:
         raise found.error(schedule)
     compare(history, commutative)
     if schedule.collective == "barrier":
-        from .meeting import meet  # which no other proof needs
+        from .meeting import meet  # imported late because only the proof of a barrier needs it
 
         meet(schedule)
     return Proof(schedule.num_rows, schedule.num_steps, len(schedule.messages), len(history.row))

@@ -12,7 +12,10 @@ __all__ = ["malformed"]
 
 
 def malformed(schedule: Schedule, places: Places) -> Violation | None:
-    """The first row with an unknown rank, buffer or block, or a write to the input; also sizes the scratch buffers."""
+    """The violation by the first row with an unknown rank, buffer or block, or a write to the input; None if none has.
+
+    The scratch buffers in ``places`` are extended to the blocks that the rows use.
+    """
     found = first_of(_unknown(schedule), _forbidden(schedule, places))
     rows = found.row if found else schedule.num_rows
     outside = _outside(schedule, places, rows)
@@ -21,7 +24,7 @@ def malformed(schedule: Schedule, places: Places) -> Violation | None:
 
 
 def _unknown(schedule: Schedule) -> Violation | None:
-    """The first row with an unknown rank, buffer or operation, or an invalid count."""
+    """The violation by the first row with an unknown rank, buffer or operation, or a wrong count; None if none has."""
     ranks = range(schedule.size)
     known = {
         "source": ranks,
@@ -42,7 +45,7 @@ def _unknown(schedule: Schedule) -> Violation | None:
 
 
 def _forbidden(schedule: Schedule, places: Places) -> Violation | None:
-    """The first row that writes to the input, or reduces although the collective only copies."""
+    """The violation by the first row that writes to the input, or that reduces in a collective of copies, or None."""
     return first_of(_into_input(schedule), None if places.reduces else _reducing(schedule))
 
 
@@ -60,7 +63,7 @@ def _reducing(schedule: Schedule) -> Violation | None:
 
 
 def _outside(schedule: Schedule, places: Places, rows: int) -> Violation | None:
-    """The first row that reads or writes beyond a buffer's end."""
+    """The violation by the first row that reads or writes beyond a buffer's end; None if none does."""
     found = None
     for side, verb in (("source", "reads"), ("destination", "writes")):
         rows = found.row if found else rows

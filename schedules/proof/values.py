@@ -47,7 +47,7 @@ class Reductions:
         return int(self.start[number]), *self.terms[self._terms_of(number)].tolist()
 
     def moves_of(self, number: int) -> Indices:
-        """The moves that bring the terms of one reduction."""
+        """The moves whose values one reduction adds to the value that it finds, in the order of its terms."""
         return self.moves[self._terms_of(number)]
 
     def _terms_of(self, number: int) -> slice:
@@ -78,7 +78,7 @@ class Values:
         return read
 
     def _groups(self) -> tuple[Indices, Indices, Indices]:
-        """The writes that reduce, the number of the reduction of each, and an order of these writes by that number."""
+        """The writes that reduce, the number of the reduction of each, and indices that sort these writes by number."""
         history = self._history
         made = np.flatnonzero(history.reducing[history.order])
         keys = history.keys[made]

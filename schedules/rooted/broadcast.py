@@ -1,4 +1,4 @@
-"""Broadcasts: trees, trees reordered by delay or by level, pipelines, circulant graphs, and two trees at once.
+"""Broadcasts: along trees, trees reordered by delay or level, two trees at once, chains, and circulant graphs.
 
 In all of them p is the number of ranks, and b the number of equal blocks of the message.
 """
@@ -107,8 +107,8 @@ def reordered(
     """A broadcast along a k-nomial tree over hosts, reordered for short or fast routes on its critical path.
 
     Subramoni 2013, section 4 (DFT and BFT), see `schedules.rooted.embedding.embed`; then a k-nomial tree inside each
-    host. The source always reorders; here ``choose="best"`` keeps the plain order if neither walk has a shorter
-    critical path (`schedules.rooted.embedding.critical_path`), so that it is never worse than plain by that measure.
+    host. The source always reorders. Here ``choose="best"`` keeps the tree in the plain order of hosts if no reordered
+    one has a shorter critical path (`schedules.rooted.embedding.critical_path`).
 
     :param network: the job's network.
     :param root: the root's rank.
@@ -131,7 +131,7 @@ def wave(
     latency: Sequence[float] | None = None,
     overhead: float | Sequence[float] = 0.2,
 ) -> Schedule:
-    """A broadcast along a tree made edge by edge: each next edge is the one over which a message arrives earliest.
+    """A broadcast along a tree that is made edge by edge; each time the edge with the earliest arrival is added.
 
     It is MPICH's topology-aware wave tree, see `schedules.rooted.embedding.wave_tree`, with any number of levels and
     extended into hosts.
@@ -139,12 +139,13 @@ def wave(
     :param network: the job's network.
     :param root: the root's rank.
     :param blocks: number of blocks of the message.
-    :param latency: latency between two ranks by the levels that they share: none, the outermost, ..., all including the
-        host; shape (levels + 2,) for the network's levels. By default Subramoni 2013, table 1.1, in microseconds.
+    :param latency: latency between two ranks that share no cluster, the outermost cluster, the next inner one, ..., and
+        finally the host; shape (levels + 2,) for the network's levels. By default Subramoni 2013, table 1.1, in
+        microseconds.
     :param overhead: time for which a message keeps its sender busy, one number or one per latency, in the unit of
         ``latency``; the default is MPICH's.
     Cost: p - 1 messages of all blocks, for p ranks. It is fast for small messages if latency is far above the overhead
-    of a message, because the root then serves many ranks, the far ones early enough.
+    of a message, because the root then serves many ranks, and far ranks first.
     """
     levels = rank_clusters(network)
     if latency is None:
@@ -156,9 +157,8 @@ def leaders(network: Network, *, root: int = 0, blocks: int = 1, radix: int = 2)
     """A broadcast along a k-nomial tree among the leaders of each level's clusters, outermost first, hosts last.
 
     Subramoni 2013, sections 2.3.1 and 4, see `schedules.trees.leaders`. Cost: p - 1 messages of all blocks, for p
-    ranks; at each level the number of clusters less 1 of them cross borders, the least possible. It is fast if links
-    between clusters are scarce or shared with other jobs; it takes a few steps more than a single k-nomial tree over
-    all ranks.
+    ranks; one message enters each cluster without the root, the least possible. It is fast if links between clusters
+    are scarce or shared with other jobs; it takes a few steps more than a single k-nomial tree over all ranks.
 
     :param network: the job's network.
     :param root: the root's rank.
@@ -189,8 +189,8 @@ def circulant(size: int, *, root: int = 0, order: ArrayLike | None = None, block
 
     Träff, arXiv:2407.18004, see `schedules.rooted.circulant.receive_blocks`; for any p and b. Cost: (p - 1) b messages
     of one block in b - 1 + ceil(log2 p) steps, the least possible if a rank sends and receives one block per step. It
-    is fast for medium and large messages on fabrics that are not oversubscribed. In half of the steps, messages go over
-    less than sqrt(p) places of the order; if it is depth-first, these messages stay near.
+    is fast for medium and large messages on fabrics that are not oversubscribed. In half of the steps, sender and
+    receiver are less than sqrt(p) places apart in ``order``, and so are near each other if this is depth-first.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
@@ -206,8 +206,8 @@ def double_tree(size: int, *, root: int = 0, order: ArrayLike | None = None, blo
 
     Sanders, Speck and Träff, see `schedules.rooted.doubletree.parents`; for any p and b. Cost: (p - 1) b messages of
     one block in at most b + 2 log2 p steps. Each rank has the same two senders and at most two receivers in all steps,
-    and half of these are its neighbours in the order. It is fast for large messages if links between clusters are
-    scarce.
+    and about half of all messages are between neighbours in ``order``. It is fast for large messages if links between
+    clusters are scarce.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
@@ -226,7 +226,16 @@ def _by_arrivals(
     order: ArrayLike | None,
     blocks: int,
 ) -> Schedule:
-    """A broadcast from arrays of steps, senders, receivers and blocks; ranks are places in the order from the root."""
+    """A broadcast from its arrivals.
+
+    :param name: name of the algorithm.
+    :param found: step, sender, receiver and block of each arrival, four arrays; senders and receivers are positions in
+        the order, of which 0 is the root.
+    :param size: number of ranks, p.
+    :param root: the root's rank.
+    :param order: ranks in an order, shape (p,), which is rotated to begin with the root; by default ascending.
+    :param blocks: number of blocks of the message.
+    """
     order = turned(checked_order(size, order), checked_root(size, root))
     at, sender, receiver, block = found
     source = np.where(sender == 0, INPUT, OUTPUT)

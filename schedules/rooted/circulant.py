@@ -1,4 +1,4 @@
-"""The block that each rank receives in each round of a broadcast on a circulant graph, which has the fewest rounds."""
+"""The block that each rank receives in each round of a broadcast on a circulant graph, in as few rounds as possible."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ def skips(size: int) -> list[int]:
 def receive_blocks(size: int) -> Integers:
     """The block that each rank receives in each of the q = ceil(log2 p) rounds of a phase, shape (p, q), for root 0.
 
-    In round k of phase j rank r receives block ``q * j + entry`` from rank r - skip[k] (see `skips`). Each rank
-    receives one block of the phase, its base block, and q - 1 different blocks of earlier phases, whose entries are
-    negative. It has received each block before it sends it.
+    Blocks are numbered from phase to phase: if e is the entry of rank r for round k, the rank receives block q j + e
+    from rank r - skip[k] (see `skips`) in this round of phase j. Each rank receives one block of the phase, its base
+    block, and q - 1 different blocks of earlier phases, whose entries are negative. It has received each block before
+    it sends it.
 
     J. L. Träff, Optimal Broadcast Schedules in Logarithmic Time with Applications to Broadcast, All-Broadcast,
     Reduction and All-Reduction, arXiv:2407.18004: the search for the receive side. The paper's separate search for the
@@ -48,9 +49,9 @@ def _base_block(rank: int, skip: list[int]) -> int:
 def _entries(rank: int, skip: list[int]) -> list[int]:
     """The row of one rank in ``receive_blocks``.
 
-    In round k a rank can receive only blocks of ranks up to ``rank - skip[k]``. The search walks from far back towards
-    them by decreasing skips. For each round in turn it takes the nearest rank by a skip whose base block is still
-    wanted.
+    This is the paper's depth-first search for a path of skips from the root for each round. In round k the path must
+    end at or before ``rank - skip[k]``, from which the rank receives, and its last skip gives the block. Larger skips
+    are tried first, and no block is taken twice.
     """
     rounds, base, target = len(skip) - 1, _base_block(rank, skip), rank + skip[-1]
     used = [block == base for block in range(rounds + 1)]
@@ -78,14 +79,17 @@ def _entries(rank: int, skip: list[int]) -> list[int]:
 def arrivals(size: int, blocks: int) -> tuple[Integers, Integers, Integers, Integers]:
     """The round, sender, receiver and block of all arrivals of a broadcast from rank 0; each rank gets each block once.
 
-    Rounds: n - 1 + ceil(log2 p), the least possible if a rank sends and receives one block per round.
+    Rounds: b - 1 + ceil(log2 p), the least possible if a rank sends and receives one block per round.
+
+    :param size: number of ranks, p.
+    :param blocks: number of blocks, b.
     """
     skip = np.array(skips(size))
     phase = len(skip) - 1
     if not phase:
         none = np.zeros(0, dtype=np.int64)
         return none, none, none, none
-    idle = -(blocks - 1) % phase  # rounds left out at the start so that the last phase is complete
+    idle = -(blocks - 1) % phase  # rounds left out at the start of the first phase, so that the last one is complete
     rounds = np.arange(idle, blocks - 1 + phase + idle)
     number = receive_blocks(size)[1:, rounds % phase].T + (rounds // phase * phase - idle)[:, None]
     at, behind = np.nonzero(number >= 0)

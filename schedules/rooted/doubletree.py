@@ -1,4 +1,4 @@
-"""Broadcast over two binary trees, each of which carries every second block: the step in which each block arrives."""
+"""The arrivals (step, ranks, block) of a broadcast over two binary trees, each of which carries every second block."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ def parents(size: int) -> Integers:
 def _parities(parent: Integers) -> Integers:
     """The parity of the steps in which each rank receives in each tree, 0 for even and 1 for odd, shape (2, p).
 
-    A rank receives in one tree in even steps and in the other in odd steps, and so it sends to its two children.
-    Messages that must differ are neighbours on paths and even cycles, because each has at most one such neighbour at
-    either end.
+    A rank must receive in even steps in one tree and in odd steps in the other, and must send to one of its two
+    children in even steps and to the other in odd steps. A message thus differs from at most two others, that of the
+    same receiver in the other tree and that of the same sender to its other child. Joined by these rules, messages form
+    paths and cycles of even length, along which parities alternate.
 
     :param parent: parent of each rank in both trees, shape (2, p), as ``parents`` returns it.
     """
     size = parent.shape[1]
-    sibling = np.full(2 * size, -1, dtype=np.int64)  # other message of the same sender, as tree * size + receiver
+    sibling = np.full(2 * size, -1, dtype=np.int64)  # the sender's other message, as tree * size + receiver; -1 if none
     message = np.flatnonzero(parent.ravel() >= 0)
     sender = parent.ravel()[message]
     order = np.argsort(sender, kind="stable")
@@ -48,7 +49,7 @@ def _parities(parent: Integers) -> Integers:
     twice = np.flatnonzero(sender[1:] == sender[:-1])
     sibling[message[twice]], sibling[message[twice + 1]] = message[twice + 1], message[twice]
     found = np.full(2 * size, -1, dtype=np.int64)
-    # Paths first, from an end of each; then only cycles remain.
+    # A path must be followed from one of its ends, so paths come first; then only cycles are left.
     for begin in [*message[sibling[message] < 0].tolist(), *message.tolist()]:
         at, parity = begin, 0
         while at >= 0 and found[at] < 0:

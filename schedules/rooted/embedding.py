@@ -1,4 +1,4 @@
-"""The placement of ranks in trees, by a matrix of delays or by latencies of levels."""
+"""The placement of ranks in trees, by a matrix of delays between hosts or by the latencies within clusters."""
 
 from __future__ import annotations
 
@@ -105,7 +105,12 @@ def reordered_tree(
 
 
 def _at(ranks: NDArray[np.intp], tree: Tree, size: int) -> tuple[Integers, Integers]:
-    """The parents and turns, by rank of all, of a tree over some of the ranks."""
+    """The parent and the turn of each of all ranks in a tree over some of them, two arrays of shape (size,).
+
+    :param ranks: rank at each node of the tree.
+    :param tree: tree over these ranks.
+    :param size: number of all ranks; ranks outside the tree have parent -1.
+    """
     parent, turn = np.full(size, -1), np.zeros(size, dtype=np.int64)
     parent[ranks] = np.where(tree.parent < 0, -1, ranks[tree.parent])
     turn[ranks] = tree.turn
@@ -115,7 +120,7 @@ def _at(ranks: NDArray[np.intp], tree: Tree, size: int) -> tuple[Integers, Integ
 def wave_tree(
     clusters: Integers, *, root: int = 0, latency: Sequence[float], overhead: float | Sequence[float] = 0.2
 ) -> Tree:
-    """A tree by list scheduling: again and again the sender and the receiver that complete earliest are joined.
+    """A tree that is made edge by edge: each time the sender and receiver whose message arrives earliest are joined.
 
     This is the idea of MPICH's topology-aware wave tree (with an overhead, and latencies between groups, between
     switches, and on one switch), published earlier as earliest completing edge first (Bhat, Raghavendra, Prasanna
@@ -124,8 +129,8 @@ def wave_tree(
 
     :param clusters: cluster of each rank at each level, coarsest first, nested, shape (levels, p).
     :param root: the root's rank.
-    :param latency: latency between two ranks by the levels that they share: none, the first, the first two, ...; shape
-        (levels + 1,), any unit, not rising.
+    :param latency: latency between two ranks that share no cluster, one of the first level, one of the first two
+        levels, ...; shape (levels + 1,), any unit, not rising.
     :param overhead: time for which a message keeps its sender busy, one number or one per latency, in the unit of
         ``latency``; positive.
     Cost: O(p (log p + levels)) time.
@@ -156,7 +161,7 @@ def _wave(waiting: _Waiting, latency: Floats, overhead: Floats) -> tuple[Integer
         served[sender] += 1
         ready[receiver], ready[sender] = time, ready[sender] + overhead[level]
         for rank in (sender, waiting.visit(receiver)):
-            heapq.heappush(heap, (ready[rank], rank))  # a lower bound, corrected when it reaches the top
+            heapq.heappush(heap, (ready[rank], rank))  # a lower bound of the time, corrected when it is popped
     return parent, turn
 
 

@@ -72,7 +72,7 @@ def gather_linear(
     :param size: number of ranks, p.
     :param root: the root's rank.
     :param blocks: number of blocks of each rank, used if ``counts`` is None.
-    :param counts: blocks of each rank, shape (p,), for the v-form.
+    :param counts: blocks of each rank, shape (p,), for Gatherv.
     :param window: largest number of messages in flight; 0 for no limit.
     """
     share = shares(size, blocks, counts)
@@ -109,7 +109,7 @@ def gather_along(tree: Tree, algorithm: str, *, blocks: int = 1, counts: ArrayLi
     :param tree: tree whose root receives.
     :param algorithm: name of the algorithm.
     :param blocks: number of blocks of each rank, used if ``counts`` is None.
-    :param counts: blocks of each rank, shape (p,), for the v-form.
+    :param counts: blocks of each rank, shape (p,), for Gatherv.
     Cost: p - 1 messages for p ranks (fewer if sub-trees have no blocks); each block moves once over each edge between
     its rank and the root.
     """
@@ -175,7 +175,7 @@ def gather_knomial(
     :param size: number of ranks, p.
     :param root: the root's rank.
     :param blocks: number of blocks of each rank, used if ``counts`` is None.
-    :param counts: blocks of each rank, shape (p,), for the v-form.
+    :param counts: blocks of each rank, shape (p,), for Gatherv.
     :param radix: k; a rank receives from up to k - 1 others at once.
     """
     tree = trees.knomial(size, radix).placed(rotation(size, root))
@@ -188,17 +188,16 @@ def gather_leaders(
     """A gather of each cluster at its leader by k-nomial trees, innermost first; the last leader is the root.
 
     Subramoni 2013, section 3, for any number of levels; `schedules.Hierarchy` does the same with native collectives.
-    With native collectives all blocks move once more to a root that leads no cluster; here the root leads all its
-    clusters.
+    There the blocks are sent once more if the root is not the leader of its clusters; here the root is their leader.
 
     :param network: the job's network.
     :param root: the root's rank.
     :param blocks: number of blocks of each rank, used if ``counts`` is None.
-    :param counts: blocks of each rank, shape (p,), for the v-form.
-    :param radix: k of the trees among leaders; if it is the number of a cluster's parts, each sends to the leader
-        directly.
+    :param counts: blocks of each rank, shape (p,), for Gatherv.
+    :param radix: k of the trees among the leaders of a cluster's inner clusters; if k is their number, each sends
+        directly to the cluster's leader.
     Cost: p - 1 messages for p ranks. One message leaves each cluster at each level, the least possible, and each block
-    crosses each border on its way once. At each level up to log_k of the number of leaders there store and forward it.
+    crosses each border of a cluster on its way once. In a cluster of m inner clusters up to log_k m leaders forward it.
     It is fast for small and medium blocks if links between clusters are scarce or shared.
     """
     tree = trees.leaders(rank_clusters(network), network.num_ranks, root=root, radix=radix)
@@ -211,7 +210,7 @@ def gather_nodes(rank_host: ArrayLike, *, root: int = 0, blocks: int = 1, counts
     :param rank_host: host of each rank, shape (p,), any numbers.
     :param root: the root's rank.
     :param blocks: number of blocks of each rank, used if ``counts`` is None.
-    :param counts: blocks of each rank, shape (p,), for the v-form.
+    :param counts: blocks of each rank, shape (p,), for Gatherv.
     Cost: p - 1 messages, of which one leaves each host; each block crosses the network once and is stored by no other
     host on its way. It is fast for small and medium blocks with several ranks per host, especially beside other jobs.
     """
@@ -226,7 +225,7 @@ def scatter_nodes(rank_host: ArrayLike, *, root: int = 0, blocks: int = 1, count
     :param rank_host: host of each rank, shape (p,), any numbers.
     :param root: the root's rank.
     :param blocks: number of blocks of each rank, used if ``counts`` is None.
-    :param counts: blocks of each rank, shape (p,), for the v-form.
+    :param counts: blocks of each rank, shape (p,), for Scatterv.
     Cost: as `gather_nodes`.
     """
     return mirrored(gather_nodes(rank_host, root=root, blocks=blocks, counts=counts))
@@ -240,7 +239,7 @@ def scatter_linear(
     :param size: number of ranks, p.
     :param root: the root's rank.
     :param blocks: number of blocks of each rank, used if ``counts`` is None.
-    :param counts: blocks of each rank, shape (p,), for the v-form.
+    :param counts: blocks of each rank, shape (p,), for Scatterv.
     :param window: largest number of messages in flight; 0 for no limit.
     Cost: as `gather_linear`.
     """
@@ -255,7 +254,7 @@ def scatter_knomial(
     :param size: number of ranks, p.
     :param root: the root's rank.
     :param blocks: number of blocks of each rank, used if ``counts`` is None.
-    :param counts: blocks of each rank, shape (p,), for the v-form.
+    :param counts: blocks of each rank, shape (p,), for Scatterv.
     :param radix: k; a rank serves up to k - 1 others at once.
     Cost: as `gather_knomial`.
     """
@@ -270,7 +269,7 @@ def scatter_leaders(
     :param network: the job's network.
     :param root: the root's rank.
     :param blocks: number of blocks of each rank, used if ``counts`` is None.
-    :param counts: blocks of each rank, shape (p,), for the v-form.
+    :param counts: blocks of each rank, shape (p,), for Scatterv.
     :param radix: k; a rank serves up to k - 1 others at once.
     Cost: as `gather_leaders`.
     """

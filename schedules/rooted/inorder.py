@@ -52,7 +52,7 @@ def _ranges(cluster: NDArray[np.integer], size: int) -> Integers:
 
 
 def _layer(outer: Integers, inner: Integers, radix: int) -> tuple[Integers, Integers]:
-    """The trees among the leaders of the inner clusters of each outer cluster, as parents (-1 elsewhere) and turns."""
+    """The trees among the leaders of the inner clusters of each outer cluster: parent (or -1) and turn of each rank."""
     members = np.flatnonzero(inner == np.arange(len(inner)))
     begin = np.flatnonzero(np.diff(outer[members], prepend=-1))
     end, top = np.append(begin[1:], len(members)), np.searchsorted(members, outer[members[begin]])
@@ -66,8 +66,8 @@ def _layer(outer: Integers, inner: Integers, radix: int) -> tuple[Integers, Inte
         high = np.minimum(low + radix**level, end[:, None])
         own = (top - begin)[:, None] // radix**level
         head = np.where(part == own, top[:, None], low)
-        # Left parts from the nearest on, then right parts from the nearest on, because each adjoins the range combined
-        # so far.
+        # First the parts to the left, then those to the right, the nearest first, because each part must adjoin the
+        # range that is combined before it.
         nth = np.where(part < own, own - 1 - part, part - 1)
         child = (low < end[:, None]) & (part != own)
         ranks = members[head[child]]

@@ -64,7 +64,9 @@ def reduce_shaped(size: int, *, root: int = 0, blocks: int = 1, shape: str = "bi
 
 
 def bcast_split_binary(size: int, *, root: int = 0, blocks: int = 2) -> Schedule:
-    """A broadcast of one half of the message to each side of a binary tree; then the sides exchange halves.
+    """A broadcast of one half of the message to each of the two sub-trees of the root of a binary tree.
+
+    Ranks of the two sub-trees then exchange the halves in pairs.
 
     Pjesivac-Grbovic and others 2007, "Performance analysis of MPI collective operations", split binary. Messages:
     2 (p - 1) of half of the message, in about log2 p + 1 steps.
@@ -74,7 +76,7 @@ def bcast_split_binary(size: int, *, root: int = 0, blocks: int = 2) -> Schedule
     :param blocks: number of blocks of the message; if it is odd, the left half is the larger one.
     """
     left = blocks - blocks // 2
-    begin, count = np.array([left, 0]), np.array([blocks - left, left])  # of even nodes (right), of odd nodes (left)
+    begin, count = np.array([left, 0]), np.array([blocks - left, left])  # right half for even nodes, left half for odd
     tree = shaped("binary", size)
     child = tree.others
     source = np.where(tree.parent[child] == 0, INPUT, OUTPUT)
@@ -116,7 +118,15 @@ def bcast_scatter_doubling(size: int, *, root: int = 0, blocks: int | None = Non
 
 
 def _doubled(size: int, mask: int, cut: Integers) -> list[Rows]:
-    """The rows by which nodes exchange the blocks of their sub-trees of ``mask`` nodes, then forward some of them."""
+    """The rows of one exchange of a recursive doubling, and of the forwarding that follows it.
+
+    Nodes exchange the blocks of their sub-trees of ``mask`` nodes. Nodes whose partner does not exist then receive
+    blocks from nodes of their own sub-tree.
+
+    :param size: number of nodes, p.
+    :param mask: number of nodes of a sub-tree, a power of two.
+    :param cut: first block of each node, and the end, shape (p + 1,).
+    """
     node = np.arange(size)
     met = node ^ mask
     node, met = node[met < size], met[met < size]
@@ -129,14 +139,16 @@ def _doubled(size: int, mask: int, cut: Integers) -> list[Rows]:
 
 
 def handed_on(size: int, mask: int) -> list[tuple[Integers, Integers, int]]:
-    """The forwarding steps (senders, receivers, first block) after an exchange with an incomplete sub-tree.
+    """The steps that forward blocks to nodes without a partner after an exchange with an incomplete sub-tree.
+
+    Each step has its senders, its receivers, and the first block that they forward, from which on all are sent.
 
     :param size: number of nodes, p.
     :param mask: number of nodes of a complete sub-tree, a power of two.
     """
     top = (size - 1) // (2 * mask) * 2 * mask
     begin = top + mask
-    some = size - begin  # nodes of the incomplete sub-tree; as many nodes of the complete one had a partner
+    some = size - begin  # number of nodes of the incomplete sub-tree, and of their partners in the complete one
     if not 0 < some < mask:
         return []
     steps = []

@@ -1,4 +1,4 @@
-"""Reductions to one rank: trees, two trees at once, chains, circulant graphs, and halving with a gather."""
+"""Reductions to one rank: along trees, along two trees at once, by chains, on circulant graphs, and by halving."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def reduce_through_zero(size: int, *, root: int = 0, blocks: int = 1) -> Schedul
     """A reduction along the binomial tree to rank 0, which sends the result to the root; it keeps rank order.
 
     MPICH runs it for operations that do not commute. Messages: p - 1 of the whole vector, and one more if the root is
-    not rank 0; ``reduce_knomial`` keeps rank order without it.
+    not rank 0; ``reduce_knomial`` with ``ordered`` keeps rank order without this further message.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
@@ -197,19 +197,19 @@ def reduce_halving(
 ) -> Schedule:
     """A reduction by a reduce-scatter with recursive halving, then a binomial gather at the root (Rabenseifner 2004).
 
-    Neighbours in ``order`` exchange first, when messages are largest. If p is no power of two, surplus ranks first send
-    their vectors to a neighbour. Messages: n log2 n + n - 1 for the other n ranks, the corners of a hypercube. Bytes:
-    twice (1 - 1/n) of the vector from each; in a tree, a parent receives up to log2 n vectors. It is fast for long
-    vectors.
+    Neighbours in ``order`` exchange first, when messages are largest. If p is no power of two, and n is the largest
+    power of two below it, p - n surplus ranks first send their vectors to a neighbour. Messages: n log2 n + n - 1 among
+    the other n ranks, the corners of a hypercube, and p - n before. Bytes: twice (1 - 1/n) of the vector from each
+    corner, where in a tree a parent receives up to log2 n vectors. It is fast for long vectors.
 
     It keeps rank order if ``order`` ascends.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
     :param order: ranks in an order that keeps near ranks together, shape (p,), by default ascending.
-    :param root_joins: whether the root takes part in the halving even if it is a surplus rank. If not, as in MPICH, the
-        head of corner 0 sends a surplus root its part after the reduce-scatter, and the root gathers in its place: one
-        more message.
+    :param root_joins: whether a root that would be a surplus rank takes part in the halving instead of its neighbour.
+        If not, as in MPICH, the rank at corner 0 sends this root its part after the reduce-scatter, in one more
+        message, and the root takes its place in the gather.
     :param blocks: number of blocks of the vector, by default one per corner of the cube; with fewer, corners idle.
     """
     ranks, head = checked_order(size, order), checked_root(size, root)

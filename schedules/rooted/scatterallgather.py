@@ -24,9 +24,9 @@ Integers = NDArray[np.int64]
 def scatter_allgather(network: Network, *, root: int = 0, blocks: int | None = None, radix: int = 2) -> Schedule:
     """A broadcast by a scatter along a k-nomial tree in depth-first order, then an allgather on the ring in this order.
 
-    After van de Geijn (Barnett and others, 1994). The order follows Subramoni 2013, section 4, whose scatter runs along
-    the reordered tree. Shares that a rank already has as an inner node of the scatter tree are not sent again; the root
-    receives nothing.
+    After van de Geijn (Barnett and others, 1994); an order of ranks along the network is due to Subramoni 2013, section
+    4. A share is the part of the message that one rank has after the scatter. Shares that a rank already had to pass on
+    in the scatter are not sent to it again, and the root receives nothing.
 
     :param network: the job's network.
     :param root: the root's rank.
@@ -43,9 +43,9 @@ def scatter_allgather(network: Network, *, root: int = 0, blocks: int | None = N
 def scatter_allgather_hosts(network: Network, *, root: int = 0, blocks: int | None = None, radix: int = 2) -> Schedule:
     """A broadcast by `scatter_allgather` among one rank per host, which passes arriving shares on inside its host.
 
-    These are the two levels of MPI libraries, with hosts in the order of the tree (Subramoni 2013, section 4). Inside a
-    host shares travel from rank to rank while others travel on the ring between hosts; libraries broadcast inside hosts
-    only after the whole message has arrived.
+    MPI libraries, too, broadcast between hosts and inside hosts, but inside only after the whole message has arrived.
+    Here shares travel from rank to rank inside a host while other shares travel on the ring between hosts. The hosts
+    are in depth-first order of the cluster tree (after Subramoni 2013, section 4).
 
     :param network: the job's network.
     :param root: the root's rank.

@@ -21,8 +21,9 @@ def scatter_doubling(size: int, *, root: int = 0, blocks: int | None = None) -> 
     """A broadcast by a binomial scatter, then an allgather by recursive doubling.
 
     Thakur, Rabenseifner, Gropp 2005, section 4.4, as run by MPICH, and by Open MPI if p is a power of two: a rank also
-    receives blocks that it forwarded in the scatter. If p is no power of two, surplus ranks send their share to a
-    neighbour and receive the whole message from it. Messages: p - 1 in the scatter, and p log2 p in the allgather.
+    receives blocks that it forwarded in the scatter. If p is no power of two, the p - n ranks beyond the largest power
+    of two, n, send their share to a neighbour and receive the whole message from it. Messages: p - 1 in the scatter,
+    and p log2 p in the allgather.
     Bytes: each rank sends about twice the message. It is fast for medium messages.
 
     :param size: number of ranks, p.

@@ -1,1 +1,1 @@
-"""Collectives in which every rank ends with data from all: allgather, reduce-scatter, allreduce, scan."""
+"""Generators of collectives without a root: allgather, reduce-scatter, allreduce, scan and barrier."""

@@ -1,4 +1,4 @@
-"""Allgathers: a ring in tree order, recursive doubling with neighbours last, and leaders."""
+"""Allgathers: on a ring in depth-first order, by recursive doubling with neighbours last, and over leaders."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ def allgather_ring(
 ) -> Schedule:
     """An allgather on a ring (Chan et al. 2007, bucket algorithm): each rank sends on the share received last.
 
-    Messages: p (p - 1), one in and one out per rank and step. Bytes: each share p - 1 times, the least possible. In
-    depth-first order of the cluster tree, one message in and one out crosses each border in each step, for any number
-    of ranks inside. It is fast for long vectors; its p - 1 start-ups are slow for short ones.
+    A share is the blocks of one rank. Messages: p (p - 1), one in and one out per rank and step. Bytes: each share is
+    sent p - 1 times, the least possible. In depth-first order of the cluster tree, only one message enters and one
+    leaves each cluster in a step, for any number of ranks in it. It is fast for long vectors; its p - 1 start-ups are
+    slow for short ones.
 
     :param size: number of ranks, p.
     :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's order.
@@ -55,15 +56,16 @@ def allgather_doubling(
     blocks: int = 1,
     counts: ArrayLike | None = None,
 ) -> Schedule:
-    """An allgather in which pairs exchange all they have, twice as much in each step.
+    """An allgather by recursive doubling: pairs of ranks exchange all shares that they have, which double in each step.
 
     Thakur, Rabenseifner, Gropp 2005, section 4.1, with two changes. Distances decrease, so that the largest messages
     stay between neighbours in ``order``; shares then arrive in bit-reversed order and are moved to their places at the
-    end. And if p is no power of two, surplus ranks send their share to a neighbour and receive the whole from it.
+    end. And if p is no power of two, the p - n surplus ranks beyond the largest power of two, n, each send their share
+    to a neighbour, and receive all shares from it at the end.
 
-    Messages: p log2 p, in log2 p steps; up to two steps more if p is no power of two. Bytes: each share p - 1 times, as
-    on a ring, and all shares once more per surplus rank; but as many messages cross a border of a cluster at once as
-    there are pairs across it. It is fast for short vectors.
+    Messages: p log2 p, in log2 p steps; up to two steps more if p is no power of two. Bytes: each share is sent p - 1
+    times, as on a ring, and all shares once more per surplus rank. Unlike on a ring, all pairs across a cluster's
+    border exchange at once. It is fast for short vectors.
 
     :param size: number of ranks, p.
     :param order: ranks in an order that keeps near ranks together, shape (p,), by default ascending;
@@ -95,17 +97,18 @@ def allgather_leaders(
 ) -> Schedule:
     """An allgather by a gather in clusters, an exchange among the outermost leaders, and a broadcast inside clusters.
 
-    After Subramoni 2013, section 3, with k-nomial trees inside each level. Messages: 2 (p - c) inside the c outermost
-    clusters, and c (c - 1) or about c log2 c between them. Bytes: each share enters an outermost cluster once (with
-    ``doubling``, if c is no power of two, a surplus leader receives the whole instead), and the whole goes once to each
-    rank inside. It is fast for short vectors with many ranks in a cluster, for which recursive doubling would send the
-    same share over a border many times; long vectors wait for the leaders.
+    After Subramoni 2013, section 3, with k-nomial trees among the leaders of each level. Messages: 2 (p - c) inside the
+    c outermost clusters, and c (c - 1) for ``ring`` or about c log2 c for ``doubling`` between them. Bytes: each share
+    enters an outermost cluster once, and all shares are sent once to each rank inside. (With ``doubling``, if c is no
+    power of two, the leaders beyond the largest power of two receive all shares at the end.) It is fast for short
+    vectors with many ranks in a cluster, for which recursive doubling would send the same share over a border many
+    times. Long vectors are slow, because all data pass through the leaders.
 
     :param size: number of ranks, p.
     :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all ranks take
         part in the exchange.
     :param exchange: algorithm among the outermost leaders, ``ring`` or ``doubling``.
-    :param radix: k of the trees inside clusters.
+    :param radix: k of the k-nomial trees; a rank receives from, or sends to, up to k - 1 others at once.
     :param blocks: number of blocks of each rank, used if ``counts`` is None.
     :param counts: blocks of each rank, shape (p,), for allgatherv.
     """

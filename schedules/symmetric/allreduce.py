@@ -1,4 +1,4 @@
-"""Allreduces: a ring in tree order, recursive doubling, Rabenseifner's with neighbours first, and leaders."""
+"""Allreduces: on a ring in depth-first order, by recursive doubling, Rabenseifner's algorithm, and over leaders."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def allreduce_ring(size: int, *, order: ArrayLike | None = None, blocks: int | N
     """An allreduce by a reduce-scatter and an allgather on one ring (Patarasuk and Yuan 2009).
 
     Messages: 2 p (p - 1), one in and one out per rank and step. Bytes: 2 (1 - 1/p) of the vector from each rank, the
-    least possible; in depth-first order the same amount crosses each border of the tree in each direction. It is fast
-    for long vectors. It requires a commutative operation, because each part is summed along the ring from another rank
-    on.
+    least possible; in depth-first order of the cluster tree the same amount enters and leaves each cluster. It is fast
+    for long vectors. It requires a commutative operation, because the sum of each part of the vector begins at another
+    rank of the ring.
 
     :param size: number of ranks, p.
     :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's order.
@@ -39,9 +39,9 @@ def allreduce_ring(size: int, *, order: ArrayLike | None = None, blocks: int | N
 def allreduce_doubling(size: int, *, order: ArrayLike | None = None, blocks: int = 1) -> Schedule:
     """An allreduce in which pairs exchange and add whole vectors, neighbours first.
 
-    Thakur, Rabenseifner, Gropp 2005, section 4.5. If p is no power of two, surplus ranks send their vector to a
-    neighbour and receive the sum from it. Messages: p log2 p, in log2 p exchanges, and up to two more. Bytes: log2 p
-    vectors from each rank. It is fast for short vectors.
+    Thakur, Rabenseifner, Gropp 2005, section 4.5. If p is no power of two, the surplus ranks beyond the largest power
+    of two below p each send their vector to a neighbour and receive the sum from it. Messages: about p log2 p, in log2
+    p exchanges, and up to two further steps. Bytes: log2 p vectors from each rank. It is fast for short vectors.
 
     It keeps rank order if ``order`` ascends.
 
@@ -55,11 +55,12 @@ def allreduce_doubling(size: int, *, order: ArrayLike | None = None, blocks: int
 def allreduce_halving(size: int, *, order: ArrayLike | None = None, blocks: int | None = None) -> Schedule:
     """An allreduce by recursive halving, then an allgather by recursive doubling (Rabenseifner 2004).
 
-    The paper begins the halving between far ranks or between near ones; here neighbours in ``order`` exchange halves,
-    and the farthest ranks the smallest parts. If p is no power of two, surplus ranks send their vector to a neighbour
-    and receive the sum from it. Messages: 2 n log2 n for the other n ranks, the corners of a hypercube. Bytes: 2 (1 -
-    1/n) of the vector from each. It is fast for medium vectors, because start-ups are few and, for a power of two,
-    bytes are the least possible.
+    In the paper the halving begins between far ranks or between near ones; here neighbours in ``order`` exchange
+    halves, and the farthest ranks exchange the smallest parts. If p is no power of two, and n is the largest power of
+    two below it, p - n surplus ranks send their vector to a neighbour and receive the sum from it. Messages: 2 n log2 n
+    among the other n ranks, the corners of a hypercube, and two per surplus rank. Bytes: 2 (1 - 1/n) of the vector from
+    each of the n ranks. It is fast for medium vectors, because start-ups are few and, if p is a power of two, bytes are
+    the least possible.
 
     It keeps rank order if ``order`` ascends.
 
@@ -83,19 +84,20 @@ def allreduce_leaders(
 ) -> Schedule:
     """An allreduce by reductions in clusters, an allreduce among the outermost leaders, and broadcasts inside clusters.
 
-    After Subramoni 2013, section 3, with k-nomial trees inside each level. Messages: 2 (p - c) of the whole vector
-    inside the c outermost clusters, and those of the exchange among c ranks. It is fast if many ranks share few links
-    out of a cluster; inside, a leader moves a logarithmic number of whole vectors, which is slow for long vectors.
+    After Subramoni 2013, section 3, with k-nomial trees among the leaders of each level. Messages: 2 (p - c) of the
+    whole vector inside the c outermost clusters, and those of the exchange among their c leaders. It is fast if many
+    ranks share few links out of a cluster. It is slow for long vectors, because inside a cluster of m ranks a leader
+    receives and sends about log m whole vectors.
 
     :param size: number of ranks, p.
     :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all ranks take
         part in the exchange.
     :param exchange: algorithm among the outermost leaders: ``ring``, ``doubling`` or ``halving``.
-    :param radix: k of the trees inside clusters.
+    :param radix: k of the k-nomial trees; a rank receives from, or sends to, up to k - 1 others at once.
     :param ordered: whether to keep rank order, for operations that do not commute; each cluster must then be a range of
         ranks, and ``exchange`` not ``ring``.
-    :param second_heads: whether, if the exchange pairs surplus leaders with neighbours, the second of a pair represents
-        both, as in MPICH; by default the first does.
+    :param second_heads: whether, if the number of leaders is no power of two and some of them form pairs of which one
+        takes part in the exchange, that is the second leader of a pair, as in MPICH; by default it is the first.
     :param blocks: number of blocks of the vector.
     """
     if exchange not in _EXCHANGES:

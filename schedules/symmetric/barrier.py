@@ -1,4 +1,4 @@
-"""Barriers: dissemination among all ranks, or among leaders between a tree towards them and one back."""
+"""Barriers by dissemination among all ranks, or among the leaders of clusters with messages to and from the others."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ Rows = NDArray[np.int64]
 def barrier_leaders(
     size: int, clusters: Sequence[ArrayLike] = (), *, order: ArrayLike | None = None, blocks: int = 1
 ) -> Schedule:
-    """Ranks tell the leaders of their clusters, innermost first; the outermost leaders disseminate, and tell the ranks.
+    """A barrier by messages to the leaders of clusters, a dissemination among the outermost leaders, and messages back.
 
-    D. Hensgen, R. Finkel and U. Manber, Two algorithms for barrier synchronization, 1988, among the leaders, the lowest
-    ranks of the outermost clusters; binomial trees inside. Messages, all of them empty: n ceil(log2 n) between the n
-    leaders, and two for each further rank, in ceil(log2 n) steps and twice those of the trees. Without clusters every
-    rank is a leader. A level that is one cluster is passed over.
+    The leader of a cluster is its lowest rank. Messages go to leaders of innermost clusters first, along binomial
+    trees, and come back along the same trees in reverse. The dissemination (D. Hensgen, R. Finkel and U. Manber, Two
+    algorithms for barrier synchronization, 1988) is among the n leaders of the outermost clusters, or among all ranks
+    if there are no clusters. Messages, all of them empty: n ceil(log2 n) between the leaders, and two for each other
+    rank. Steps: ceil(log2 n), and twice those of the trees. A level with a single cluster is ignored.
 
-    :param size: number of ranks.
-    :param clusters: cluster of each rank at each level, coarsest first, nested, each shape (p,), any numbers.
-    :param order: order of all ranks in which the leaders stand around, by default ascending. Early steps are near ones.
-    :param blocks: blocks of the schedule, which sends none.
+    :param size: number of ranks, p.
+    :param clusters: cluster of each rank at each level, coarsest first, nested, each of shape (p,), any numbers.
+    :param order: ranks in an order that keeps near ranks together, shape (p,), by default ascending; in the first steps
+        of the dissemination a leader sends to leaders that are near it in this order.
+    :param blocks: number of blocks of the schedule, of which no message has any.
     """
     members, inwards = np.arange(size), []
     for label in map(np.asarray, reversed(clusters)):
@@ -47,13 +49,13 @@ def barrier_leaders(
 
 
 def _tokens(step: ArrayLike, source: ArrayLike, destination: ArrayLike) -> Rows:
-    """Rows of empty messages."""
+    """The rows of empty messages with the given steps, senders and receivers."""
     columns = np.broadcast_arrays(step, source, destination, SCRATCH, 0, SCRATCH, 0, 0, COPY)
     return np.stack(columns, axis=-1).reshape(-1, len(columns)).astype(np.int64)
 
 
 def _to_leaders(members: Integers, cluster: Integers) -> Rows:
-    """A binomial tree towards the first member of each cluster.
+    """The rows of empty messages along a binomial tree to the first member of each cluster.
 
     :param members: ranks, ascending, shape (members,).
     :param cluster: number of each member's cluster, shape (members,).
@@ -68,7 +70,7 @@ def _to_leaders(members: Integers, cluster: Integers) -> Rows:
 
 
 def _backwards(rows: Rows) -> Rows:
-    """The same messages the other way, the last ones first."""
+    """The rows of the same messages with senders and receivers exchanged, and with their steps in reverse order."""
     turned = rows[::-1].copy()
     turned[:, 0] = rows[:, 0].max(initial=0) - turned[:, 0]
     turned[:, [1, 2]] = turned[:, [2, 1]]
@@ -76,7 +78,10 @@ def _backwards(rows: Rows) -> Rows:
 
 
 def _dissemination(members: Integers) -> Grid:
-    """In step k the member at place i tells the one at place i + 2^k, counted around."""
+    """The phase in which member i sends to member i + 2^k, modulo their number, in step k.
+
+    :param members: ranks that take part, in the order of the dissemination.
+    """
     size = len(members)
     steps = (size - 1).bit_length()
 

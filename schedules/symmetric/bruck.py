@@ -17,9 +17,9 @@ Integers = NDArray[np.int64]
 def allgather_bruck(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
     """An allgather in which rank r sends all its shares, up to 2^k of them, to rank r - 2^k in step k.
 
-    Bruck and others 1997, the concatenation algorithm. A rank stores shares in its scratch buffer, its own first, and
-    moves them to rank order at the end. Messages: p ceil(log2 p), for any p. Bytes: (1 - 1/p) of the whole into each
-    rank. It is fast for short vectors if p is no power of two.
+    Bruck and others 1997, the concatenation algorithm. A share is the blocks of one rank; a rank stores shares in its
+    scratch buffer, its own first, and moves them to rank order at the end. Messages: p ceil(log2 p), for any p. Bytes:
+    (1 - 1/p) of all shares into each rank. It is fast for short vectors if p is no power of two.
 
     :param size: number of ranks, p.
     :param blocks: number of blocks of each rank, used if ``counts`` is None.

@@ -1,7 +1,7 @@
-"""Reductions of MPI libraries by halving and doubling in rank order, with their own treatment of surplus ranks.
+"""Reductions of MPI libraries by halving and doubling in rank order, for numbers of ranks, p, that are no power of two.
 
-If the number of ranks, p, is no power of two, and n is the largest power of two below it, the first 2 (p - n) ranks
-form pairs, of which one rank takes part in the halving or doubling.
+If n is the largest power of two below p, the first 2 (p - n) ranks form pairs, of which one rank takes part in the
+halving or doubling, and the other is a surplus rank.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Integers = NDArray[np.int64]
 def allreduce_doubling_even(size: int, *, blocks: int = 1) -> Schedule:
     """An allreduce in which pairs exchange and add whole vectors, neighbours first, for any number of ranks.
 
-    It is `allreduce.allreduce_doubling` with another treatment of surplus ranks: if n is the largest power of two up to
-    p, the first 2 (p - n) ranks form pairs, and the even rank of each pair takes no part in the exchange. It keeps rank
-    order.
+    It differs from `allreduce.allreduce_doubling` if p is no power of two: if n is the largest power of two up to p,
+    the first 2 (p - n) ranks form pairs, and the even rank of each pair, instead of the odd one, takes no part in the
+    exchange. It keeps rank order.
 
     :param size: number of ranks, p.
     :param blocks: number of blocks of the vector.
@@ -49,11 +49,11 @@ def allreduce_doubling_even(size: int, *, blocks: int = 1) -> Schedule:
 
 
 def allreduce_halves(size: int, *, blocks: int | None = None) -> Schedule:
-    """Rabenseifner's allreduce in which the two ranks of a surplus pair first add one half of the vector each.
+    """Rabenseifner's allreduce, in which the two ranks of a pair first add one half of the vector each.
 
     Rabenseifner 2004, as `allreduce.allreduce_halving`. If n is the largest power of two up to p, the first 2 (p - n)
-    ranks form pairs, and the odd rank of a pair takes no part after the first addition. Messages: 2 n log2 n, and 4 per
-    pair.
+    ranks form pairs, and the odd rank of a pair takes no part between the first addition and the result, which it
+    receives from the even one. Messages: 2 n log2 n, and 4 per pair.
 
     :param size: number of ranks, p.
     :param blocks: number of blocks of the vector, by default n.
@@ -71,7 +71,7 @@ def allreduce_halves(size: int, *, blocks: int | None = None) -> Schedule:
 
 
 def reduce_halves(size: int, *, root: int = 0, blocks: int | None = None) -> Schedule:
-    """Rabenseifner's reduction in which the two ranks of a surplus pair first add one half of the vector each.
+    """Rabenseifner's reduction, in which the two ranks of a pair first add one half of the vector each.
 
     As `reduction.reduce_halving`. If n is the largest power of two up to p, the first 2 (p - n) ranks form pairs, and
     the odd rank of a pair takes no part after the first addition, except that an odd root takes the place of rank 0 in
@@ -158,7 +158,7 @@ def reduce_scatter_butterfly(size: int, *, blocks: int = 1, counts: ArrayLike | 
 
 
 def reduce_scatter_outside(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
-    """A reduce-scatter by recursive doubling in which groups of ranks exchange the sums of all parts except their own.
+    """A reduce-scatter by recursive doubling: groups of ranks exchange their sums of all parts but the senders' own.
 
     Thakur, Rabenseifner, Gropp 2005, section 4.4, for operations that do not commute: it keeps rank order. If p is no
     power of two, ranks without a partner receive the missing sums from ranks of their own group. Messages: about p
@@ -180,7 +180,11 @@ def reduce_scatter_outside(size: int, *, blocks: int = 1, counts: ArrayLike | No
 def _outside(size: int, mask: int, begin: Integers) -> list[Rows]:
     """The rows that pack, exchange, forward and add the parts outside the sender's sub-tree of ``mask`` ranks.
 
-    The scratch buffer contains the working vector, then the packed outgoing one, then the incoming one.
+    The scratch buffer contains the working vector, then the packed outgoing parts, then the incoming parts.
+
+    :param size: number of ranks, p.
+    :param mask: number of ranks of a sub-tree, a power of two.
+    :param begin: first block of each rank's part, and the end, shape (p + 1,).
     """
     total = int(begin[-1])
     ranks = np.arange(size)

@@ -16,11 +16,11 @@ Integers = NDArray[np.int64]
 
 
 def allgather_neighbours(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
-    """An allgather in which each rank exchanges two shares with its next and its previous rank in turns.
+    """An allgather in which each rank exchanges the shares of two ranks with its next and its previous rank in turns.
 
     J. Chen and others 2005, "Performance evaluation of allgather algorithms on terascale Linux cluster with fast
     Ethernet".
-    Messages: p^2 / 2 in p / 2 steps, half as many as on a ring. Bytes: each share p - 1 times.
+    Messages: p^2 / 2 in p / 2 steps, half as many as on a ring. Bytes: the blocks of each rank are sent p - 1 times.
 
     :param size: number of ranks, p.
     :param blocks: number of blocks of each rank, used if ``counts`` is None.

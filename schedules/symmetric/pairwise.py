@@ -18,7 +18,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class _Parts(Shares):
-    """The data of each pair of ranks: the destination's part of the source's vector.
+    """The blocks that each pair of ranks exchanges: the part of the source's vector that the destination adds up.
 
     :param part: number of blocks of each rank's part, shape (p,).
     """

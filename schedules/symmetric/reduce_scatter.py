@@ -1,4 +1,4 @@
-"""Reduce-scatters: a ring in tree order, recursive halving with neighbours first, and leaders."""
+"""Reduce-scatters: on a ring in depth-first order, by recursive halving with neighbours first, and over leaders."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def reduce_scatter_ring(
     """A reduce-scatter on a ring: each rank adds its data to the received part and sends it on.
 
     Chan et al. 2007, the bucket algorithm. Messages: p (p - 1), one in and one out per rank and step. Bytes: (1 - 1/p)
-    of the vector from each rank, the least possible; in depth-first order the same amount crosses each border of the
-    tree in each direction. It is fast for long vectors. It requires a commutative operation, because each part is
-    summed along the ring from another rank on.
+    of the vector from each rank, the least possible; in depth-first order of the cluster tree the same amount enters
+    and leaves each cluster. It is fast for long vectors. It requires a commutative operation, because the sum of each
+    part begins at another rank of the ring.
 
     :param size: number of ranks, p.
     :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's order.
@@ -55,10 +55,10 @@ def reduce_scatter_halving(
     """A reduce-scatter in which neighbours exchange halves of the vector, then ranks twice as far quarters, etc.
 
     The (mirrored) order of Iannello 1997 and Träff 2005: each vector is first brought into bit-reversed order, so that
-    the data that neighbours exchange are one message. If p is no power of two, surplus ranks send their vector to a
-    neighbour and receive their part from it. Messages: p log2 p, in log2 p steps; up to two steps more if p is no power
-    of two. Bytes: (1 - 1/p) of the vector from each rank, as on a ring, and a whole vector from each surplus rank. It
-    is fast for short and medium vectors.
+    the data that neighbours exchange are consecutive. If p is no power of two, the surplus ranks beyond the largest
+    power of two below p each send their vector to a neighbour and receive their part from it. Messages: p log2 p, in
+    log2 p steps; up to two steps more if p is no power of two. Bytes: (1 - 1/p) of the vector from each rank, as on a
+    ring, and a whole vector from each surplus rank. It is fast for short and medium vectors.
 
     It keeps rank order if ``order`` ascends and neighbours exchange first.
 
@@ -98,15 +98,15 @@ def reduce_scatter_leaders(
 ) -> Schedule:
     """A reduce-scatter by reductions in clusters, a ring among the outermost leaders, and scatters inside clusters.
 
-    After Subramoni 2013, section 3, with k-nomial trees inside each level. Messages: 2 (p - c) inside the c outermost
-    clusters, and c (c - 1) between them. Bytes: (1 - 1/c) of the vector crosses each border of an outermost cluster in
-    each direction. It is fast if few links leave a cluster; inside, the whole vector goes up each edge. It requires a
-    commutative operation.
+    After Subramoni 2013, section 3, with k-nomial trees among the leaders of each level. Messages: 2 (p - c) inside the
+    c outermost clusters, and c (c - 1) between them. Bytes: (1 - 1/c) of the vector enters and leaves each outermost
+    cluster; inside, the whole vector goes up each edge of the trees. It is fast if few links leave a cluster. It
+    requires a commutative operation.
 
     :param size: number of ranks, p.
     :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all ranks take
         part in the ring.
-    :param radix: k of the trees inside clusters.
+    :param radix: k of the k-nomial trees; a rank receives from, or sends to, up to k - 1 others at once.
     :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
     :param counts: blocks of each rank's part, shape (p,).
     """
@@ -117,7 +117,8 @@ def reduce_scatter_leaders(
     at[layout] = starts(share[layout])[:-1]
     weight, below = np.diff(np.append(at[top], total)), tree.below(share)[edges]
     phases = sequence(
-        # While vectors in rank order move up the trees, they lie behind the space of the vector in the layout's order.
+        # On their way up the trees vectors are in rank order. They lie in the scratch behind the room for the vector
+        # that is brought into the order of the layout.
         climb(tree, edges, buffer, total, total),
         _to_layout(top, SCRATCH, layout, share, total),
         ring(top, at[top], weight, buffer, REDUCE),

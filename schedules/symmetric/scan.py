@@ -1,7 +1,7 @@
-"""Scans and exscans: a chain, recursive doubling, and doubling inside runs of near ranks, then between runs.
+"""Scans and exscans: along a chain, by recursive doubling, and by doubling first inside and then between runs of ranks.
 
-In a scan, rank r ends with the combination of the vectors of ranks 0 to r, in an exscan with that of ranks 0 to r - 1,
-and rank 0 with nothing. Only adjacent ranges of ranks are combined, so all of these algorithms keep rank order.
+In a scan, rank r gets the combination of the vectors of ranks 0 to r; in an exscan it gets that of ranks 0 to r - 1,
+and rank 0 gets nothing. Only adjacent ranges of ranks are combined, so all of these algorithms keep rank order.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ def scan_doubling(size: int, *, inclusive: bool = True, blocks: int = 1) -> Sche
 
 
 def scan_leaders(size: int, clusters: Sequence[ArrayLike] = (), *, inclusive: bool = True, blocks: int = 1) -> Schedule:
-    """A scan or exscan by doubling inside runs of near ranks, then between runs, whose prefixes are then added.
+    """A scan or exscan by doubling inside runs of near ranks, then between runs; the prefix of each run is then added.
 
     Our own algorithm, after the leaders of Subramoni 2013, section 3. A run is a range of consecutive ranks in one
-    cluster, because a prefix cannot be summed over a cluster with scattered ranks, but over each of its runs. After its
-    scan, the last rank of a run has the run's sum and is its leader. Messages: those of a doubling inside each run and
-    between the leaders of each level, and one to each rank with ranks before its run. Only leaders send across a
-    border. It is fast if hosts have several ranks in order and links between hosts are slower.
+    cluster, because prefixes can be summed over consecutive ranks only. After the scan of a run, its last rank has the
+    run's sum, and is its leader in the scan between runs. Messages: those of a doubling inside each run and between the
+    leaders of each level, and one to each rank with ranks before its run. Only leaders send across the border of a
+    cluster. It is fast if each host has several consecutive ranks and links between hosts are slower.
 
     :param size: number of ranks, p.
     :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all are one run.
@@ -78,9 +78,9 @@ def scan_leaders(size: int, clusters: Sequence[ArrayLike] = (), *, inclusive: bo
     :raises ValueError: if a cluster lies in two clusters of the level above.
     """
     layers = _layers(clusters, size)
-    prefix = (SCRATCH, blocks)  # slot 1 of the scratch; slot 0 is for received vectors
+    prefix = (SCRATCH, blocks)  # the second vector of the scratch, because the first one is for received vectors
     totals: list[Place] = [(OUTPUT, 0) if inclusive else (SCRATCH, 2 * blocks)]
-    befores: list[Place] = []  # of all levels except the innermost
+    befores: list[Place] = []  # places of the sums before each member, at all levels except the innermost
     parts = [local_moves(0, np.arange(size), (INPUT, 0), totals[0], blocks)]
     for depth, layer in enumerate(layers):
         if depth:
@@ -138,7 +138,9 @@ def _layers(clusters: Sequence[ArrayLike], size: int) -> list[_Layer]:
 
 
 def _doubled(layer: _Layer, total: Place, before: Place | None, blocks: int) -> Rows:
-    """The rows of a scan inside each run; a received vector waits in slot 0 of the scratch until the own sum is sent.
+    """The rows of a scan inside each run by doubling.
+
+    A received vector waits in the first blocks of the scratch until the receiver has sent its own sum.
 
     :param layer: the runs.
     :param total: buffer and first block of each member's sum, which ends as the sum of the members up to itself.

@@ -36,9 +36,9 @@ def allreduce_through_one(size: int, *, up: str = "binomial", down: str = "linea
 def allgather_through_one(
     size: int, *, down: str = "linear", blocks: int = 1, counts: ArrayLike | None = None
 ) -> Schedule:
-    """An allgather in which all ranks send their shares to rank 0, which broadcasts the whole.
+    """An allgather in which all ranks send their blocks to rank 0, which broadcasts them all.
 
-    Messages: p - 1 of one share, and p - 1 of all shares.
+    Messages: p - 1 with the blocks of one rank, and p - 1 with all blocks.
 
     :param size: number of ranks, p.
     :param down: shape of the broadcast's tree, a key of ``ranktrees.SHAPES``.
@@ -87,7 +87,7 @@ def reduce_scatter_through_one(
 
 
 def _to_first(size: int, shape: str, buffer: int, blocks: int) -> Phases:
-    """Phases of a reduction that ends in a buffer of rank 0."""
+    """The phases of a reduction to rank 0, with the result in the given buffer."""
     tree = shaped(shape, size)
     held: Integers = np.full(size, buffer)
     handed = (

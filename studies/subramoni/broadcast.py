@@ -36,7 +36,7 @@ def draw(full: bool) -> Figure:
         tables.append(table("processes", over_ranks, f"1 MB, {model}:"))
         charts.append(chart(f"figure-4-3-{model}-sizes", f"broadcast, {ranks}, {model}", "bytes", over_sizes))
         name = f"figure-4-3-{model}-processes"
-        charts.append(chart(name, f"broadcast of 1 MB, {model}", "processes", over_ranks))
+        charts.append(chart(name, f"broadcast of 1M, {model}", "processes", over_ranks))
         last = over_ranks[-1]
         words.append(
             f"under {model} with {ranks} and 1 MB the re-ordered scatter-allgather is "

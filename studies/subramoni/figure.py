@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from topompi.errors import BenchmarkError
-from topompi.inputs.figures import save_figure
+from topompi.inputs.figures import OTHERS, SERIES, check_plot, log_axes, name_ends, save_figure, size_name
 
 __all__ = ["Chart", "Figure", "Table"]
 
@@ -45,7 +47,7 @@ class Chart:
     :param xlabel: label of the horizontal axis.
     :param ylabel: label of the vertical axis.
     :param series: points (x, y) of each line, by its name.
-    :param bounds: names of the lower bounds among the series, which are drawn dashed.
+    :param bounds: names of the lower bounds among the series, which are dashed and black.
     :param logarithmic: whether both axes are logarithmic.
     """
 
@@ -60,30 +62,60 @@ class Chart:
     def save(self, folder: Path) -> Path:
         """Draw the chart as ``NAME.svg`` in a folder; equal data give an equal file.
 
+        All lines have their names at their ends; lines that coincide are one. At most six have colours.
+
         :raises BenchmarkError: if matplotlib is not installed.
         """
-        try:
-            from matplotlib import rc_context
-            from matplotlib.figure import Figure as Drawing
-        except ImportError as error:
-            raise BenchmarkError(
-                "studies: expecting matplotlib, got none; pip install 'topompi[plot]' brings it"
-            ) from error
         path = folder / f"{self.name}.svg"
+        check_plot(path, "studies", BenchmarkError)
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure as Drawing
+
         with rc_context({"svg.hashsalt": self.name, "font.size": 9}):
-            drawing = Drawing(figsize=(7, 4.2), layout="constrained")
+            drawing = Drawing(figsize=(8, 4.4), layout="constrained")
             axes = drawing.add_subplot(xlabel=self.xlabel, ylabel=self.ylabel, title=self.title)
-            for number, (name, points) in enumerate(self.series.items()):
-                bound = name in self.bounds
-                x, y = zip(*points, strict=True)
-                axes.plot(x, y, "k--" if bound else f"C{number}-o", markersize=3, label=name, linewidth=1.2)
+            ends = []
+            for names, points, look in self._lines():
+                axes.plot(*zip(*points, strict=True), markersize=3, linewidth=1.2, **look)
+                ends += [(*points[-1], name, look["color"]) for name in names]
             if self.logarithmic:
-                axes.set_xscale("log", base=2)
-                axes.set_yscale("log")
+                places = sorted({x for points in self.series.values() for x, _ in points})
+                named = size_name if "bytes" in self.xlabel else "{:,.0f}".format
+                log_axes(axes, places, named)
+            else:
+                axes.set(xlim=(0, None), ylim=(0, None))
             axes.grid(alpha=0.3)
-            axes.legend()
+            name_ends(axes, ends, 0.045)
             save_figure(drawing, path)
         return path
+
+    def _lines(self) -> list[tuple[list[str], list[tuple[float, float]], dict[str, Any]]]:
+        """Return the names of the series that coincide on each line, its points, and its look."""
+        lines: list[tuple[list[str], list[tuple[float, float]]]] = []
+        for name, points in self.series.items():
+            same = [names for names, other in lines if _coincide(other, points)]
+            if not points:
+                continue
+            if same:
+                same[0].append(name)
+            else:
+                lines.append(([name], list(points)))
+        place = {name: at for at, name in enumerate(one for one in self.series if one not in self.bounds)}
+        found = []
+        for names, points in lines:
+            look = {"color": "black", "linestyle": "--"}
+            if names[0] in place:  # a series has the same colour in all charts of a page, whatever coincides
+                colour = SERIES[place[names[0]]] if place[names[0]] < len(SERIES) else OTHERS
+                look = {"color": colour, "marker": "o" if self.logarithmic else ""}
+            found.append((names, points, look))
+        return found
+
+
+def _coincide(one: Sequence[tuple[float, float]], other: Sequence[tuple[float, float]]) -> bool:
+    """Whether two lines have the same points, up to 0.3 %, which is less than a line's width."""
+    return len(one) == len(other) and all(
+        a == b and math.isclose(c, d, rel_tol=3e-3) for (a, c), (b, d) in zip(one, other, strict=True)
+    )
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def draw(full: bool) -> Figure:
         ),
         (
             chart("figure-5-5-sizes", "3D stencil, 512 processes, Ranger-like", "bytes of a face", over_sizes),
-            chart("figure-5-5-processes", "3D stencil, faces of 64 KiB, Ranger-like", "processes", over_ranks),
+            chart("figure-5-5-processes", "3D stencil, faces of 64K, Ranger-like", "processes", over_ranks),
         ),
         (
             "Packets and flows agree within 15 % up to 64 KiB; of 1 MiB all messages leave at once and block one "

@@ -95,11 +95,11 @@ def test_help_imports_no_command_and_a_command_no_other_group():
     ("words", "most"),
     [
         ("--help", 16),
-        ("topology show --help", 208),
-        ("map --help", 156),
+        ("topology show --help", 143),
+        ("map --help", 147),
         ("jobs check --help", 153),
         ("schedule --help", 157),
-        ("profile --help", 157),
+        ("profile --help", 144),
     ],
 )
 def test_a_command_starts_with_few_modules(words, most):

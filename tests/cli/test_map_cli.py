@@ -1,6 +1,7 @@
 """``topompi map`` as a user runs it: its numbers against sums by hand, its files against their readers."""
 
 import json
+import re
 import subprocess
 import sys
 from functools import partial
@@ -376,6 +377,21 @@ def test_it_runs_as_a_program_of_its_own(tmp_path):
     assert done.stdout.count("\nrank ") == 16
 
 
+def test_maps_that_do_not_differ_are_drawn_once_and_said_to(topompi, tmp_path):
+    pytest.importorskip("matplotlib")
+    graph = stencil(tmp_path / "program.txt", (4, 4), shuffle=1)
+    for algorithm, panels in (("given", 2), ("best", 3)):
+        plot = tmp_path / f"{algorithm}.svg"
+        done = topompi("--graph", graph, "--topology", FABRIC, "-a", algorithm, "--plot", plot, "-o", tmp_path / "m")
+        assert done.code == 0, done.err
+        text = plot.read_text()
+        assert len(re.findall(r'id="axes_\d+"', text)) == panels
+        said = " ".join(re.findall("<!-- (.*?) -->", text))
+        assert "program: 16 ranks on 16 hosts" in said
+        assert ("no rank moves" in said) == (algorithm == "given")
+        assert "within hosts" not in said  # one rank a host: no bytes stay in one
+
+
 def test_a_map_is_drawn_on_its_fabric(topompi, tmp_path):
     graph = stencil(tmp_path / "g", (4, 4), shuffle=1)
     done = topompi("--graph", graph, "--topology", FABRIC, "--draw", tmp_path / "m.svg", "-o", tmp_path / "m.txt")
@@ -385,7 +401,7 @@ def test_a_map_is_drawn_on_its_fabric(topompi, tmp_path):
     for rank, host in enumerate(hosts.host_of_rank.tolist()):
         assert f"{hosts.hosts[host]}: {rank}" in drawn
     assert "busiest links" in drawn
-    assert f"{FABRIC}: the map by best" in drawn
+    assert f"g: 16 ranks on {FABRIC}, mapped by best" in drawn
 
 
 def test_without_a_fabric_there_is_nothing_to_draw(topompi, tmp_path):

@@ -122,7 +122,7 @@ def test_exports_and_drawings_are_written(tmp_path):
     assert "h0000 → L1/0.0" in "".join(ElementTree.parse(tmp_path / "colouring.svg").getroot().itertext())
     done = topompi("bcast", "-a", "binomial", *where, "--draw", tmp_path / "binomial.svg")
     assert done.returncode == 0, done.stderr
-    assert "<title>bcast binomial, 32 ranks</title>" in (tmp_path / "binomial.svg").read_text()
+    assert f"<title>bcast binomial, 32 ranks on {FABRIC}</title>" in (tmp_path / "binomial.svg").read_text()
 
 
 def test_people_get_a_table_the_bound_and_the_reason():

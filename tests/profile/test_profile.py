@@ -22,7 +22,7 @@ from topompi.profile.analysis import GRANULARITIES, by_hops, by_level, contract,
 from topompi.profile.colours import PALETTES, colours_of
 from topompi.profile.export import EXPORTS, export
 from topompi.profile.monitored import read_monitored
-from topompi.profile.pictures import heat
+from topompi.profile.pictures import draw_comparison, heat
 from topompi.profile.recording import KINDS, RankRows, View
 from topompi.topology import TopologyInterface, load
 
@@ -350,6 +350,20 @@ def test_every_class_has_a_colour_of_its_own(palette):
     colours = colours_of([0, 1, 2, 3, 4, 5, 6, 7], palette)
     assert list(colours) == [0, 1, 2, 3, 4, 5, 6, 7]
     assert len(set(colours.values())) == 8
+
+
+def test_a_comparison_names_only_the_distances_that_have_bytes(tmp_path):
+    pytest.importorskip("matplotlib")
+    routes = load("XGFT(2; 4,4; 1,2)").routes
+    interface = TopologyInterface.place(routes.fabric.hosts[:4], routes, virtual=True)  # one rank a host, one switch
+    matrix = np.full((4, 4), 1000) - np.diag([1000] * 4)
+    runs = {"near": (CommunicationGraph.from_matrix(matrix), interface)}
+    draw_comparison(tmp_path / "x.svg", runs)
+    text = (tmp_path / "x.svg").read_text()
+    assert "<!-- 1 hop -->" in text
+    assert "within hosts" not in text
+    with pytest.raises(ProfileError, match="expecting a count of bytes, messages, got 'hops'"):
+        draw_comparison(tmp_path / "x.svg", runs, "hops")
 
 
 def test_pictures_of_two_runs_are_drawn_and_do_not_change(tmp_path):

@@ -156,3 +156,43 @@ def test_a_chart_has_the_numbers_of_its_steps_above_and_below():
     assert (
         places[0] < min(float(path.get("d").split()[1].split("h")[0]) for path in root.iter(SVG + "path")) < places[1]
     )
+
+
+@pytest.mark.parametrize(("collective", "name"), [("gather", "linear"), ("bcast", "binomial"), ("alltoall", "shift")])
+def test_drawings_of_many_ranks_fit_a_screen_and_no_name_is_cut_at_an_edge(collective, name):
+    routes = load("XGFT(2; 16,16; 1,4)").routes
+    network = network_of(TopologyInterface.place(routes.fabric.hosts, routes))
+    links = [
+        f"a-switch-with-a-long-name-{link:04} -> another-switch-with-a-long-name-{link:04}" for link in range(1000)
+    ]
+    svg = draw(make(collective, name, network), network, host_names=[*routes.fabric.hosts], link_names=links)
+    root = ElementTree.fromstring(svg)
+    assert float(root.get("width")) <= 1200
+    assert float(root.get("height")) <= 2600
+    for text in root.iter(SVG + "text"):
+        wide = 0.55 * float(text.get("font-size")) * len(text.text)
+        left = float(text.get("x")) - {"start": 0, "middle": 0.5, "end": 1}[text.get("text-anchor")] * wide
+        assert left >= -1, text.text
+    numbers = [int(text.text) for text in root.iter(SVG + "text") if text.text.isdecimal()]
+    first = numbers[: numbers.index(max(numbers)) + 1]
+    assert first == list(range(0, max(numbers) + 1, first[1]))
+    assert first[1] in (1, 2, 5, 10, 20, 50, 100)
+
+
+def test_distances_have_the_same_colours_in_every_picture():
+    from topompi.mapping.drawing import _colours
+    from topompi.profile.colours import colours_of
+
+    found = colours_of([3, 2, 1, 0, 4])
+    assert found == {0: "#000000", 1: "#009e73", 2: "#e69f00", 3: "#0072b2", 4: "#d55e00"}
+    assert _colours({"a": {"host": 1, "1": 1, "2": 1, "3": 1, "4": 1}}, True) == {
+        "host": found[0], **{str(hops): found[hops] for hops in (1, 2, 3, 4)}}  # fmt: skip
+    fabric = load("torus:4x4").routes
+    network = network_of(TopologyInterface.place(fabric.fabric.hosts, fabric))
+    schedule = make("gather", "linear", network)
+    hops = {rank: int(network.hops[0, rank]) for rank in range(1, 16)}
+    colours = colours_of(hops.values())
+    for node in elements(draw(schedule, network), "circle"):
+        rank = int(re.match(r"rank (\d+)", node[0].text)[1])
+        assert rank == 0 or node.get("fill") == colours[hops[rank]]
+    assert len(set(colours.values())) == len(set(hops.values()))

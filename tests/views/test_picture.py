@@ -17,13 +17,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from topompi.inputs.figures import short_names, span_name, without_common_end
 from topompi.topology import load
 from topompi.views.picture import folding
 from topompi.views.picture.bundles import bundles_of
 from topompi.views.picture.fabricscene import DrawnJob, fabric_scene
 from topompi.views.picture.folding import MOST, OTHERS, fold
 from topompi.views.picture.loads import crossed_switches, link_loads
-from topompi.views.picture.names import ranges, without_common_end
+from topompi.views.picture.names import ranges
 from topompi.views.picture.scene import Box, Line, Text
 from topompi.views.picture.writers import svg
 
@@ -160,6 +161,53 @@ def test_a_common_end_is_left_out_from_a_separator_on():
     assert without_common_end(["leaf-1", "spine-1"]) == ["leaf-1", "spine-1"]
     assert without_common_end([":a", ":a"]) == [":a", ":a"]
     assert without_common_end(["one:a"]) == ["one:a"]
+
+
+def test_long_names_of_a_level_lose_what_they_share_and_still_differ():
+    cards = [f"MF0;MellanoxIS5600-{chassis}:IS5600/L{card:02}/U1" for chassis in (1, 2, 3) for card in range(1, 28)]
+    assert short_names(cards, 40)[:2] == ["MF0;MellanoxIS5600-1:IS5600/L01", "MF0;MellanoxIS5600-1:IS5600/L02"]
+    assert short_names(cards, 12)[:2] == ["1:IS5600/L01", "1:IS5600/L02"]
+    assert short_names(cards, 6)[:2] == ["1…L01", "1…L02"]
+    guids = [f"0x0002c902004{number:05x}" for number in range(0x17C88, 0x19C88, 0x68)]
+    assert len(set(short_names(guids, 6))) == len(guids)
+
+
+@given(st.lists(st.text("ab1-:/ ;", min_size=1, max_size=12), max_size=6), st.integers(3, 14))
+def test_short_names_are_short_and_as_many_as_the_names(names, most):
+    found = short_names(names, most)
+    assert len(found) == len(names)
+    assert all(0 < len(one) <= most for one in found)
+
+
+def test_times_have_the_unit_that_makes_them_short():
+    assert [span_name(one) for one in (6.01e-5, 0.545, 3.25e-6, 90.0, 2e-9, 0.0)] == [
+        "60.1 us", "545 ms", "3.25 us", "1.5 min", "2 ns", "0 ns"]  # fmt: skip
+
+
+@pytest.mark.parametrize("source", ["stampede", "XGFT(3; 8,8,8; 1,4,4)"])
+@pytest.mark.parametrize("used", [1, 3])
+def test_groups_of_hosts_have_whole_numbers_of_hosts_and_ranks(source, used):
+    """Numbers that do not fit leave out words, never digits."""
+    routes = load(source).routes
+    hosts = np.arange(0, routes.fabric.num_hosts, used)
+    scene = fabric_scene(routes, source, job_of(hosts))
+    words = [one.words for one in scene.items if isinstance(one, Text) and one.size == 10]  # below the leaf switches
+    counts = [one for one in words if re.match(r"[0-9][0-9,]*((/| of )[0-9,]+)?( hosts?)?$", one)]
+    assert counts
+    named = [re.fullmatch(r"([0-9,]+)((/| of )[0-9,]+)?( hosts?)?", one) for one in counts]
+    assert sum(int(one[1].replace(",", "")) for one in named) == len(hosts)
+    assert not [one for one in words if "…" in one]
+
+
+def test_the_legend_names_whole_links_within_the_picture():
+    routes = ROUTES["stampede"]
+    long = replace(routes.fabric, hosts=tuple(f"node-{at:04}-of-a-cluster-with-long-names" for at in range(6400)))
+    hosts = np.arange(0, 6400, 100)
+    ring = (np.arange(64), np.roll(np.arange(64), 1), np.full(64, 10**6))
+    scene = fabric_scene(replace(routes, fabric=long), "ring", job_of(hosts), link_loads(routes, hosts, ring))
+    (busy,) = [one for one in scene.items if isinstance(one, Text) and one.words.startswith("busiest link")]
+    assert busy.x + busy.length <= scene.width
+    assert re.fullmatch(r"busiest links?: ([^;…]+ → [^;…]+ [0-9.]+ MB(; )?)+", busy.words)
 
 
 @given(st.sets(st.integers(0, 200), min_size=1))

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..visible import unmarked
 from .writing import open_output
 
 __all__ = [
     "DISTANCES",
+    "FAINTEST",
     "FURTHER",
     "OTHERS",
     "SERIES",
+    "SUFFIXES",
     "bare_name",
+    "check_plot",
+    "colours_by_hops",
     "cut_middle",
+    "joined",
+    "log_axes",
     "name_ends",
     "plain_label",
     "save_figure",
+    "shaded",
+    "short_names",
     "size_name",
+    "span_name",
+    "without_common_end",
 ]
 
 # M. Okabe and K. Ito, Color Universal Design, 2008, but for yellow, which is faint on white, and black, which is text.
@@ -28,7 +43,27 @@ SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 DISTANCES = {0: "#000000", 1: "#009e73", 3: "#0072b2", 5: "#cc79a7", 7: "#56b4e9"}
 FURTHER = ("#e69f00", "#d55e00", "#f0e442", "#999999")
 OTHERS = "#9a9a9a"  # colour of further series, which have their names at their ends
+FAINTEST = 0.15  # intensity of the smallest non-zero amount in a heat map
+SUFFIXES = (".svg", ".png")  # of pictures that matplotlib draws
+UNITS = (("days", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 PACKED = {".bz2", ".conf", ".gz", ".ibnetdiscover", ".json", ".log", ".swf", ".txt", ".xml", ".xz", ".yaml"}
+
+
+def colours_by_hops(
+    hops: Iterable[int], fixed: Mapping[int, str] = DISTANCES, further: Sequence[str] = FURTHER
+) -> dict[int, str]:
+    """Return the colour of each distance, nearest first, pairs without a route last.
+
+    If there are more other distances than colours for them, the surplus ones share the last colour.
+
+    :param hops: distances in hops, 0 inside a host; negative if pairs have no route.
+    :param fixed: colours that some distances have on every page.
+    :param further: colours of other distances, in order.
+    """
+    classes = sorted(set(hops), key=lambda one: (one < 0, one))
+    others = [one for one in classes if one not in fixed]
+    own = {one: further[min(at, len(further) - 1)] for at, one in enumerate(others)}
+    return {one: fixed.get(one) or own[one] for one in classes}
 
 
 def cut_middle(text: str, most: int) -> str:
@@ -47,10 +82,103 @@ def bare_name(path: str) -> str:
     return name
 
 
+def short_names(names: Sequence[str], most: int) -> list[str]:
+    """Shorten names to at most ``most`` letters so that they differ as long as possible.
+
+    The end that all share from a separator on is left out even if there is room, for example ``:MQM9701/U1``. If the
+    names are still too long, the words at both ends that all share go, then those in the middle, then letters.
+
+    :param names: names, for example those of all switches of a level.
+    :param most: number of letters that a name has room for.
+    """
+    found = without_common_end(names)
+    words = [re.split(r"([^0-9A-Za-z]+)", name) for name in found]
+    for shorten in (lambda one: one, _inner, lambda one: _differing(_inner(one))):
+        found = ["".join(one) or name for one, name in zip(shorten(words), names, strict=True)]
+        if max(map(len, found), default=0) <= most:
+            return found
+    cuts = [
+        [_cut_at(name, head, most) for name in found]
+        for head in sorted(range(1, most), key=lambda at: abs(at - most // 2))
+    ]
+    return max(cuts, key=lambda cut: len(set(cut)), default=found)
+
+
+def without_common_end(names: Sequence[str]) -> list[str]:
+    """Leave out the end that all of several names share, from a separator on, for example ``:MQM9701/U1``."""
+    if len(set(names)) < 2:
+        return list(names)
+    shared = _shared([name[::-1] for name in names])
+    tail = names[0][len(names[0]) - shared :]
+    at = next((place for place, letter in enumerate(tail) if letter in ":/ "), len(tail))
+    return [name[: len(name) - len(tail) + at] or name for name in names]
+
+
+def _shared(names: Sequence[Sequence[str]]) -> int:
+    """Return the number of letters, or words, that all names begin with."""
+    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*names, strict=False)))
+
+
+def _inner(names: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """Leave out the words, with their separators, that all names begin or end with.
+
+    :param names: each name as words with the separators between them.
+    """
+    if len(set(map(tuple, names))) < 2:
+        return list(names)
+    start, end = (_shared([one[::way] for one in names]) // 2 * 2 for way in (1, -1))
+    return [one[start : max(len(one) - end, start + 1)] for one in names]
+
+
+def _differing(names: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """Replace the runs of words that all names have in the middle by an ellipsis.
+
+    :param names: each name as words with the separators between them.
+    """
+    if len(set(map(len, names))) > 1 or len(set(map(tuple, names))) < 2:
+        return list(names)
+    alike = [len(set(column)) == 1 for column in zip(*names, strict=True)]
+    runs = [(same, list(places)) for same, places in groupby(range(len(alike)), key=alike.__getitem__)]
+    return [["…" if same and len(run) > 1 else "".join(one[at] for at in run) for same, run in runs] for one in names]
+
+
+def _cut_at(name: str, head: int, most: int) -> str:
+    """Shorten a name to ``most`` letters, the first ``head`` of which are those of its beginning."""
+    return name if len(name) <= most else f"{name[:head]}…{name[len(name) - (most - 1 - head) :]}"
+
+
+def span_name(seconds: float) -> str:
+    """Write a time in the unit that makes it short, for example ``60.1 us``."""
+    unit, length = next(((unit, length) for unit, length in UNITS if seconds >= length), UNITS[-1])
+    return f"{seconds / length:.3g} {unit}"
+
+
 def size_name(nbytes: float) -> str:
     """Write a number of bytes as benchmarks do, by powers of 1,024: ``8``, ``1K``, ``64K``, ``1.5M``."""
     power = next((power for power in range(4) if nbytes < 1024 ** (power + 1)), 4)
     return f"{nbytes / 1024**power:.4g}{('', 'K', 'M', 'G', 'T')[power]}"
+
+
+def log_axes(axes: Any, places: Sequence[float], name: Callable[[float], str] = size_name) -> None:
+    """Make both axes logarithmic, with a name at each place across and plain numbers upwards.
+
+    :param axes: the axes of matplotlib.
+    :param places: horizontal positions, for example sizes of messages in bytes.
+    :param name: function from a position to its name.
+    """
+    from matplotlib.ticker import LogLocator
+
+    axes.set(xscale="log", yscale="log")
+    axes.set_xticks(places, [name(place) for place in places])
+    axes.minorticks_off()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}")
+
+
+def joined(names: Sequence[str]) -> str:
+    """Return the name of a line on which several series coincide."""
+    whole = " = ".join(names)
+    return whole if len(whole) <= 34 else f"{cut_middle(names[0], 22)} = {len(names) - 1} more"
 
 
 def name_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]], height: float = 0.034) -> None:
@@ -91,6 +219,43 @@ def name_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]], height: 
                 "relpos": (0, 0.5),
             },
         )
+
+
+def check_plot(path: Path, option: str, error: type[Exception]) -> None:
+    """Refuse a wrong file name, or a missing matplotlib, before any long work.
+
+    :param path: path of a picture that is to be drawn.
+    :param option: name of the option for the message.
+    :param error: class of the error that is raised if the suffix is not .svg or .png, or matplotlib is missing.
+    """
+    if path.suffix not in SUFFIXES:
+        raise error(f"{option}: expecting a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
+    try:
+        import matplotlib  # noqa: F401 -- only its presence is checked
+    except ImportError as problem:
+        raise error(f"{option}: expecting matplotlib, got none; pip install 'topompi[plot]' brings it") from problem
+
+
+def shaded(
+    amount: NDArray[np.float64], kind: NDArray[np.int64], colours: Mapping[int, str], largest: float
+) -> NDArray[np.float64]:
+    """Return the image of a heat map, shape (rows, columns, 3): the colour of each cell's kind, paler with less amount.
+
+    The intensity is the square root of the amount over the largest, because amounts span decades; a cell without any
+    is white.
+
+    :param amount: amount of each cell, shape (rows, columns).
+    :param kind: kind of each cell, for example its number of hops, of the same shape.
+    :param colours: colour of each kind, as #rrggbb.
+    :param largest: amount that has the full colour.
+    """
+    full = np.ones((*amount.shape, 3))
+    for one, colour in colours.items():
+        full[kind == one] = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    strength = np.sqrt(amount / (largest or 1.0))
+    strength = np.where(amount > 0, FAINTEST + (1 - FAINTEST) * strength, 0.0)[:, :, None]
+    image: NDArray[np.float64] = 1 - strength * (1 - full)
+    return image
 
 
 def plain_label(text: str) -> str:

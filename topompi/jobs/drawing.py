@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs.figures import OTHERS, SERIES, bare_name, cut_middle, save_figure
+from ..inputs import figures
+from ..inputs.figures import OTHERS, SERIES, bare_name, cut_middle, save_figure, span_name
 from .errors import JobsError
 from .metrics import queue_length, utilisation, wait_by_size
 from .metrics.timeline import Steps
 from .outcome import Outcome
 
-__all__ = ["SUFFIXES", "check_plot", "draw", "draw_comparison"]
+__all__ = ["check_plot", "draw", "draw_comparison"]
 
-SUFFIXES = (".svg", ".png")
-DAY = 86400
+DAY, HOUR = 86400, 3600
 MOST_STEPS, SPANS = 1_500, 600  # steps that are drawn one by one, and spans of time if there are more
 ABOVE = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": 7, "color": "#555555"}  # a name above its box
 
@@ -27,12 +27,7 @@ def check_plot(path: Path) -> None:
 
     :raises JobsError: if the suffix is neither .svg nor .png, or matplotlib is missing.
     """
-    if path.suffix not in SUFFIXES:
-        raise JobsError(f"plot: expecting a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
-    try:
-        import matplotlib  # noqa: F401 -- only the presence is checked
-    except ImportError as error:
-        raise JobsError("plot: expecting matplotlib; pip install 'topompi[plot]' brings it") from error
+    figures.check_plot(path, "plot", JobsError)
 
 
 def draw(outcome: Outcome, path: Path) -> None:
@@ -44,21 +39,22 @@ def draw(outcome: Outcome, path: Path) -> None:
     figure = _figure(path, (10, 3 + 1.6 * rows))
     panels = figure.subplots(rows, 1, sharex=True, squeeze=False, height_ratios=[3, 1, 1][-rows:])[:, 0]
     origin = _first_arrival(outcome)
+    last = int(outcome.end.max(initial=origin))
+    unit, name = (DAY, "days") if last - origin >= 2 * DAY else (HOUR, "hours")
     if outcome.has_nodes:
         from .gantt import draw_nodes
 
-        draw_nodes(panels[0], outcome, origin)
+        draw_nodes(panels[0], outcome, origin, unit)
     use = "share of nodes in use" if outcome.cluster.node_slots is None else "share of slots in use"
     for axes, steps, label in (
         (panels[-2], utilisation(outcome), use),
         (panels[-1], queue_length(outcome), "jobs waiting"),
     ):
-        _steps(axes, steps, origin)
+        _steps(axes, steps, origin, unit)
         axes.set(ylim=(0, None), ylabel=label.replace(" in ", "\nin "))
     panels[-2].set_ylim(0, 1.02)
     panels[-2].yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-    last = int(outcome.end.max(initial=origin))
-    panels[-1].set(xlabel="days since the first arrival", xlim=(0, max(last - origin, 1) / DAY))
+    panels[-1].set(xlabel=f"{name} since the first arrival", xlim=(0, max(last - origin, 1) / unit))
     queue, allocator, speed = outcome.policy
     times = "as logged" if speed == "as-logged" else speed
     figure.suptitle(f"{_heading(outcome)}\nqueue {queue}, allocator {allocator}, run times {times}", fontsize=11)
@@ -104,8 +100,13 @@ def draw_comparison(outcomes: Mapping[str, Outcome], path: Path) -> None:
 
 def _heading(outcome: Outcome) -> str:
     """Return the log, its number of jobs and the cluster in words for a title."""
-    log, jobs = cut_middle(bare_name(outcome.workload.name), 50), len(outcome.workload)
-    return f"{log}, {jobs:,} job{'s' * (jobs != 1)} on {cut_middle(outcome.cluster.name, 50)}"
+    log, jobs, nodes = (
+        cut_middle(bare_name(outcome.workload.name), 50),
+        len(outcome.workload),
+        outcome.cluster.num_nodes,
+    )
+    cluster = cut_middle(bare_name(outcome.cluster.name).removeprefix(f"{nodes} nodes, "), 50)
+    return f"{log}, {jobs:,} job{'s' * (jobs != 1)} on {nodes:,} node{'s' * (nodes != 1)}, {cluster}"
 
 
 def _first_arrival(outcome: Outcome) -> int:
@@ -113,9 +114,9 @@ def _first_arrival(outcome: Outcome) -> int:
     return int(submit[0]) if len(submit) else 0
 
 
-def _steps(axes: Any, steps: Steps, origin: int) -> None:
+def _steps(axes: Any, steps: Steps, origin: int, unit: int) -> None:
     """Draw a step function, or, if it has many steps, its mean and its range in each of many equal spans of time."""
-    times, values = (steps.times - origin) / DAY, steps.values
+    times, values = (steps.times - origin) / unit, steps.values
     if len(times) <= MOST_STEPS:
         axes.step(times, values, where="post", color=SERIES[0], linewidth=1)
         return
@@ -130,7 +131,7 @@ def _steps(axes: Any, steps: Steps, origin: int) -> None:
     axes.fill_between(middle, low, high, color=SERIES[0], alpha=0.25, linewidth=0, label="range", clip_on=False)
     axes.plot(middle, mean, color=SERIES[0], linewidth=1, label="mean", clip_on=False)
     axes.set_title(
-        f"mean and range of every {24 * (edges[1] - edges[0]):.2g} h", loc="left", fontsize=8, color="#555555"
+        f"mean and range of every {span_name(unit * (edges[1] - edges[0]))}", loc="left", fontsize=8, color="#555555"
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..inputs.figures import span_name
 from .outcome import Outcome
 
 __all__ = ["draw_nodes"]
@@ -16,15 +17,16 @@ BARS = 2_000  # rectangles; an outcome with more is drawn as an image
 COLUMNS, ROWS = 1_800, 1_000  # points of the image, at most; two columns for each pixel of a chart of 900 pixels
 # Jobs in turn are drawn in three shades of the colour of their size, so that neighbours of one size are told apart.
 FADED = (0.0, 0.1, 0.2)  # part of white in the colour
-WIDE = 1 / 300  # part of the chart's width from which a bar has an edge
+EDGED = (1 / 300, 1 / 100)  # parts of the chart's width and height from which a bar has an edge
 
 
-def draw_nodes(axes: Any, outcome: Outcome, origin: int) -> None:
+def draw_nodes(axes: Any, outcome: Outcome, origin: int, unit: int = DAY) -> None:
     """Draw which job holds each node, or slot, from the first arrival to the last end, coloured by its number of nodes.
 
-    :param axes: axes of matplotlib, with days since the origin across.
+    :param axes: axes of matplotlib, with time since the origin across.
     :param outcome: the outcome, with nodes.
-    :param origin: second at which day 0 begins.
+    :param origin: second at which the axis begins.
+    :param unit: seconds of the axis's unit, for example those of a day.
     """
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
@@ -34,14 +36,15 @@ def draw_nodes(axes: Any, outcome: Outcome, origin: int) -> None:
     colours = scale.to_rgba(outcome.workload.nodes.astype(np.float64))[:, :3]
     faded = np.take(FADED, np.arange(len(colours)) % len(FADED))[:, None]
     colours = colours + faded * (1 - colours)
-    unit = "node" if outcome.slots is None else "slot"
-    corners, jobs = _bars(outcome, origin)
+    resource = "node" if outcome.slots is None else "slot"
+    corners, jobs = _bars(outcome, origin, unit)
     if corners is None:
-        every = _image(axes, outcome, origin, colours)
-        axes.set_title(f"{unit}s at moments {_span(every)} apart", loc="left", fontsize=8, color="#555555")
+        every = _image(axes, outcome, origin, unit, colours)
+        axes.set_title(f"{resource}s at moments {span_name(every)} apart", loc="left", fontsize=8, color="#555555")
     else:
-        _rectangles(axes, corners, colours[jobs], last=(int(outcome.end.max()) - origin) / DAY)
-    axes.set(ylabel=unit, ylim=(0, outcome.num_resources))
+        room = (int(outcome.end.max()) - origin) / unit, outcome.num_resources
+        _rectangles(axes, corners, colours[jobs], room)
+    axes.set(ylabel=resource, ylim=(0, outcome.num_resources))
     pods = outcome.cluster.leaf_start[outcome.cluster.pod_start[1:-1]]
     for pod in pods if outcome.slots is None else outcome.cluster.slot_start[pods]:
         axes.axhline(pod, color="black", linewidth=0.5)
@@ -52,14 +55,14 @@ def draw_nodes(axes: Any, outcome: Outcome, origin: int) -> None:
     bar.minorticks_off()
 
 
-def _bars(outcome: Outcome, origin: int) -> tuple[NDArray[np.float64] | None, list[int]]:
+def _bars(outcome: Outcome, origin: int, unit: int) -> tuple[NDArray[np.float64] | None, list[int]]:
     """Return corners of a rectangle for each run of consecutive nodes of each job, and its job; None if too many."""
     corners: list[list[tuple[float, float]]] = []
     jobs: list[int] = []
     for job in outcome.ran.tolist():
         nodes = outcome.resources_of(job)
         cuts = np.flatnonzero(np.diff(nodes) > 1)
-        left, right = (outcome.start[job] - origin) / DAY, (outcome.end[job] - origin) / DAY
+        left, right = (outcome.start[job] - origin) / unit, (outcome.end[job] - origin) / unit
         for low, high in zip(nodes[np.append(0, cuts + 1)], nodes[np.append(cuts, len(nodes) - 1)] + 1, strict=True):
             corners.append([(left, low), (right, low), (right, high), (left, high)])
             jobs.append(job)
@@ -68,15 +71,24 @@ def _bars(outcome: Outcome, origin: int) -> tuple[NDArray[np.float64] | None, li
     return np.array(corners, dtype=np.float64).reshape(-1, 4, 2), jobs
 
 
-def _rectangles(axes: Any, corners: NDArray[np.float64], colours: NDArray[np.float64], last: float) -> None:
+def _rectangles(
+    axes: Any, corners: NDArray[np.float64], colours: NDArray[np.float64], room: tuple[float, float]
+) -> None:
+    """Draw bars, with white edges if they are wide and high enough to be seen with them.
+
+    :param axes: axes of matplotlib.
+    :param corners: corners of each bar, shape (bars, 4, 2).
+    :param colours: colour of each bar, shape (bars, 3).
+    :param room: width and height of the chart.
+    """
     from matplotlib.collections import PolyCollection
 
-    wide = corners[:, 1, 0] - corners[:, 0, 0] > WIDE * last
-    axes.add_collection(PolyCollection(list(corners), facecolors=colours, edgecolors="white", linewidths=0.5 * wide))
+    edged = (corners[:, 2] - corners[:, 0] > np.multiply(room, EDGED)).all(axis=1)
+    axes.add_collection(PolyCollection(list(corners), facecolors=colours, edgecolors="white", linewidths=0.5 * edged))
     axes.autoscale_view()
 
 
-def _image(axes: Any, outcome: Outcome, origin: int, colours: NDArray[np.float64]) -> float:
+def _image(axes: Any, outcome: Outcome, origin: int, unit: int, colours: NDArray[np.float64]) -> float:
     """Draw the holders of evenly spaced nodes at evenly spaced moments; return the seconds between two moments."""
     last, rows = int(outcome.end.max()), min(ROWS, outcome.num_resources)
     every = max(last - origin, 1) / COLUMNS
@@ -89,14 +101,7 @@ def _image(axes: Any, outcome: Outcome, origin: int, colours: NDArray[np.float64
         at = row[outcome.resources_of(job)]
         holder[at[at >= 0], first[job] : end[job]] = job
     picture = np.vstack((colours, np.ones(3)))[holder]  # number -1, no job, is the last row: white
-    extent = (0, (last - origin) / DAY, 0, outcome.num_resources)
+    extent = (0, (last - origin) / unit, 0, outcome.num_resources)
     # Without clipping, because the image fills its frame, and a clip has a random identifier.
     axes.imshow(picture, origin="lower", aspect="auto", interpolation="nearest", extent=extent, clip_on=False)
     return every
-
-
-def _span(seconds: float) -> str:
-    for unit, length in (("days", DAY), ("h", 3600), ("min", 60)):
-        if seconds >= length:
-            return f"{seconds / length:.2g} {unit}"
-    return f"{seconds:.2g} s"

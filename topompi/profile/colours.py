@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..inputs.figures import DISTANCES, FURTHER
+from ..inputs.figures import DISTANCES, FURTHER, colours_by_hops
 from .errors import ProfileError
 
 __all__ = ["DEFAULT", "PALETTES", "colours_of"]
@@ -32,8 +32,4 @@ def colours_of(hops: Iterable[int], palette: str = DEFAULT) -> dict[int, str]:
     """
     if palette not in PALETTES:
         raise ProfileError(f"expecting a palette of {', '.join(PALETTES)}, got {palette!r}")
-    fixed, further = PALETTES[palette]
-    classes = sorted(set(hops), key=lambda one: (one < 0, one))
-    others = [one for one in classes if one not in fixed]
-    own = {one: further[min(at, len(further) - 1)] for at, one in enumerate(others)}
-    return {one: fixed.get(one) or own[one] for one in classes}
+    return colours_by_hops(hops, *PALETTES[palette])

@@ -14,89 +14,86 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs.figures import plain_label, save_figure
+from ..inputs.figures import check_plot, cut_middle, plain_label, save_figure, shaded
 from ..mapping.graph import CommunicationGraph
 from ..topology import TopologyInterface
 from .analysis import by_hops, edge_hops, hop_name, units_of
 from .colours import DEFAULT, colours_of
 from .errors import ProfileError
 
-__all__ = ["draw_comparison", "draw_heat", "draw_histogram", "heat"]
+__all__ = ["draw_comparison", "draw_traffic", "heat"]
 
 COLUMNS = {"bytes": "volume", "messages": "messages"}  # by counted quantity, the graph's attribute that has it
 Floats = NDArray[np.float64]
+SIZES = {"histogram": (9, 4), "heat": (7, 6)}  # by kind of picture, its width and height in inches
 MOST_BARS = 64  # maximum number of units drawn as bars; more are drawn as an area, because bars would be too narrow
 
 
-def draw_histogram(
+def draw_traffic(
     path: Path,
+    kind: str,
     graph: CommunicationGraph,
     interface: TopologyInterface,
     granularity: str = "process",
     count: str = "bytes",
     palette: str = DEFAULT,
+    title: str = "",
 ) -> None:
-    """Draw the bytes or messages that each unit sends as a bar, stacked by number of hops, the nearest lowest.
+    """Draw the traffic of units by number of hops: what each sends, or what each sends to each.
 
     :param path: path of the picture, in .svg or .png.
+    :param kind: ``histogram`` for a bar per unit, stacked with the nearest lowest; ``heat`` for a matrix of units.
     :param graph: communication graph of the ranks.
     :param interface: the placement of the ranks.
     :param granularity: kind of units: process, host or switch.
     :param count: ``bytes`` or ``messages``.
     :param palette: name of a palette of `topompi.profile.colours`.
+    :param title: title of the picture; if it is "", the interface in words.
     :raises ProfileError: if an argument is another word, or matplotlib is missing.
+
+    Cost: for a matrix, a cell per pair of units.
     """
+    if kind not in SIZES:
+        raise ProfileError(f"expecting a picture of {', '.join(SIZES)}, got {kind!r}")
+    with _figure(path, SIZES[kind]) as figure:
+        axes = figure.subplots()
+        panel = _histogram if kind == "histogram" else _heat
+        legend = panel(axes, graph, interface, granularity, count, palette)
+        _around(figure, axes, title or interface.describe(), legend)
+
+
+def _histogram(
+    axes: Any, graph: CommunicationGraph, interface: TopologyInterface, granularity: str, count: str, palette: str
+) -> str:
+    """Draw a bar per unit, and return the title of the legend, which is none."""
     names, unit = units_of(interface, granularity)
     hops, weight = edge_hops(graph, interface), _weight(graph, count)
-    colours = colours_of(hops.tolist(), palette)
-    at = np.arange(len(names))
-    with _figure(path, (9, 4)) as figure:
-        axes, bottom = figure.subplots(), np.zeros(len(names))
-        for one, colour in colours.items():
-            height = np.bincount(unit[graph.sources[hops == one]], weight[hops == one], len(names))
-            if len(names) > MOST_BARS:
-                axes.fill_between(at, bottom, bottom + height, color=colour, step="mid", label=hop_name(one))
-            else:
-                axes.bar(at, height, 0.85, bottom=bottom, color=colour, label=hop_name(one))
-            bottom = bottom + height
-        axes.set(xlabel=granularity, ylabel=f"{count} sent", xlim=(-0.6, len(names) - 0.4), ylim=(0, None))
-        if granularity != "process" and len(names) <= MOST_BARS:
-            axes.set_xticks(at, [plain_label(name) for name in names], rotation=90, fontsize=7)
-        _amounts(axes)
-        _around(figure, axes, interface.describe())
+    at, bottom = np.arange(len(names)), np.zeros(len(names))
+    for one, colour in colours_of(hops.tolist(), palette).items():
+        height = np.bincount(unit[graph.sources[hops == one]], weight[hops == one], len(names))
+        if len(names) > MOST_BARS:
+            axes.fill_between(at, bottom, bottom + height, color=colour, step="mid", label=hop_name(one))
+        else:
+            axes.bar(at, height, 0.85, bottom=bottom, color=colour, label=hop_name(one))
+        bottom = bottom + height
+    axes.set(xlabel=granularity, ylabel=f"{count} sent", xlim=(-0.6, len(names) - 0.4), ylim=(0, None))
+    if granularity != "process" and len(names) <= MOST_BARS:
+        axes.set_xticks(at, [plain_label(cut_middle(name, 16)) for name in names], rotation=90, fontsize=7)
+    _amounts(axes)
+    return ""
 
 
-def draw_heat(
-    path: Path,
-    graph: CommunicationGraph,
-    interface: TopologyInterface,
-    granularity: str = "process",
-    count: str = "bytes",
-    palette: str = DEFAULT,
-) -> None:
-    """Draw the traffic between units as a matrix, with a colour by hops and an intensity by traffic.
-
-    The intensity is the square root of the traffic relative to the largest pair's, because volumes span decades.
-
-    :param path: path of the picture, in .svg or .png.
-    :param graph: communication graph of the ranks.
-    :param interface: the placement of the ranks.
-    :param granularity: kind of the units in rows and columns: process, host or switch.
-    :param count: ``bytes`` or ``messages``.
-    :param palette: name of a palette of `topompi.profile.colours`.
-    :raises ProfileError: if an argument is another word, or matplotlib is missing.
-
-    Cost: a cell per pair of units.
-    """
+def _heat(
+    axes: Any, graph: CommunicationGraph, interface: TopologyInterface, granularity: str, count: str, palette: str
+) -> str:
+    """Draw a matrix of units, and return the title of the legend, which names the largest traffic."""
     amount, hops = heat(graph, interface, granularity, count)
-    colours = colours_of(hops[amount > 0].tolist(), palette)
-    with _figure(path, (7, 6)) as figure:
-        axes = figure.subplots()
-        axes.imshow(_shaded(amount, hops, colours), interpolation="nearest", clip_on=False)
-        axes.set(xlabel=f"receiving {granularity}", ylabel=f"sending {granularity}")
-        for one, colour in colours.items():
-            axes.plot([], [], "s", color=colour, label=hop_name(one))
-        _around(figure, axes, interface.describe(), f"full colour:\n{int(amount.max(initial=0.0)):,} {count}")
+    colours, largest = colours_of(hops[amount > 0].tolist(), palette), float(amount.max(initial=0.0))
+    axes.imshow(shaded(amount, hops, colours, largest), interpolation="nearest", clip_on=False)
+    axes.set(xlabel=f"receiving {granularity}", ylabel=f"sending {granularity}")
+    for one, colour in colours.items():
+        axes.plot([], [], "s", color=colour, label=hop_name(one))
+    return f"full colour:\n{int(largest):,} {count}"
 
 
 def heat(
@@ -135,36 +132,34 @@ def draw_comparison(
     :param palette: name of a palette of `topompi.profile.colours`.
     :raises ProfileError: if an argument is another word, or matplotlib is missing.
     """
-    classes = {name: {one.hops: one for one in by_hops(*run) if one.hops is not None} for name, run in runs.items()}
-    colours = colours_of((hops for found in classes.values() for hops in found), palette)
+    column = _column(count)
+    sent = {
+        name: {one.hops: getattr(one, column) for one in by_hops(*run) if one.hops is not None and getattr(one, column)}
+        for name, run in runs.items()
+    }
+    colours = colours_of((hops for found in sent.values() for hops in found), palette)
     with _figure(path, (2.5 + 1.5 * len(runs), 4.5)) as figure:
         axes, bottom = figure.subplots(), np.zeros(len(runs))
         for one, colour in colours.items():
-            found = [by.get(one) for by in classes.values()]
-            height = np.array([getattr(each, COLUMNS[count]) if each else 0 for each in found], dtype=np.float64)
-            axes.bar(list(classes), height, 0.6, bottom=bottom, color=colour, label=hop_name(one))
+            height = np.array([found.get(one, 0) for found in sent.values()], dtype=np.float64)
+            axes.bar(list(sent), height, 0.6, bottom=bottom, color=colour, label=hop_name(one))
             bottom = bottom + height
+        axes.set_ylim(0, 1.05 * max(bottom.max(initial=0.0), 1.0))
         axes.set(ylabel=f"{count} sent")
         _amounts(axes)
-        _around(figure, axes)
+        sizes = sorted({f"{interface.num_ranks:,} ranks" for _, interface in runs.values()})
+        _around(figure, axes, f"{count.capitalize()} sent by {' or '.join(sizes)}")
+
+
+def _column(count: str) -> str:
+    if count not in COLUMNS:
+        raise ProfileError(f"expecting a count of {', '.join(COLUMNS)}, got {count!r}")
+    return COLUMNS[count]
 
 
 def _weight(graph: CommunicationGraph, count: str) -> Floats:
-    if count not in COLUMNS:
-        raise ProfileError(f"expecting a count of {', '.join(COLUMNS)}, got {count!r}")
-    weight: Floats = getattr(graph, COLUMNS[count]).astype(np.float64)
+    weight: Floats = getattr(graph, _column(count)).astype(np.float64)
     return weight
-
-
-def _shaded(amount: Floats, hops: NDArray[np.int64], colours: Mapping[int, str]) -> Floats:
-    """The image, shape (units, units, 3): white without traffic, the class's full colour for the largest pair."""
-    full = np.ones((*amount.shape, 3))
-    for one, colour in colours.items():
-        full[hops == one] = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    strength = np.sqrt(amount / max(float(amount.max(initial=0.0)), 1.0))
-    strength = np.where(amount > 0, 0.15 + 0.85 * strength, 0.0)[:, :, None]
-    shaded: Floats = 1 - strength * (1 - full)
-    return shaded
 
 
 def _amounts(axes: Any) -> None:
@@ -185,13 +180,10 @@ def _around(figure: Any, axes: Any, title: str = "", legend: str = "") -> None:
 @contextmanager
 def _figure(path: Path, size: tuple[float, float]) -> Iterator[Any]:
     """A figure that is written to the path at the end of the ``with``."""
-    if path.suffix not in (".svg", ".png"):
-        raise ProfileError(f"expecting a file name in .svg or .png, got {path.name!r}")
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ProfileError("expecting matplotlib; pip install 'topompi[plot]' brings it") from error
+    check_plot(path, "picture", ProfileError)
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
     with rc_context({"svg.hashsalt": "topompi profile"}):  # fixed, so that the same data give the same file
         figure = Figure(figsize=size, layout="compressed")
         yield figure

@@ -19,8 +19,9 @@ from ..schedules.segments import cut, make_cut
 from ..topology import TopologyInterface
 from .network import UNKNOWN_RATE
 
-__all__ = ["PRESETS", "Made", "calibrated", "link_names", "steps_of", "summarise"]
+__all__ = ["PRESETS", "Made", "calibrated", "link_names", "short_link_names", "steps_of", "summarise"]
 
+MOST_NAME = 26  # letters of a switch's or host's name in a picture
 PRESETS = ("stampede", "ranger")
 
 
@@ -99,6 +100,19 @@ def calibrated(network: Network, model: str) -> tuple[Network, Model]:
 def link_names(interface: TopologyInterface) -> list[str] | None:
     """Display name of each link (``source → target``); None if no fabric is known."""
     return None if interface.routes is None else list(interface.routes.fabric.link_names)
+
+
+def short_link_names(interface: TopologyInterface) -> list[str] | None:
+    """Names of all links for pictures, whose switches' common end is left out; None if no fabric is known."""
+    if interface.routes is None:
+        return None
+    from ..inputs.figures import cut_middle, without_common_end  # imported here, because only drawings need them
+    from ..topology.labels import end_name, switch_labels
+
+    fabric = interface.routes.fabric
+    switches = without_common_end(switch_labels(fabric))
+    ends = zip(fabric.link_source.tolist(), fabric.link_target.tolist(), strict=True)
+    return [" → ".join(cut_middle(end_name(fabric, switches, end), MOST_NAME) for end in both) for both in ends]
 
 
 def summarise(

@@ -14,7 +14,7 @@ from ...inputs.writing import write_text
 from ...mapping import MAPPERS
 from ...mapping.comparison import compare as side_by_side
 from ...mapping.comparison import ratio
-from ...mapping.drawing import check_plot, draw_plot
+from ...mapping.drawing import check_plot
 from ...mapping.graph import CommunicationGraph
 from ...mapping.machine import Machine
 from ...mapping.mapping import Mapping
@@ -23,7 +23,7 @@ from ...mapping.readers import read_graph
 from ...mapping.search import OBJECTIVES, PARTITIONERS, WEIGHTS, Search, routed, solve
 from ..inputs import AsJson, Partial, grouped, list_findings, reporting
 from ..terminal import Limit, console
-from .draw import check_draw, draw_map
+from .draw import check_draw, draw_map, heading, plot_maps
 from .place import MapCommandError, Place
 from .table import draw
 
@@ -139,10 +139,10 @@ def make(
         summary["verdict"] = _verdict(summary, mapping, objective, f"{algorithm}, {seconds:.2f} s")
         summary |= {"algorithm": algorithm, "objective": objective, "seed": seed, "seconds": seconds, "format": written}
         if plot is not None:
-            _plot(plot, found_graph, found_machine, maps, summary)
+            plot_maps(plot, given.graph, found_graph, found_machine, maps, summary)
         if draw_file is not None:
-            heading = f"{place.source}: the map by {algorithm}"
-            draw_map(draw_file, place, found_graph, maps["given"], mapping, heading, progress)
+            words = heading(given.graph, place, found_graph, algorithm if summary["moved"] else "")
+            draw_map(draw_file, place, found_graph, maps["given"], mapping, words, progress)
     list_findings(progress)
     told = {**summary, "slot_of_rank": mapping.slot_of_rank.tolist()} if as_json else None
     _give(text, output, told)
@@ -180,7 +180,7 @@ def compare(
         summary = _summary(found_graph, found_machine, maps, place)
         summary["verdict"] = _comparison(summary)
         if plot is not None:
-            _plot(plot, found_graph, found_machine, maps, summary)
+            plot_maps(plot, given.graph, found_graph, found_machine, maps, summary)
     list_findings(progress)
     if as_json:
         print(json.dumps(summary))
@@ -260,13 +260,6 @@ def _comparison(summary: dict[str, Any]) -> str:
 
 def _times(value: float | None) -> str:
     return "infinitely many times" if value is None else f"{value:.3f} x"
-
-
-def _plot(
-    path: Path, graph: CommunicationGraph, machine: Machine, maps: dict[str, Mapping], summary: dict[str, Any]
-) -> None:
-    classes = {name: side["bytes_by_distance"] for name, side in summary["maps"].items()}
-    draw_plot(path, graph, machine, maps, classes, hops=summary["distance"] == "hops")
 
 
 def _show(summary: dict[str, Any], *, full: bool, to_error: bool) -> None:

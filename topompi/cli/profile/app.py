@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from ...inputs.figures import bare_name, cut_middle
 from ...inputs.hostlist import read_hosts
 from ...inputs.writing import write_text
 from ...profile import Profile, ProfileError, read_profile, write_profile
@@ -18,13 +19,10 @@ from ...profile.analysis import GRANULARITIES
 from ...profile.colours import DEFAULT, PALETTES
 from ...profile.export import EXPORTS, export
 from ...profile.monitored import read_monitored, record
-from ...profile.pictures import draw_comparison, draw_heat, draw_histogram
 from ...profile.placing import placed
 from ...profile.recording import COUNTS, View
 from ...profile.summary import check_hosts, summarise
-from ...profile.tree import tree_of
 from ...topology import Report, Routes, TopologyInterface, load_routes
-from ...views.picture.writers import write
 from ..inputs import AsJson, Lfts, grouped, reporting
 from ..terminal import console
 from .advice import commands, hint_of, where
@@ -183,6 +181,10 @@ def plot(
     form: Annotated[str, typer.Option("--format", help="svg or png.")] = "svg",
 ) -> None:
     """Draw profiles: bytes by hops, who sends to whom, what the links carry, and several runs in one graph."""
+    from ...profile.pictures import draw_comparison, draw_traffic  # imported here, because other commands do not draw
+    from ...profile.tree import tree_of
+    from ...views.picture.writers import write
+
     output.mkdir(parents=True, exist_ok=True)
     runs = {}
     with reporting(ProfileError) as progress:
@@ -193,10 +195,12 @@ def plot(
             interface, view = job.placed(found, routes, topology), found.view_of(granularity, count)
             check_hosts(found, interface)
             runs[path.stem] = found.graph(), interface
-            options = (*runs[path.stem], view.granularity, view.count, palette)
-            draw_histogram(output / f"{path.stem}-histogram.{form}", *options)
-            draw_heat(output / f"{path.stem}-heat.{form}", *options)
-            if (scene := tree_of(*runs[path.stem], path.stem)) is not None:
+            size = f"{interface.num_ranks:,} ranks on {interface.num_hosts:,} hosts"
+            title = f"{path.stem}: {size} of {cut_middle(bare_name(topology), 40)}"
+            options = (*runs[path.stem], view.granularity, view.count, palette, title)
+            for kind in ("histogram", "heat"):
+                draw_traffic(output / f"{path.stem}-{kind}.{form}", kind, *options)
+            if (scene := tree_of(*runs[path.stem], f"{title}, bytes on its links")) is not None:
                 write(scene, output / f"{path.stem}-links.{form}")
     if len(runs) > 1:
         draw_comparison(output / f"comparison.{form}", runs, view.count, palette)

@@ -20,7 +20,7 @@ from ...schedules.registry import ALGORITHMS, current_name
 from ...schedules.segments import pieces_of
 from ...topology import Report, TopologyInterface, load_routes
 from ...views.network import network_of
-from ...views.scheduled import Made, calibrated, link_names, steps_of, summarise
+from ...views.scheduled import Made, calibrated, short_link_names, steps_of, summarise
 from ..hosts import HOSTS_HELP, find_hosts
 from ..inputs import reporting
 from ..sizes import parse_bytes
@@ -88,10 +88,12 @@ def schedule(
                 prove(made[-1].schedule)
         made.sort(key=lambda one: one.cost.seconds)
         if draw is not None:
+            from ...inputs.figures import bare_name, cut_middle
             from ...schedules.drawing.charts import draw as picture
 
-            names_of_links = link_names(interface)
-            title = f"{collective} {made[0].name}, {made[0].schedule.size} ranks"
+            fabric = cut_middle(bare_name(topology), 40)
+            title = f"{collective} {made[0].name}, {made[0].schedule.size:,} ranks on {fabric}"
+            names_of_links = short_link_names(interface)
             text = picture(
                 made[0].schedule, network, title=title, host_names=interface.hosts, link_names=names_of_links
             )

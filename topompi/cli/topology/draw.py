@@ -14,8 +14,6 @@ from ...mapping.rankfiles import read_mapping
 from ...topology import Fabric, load_routes
 from ...topology.hostnames import require_hosts
 from ...topology.inspection import without
-from ...views.picture.exchanged import exchanged_loads
-from ...views.picture.fabricscene import DrawnJob, fabric_scene
 from ...views.picture.loads import PictureError
 from ...views.picture.writers import SUFFIXES, check_file, write
 from ..hosts import HOSTS_HELP, find_hosts
@@ -49,6 +47,9 @@ def draw(
     it needs for its bytes, each message along its route. An HTML file needs no other file: the wheel zooms, the pointer
     shows names and bytes.
     """
+    from ...views.picture.exchanged import exchanged_loads  # imported here, because other commands do not draw
+    from ...views.picture.fabricscene import DrawnJob, fabric_scene
+
     check_file(output)
     nbytes = parse_bytes(size, "--bytes", PictureError)
     with reporting(PictureError, f"reading {source}", partial=partial) as report:

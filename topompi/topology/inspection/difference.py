@@ -14,9 +14,9 @@ from ...inputs.slurm.running import RunningJob
 from ...network import slices
 from ..fabric import Fabric
 from ..hostroutes import HostRoutes
+from ..labels import end_name, switch_labels
 from ..routes import Routes
 from ..summary import levels_of
-from .names import end_name, switch_labels
 
 __all__ = ["MOST_PAIRED", "Difference", "compare"]
 

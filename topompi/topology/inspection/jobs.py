@@ -10,8 +10,8 @@ import numpy as np
 from ...inputs.slurm.running import RunningJob
 from ..fabric import Fabric
 from ..hostnames import require_hosts
+from ..labels import end_name, switch_labels
 from ..routes import Routes
-from .names import end_name, switch_labels
 from .usage import LinkUse, leaf_rows, link_use
 
 __all__ = ["JobRow", "JobsStudy", "study_jobs"]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..fabric import Fabric
-from .names import end_name, switch_labels
+from ..labels import end_name, switch_labels
 
 __all__ = ["slow_cables", "usual_rates"]
 

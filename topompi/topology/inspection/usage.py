@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ...network import Tables, slices
 from ..fabric import Fabric, IntArray
+from ..labels import end_name, switch_labels
 from ..routes import Routes
-from .names import end_name, switch_labels
 from .slow import usual_rates
 
 __all__ = ["LinkUse", "leaf_rows", "link_rows", "link_use"]

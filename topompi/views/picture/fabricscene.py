@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...inputs.figures import cut_middle
+from ...inputs.figures import cut_middle, short_names, without_common_end
 from ...topology import Routes
+from ...topology.labels import switch_labels
 from ...topology.summary import levels_of
 from .bundles import Bundle, bundles_of
 from .folding import Node, fold
+from .hostlines import host_lines
+from .legend import GREY, IDLE, cable_legend, load_legend, load_look
 from .loads import Loads, crossed_switches
-from .names import (
-    amount,
-    cut,
-    further,
-    level_words,
-    link_name,
-    listed,
-    ranges,
-    switch_names,
-    without_common_end,
-)
-from .scene import LETTER, Box, Line, Scene, Text, letters
+from .names import further, level_words, listed
+from .scene import LETTER, Box, Line, Scene, Text, letters, paragraph
 
 __all__ = ["DrawnJob", "fabric_scene"]
 
@@ -33,17 +26,13 @@ BOW = 70.0  # pixels; largest height of the curve between two switches of one le
 LEFT, TOP, SIDE = 166.0, 64.0, 16.0  # pixels; margins, the left one with the descriptions of levels
 LEVEL, BOX, ROW = 136.0, 44.0, 15.0  # pixels; distance of levels, height of a switch, height of a host's line
 NARROWEST, WIDEST = 60.0, 128.0  # pixels; limits of a column's width, if the picture has room for it
-MOST_WIDE = 1200.0  # pixels; width of a picture on a usual screen
+LEAST_WIDE, MOST_WIDE = 860.0, 1200.0  # pixels; least width of a picture by default, and width of a usual screen
 BOLD, PLAIN, SMALL = 10.5, 10.0, 9.5  # pixels; letters of a switch's name, of hosts, and of further lines
 WIDER = 1.28  # width of bold letters over that of others
 MOST_LISTED = 96  # hosts; if a picture would list more, each leaf switch shows only their number
 MOST_ROWS = 24  # hosts; if a leaf switch would list more, each leaf switch shows only their number
 OVER = 1.01  # over-subscription above which a level is marked; above 1 because of rounding
-MOST_BUSY = 3  # number of busiest links in the legend
-# Loads go from light to dark brown, so that no colour of a distance or of a job has a second meaning.
-BLUE, PALE, GREY, BAND = "#0072b2", "#dcebf7", "#757575", "#f2f2f2"
-SHADES = ((0.9, "#7f2704"), (0.5, "#e6670d"), (0.0, "#fdb97d"))  # (share of the busiest link's time, colour above it)
-IDLE, INK = "#d4d4d4", "#222222"
+BLUE, PALE, BAND, INK = "#0072b2", "#dcebf7", "#f2f2f2", "#222222"
 
 Integers = NDArray[np.int64]
 
@@ -69,7 +58,12 @@ class DrawnJob:
 
 
 def fabric_scene(
-    routes: Routes, title: str, job: DrawnJob | None = None, loads: Loads | None = None, full: float | None = None
+    routes: Routes,
+    title: str,
+    job: DrawnJob | None = None,
+    loads: Loads | None = None,
+    full: float | None = None,
+    least: float = LEAST_WIDE,
 ) -> Scene:
     """Draw a fabric, with a job and the loads of links if they are given.
 
@@ -82,8 +76,9 @@ def fabric_scene(
     :param job: the job whose hosts and ranks are shown; None if no job is shown.
     :param loads: bytes on the links; None to draw the number of cables instead.
     :param full: time of a link in seconds that is drawn at full width; by default the time of the busiest link.
+    :param least: least width of the picture in pixels.
     """
-    return _Picture(routes, job, loads, full).scene(title)
+    return _Picture(routes, job, loads, full, least).scene(title)
 
 
 class _Picture:
@@ -93,13 +88,17 @@ class _Picture:
     :param job: the job whose hosts and ranks are shown; None if no job is shown.
     :param loads: bytes on the links; None to draw the number of cables instead.
     :param full: time of a link in seconds that is drawn at full width; None for that of the busiest link.
+    :param least: least width in pixels.
     """
 
-    def __init__(self, routes: Routes, job: DrawnJob | None, loads: Loads | None, full: float | None) -> None:
-        self.fabric, self.job, self.loads = routes.fabric, job, loads
+    def __init__(
+        self, routes: Routes, job: DrawnJob | None, loads: Loads | None, full: float | None, least: float
+    ) -> None:
+        self.fabric, self.job, self.loads, self.least = routes.fabric, job, loads, least
         self.full = full or (float(loads.seconds.max(initial=0.0)) if loads is not None else 0.0)
-        self.names = switch_names(self.fabric)
-        self.short = without_common_end(self.names)
+        self.names = switch_labels(self.fabric)
+        self.plain = without_common_end(self.names)
+        self.short: dict[tuple[int, int], dict[int, str]] = {}  # (level, number of letters) -> switch -> short name
         self.crossed = None if job is None else crossed_switches(routes, job.hosts)
         self.nodes = fold(self.fabric, self.crossed)
         self.levels = levels_of(routes)
@@ -135,7 +134,7 @@ class _Picture:
         words = max((len(line) for number in range(len(self.nodes)) for line in self._host_lines(number)), default=8)
         # A level with few boxes has room for longer names; the leaves decide, because their hosts stand side by side.
         wanted = min(WIDEST, max(NARROWEST, WIDER * LETTER * BOLD * longest + 16, LETTER * PLAIN * words + 14))
-        self.width = min(max(LEFT + most * wanted + SIDE, 860.0), max(MOST_WIDE, LEFT + most * 42 + SIDE))
+        self.width = min(max(LEFT + most * wanted + SIDE, self.least), max(MOST_WIDE, LEFT + most * 42 + SIDE))
         self.column = min(wanted, (self.width - LEFT - SIDE) / most)
         deepest = max((len(self._host_lines(number)) for number in range(len(self.nodes))), default=0)
         bows = (
@@ -143,8 +142,12 @@ class _Picture:
             if any(self.nodes[one.low].level == self.nodes[one.high].level == rows[-1] for one in self.bundles)
             else 0
         )
-        self.bottom = TOP + 30 + bows + LEVEL * max(len(rows) - 1, 0) + BOX
-        self.height = self.bottom + 46 + ROW * deepest + 84
+        self.head = paragraph(10, 44, self._subtitle(), self.width - 20, GREY)
+        self.foot = self._legend()
+        lowest = max((one.y for one in self.foot), default=0.0)
+        self.bottom = TOP + 30 + self.head[-1].y - 44 + bows + LEVEL * max(len(rows) - 1, 0) + BOX
+        self.legend = self.bottom + 46 + ROW * deepest + 34  # base line of the legend's first line
+        self.height = self.legend + lowest + 12
         self.y = {level: self.bottom - BOX - LEVEL * at for at, level in enumerate(rows)}
         self.x: list[float] = []
         for level in rows:
@@ -153,14 +156,14 @@ class _Picture:
             self.x += [LEFT + step * (at + 0.5) for at in range(count)]
 
     def scene(self, title: str) -> Scene:
-        scene = Scene(self.width, self.height, cut(title, int((self.width - 20) / (WIDER * LETTER * 15))))
+        scene = Scene(self.width, self.height, cut_middle(title, int((self.width - 20) / (WIDER * LETTER * 15))))
         scene.items += self._bands()
         scene.items += self._links()
         for number, node in enumerate(self.nodes):
             scene.items += self._switch(number, node)
             scene.items += self._hosts(number)
-        scene.items.append(Text(10, 44, self._subtitle(), 11, colour=GREY))
-        return Scene(scene.width, scene.height, title, [*scene.items, *self._legend()])
+        scene.items += [*self.head, *(replace(one, y=one.y + self.legend) for one in self.foot)]
+        return scene
 
     def _subtitle(self) -> str:
         fabric = self.fabric
@@ -197,8 +200,12 @@ class _Picture:
 
     def _label(self, node: Node, room: float) -> list[str]:
         """Return the lines of a switch's box, cut to a width in pixels; a group is named after its first switch."""
-        name, more = self.short[int(node.switches[0])], len(node.switches) - 1
-        name = cut_middle(name, letters(room, BOLD * WIDER))
+        most, more = letters(room, BOLD * WIDER), len(node.switches) - 1
+        if (node.level, most) not in self.short:
+            members = np.flatnonzero(self.fabric.switch_level == node.level).tolist()
+            names = short_names([self.plain[one] for one in members], most)
+            self.short[node.level, most] = dict(zip(members, names, strict=True))
+        name = self.short[node.level, most][int(node.switches[0])]
         return [name, further(more, letters(room, SMALL))] if more else [name]
 
     def _switch(self, number: int, node: Node) -> list[Line | Box | Text]:
@@ -217,28 +224,9 @@ class _Picture:
         return items
 
     def _host_lines(self, number: int) -> list[str]:
-        """The text lines below a leaf switch: its hosts with their ranks, or the number of its hosts."""
-        hosts, every, most = self.shown[number], len(self.hosts[number]), letters(self.column - 6, PLAIN)
-        if not every:
-            return []
-        if not self.one_by_one:
-            total = f"{every:,} host{'s' * (every != 1)}"
-            lines = [total if self.job is None else f"{len(hosts):,} of {total}"]
-            lines += [self.fabric.hosts[hosts[0]]] if hosts else []
-            lines += [further(len(hosts) - 1, most)] if len(hosts) > 1 else []
-            mine = ranges(sorted(rank for host in hosts for rank in self._ranks(host)))
-            return [cut_middle(line, most) for line in lines] + ([cut(f"ranks {mine}", most)] if mine else [])
-        lines = []
-        for host in hosts:
-            name, mine = self.fabric.hosts[host], ranges(self._ranks(host))
-            whole = f"{name}: {mine}" if mine else name
-            lines += [whole] if len(whole) <= most or not mine else [cut_middle(name, most), cut(mine, most)]
-        lines = [cut_middle(line, most) for line in lines]
-        rest = every - len(hosts)
-        return lines + ([further(rest, most)] if rest and self.job is not None else [])
-
-    def _ranks(self, host: int) -> Sequence[int]:
-        return () if self.job is None else self.job.ranks.get(host, ())
+        ranks = {} if self.job is None else self.job.ranks
+        shown, every, most = self.shown[number], len(self.hosts[number]), letters(self.column - 6, PLAIN)
+        return host_lines(self.fabric.hosts, ranks, shown, every, self.one_by_one, most)
 
     def _hosts(self, number: int) -> list[Line | Box | Text]:
         lines = self._host_lines(number)
@@ -258,7 +246,7 @@ class _Picture:
         )
         items: list[Line | Box | Text] = [Line(((x, self.bottom), (x, y - 12)), *self._host_look(number)), box]
         for at, line in enumerate(lines):
-            other = line.startswith("+ ")
+            other = line.startswith("+ ") or not self.shown[number]
             items.append(Text(x, y + ROW * at, line, PLAIN, "middle", GREY if other else INK))
         return items
 
@@ -291,40 +279,16 @@ class _Picture:
         :param seconds: time in seconds that the link needs for its bytes.
         :param cables: number of cables.
         """
-        if self.loads is None:
-            most = max(one.cables for one in self.bundles) if self.bundles else 1
-            return "#9bb8dd" if self.job is None else "#c9c9c9", 0.8 + 2.2 * min(cables / most, 1)
-        if not seconds:
-            return IDLE, 0.8
-        share = min(seconds / self.full, 1.0)
-        return next(colour for above, colour in SHADES if share > above or above == 0), 0.8 + 7.2 * share
+        if self.loads is not None:
+            return load_look(seconds, self.full)
+        most = max(one.cables for one in self.bundles) if self.bundles else 1
+        return "#9bb8dd" if self.job is None else "#c9c9c9", 0.8 + 2.2 * min(cables / most, 1)
 
     def _name(self, number: int) -> str:
         switches = self.nodes[number].switches
         return self.names[int(switches[0])] + (f" and {len(switches) - 1:,} more" if len(switches) > 1 else "")
 
-    def _legend(self) -> list[Line | Box | Text]:
-        y = self.height - 50
+    def _legend(self) -> list[Box | Text]:
         if self.loads is None:
-            return [
-                Text(
-                    10,
-                    y,
-                    "lines: the wider, the more cables",
-                    11,
-                    colour=GREY,
-                )
-            ]
-        busy = self.loads.busiest(MOST_BUSY)
-        full = f", full width: {1e3 * self.full:.3g} ms" if self.loads.rated else ""
-        unit = f"time that the busiest link between two boxes needs for its bytes{full}"
-        items: list[Line | Box | Text] = [Text(10, y, f"width: {unit}", 11, colour=GREY)]
-        x = 10.0
-        for words, colour in zip(
-            ("above 90 %", "50 to 90 %", "less", "no bytes"), (*(one for _, one in SHADES), IDLE), strict=True
-        ):
-            items += [Box(x, y + 8, 12, 12, colour), Text(x + 16, y + 18, words, 11)]
-            x += 110
-        named = "; ".join(f"{link_name(self.fabric, link)} {amount(self.loads.bytes[link], 'B')}" for link in busy)
-        words = f"busiest links: {named}" if busy else "no bytes on any link"
-        return [*items, Text(10, y + 38, cut(words, int((self.width - 20) / (LETTER * 11))), 11)]
+            return cable_legend(self.width, self.bundles)
+        return load_legend(self.width, self.fabric, self.loads, self.full)

@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import Any
 
 from ...errors import SourceError
+from ...inputs.figures import cut_middle
 from ...inputs.hostlist import compress
 from ...topology import Fabric
+from ...topology.labels import end_name, switch_labels
 
 __all__ = [
     "amount",
     "cut",
+    "fitting",
     "further",
     "level_words",
     "link_name",
     "listed",
     "ranges",
-    "switch_names",
-    "without_common_end",
 ]
-
-
-def without_common_end(names: Sequence[str]) -> list[str]:
-    """Leave out the end that all of several names share, from a separator on, for example ``:MQM9701/U1``."""
-    if len(names) < 2:
-        return list(names)
-    backwards = zip(*(reversed(name) for name in names), strict=False)
-    shared = sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, backwards))
-    tail = names[0][len(names[0]) - shared :]
-    at = next((place for place, letter in enumerate(tail) if letter in ":/ "), len(tail))
-    return [name[: len(name) - len(tail) + at] or name for name in names]
 
 
 def listed(names: Sequence[str]) -> str:
@@ -60,26 +48,19 @@ def amount(value: float, unit: str) -> str:
     return f"{value / 1000**power:.3g} {('', 'K', 'M', 'G', 'T', 'P')[power]}{unit}"
 
 
-def switch_names(fabric: Fabric) -> list[str]:
-    """Label of each switch: its name if no other switch has the same, else its id."""
-    times = Counter(fabric.switch_names)
-    pairs = zip(fabric.switch_names, fabric.switch_ids, strict=True)
-    return [name if name and times[name] == 1 else identity for name, identity in pairs]
+def link_name(fabric: Fabric, link: int, labels: Sequence[str] | None = None) -> str:
+    """Display name of a link, ``source → target``.
 
-
-def link_name(fabric: Fabric, link: int) -> str:
-    """Display name of a link, ``source → target``."""
-    return " → ".join(_vertex(fabric, int(ends[link])) for ends in (fabric.link_source, fabric.link_target))
-
-
-def _vertex(fabric: Fabric, vertex: int) -> str:
-    if vertex < fabric.num_adapters:
-        return fabric.hosts[int(fabric.adapter_host[vertex])]
-    return switch_names(fabric)[vertex - fabric.num_adapters]
+    :param fabric: fabric of the link.
+    :param link: number of the link.
+    :param labels: names of the fabric's switches; by default those of `switch_labels`.
+    """
+    known = switch_labels(fabric) if labels is None else labels
+    return " → ".join(end_name(fabric, known, int(ends[link])) for ends in (fabric.link_source, fabric.link_target))
 
 
 def level_words(facts: dict[str, Any] | None, drawn: int, ratio: float | None, over: bool) -> tuple[str, ...]:
-    """Describe a level of switches in two short lines, or none.
+    """Describe a level of switches in two short lines.
 
     :param facts: row of the level from `summary.levels_of`; None if no route crosses the level.
     :param drawn: number of switches of the level in the picture.
@@ -87,7 +68,7 @@ def level_words(facts: dict[str, Any] | None, drawn: int, ratio: float | None, o
     :param over: whether the level is marked as over-subscribed.
     """
     if facts is None:
-        return ()
+        return f"{drawn:,} switch{'es' * (drawn != 1)}", "on no route"
     crossed = f"{facts['switches']:,} of " if facts["switches"] != drawn else ""  # no route crosses the other switches
     words = f"{crossed}{drawn:,} switch{'es' * (drawn != 1)}"
     if facts["top"]:
@@ -102,6 +83,11 @@ def cut(words: str, most: int) -> str:
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
+def fitting(most: int, *texts: str) -> str:
+    """Return the first of some texts, from long to short, that has at most ``most`` letters; else the last, cut."""
+    return next((text for text in texts if len(text) <= most), cut_middle(texts[-1], most))
+
+
 def further(count: int, most: int) -> str:
     """Return how many members of a group are not named, in at most ``most`` letters if possible."""
-    return f"+ {count:,} more" if len(f"+ {count:,} more") <= most else f"+ {count:,}"
+    return fitting(most, f"+ {count:,} more", f"+ {count:,}")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from textwrap import wrap
 
-__all__ = ["Box", "Line", "Scene", "Text", "letters"]
+__all__ = ["Box", "Line", "Scene", "Text", "letters", "paragraph"]
 
 LETTER = 0.56  # approximate width of a letter as a multiple of its height, because no font is measured
 
@@ -97,6 +98,20 @@ class Scene:
     def lines(self) -> Sequence[Line]:
         """Select the lines among the items."""
         return [one for one in self.items if isinstance(one, Line)]
+
+
+def paragraph(x: float, y: float, words: str, width: float, colour: str, size: float = 11) -> list[Text]:
+    """Return the lines of a text that is broken between words.
+
+    :param x: left edge in pixels.
+    :param y: base line of the first line in pixels.
+    :param words: the text.
+    :param width: greatest length of a line in pixels.
+    :param colour: colour of the letters.
+    :param size: height of the letters in pixels.
+    """
+    lines = wrap(words, int(width / (LETTER * size)), break_long_words=False)
+    return [Text(x, y + at * (size + 3), line, size, colour=colour) for at, line in enumerate(lines)]
 
 
 def letters(width: float, size: float) -> int:

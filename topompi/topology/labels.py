@@ -1,10 +1,11 @@
-"""Labels of switches and of links' ends in printed tables: names if they are unique, else ids."""
+"""Labels of switches and of links' ends in tables and pictures: names if they are unique, else ids."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
-from ..fabric import Fabric
+from .fabric import Fabric
 
 __all__ = ["end_name", "switch_labels"]
 
@@ -16,7 +17,7 @@ def switch_labels(fabric: Fabric) -> list[str]:
     return [name if name and times[name] == 1 else identity for name, identity in pairs]
 
 
-def end_name(fabric: Fabric, labels: list[str], vertex: int) -> str:
+def end_name(fabric: Fabric, labels: Sequence[str], vertex: int) -> str:
     """The label of a vertex at a link's end: the host's name for an adapter, the switch's label for a switch.
 
     :param fabric: the fabric of the vertex.
