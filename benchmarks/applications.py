@@ -27,7 +27,7 @@ from osu_like_bench.emulate import Emulated, LaunchOptions, Rates
 from osu_like_bench.statistics import Comparison, compare
 from topompi.errors import TopompiError
 
-from .jobs import progress
+from .jobs import network_parser, progress
 from .paths import ROOT
 
 SIDES = ("original", "topompi")
@@ -197,9 +197,7 @@ def _ratio(found: Comparison) -> str:
 
 def parse() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--network", default="4x4", help="what to emulate (default 4x4: 4 leaves x 4 hosts)")
-    parser.add_argument("--host-rate", default="100M", help="of host links, bits/s (default 100M)")
+    parser = network_parser(__doc__, "of host links, bits/s (default 100M)")
     parser.add_argument("--uplink-rate", default="100M", help="of uplinks (default 100M, which is 4:1)")
     parser.add_argument(
         "--only", action="append", default=[], metavar="TEXT", help="cases with this in their names; repeatable"

@@ -38,7 +38,7 @@ from topompi.schedules import lower_bound
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of
 
-from .jobs import progress
+from .jobs import network_parser, one_line_errors, progress
 
 RANKS = "benchmarks.emulated_ranks"  # in the same folder as osu_like_bench, so that a job finds it
 COLLECTIVES = ("gather", "scatter", "bcast", "allreduce", "alltoall", "allgather", "reduce", "reduce_scatter")
@@ -378,9 +378,7 @@ def document(bench: Bench) -> dict[str, object]:
 
 def parse() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--network", default="4x4", help="what to emulate (default 4x4: 4 leaves x 4 hosts)")
-    parser.add_argument("--host-rate", default="100M", help="of host links, bits/s")
+    parser = network_parser(__doc__)
     parser.add_argument("--uplink-rate", default="100M", help="of uplinks; 400M is 1:1 for 4 hosts of 100M, 100M 4:1")
     parser.add_argument("--orders", default=ORDERS, help=f"rank orders (default {ORDERS})")
     parser.add_argument("--collectives", default=",".join(COLLECTIVES))
@@ -400,10 +398,10 @@ def parse() -> argparse.Namespace:
     return arguments
 
 
-def main() -> int:
+def main() -> None:
     """Measure, print the tables, and write all measurements."""
     arguments = parse()
-    try:
+    with one_line_errors("emulated"):
         rates = Rates.parse(arguments.host_rate, arguments.uplink_rate)
         with tempfile.TemporaryDirectory() as scratch, Emulated(arguments.network, rates) as network:
             bench = Bench(network, arguments, Path(scratch))
@@ -413,11 +411,7 @@ def main() -> int:
             print("\n".join(markdown(bench)))
             if arguments.json:
                 Path(arguments.json).write_text(json.dumps(document(bench)) + "\n")
-    except (TopompiError, OSError) as error:
-        print(f"emulated: {' '.join(str(error).split())}", file=sys.stderr)
-        return 1
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -33,7 +33,7 @@ from osu_like_bench.statistics import Comparison, compare
 from topompi.errors import TopompiError
 
 from .emulated import COLLECTIVES, FLOOR, TUNING
-from .jobs import progress
+from .jobs import network_parser, one_line_errors, progress
 from .sides import together
 
 RANKS = "benchmarks.in_turn_ranks"
@@ -165,9 +165,7 @@ def words(text: str) -> list[str]:
 
 def parse() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--network", default="4x4", help="what to emulate (default 4x4: 4 leaves x 4 hosts)")
-    parser.add_argument("--host-rate", default="100M", help="of host links, bits/s")
+    parser = network_parser(__doc__)
     parser.add_argument(
         "--uplink-rates", type=words, default="100M,400M", help="one network each (default 100M,400M: 4:1 and 1:1)"
     )
@@ -195,20 +193,16 @@ def parse() -> argparse.Namespace:
     return arguments
 
 
-def main() -> int:
+def main() -> None:
     """Measure, print the table, and write the samples."""
     arguments = parse()
-    try:
+    with one_line_errors("in_turn"):
         with tempfile.TemporaryDirectory() as scratch:
             rows = run(arguments, Path(scratch))
         print("\n".join(markdown(rows)))
         if arguments.json:
             Path(arguments.json).write_text(json.dumps([vars(row) for row in rows]) + "\n")
-    except (TopompiError, OSError) as error:
-        print(f"in_turn: {' '.join(str(error).split())}", file=sys.stderr)
-        return 1
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

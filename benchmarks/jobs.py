@@ -6,12 +6,16 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+
+from topompi.errors import TopompiError
 
 from .paths import ROOT
 
-__all__ = ["progress", "run_ranks"]
+__all__ = ["network_parser", "one_line_errors", "progress", "run_ranks"]
 
 
 def run_ranks(
@@ -37,6 +41,30 @@ def run_ranks(
     environment |= {"PYTHONPATH": str(ROOT), **(variables or {})}
     words = [*command, "-n", str(ranks), sys.executable, *map(str, arguments)]
     return subprocess.run(words, env=environment, cwd=ROOT, timeout=timeout).returncode
+
+
+def network_parser(words: str | None, rates: str = "of host links, bits/s") -> ArgumentParser:
+    """Return a parser of a program that measures on an emulated network, with the options that describe its hosts.
+
+    :param words: description of the program.
+    :param rates: help text for the rate of the host links.
+    """
+    parser = ArgumentParser(description=words, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("--network", default="4x4", help="what to emulate (default 4x4: 4 leaves x 4 hosts)")
+    parser.add_argument("--host-rate", default="100M", help=rates)
+    return parser
+
+
+@contextmanager
+def one_line_errors(program: str) -> Iterator[None]:
+    """End the program if an error is raised, with exit code 1 and one line on standard error.
+
+    :param program: name of the program, with which the line begins.
+    """
+    try:
+        yield
+    except (TopompiError, OSError) as error:
+        sys.exit(f"{program}: {' '.join(str(error).split())}")
 
 
 def progress(text: str) -> None:

@@ -38,7 +38,7 @@ from topompi.topology import TopologyInterface
 from topompi.topology.computed import compute_routes
 from topompi.tuning.record import TuneRecord
 
-from .jobs import progress
+from .jobs import one_line_errors, progress
 from .predictions_report import by_networks, by_sizes, every, proposals
 
 __all__ = ["Cell", "Scores", "cells_in", "emulated_model", "read"]
@@ -229,23 +229,19 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def main() -> int:
+def main() -> None:
     """Measure the wanted networks, or print the tables for given records."""
     given = parse()
-    try:
+    with one_line_errors("predictions"):
         if given.measure is None:
             print("\n".join(report(given.records)))
-            return 0
+            return
         kept: list[Any] = json.loads(given.output.read_text()) if given.output and given.output.exists() else []
         for cell in measure(given):
             kept.append(asdict(cell))
             if given.output is not None:
                 given.output.write_text("[\n" + ",\n".join(map(json.dumps, kept)) + "\n]\n", encoding="utf-8")
-    except (TopompiError, OSError) as error:
-        print(f"predictions: {' '.join(str(error).split())}", file=sys.stderr)
-        return 1
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -210,14 +210,16 @@ def _over(network: Network, groups: Sequence[NDArray[np.int64]], steps: Sequence
     return number, f"{loads.max(axis=1).sum() / busiest:.2f}" if busiest else "-"
 
 
-def leonardo_jobs(least: int) -> tuple[Routes, list[list[str]]] | str:
-    """Return routes, and the node lists of real jobs of at least ``least`` nodes; or the reason why there are none.
+def leonardo_jobs(least: int) -> tuple[Routes, list[list[str]]]:
+    """Return routes, and the node lists of real jobs of at least ``least`` nodes.
 
     Jobs on nodes that are not in the node map (for example, visualisation nodes) are left out.
+
+    :raises FileNotFoundError: if there are no shared data.
     """
     nodes, jobs = SHARED / "leonardo-nodemap.txt.xz", SHARED / "leonardo-job-nodelists.tar.gz"
     if not (nodes.exists() and jobs.exists()):
-        return "not measured: no shared data"
+        raise FileNotFoundError("not measured: no shared data")
     with tarfile.open(jobs) as archive:
         texts = [archive.extractfile(one) for one in archive.getmembers() if one.isfile()]
         lists = [text.read().decode().split() for text in texts if text is not None]
@@ -232,11 +234,7 @@ def knomial_table() -> Iterator[str]:
 
     yield "Re-ordered 4-nomial broadcast on 200 random allocations of real Leonardo jobs of 3 nodes or more, one rank a"
     yield "node: delay of the critical path (hops) over the plain tree's; `best` is what `reordered` takes"
-    found = leonardo_jobs(3)
-    if isinstance(found, str):
-        yield found
-        return
-    routes, jobs = found
+    routes, jobs = leonardo_jobs(3)
     ratios: dict[str, list[float]] = {}
     for job in np.random.default_rng(4).choice(len(jobs), 200, replace=False):
         network = network_of(TopologyInterface.place(jobs[job], routes))
@@ -257,11 +255,7 @@ def cells_table() -> Iterator[str]:
 
     yield "Broadcast across cells (hops > 3), all real Leonardo jobs on several cells, one rank a node: messages"
     yield "between cells, and the saving against the halving binomial tree over the order listed"
-    found = leonardo_jobs(2)
-    if isinstance(found, str):
-        yield found
-        return
-    routes, jobs = found
+    routes, jobs = leonardo_jobs(2)
     saved: dict[str, list[float]] = {}
     fewest: dict[str, list[bool]] = {}
     for job in jobs:
@@ -355,8 +349,11 @@ def main() -> None:
         return
     for table in (tacs_table(repeats), bound_table(), fft_table(), knomial_table(), cells_table()):
         print()
-        for line in table:
-            print(line, flush=True)
+        try:
+            for line in table:
+                print(line, flush=True)
+        except FileNotFoundError as missing:
+            print(missing)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ from topompi.schedules.alltoall.fft import grid_groups
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of
 
+from .jobs import network_parser
 from .sides import together
 
 RANKS = "benchmarks.transposes_ranks"
@@ -118,9 +119,7 @@ def sums(compared: list[tuple[dict[str, Any], Comparison]]) -> Iterator[str]:
 
 def parse() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--network", default="4x4", help="what to emulate (default 4x4: 4 leaves x 4 hosts)")
-    parser.add_argument("--host-rate", default="100M", help="of host links, bits/s")
+    parser = network_parser(__doc__)
     parser.add_argument("--uplink-rate", default="100M", help="of uplinks; 100M is 4:1 for 4 hosts of 100M")
     parser.add_argument("--ppn", type=int, default=1, choices=sorted(GRIDS), help="ranks a host (default 1)")
     parser.add_argument("--orders", default="block,random:1", help="rank orders (default block,random:1)")

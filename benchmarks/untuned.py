@@ -27,11 +27,10 @@ from typing import TypeVar
 from osu_like_bench.emulate import Emulated, LaunchOptions
 from osu_like_bench.emulate.launch import rank_hosts
 from osu_like_bench.options import parse_bytes
-from topompi.errors import TopompiError
 
 from .emulated import COLLECTIVES, SIZES, cells_of
 from .in_turn import time_cells, words
-from .jobs import progress
+from .jobs import one_line_errors, progress
 from .untuned_report import FITTED, Setting, lines_of, markdown, read
 from .uplinks import rates_of
 
@@ -166,13 +165,10 @@ def parse() -> argparse.Namespace:
 
 def main() -> int:
     """Run the remaining jobs, and report."""
-    try:
+    with one_line_errors("untuned"):
         given = parse()
         failed = 0 if given.report else run(given)
         print("\n".join(markdown(read(given.report or [given.json]))))
-    except (TopompiError, OSError) as error:
-        print(f"untuned: {' '.join(str(error).split())}", file=sys.stderr)
-        return 1
     return int(failed > 0)
 
 

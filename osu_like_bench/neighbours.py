@@ -81,9 +81,6 @@ class NeighborAlltoallw(Typed, NeighborAlltoall):
 
 
 NEIGHBOURS: dict[str, type[Operation]] = {
-    "neighbor_allgather": NeighborAllgather,
-    "neighbor_allgatherv": NeighborAllgatherv,
-    "neighbor_alltoall": NeighborAlltoall,
-    "neighbor_alltoallv": NeighborAlltoallv,
-    "neighbor_alltoallw": NeighborAlltoallw,
+    kind.method.lower(): kind
+    for kind in (NeighborAllgather, NeighborAllgatherv, NeighborAlltoall, NeighborAlltoallv, NeighborAlltoallw)
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from mpi4py import MPI
@@ -14,10 +14,27 @@ from numpy.typing import NDArray
 from .patterns import pattern
 from .timing import Call, measure
 
-__all__ = ["COLLECTIVES", "Call", "Contents", "Operation", "Times", "Typed", "Vector"]
+__all__ = ["COLLECTIVES", "Call", "Contents", "Operation", "Series", "Times", "Typed", "Vector"]
 
 Times = tuple[NDArray[np.float64], list[dict[str, float]]]
 Contents = NDArray[Any] | None
+
+
+class Series(NamedTuple):
+    """The calls of one operation that are timed, on each side in turn.
+
+    :ivar native: communicator over the calling ranks, for messages of the measurement itself.
+    :ivar sides: the communicator of each side under test.
+    :ivar roots: roots of successive calls, used in turn.
+    :ivar ready: function called before each timed call.
+    :ivar repetitions: number of timed calls of each side, and number of untimed calls before them.
+    """
+
+    native: MPI.Intracomm
+    sides: Sequence[Any]
+    roots: Sequence[int]
+    ready: Call
+    repetitions: tuple[int, int]
 
 
 class Operation:
@@ -101,25 +118,13 @@ class Operation:
         """Return the number of messages that one call of a benchmark that prints bandwidth moves."""
         return (cls.window or 0) * cls.ways * (ranks // 2 if cls.pairs else 1)
 
-    def time(
-        self,
-        native: MPI.Intracomm,
-        sides: Sequence[Any],
-        roots: Sequence[int],
-        ready: Call,
-        repetitions: tuple[int, int],
-    ) -> Times:
+    def time(self, series: Series) -> Times:
         """Time the calls of each side on this rank.
 
-        :param native: communicator over the calling ranks, for messages of the measurement itself.
-        :param sides: the communicator of each side under test.
-        :param roots: roots of successive calls, used in turn.
-        :param ready: function called before each timed call.
-        :param repetitions: number of timed calls of each side, and number of untimed calls before them.
         :returns: seconds, shape (sides, timed calls), and other values of each side by the title of their column.
         """
-        calls = [[self.bind(comm, root) for root in roots] for comm in sides]
-        return measure(calls, ready, *repetitions), [{} for _ in sides]
+        calls = [[self.bind(comm, root) for root in series.roots] for comm in series.sides]
+        return measure(calls, series.ready, *series.repetitions), [{} for _ in series.sides]
 
     def release(self) -> None:
         """Free what ``bind`` made, after the last call; collective over the calling ranks."""
@@ -273,14 +278,9 @@ class Alltoallw(Typed, Alltoall):
 
 
 COLLECTIVES: dict[str, type[Operation]] = {
-    "bcast": Bcast,
-    "gather": Gather,
-    "gatherv": Gatherv,
-    "scatter": Scatter,
-    "scatterv": Scatterv,
-    "allgather": Allgather,
-    "allgatherv": Allgatherv,
-    "alltoall": Alltoall,
-    "alltoallv": Alltoallv,
-    "alltoallw": Alltoallw,
+    kind.method.lower(): kind
+    for kind in (
+        *(Bcast, Gather, Gatherv, Scatter, Scatterv),
+        *(Allgather, Allgatherv, Alltoall, Alltoallv, Alltoallw),
+    )
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from time import perf_counter
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from .operations import Call, Operation, Times
+from .operations import Call, Operation, Series, Times
 from .timing import measure
 
 __all__ = ["Overlapped", "overlapped"]
@@ -38,25 +38,13 @@ class Overlapped(Operation):
 
         return call
 
-    def time(
-        self,
-        native: MPI.Intracomm,
-        sides: Sequence[Any],
-        roots: Sequence[int],
-        ready: Call,
-        repetitions: tuple[int, int],
-    ) -> Times:
+    def time(self, series: Series) -> Times:
         """Time the calls of each side on this rank, with a computation between start and ``Wait``.
 
         The communication alone is timed first, because the computation has the same length.
-
-        :param native: communicator over the calling ranks, for messages of the measurement itself.
-        :param sides: the communicator of each side under test.
-        :param roots: roots of successive calls, used in turn.
-        :param ready: function called before each timed call.
-        :param repetitions: number of timed calls of each side, and number of untimed calls before them.
         """
-        alone = super().time(native, sides, roots, ready, repetitions)[0]
+        native, sides, roots, ready, repetitions = series
+        alone = super().time(series)[0]
         # The median sets the length of the computation, so that a delay in one iteration does not extend it.
         pure, typical = _mean(native, np.stack([alone.mean(axis=1), np.median(alone, axis=1)]))
         spent: list[list[float]] = [[] for _ in sides]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -72,13 +73,17 @@ class Remote(Pair):
 
     def bind(self, comm: MPI.Intracomm, root: int) -> Call:
         window = self.opened(comm)
-        reach = self.reaching(window)
+        reach, complete = self.reaching(window), self.completing(window)
 
         def call() -> None:
             reach()
-            window.Flush(1)
+            complete()
 
-        return call if self.leads else _nothing
+        return call if self.leads or self.ways == 2 else _nothing
+
+    def completing(self, window: MPI.Win) -> Call:
+        """Return a function that completes the calls of one operation on a window."""
+        return partial(window.Flush, 1)
 
     def reaching(self, window: MPI.Win) -> Callable[[], None]:
         """Return a function that makes the one-sided calls of one operation on a window; the caller completes them."""
@@ -176,15 +181,8 @@ class PutBiBandwidth(PutBandwidth):
     def synchronise(self, window: MPI.Win) -> None:
         window.Fence()
 
-    def bind(self, comm: MPI.Intracomm, root: int) -> Call:
-        window = self.opened(comm)
-        reach = self.reaching(window)
-
-        def call() -> None:
-            reach()
-            window.Fence()
-
-        return call
+    def completing(self, window: MPI.Win) -> Call:
+        return window.Fence
 
     def after(self) -> NDArray[Any]:
         return self.contents(self.peer)

@@ -21,7 +21,7 @@ from .benchmarks import Benchmark, benchmark_of
 from .communicators import on_root, open_sides
 from .emulate.monitor import idle_ticks
 from .facts import gather_facts
-from .operations import Operation
+from .operations import Operation, Series
 from .options import Options, message_sizes
 from .record import Facts, Record, Result
 from .report import Report
@@ -145,7 +145,7 @@ class _Bench:
         ready, clocks = (_nothing, MPI.COMM_SELF) if alone else (native.Barrier, native)
         operation.prepare(native.rank if native.rank in roots else roots[0])
         sides = list(self.sides.values())
-        seconds, more = operation.time(clocks, sides, roots, ready, self.options.repetitions(size))
+        seconds, more = operation.time(Series(clocks, sides, roots, ready, self.options.repetitions(size)))
         operation.release()
         return summarise(clocks, operation.scale * seconds), more
 

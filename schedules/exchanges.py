@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .phases import Grid
 from .schedule import COPY, OUTPUT, REDUCE, SCRATCH
-from .transfers import local_moves, transfers
-from .trees import Tree, depth_first
+from .transfers import Rows, local_moves, transfers
+from .trees import Integers, Tree, depth_first
 
 __all__ = [
     "Cube",
@@ -30,9 +30,6 @@ __all__ = [
     "with_second_heads",
     "working",
 ]
-
-Integers = NDArray[np.int64]
-Rows = NDArray[np.int64]
 
 
 def checked_order(size: int, order: ArrayLike | None) -> Integers:

@@ -279,6 +279,38 @@ def _direct(
     return Algorithm(generator, view, when, fixed or {}, **traits)
 
 
+def _pipelined(
+    generator: Callable[..., Schedule], when: str, blocks: int, segments: Mapping[int, range], **traits: Any
+) -> Algorithm:
+    return Algorithm(generator, _order, when, {"blocks": blocks}, cut="blocks", segments=segments, **traits)
+
+
+def _ring(generator: Callable[..., Schedule], when: str, default: float) -> Algorithm:
+    traits: dict[str, Any] = {"cut": "slices", "segments": _ON_LANES, "stand_in": "any"}
+    return Algorithm(generator, _order, when, default=default, **traits)
+
+
+def _halving(generator: Callable[..., Schedule], when: str, default: float) -> Algorithm:
+    return Algorithm(generator, _order, when, keeps_order=True, stand_in="any", default=default, logarithmic=True)
+
+
+def _of_own_blocks(
+    linear: Callable[..., Schedule],
+    knomial: Callable[..., Schedule],
+    nodes: Callable[..., Schedule],
+    leaders: Callable[..., Schedule],
+) -> dict[str, Algorithm]:
+    """The algorithms of a gather, or of a scatter, by name."""
+    return {
+        "linear": _direct(linear, _size, _BURST, stand_in="any", default=_MEDIUM),
+        "at_once": _direct(linear, _size, _FAIR, {"window": 0}),
+        "binomial": Algorithm(knomial, _size, _TREE, stand_in="any"),
+        "knomial": Algorithm(knomial, _size, _CHEAP, {"radix": 4}),
+        "nodes": Algorithm(nodes, _hosts, _FULL),
+        "leaders": Algorithm(leaders, takes_network, _SCARCE, as_levels=True),
+    }
+
+
 def _in_lanes(collective: str, across: str, when: str, default: float, **traits: Any) -> Algorithm:
     """The algorithm for several ranks per host that runs another algorithm across hosts, in lanes.
 
@@ -344,50 +376,19 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             alone="scatter_allgather",
             default=2 * _LONG,
         ),
-        "circulant": Algorithm(
-            broadcast.circulant,
-            _order,
-            "for medium and large messages, full bisection",
-            {"blocks": 8},
-            cut="blocks",
-            segments=_OF_A_CIRCULANT,
-            default=_LONG,
+        "circulant": _pipelined(
+            broadcast.circulant, "for medium and large messages, full bisection", 8, _OF_A_CIRCULANT, default=_LONG
         ),
-        "double_tree": Algorithm(
-            broadcast.double_tree,
-            _order,
-            "for large messages where links between clusters are scarce",
-            {"blocks": 16},
-            cut="blocks",
-            segments=_OF_A_CHAIN,
+        "double_tree": _pipelined(
+            broadcast.double_tree, "for large messages where links between clusters are scarce", 16, _OF_A_CHAIN
         ),
     },
-    "gather": {
-        "linear": _direct(gather.gather_linear, _size, _BURST, stand_in="any", default=_MEDIUM),
-        "at_once": _direct(gather.gather_linear, _size, _FAIR, {"window": 0}),
-        "binomial": Algorithm(gather.gather_knomial, _size, _TREE, stand_in="any"),
-        "knomial": Algorithm(gather.gather_knomial, _size, _CHEAP, {"radix": 4}),
-        "nodes": Algorithm(gather.gather_nodes, _hosts, _FULL),
-        "leaders": Algorithm(gather.gather_leaders, takes_network, _SCARCE, as_levels=True),
-    },
-    "scatter": {
-        "linear": _direct(gather.scatter_linear, _size, _BURST, stand_in="any", default=_MEDIUM),
-        "at_once": _direct(gather.scatter_linear, _size, _FAIR, {"window": 0}),
-        "binomial": Algorithm(gather.scatter_knomial, _size, _TREE, stand_in="any"),
-        "knomial": Algorithm(gather.scatter_knomial, _size, _CHEAP, {"radix": 4}),
-        "nodes": Algorithm(gather.scatter_nodes, _hosts, _FULL),
-        "leaders": Algorithm(gather.scatter_leaders, takes_network, _SCARCE, as_levels=True),
-    },
+    "gather": _of_own_blocks(gather.gather_linear, gather.gather_knomial, gather.gather_nodes, gather.gather_leaders),
+    "scatter": _of_own_blocks(
+        gather.scatter_linear, gather.scatter_knomial, gather.scatter_nodes, gather.scatter_leaders
+    ),
     "allgather": {
-        "ring": Algorithm(
-            allgather.allgather_ring,
-            _order,
-            "for long vectors: few messages over a border at once",
-            cut="slices",
-            segments=_ON_LANES,
-            stand_in="any",
-            default=_SHORT,
-        ),
+        "ring": _ring(allgather.allgather_ring, "for long vectors: few messages over a border at once", _SHORT),
         "doubling": Algorithm(
             allgather.allgather_doubling, _order, "for short vectors: few start-ups, near ones last", stand_in="any"
         ),
@@ -401,75 +402,37 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "leaders": Algorithm(
             reduction.reduce_leaders, _clusters, _SCARCE, keeps_order=True, whole=True, as_levels=True
         ),
-        "chain": Algorithm(
+        "chain": _pipelined(
             reduction.reduce_chain,
-            _order,
             "for long vectors on few ranks",
-            {"blocks": 8},
-            cut="blocks",
-            segments=_OF_A_CHAIN,
+            8,
+            _OF_A_CHAIN,
             keeps_order=True,
             stand_in="any",
             default=_LONG,
         ),
-        "circulant": Algorithm(
+        "circulant": _pipelined(
             reduction.reduce_circulant,
-            _order,
             "for medium vectors, full bisection, commuting operations",
-            {"blocks": 8},
-            cut="blocks",
-            segments=_OF_A_CIRCULANT,
+            8,
+            _OF_A_CIRCULANT,
             default=_LONG,
         ),
-        "double_tree": Algorithm(
+        "double_tree": _pipelined(
             reduction.reduce_double_tree,
-            _order,
             "for long vectors where links between clusters are scarce, commuting operations",
-            {"blocks": 16},
-            cut="blocks",
-            segments=_OF_A_CHAIN,
+            16,
+            _OF_A_CHAIN,
         ),
-        "halving": Algorithm(
-            reduction.reduce_halving,
-            _order,
-            "for long vectors on many ranks",
-            keeps_order=True,
-            stand_in="any",
-            default=_LONG,
-            logarithmic=True,
-        ),
+        "halving": _halving(reduction.reduce_halving, "for long vectors on many ranks", _LONG),
     },
     "reduce_scatter": {
-        "ring": Algorithm(
-            reduce_scatter.reduce_scatter_ring,
-            _order,
-            "for long vectors, commutative operations",
-            cut="slices",
-            segments=_ON_LANES,
-            stand_in="any",
-            default=2 * _LONG,
-        ),
-        "halving": Algorithm(
-            reduce_scatter.reduce_scatter_halving,
-            _order,
-            "for short and medium vectors",
-            keeps_order=True,
-            stand_in="any",
-            default=_MEDIUM,
-            logarithmic=True,
-        ),
+        "ring": _ring(reduce_scatter.reduce_scatter_ring, "for long vectors, commutative operations", 2 * _LONG),
+        "halving": _halving(reduce_scatter.reduce_scatter_halving, "for short and medium vectors", _MEDIUM),
         "leaders": Algorithm(reduce_scatter.reduce_scatter_leaders, _clusters, "where few links leave a cluster"),
     },
     "allreduce": {
-        "ring": Algorithm(
-            allreduce.allreduce_ring,
-            _order,
-            "for long vectors, commutative operations",
-            cut="slices",
-            segments=_ON_LANES,
-            stand_in="any",
-            default=4 * _LONG,
-        ),
+        "ring": _ring(allreduce.allreduce_ring, "for long vectors, commutative operations", 4 * _LONG),
         "doubling": Algorithm(
             allreduce.allreduce_doubling,
             _order,
@@ -478,14 +441,8 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             whole=True,
             stand_in="any",
         ),
-        "halving": Algorithm(
-            allreduce.allreduce_halving,
-            _order,
-            "for medium vectors: few start-ups and the least bytes",
-            keeps_order=True,
-            stand_in="any",
-            default=_MEDIUM,
-            logarithmic=True,
+        "halving": _halving(
+            allreduce.allreduce_halving, "for medium vectors: few start-ups and the least bytes", _MEDIUM
         ),
         "leaders": Algorithm(
             allreduce.allreduce_leaders,

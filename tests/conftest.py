@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,21 @@ settings.load_profile("patient")
 PLACE = "tests that need an MPI library stand in tests/mpi"
 MPI = Path(__file__).parent / "mpi"
 PROGRAMS = MPI.with_name("programs")  # collected inside of jobs
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., SimpleNamespace]:
+    """Runs a command of ``topompi`` in this process; its words are the arguments."""
+    from topompi.cli.app import main
+
+    def run(*words: object) -> SimpleNamespace:
+        monkeypatch.setattr(sys, "argv", ["topompi", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return SimpleNamespace(code=ended.value.code or 0, out=said.out, err=said.err)
+
+    return run
 
 
 @pytest.fixture(scope="session")

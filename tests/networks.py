@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 from hypothesis import strategies as st
 
-from topompi.schedules import Network
+from topompi.schedules import Network, check
 from topompi.schedules.alltoall.hostschedule import HostSchedule
 from topompi.topology import Routes, TopologyInterface, load
 from topompi.views.network import network_of
@@ -69,6 +69,12 @@ def same_rows(schedule: HostSchedule) -> bool:
     whole = schedule.expand()
     table = np.stack(list(whole.columns().values()), axis=1)
     return all(np.array_equal(schedule.rows_of(rank), table[whole.of_rank(rank)]) for rank in range(schedule.size))
+
+
+def prove(schedule: HostSchedule) -> None:
+    """Check that every rank ends with what MPI defines, and that each rank can make its rows alone."""
+    check(schedule.expand())
+    assert same_rows(schedule)
 
 
 def one_message_each(schedule: HostSchedule) -> bool:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import random
 import re
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
+from topompi.errors import TopompiError
 from topompi.inputs import InputFile
 from topompi.topology.discovery import Discovery, Report
 
@@ -51,6 +55,24 @@ def read_text(module: ModuleType, content: str, partial: bool = False) -> tuple[
     """What a source module makes of a content, and the problems it reported."""
     report = Report(partial=partial)
     return module.read([text_of(content)], report), report.problems
+
+
+def refusal(read: Callable[..., object], *given: Any, error: type[TopompiError] = TopompiError) -> str:
+    """The message of the error of ours that a function raises."""
+    with pytest.raises(error) as caught:
+        read(*given)
+    return str(caught.value)
+
+
+def damaged(text: str, seed: int, number: int, characters: bytes) -> Iterator[bytes]:
+    """Copies of a text, each with one to four of its places cut, overwritten or lengthened with ``characters``."""
+    rng = random.Random(seed)
+    for _ in range(number):
+        data = bytearray(text.encode())
+        for _ in range(rng.randint(1, 4)):
+            at = rng.randrange(len(data))
+            data[at : at + rng.randint(0, 3)] = bytes(rng.choices(characters, k=rng.randint(0, 3)))
+        yield bytes(data)
 
 
 def command_line(*words: object, folder: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-from .errors import MPILibraryError
+from .errors import MPILibraryError, TopompiError
 from .guard import intrusion
 
-__all__ = ["NO_LIBRARY", "imported", "library_hint", "names_function", "require_mpi", "when_used"]
+__all__ = ["NO_LIBRARY", "imported", "library_hint", "names_function", "require_mpi", "result_of", "when_used"]
 
 NO_LIBRARY = "expecting an MPI library, got none"
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
@@ -44,6 +44,24 @@ def imported(name: str) -> Callable[..., Any]:
         raise ValueError(f"{name}: expecting a function {function!r} in {module}, got none")
     taken: Callable[..., Any] = found
     return taken
+
+
+def result_of(name: str, error: type[TopompiError]) -> Any:
+    """Call the function, or class, that ``module:function`` names, without arguments, and return its result.
+
+    :param name: ``module:function``; the current directory is searched first.
+    :param error: class of the error that is raised if the function is missing or fails.
+    """
+    try:
+        function = imported(name)
+    except ValueError as problem:
+        raise error(str(problem)) from problem
+    try:
+        return function()
+    except TopompiError as problem:
+        raise error(f"{name}: {problem}") from problem
+    except Exception as problem:  # a user's function may raise anything
+        raise error(f"{name}: {type(problem).__name__}: {problem}") from problem
 
 
 def require_mpi() -> None:

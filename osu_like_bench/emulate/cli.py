@@ -10,10 +10,12 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, NoReturn
 
 import typer
 
+from topompi.cli.inputs import grouped
 from topompi.cli.terminal import HELP
 from topompi.errors import BenchmarkError, TopompiError
 from topompi.topology.sources import fabricjson
@@ -38,36 +40,46 @@ app = typer.Typer(
     help="Real MPI jobs on an emulated network; needs root.",
 )
 
-Spec = Annotated[
-    str,
-    typer.Argument(
-        metavar="SPEC",
-        help="4x4, 2x4x4, the hosts of each leaf as 3,4,1,8, a topology source that is a tree, or a name.",
-    ),
-]
-HostRate = Annotated[str | None, typer.Option("--host-rate", metavar="RATE", help="Of host links, bits/s: 100M.")]
-UplinkRate = Annotated[
-    str | None, typer.Option("--uplink-rate", metavar="RATE,...", help="Of links above, by level from the leaves.")
-]
-HostRates = Annotated[
-    str | None, typer.Option("--host-rates", metavar="HOSTS=RATE,...", help="Of some hosts' links: h0-h7=50M.")
-]
+
+@dataclass(frozen=True)
+class Wanted:
+    """Options that describe a network, or name one that is up."""
+
+    spec: Annotated[
+        str,
+        typer.Argument(
+            metavar="SPEC",
+            help="4x4, 2x4x4, the hosts of each leaf as 3,4,1,8, a topology source that is a tree, or a name.",
+        ),
+    ]
+    host: Annotated[str | None, typer.Option("--host-rate", metavar="RATE", help="Of host links, bits/s: 100M.")] = None
+    uplink: Annotated[
+        str | None, typer.Option("--uplink-rate", metavar="RATE,...", help="Of links above, by level from the leaves.")
+    ] = None
+    hosts: Annotated[
+        str | None, typer.Option("--host-rates", metavar="HOSTS=RATE,...", help="Of some hosts' links: h0-h7=50M.")
+    ] = None
+
+    @property
+    def rates(self) -> Rates:
+        """The rates of the links."""
+        return Rates.parse(self.host, self.uplink, self.hosts)
+
+
 Slurm = Annotated[bool, typer.Option("--slurm", help="With a Slurm whose nodes are the hosts; needs its packages.")]
 Cores = Annotated[int, typer.Option("--cores", min=1, help="Processors per host that Slurm is told.")]
 
 
 @app.command()
+@grouped
 def up(
-    spec: Spec,
-    host: HostRate = None,
-    uplink: UplinkRate = None,
-    hosts: HostRates = None,
+    wanted: Wanted,
     name: Annotated[str, typer.Option(help="What to call the network.")] = NAME,
     slurm: Slurm = False,
     cores: Cores = 4,
 ) -> None:
     """Make a network that stays until it is taken down."""
-    network = Emulated(spec, Rates.parse(host, uplink, hosts), name=name)
+    network = Emulated(wanted.spec, wanted.rates, name=name)
     network.up()
     if slurm:
         _started(network, cores)
@@ -78,12 +90,10 @@ def up(
 
 
 @app.command()
+@grouped
 def run(
-    spec: Spec,
+    wanted: Wanted,
     words: Annotated[list[str], typer.Argument(metavar="-- ARGS...", help="Module, script or program to run.")],
-    host: HostRate = None,
-    uplink: UplinkRate = None,
-    hosts: HostRates = None,
     mpi: Annotated[str | None, typer.Option(metavar="|".join(PEERS), help="MPI library and its settings.")] = None,
     ranks: Annotated[int | None, typer.Option("-n", min=1, help="Ranks; one a host by default.")] = None,
     ppn: Annotated[
@@ -106,10 +116,10 @@ def run(
     With --slurm the words are a command for the first host, such as srun or sbatch, and a whole Slurm runs beside it.
     """
     if slurm:
-        network = _existing(spec, Rates.parse(host, uplink, hosts))
+        network = _existing(wanted.spec, wanted.rates)
         if network is not None:
             return _run_with_slurm(network, words, cores, timeout)
-        with Emulated(spec, Rates.parse(host, uplink, hosts)) as fresh:
+        with Emulated(wanted.spec, wanted.rates) as fresh:
             return _run_with_slurm(fresh, words, cores, timeout)
     options = LaunchOptions(
         mpi=mpi,
@@ -122,26 +132,24 @@ def run(
         environment=_exports(export or []),
         placement=shlex.split(placement),
     )
-    network = _existing(spec, Rates.parse(host, uplink, hosts))
+    network = _existing(wanted.spec, wanted.rates)
     if network is not None:
         return _run(network, words, options, json)
-    with Emulated(spec, Rates.parse(host, uplink, hosts)) as fresh:
+    with Emulated(wanted.spec, wanted.rates) as fresh:
         return _run(fresh, words, options, json)
 
 
 @app.command()
+@grouped
 def check(
-    spec: Spec,
-    host: HostRate = None,
-    uplink: UplinkRate = None,
-    hosts: HostRates = None,
+    wanted: Wanted,
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Measure one link of each level and rate with TCP, in both directions at once."""
-    network = _existing(spec, Rates.parse(host, uplink, hosts))
+    network = _existing(wanted.spec, wanted.rates)
     if network is not None:
         return _check(network, json)
-    with Emulated(spec, Rates.parse(host, uplink, hosts)) as fresh:
+    with Emulated(wanted.spec, wanted.rates) as fresh:
         return _check(fresh, json)
 
 

@@ -22,7 +22,7 @@ from .cache import Cache, folder, key
 from .ground import MOST_MESSAGES, Ground
 from .peers import PEERS, Peer
 from .platform import SLOWER, digest, write_platform
-from .smpi import Failure
+from .smpi import Failure, Replay
 
 __all__ = ["Arena", "Failure"]
 
@@ -105,9 +105,9 @@ class Arena(Ground):
         name = self._key(_fingerprint(schedule), block_bytes)
         found: float | Failure | None = self._cache.get(name)
         if found is None:
-            options, ranks = smpi.configuration(self.model, None, self.eager), self.network.num_ranks
-            with self._replaying(lambda where: write_traces(schedule, where, block_bytes)) as files:
-                found = self._simulator.run(*files, options, ranks, self.timeout)
+            options = smpi.configuration(self.model, None, self.eager)
+            with self._replaying(lambda where: write_traces(schedule, where, block_bytes)) as replay:
+                found = self._simulator.run(replay, options)
             self._cache.put(name, found)
         return found
 
@@ -133,13 +133,13 @@ class Arena(Ground):
     def _peer(self, peer: Peer, selector: str) -> float | Failure:
         """Return the seconds of the timed collective, from the moment at which all ranks have finished the warm-up."""
         options = [peer.option, *smpi.configuration(self.model, selector, self.eager)]
-        with self._replaying(peer.write_warm_up) as files:
-            ends = self._simulator.ends(*files, options, peer.ranks, self.timeout)
+        with self._replaying(peer.write_warm_up) as replay:
+            ends = self._simulator.ends(replay, options)
         if isinstance(ends, Failure):
             return ends
         begin = max(ends) + PAUSE
-        with self._replaying(lambda where: peer.write(where, [(begin - end) * SLOWER for end in ends])) as files:
-            found = self._simulator.run(*files, options, peer.ranks, self.timeout)
+        with self._replaying(lambda where: peer.write(where, [(begin - end) * SLOWER for end in ends])) as replay:
+            found = self._simulator.run(replay, options)
         return found if isinstance(found, Failure) else found - begin
 
     def best_peer(self, collective: str, nbytes: int, root: int = 0) -> tuple[str, float] | None:
@@ -157,11 +157,14 @@ class Arena(Ground):
         return key(smpi.version(), smpi.configuration(self.model, None, self.eager), self._platform, *content)
 
     @contextmanager
-    def _replaying(self, write: Callable[[Path], Path]) -> Iterator[tuple[Path, Path, Path]]:
-        """Provide the list of the traces, which are temporary, the platform, and the host file."""
-        platform, hostfile = self._files()
+    def _replaying(self, write: Callable[[Path], Path]) -> Iterator[Replay]:
+        """Provide a replay of traces, which are temporary.
+
+        :param write: function that writes the traces into a folder, and returns the file that lists them.
+        """
+        files = self._files()
         with tempfile.TemporaryDirectory(prefix="topompi-") as scratch:
-            yield write(Path(scratch)), platform, hostfile
+            yield Replay(write(Path(scratch)), *files, self.network.num_ranks, self.timeout)
 
     def _files(self) -> tuple[Path, Path]:
         """Return platform and host file, written when first needed."""

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from topompi.errors import BenchmarkError
 
 from .platform import SLOWER, UNIT_WEIGHT
 
-__all__ = ["MODELS", "Failure", "Simulator", "configuration", "version"]
+__all__ = ["MODELS", "Failure", "Replay", "Simulator", "configuration", "version"]
 
 # smpi is SimGrid's own model: factors for rate and latency by message size, measured on one cluster; acknowledgements
 # that share links; shares of a link that depend on the route's length. Its results do not follow from the fabric's
@@ -91,27 +91,37 @@ def version() -> str:
     return f"SimGrid {found[0] if found else 'of unknown version'}"
 
 
+class Replay(NamedTuple):
+    """A replay of traces on a platform.
+
+    :ivar listing: file that lists the traces.
+    :ivar platform: file that ``platform.write_platform`` wrote.
+    :ivar hostfile: file with the host of each rank.
+    :ivar ranks: number of ranks.
+    :ivar timeout: seconds of real time, after which the simulator and its children are ended.
+    """
+
+    listing: Path
+    platform: Path
+    hostfile: Path
+    ranks: int
+    timeout: float
+
+
 class Simulator:
-    """A runner of SimGrid's replays; several threads may run one each at once, and ``close`` ends them all."""
+    """A runner of SimGrid's replays; several threads may run one each at once, and ``close`` ends them all.
+
+    ``configuration`` makes the options that its methods take.
+    """
 
     def __init__(self) -> None:
         self._jobs: set[subprocess.Popen[str]] = set()
         self._lock = threading.Lock()
         self._closed = False
 
-    def run(
-        self, listing: Path, platform: Path, hostfile: Path, options: Sequence[str], ranks: int, timeout: float
-    ) -> float | Failure:
-        """Return the simulated seconds of a replay until the last rank has finished, or a failure.
-
-        :param listing: file that lists the traces.
-        :param platform: file that ``platform.write_platform`` wrote.
-        :param hostfile: file with the host of each rank.
-        :param options: options of the simulator, see ``configuration``.
-        :param ranks: number of ranks.
-        :param timeout: seconds of real time, after which the simulator and its children are ended.
-        """
-        said = self.say(listing, platform, hostfile, options, ranks, timeout)
+    def run(self, replay: Replay, options: Sequence[str]) -> float | Failure:
+        """Return the simulated seconds of a replay until the last rank has finished, or a failure."""
+        said = self.say(replay, options)
         if isinstance(said, Failure):
             return said
         # Every rank that takes itself for the last one prints a time, also one without work that finishes before others
@@ -119,45 +129,25 @@ class Simulator:
         found = [float(seconds) for seconds in SECONDS.findall(said)]
         return max(found) / SLOWER if found else Failure(f"crashed: {_reason(said)}")
 
-    def ends(
-        self, listing: Path, platform: Path, hostfile: Path, options: Sequence[str], ranks: int, timeout: float
-    ) -> list[float] | Failure:
-        """Return the simulated seconds until each rank has finished, or a failure.
-
-        :param listing: file that lists the traces.
-        :param platform: file that ``platform.write_platform`` wrote.
-        :param hostfile: file with the host of each rank.
-        :param options: options of the simulator, see ``configuration``.
-        :param ranks: number of ranks.
-        :param timeout: seconds of real time, after which the simulator and its children are ended.
-        """
-        verbose = [*options, "--log=smpi_replay.thres:verbose"]
-        said = self.say(listing, platform, hostfile, verbose, ranks, timeout)
+    def ends(self, replay: Replay, options: Sequence[str]) -> list[float] | Failure:
+        """Return the simulated seconds until each rank has finished, or a failure."""
+        said = self.say(replay, [*options, "--log=smpi_replay.thres:verbose"])
         if isinstance(said, Failure):
             return said
         last = {int(rank): float(clock) / SLOWER for rank, clock in ENDS.findall(said)}
-        return [last[rank] for rank in range(ranks)]
+        return [last[rank] for rank in range(replay.ranks)]
 
-    def say(
-        self, listing: Path, platform: Path, hostfile: Path, options: Sequence[str], ranks: int, timeout: float
-    ) -> str | Failure:
-        """Return the simulator's output of a replay, or a failure.
-
-        :param listing: file that lists the traces.
-        :param platform: file that ``platform.write_platform`` wrote.
-        :param hostfile: file with the host of each rank.
-        :param options: options of the simulator, see ``configuration``.
-        :param ranks: number of ranks.
-        :param timeout: seconds of real time, after which the simulator and its children are ended.
-        """
-        command = ["smpirun", "-quiet", "-np", str(ranks), "-platform", str(platform), "-hostfile", str(hostfile)]
-        command += ["-replay", str(listing), *options, "--log=xbt_cfg.thres:warning"]
+    def say(self, replay: Replay, options: Sequence[str]) -> str | Failure:
+        """Return the simulator's output of a replay, or a failure."""
+        command = ["smpirun", "-quiet", "-np", str(replay.ranks), "-platform", str(replay.platform)]
+        command += ["-hostfile", str(replay.hostfile), "-replay", str(replay.listing)]
+        command += [*options, "--log=xbt_cfg.thres:warning"]
         with tempfile.TemporaryFile("w+", errors="replace") as said:
-            job = self._start(command, said, listing.parent)
+            job = self._start(command, said, replay.listing.parent)
             try:
-                code = job.wait(timeout)
+                code = job.wait(replay.timeout)
             except subprocess.TimeoutExpired:
-                return Failure(f"time limit of {timeout:g} s")
+                return Failure(f"time limit of {replay.timeout:g} s")
             finally:
                 with self._lock:
                     self._jobs.discard(job)

@@ -82,6 +82,8 @@ class Hosts:
     :param carriers: largest number of carriers of a host.
     :param direct: whether blocks between ranks of one host go directly, in the first message between these ranks, and
         not through a carrier.
+    :ivar size: number of ranks, p.
+    :ivar number: number of hosts, n.
     """
 
     def __init__(self, rank_host: NDArray[np.integer], carriers: int, *, direct: bool) -> None:
@@ -96,16 +98,7 @@ class Hosts:
         self.local = np.empty_like(self.members)
         self.local[self.members] = np.arange(len(host)) - self.begin[self.of_rank[self.members]]
         self.carriers = np.minimum(self.ranks, carriers)
-
-    @property
-    def size(self) -> int:
-        """Number of ranks, p."""
-        return len(self.members)
-
-    @property
-    def number(self) -> int:
-        """Number of hosts, n."""
-        return len(self.ranks)
+        self.size, self.number = len(self.members), len(self.ranks)
 
     @property
     def in_blocks(self) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..exchanges import starts
 from ..phases import Given, Grid, sequence
 from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
-from ..transfers import local_moves, transfers
+from ..transfers import Rows, local_moves, transfers
+from ..trees import Integers
 from .pairs import Permutations, Shares, of_pairs
 
 __all__ = [
@@ -20,9 +21,6 @@ __all__ = [
     "alltoall_shift",
     "spread",
 ]
-
-Integers = NDArray[np.int64]
-Rows = NDArray[np.int64]
 
 
 def alltoall_pairwise(size: int, *, blocks: int = 1, counts: ArrayLike | None = None, window: int = 1) -> Schedule:

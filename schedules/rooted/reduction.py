@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..exchanges import Cube, checked_order, checked_root, doubling, halving, turned
 from ..phases import Phases, sequence
 from ..schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
-from ..transfers import local_moves, transfers
-from ..trees import Tree, knomial, leaders, rotation
+from ..transfers import Rows, local_moves, transfers
+from ..trees import Integers, Tree, knomial, leaders, rotation
 from .circulant import arrivals as on_circulant
 from .doubletree import arrivals as on_two_trees
 from .inorder import in_order
@@ -28,9 +28,6 @@ __all__ = [
     "reduce_through_zero",
     "reduce_tree",
 ]
-
-Integers = NDArray[np.int64]
-Rows = NDArray[np.int64]
 
 
 def reduce_tree(tree: Tree, *, blocks: int = 1, algorithm: str = "tree") -> Schedule:

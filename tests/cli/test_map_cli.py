@@ -4,8 +4,8 @@ import json
 import re
 import subprocess
 import sys
+from functools import partial
 from itertools import product
-from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support import ROOT
-from topompi.cli.app import main
 from topompi.cli.map.place import MapCommandError
 from topompi.inputs.slurm.environment import parse_slots
 from topompi.mapping.drawing import MOST_CELLS, traffic
@@ -31,19 +30,11 @@ TREE = ("--machine", "4:2:2", "--distances", "1:10:100")
 
 
 @pytest.fixture
-def topompi(monkeypatch, capsys):
+def topompi(monkeypatch, command):
     """Runs ``topompi map`` in this process."""
     for name in ("SLURM_JOB_NODELIST", "SLURM_TASKS_PER_NODE", "TOPOMPI_MAP_QUALITY"):
         monkeypatch.delenv(name, raising=False)
-
-    def run(*args):
-        monkeypatch.setattr(sys, "argv", ["topompi", "map", *map(str, args)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return SimpleNamespace(code=ended.value.code or 0, out=said.out, err=said.err)
-
-    return run
+    return partial(command, "map")
 
 
 def stencil(path, dims, shuffle=None):

@@ -50,7 +50,7 @@ def documented(docstring: str) -> set[str]:
 
 def missing(function: Callable[..., Any]) -> list[str]:
     """The parameters that a docstring owes its reader: all but ``self``, and but options that carry their own help."""
-    hints = get_type_hints(function, include_extras=True) if "typer" in function.__globals__ else {}
+    hints = get_type_hints(function, include_extras=True) if "typer" in inspect.unwrap(function).__globals__ else {}
     names = [
         name
         for name in inspect.signature(function).parameters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import command_line, shared_data
+from tests.support import command_line, damaged, shared_data
 from topompi.errors import TopompiError
 from topompi.inputs.slurm import accounting
 from topompi.jobs import Workload, WorkloadError, read_workload
@@ -211,12 +210,7 @@ SACCT = (
 
 @pytest.mark.parametrize("text", [SACCT, json.dumps({"jobs": [slurm_job(1, {"current": ["COMPLETED"]})] * 2})])
 def test_damaged_logs_raise_only_our_errors(text: str, tmp_path: Path) -> None:
-    rng = random.Random(11)
-    for _ in range(200):
-        data = bytearray(text.encode())
-        for _ in range(rng.randint(1, 4)):
-            at = rng.randrange(len(data))
-            data[at : at + rng.randint(0, 3)] = bytes(rng.choices(b'0129.-eE \n|:"{}[],_+%KfnI', k=rng.randint(0, 3)))
+    for data in damaged(text, 11, 200, b'0129.-eE \n|:"{}[],_+%KfnI'):
         (tmp_path / "log").write_bytes(data)
         for partial in (False, True):
             with suppress(TopompiError):

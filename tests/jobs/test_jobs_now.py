@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import command_line, shared_data
+from tests.support import command_line, damaged, shared_data
 from topompi.errors import TopompiError
 from topompi.inputs.slurm.nodes import is_idle, read_closed
 from topompi.inputs.slurm.running import RunningJob, read_running
@@ -230,12 +229,7 @@ def test_a_packed_list_is_the_list_and_damage_raises_only_our_errors(text: str, 
     (tmp_path / "packed").write_bytes(gzip.compress(text.encode()))
     read = read_closed if text in (SINFO, SCONTROL) else lambda path: held(Path(path))
     assert read(str(tmp_path / "packed")) == read(str(tmp_path / "plain"))
-    rng = random.Random(7)
-    for _ in range(150):
-        data = bytearray(text.encode())
-        for _ in range(rng.randint(1, 4)):
-            at = rng.randrange(len(data))
-            data[at : at + rng.randint(0, 3)] = bytes(rng.choices(b'0n[-],|: \n(*&!x"{}', k=rng.randint(0, 3)))
+    for data in damaged(text, 7, 150, b'0n[-],|: \n(*&!x"{}'):
         (tmp_path / "damaged").write_bytes(data)
         with suppress(TopompiError):
             read(str(tmp_path / "damaged"))

@@ -1,6 +1,5 @@
 """Lists and matrices of text: columns by their names, by a guess that is said, or by the caller's word."""
 
-import random
 from contextlib import suppress
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.support import command_line, shared_data
+from tests.support import command_line, damaged, shared_data
 from topompi.errors import TopompiError
 from topompi.mapping.readers import GraphFileError, read_edges, read_graph
 
@@ -136,12 +135,7 @@ def test_the_command_says_its_guess_and_takes_the_columns(tmp_path):
     ],
 )
 def test_damaged_lists_raise_only_our_errors(tmp_path, text):
-    rng = random.Random(3)
-    for _ in range(200):
-        data = bytearray(text.encode())
-        for _ in range(rng.randint(1, 4)):
-            at = rng.randrange(len(data))
-            data[at : at + rng.randint(0, 3)] = bytes(rng.choices(b"019.,; -e\n{}':#\xb2\xff", k=rng.randint(0, 3)))
+    for data in damaged(text, 3, 200, b"019.,; -e\n{}':#\xb2\xff"):
         (tmp_path / "f").write_bytes(data)
         with suppress(TopompiError):
             read_graph(tmp_path / "f")

@@ -87,23 +87,18 @@ static void count_one(void *endpoint, const void *buffer, size_t count, const vo
     bytes[i] += size;
 }
 
-void *ucp_tag_send_nbx(void *endpoint, const void *buffer, size_t count, uint64_t tag, const void *parameters)
-{
-    static send_function send;
-    if (!send)
-        send = (send_function)real("ucp_tag_send_nbx");
-    count_one(endpoint, buffer, count, parameters);
-    return send(endpoint, buffer, count, tag, parameters);
-}
+#define COUNTED(name)                                                                                                  \
+    void *name(void *endpoint, const void *buffer, size_t count, uint64_t tag, const void *parameters)                 \
+    {                                                                                                                  \
+        static send_function send;                                                                                     \
+        if (!send)                                                                                                     \
+            send = (send_function)real(#name);                                                                         \
+        count_one(endpoint, buffer, count, parameters);                                                                \
+        return send(endpoint, buffer, count, tag, parameters);                                                         \
+    }
 
-void *ucp_tag_send_sync_nbx(void *endpoint, const void *buffer, size_t count, uint64_t tag, const void *parameters)
-{
-    static send_function send;
-    if (!send)
-        send = (send_function)real("ucp_tag_send_sync_nbx");
-    count_one(endpoint, buffer, count, parameters);
-    return send(endpoint, buffer, count, tag, parameters);
-}
+COUNTED(ucp_tag_send_nbx)
+COUNTED(ucp_tag_send_sync_nbx)
 
 int ucp_dt_create_generic(const struct packing *packing, void *context, uint64_t *datatype)
 {

@@ -10,17 +10,14 @@ import pytest
 from mpi4py import MPI
 
 import topompi
+from tests.programs.derived import FABRIC, HOSTS, RANK, SIZE, WORLD
 from topompi.execution import running as planned
 from topompi.schedules.alltoall.joint import joint_steps
-from topompi.topology import TopologyInterface, load
+from topompi.topology import TopologyInterface
 
 pytestmark = pytest.mark.mpi
 
 os.environ["TOPOMPI_NATIVE_CALLS"] = "0"  # so that split communicators run what is chosen at once
-WORLD = MPI.COMM_WORLD
-RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
-FABRIC = load("xgft:2,2,2;1,1,1")
-HOSTS = [FABRIC.fabric.hosts[rank * 5 // 2 % 8] for rank in range(SIZE)]
 
 
 @pytest.fixture

@@ -71,6 +71,13 @@ def host_network(*rank_hosts: int, fabric: str = "xgft:4,4;1,2") -> Network:
     return network_of(TopologyInterface.place([routes.fabric.hosts[host] for host in rank_hosts], routes))
 
 
+@st.composite
+def runs(draw: st.DrawFn) -> tuple[Network, Schedule]:
+    """A network, and a schedule for its ranks."""
+    network = draw(networks())
+    return network, draw(schedules(network.num_ranks))
+
+
 class ByHand:
     """The same facts, row by row and link by link."""
 
@@ -114,10 +121,9 @@ def nonzero(totals: np.ndarray) -> dict[int, int]:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.data())
-def test_loads_are_those_counted_row_by_row(data: st.DataObject) -> None:
-    network = data.draw(networks())
-    schedule = data.draw(schedules(network.num_ranks))
+@given(runs())
+def test_loads_are_those_counted_row_by_row(run: tuple[Network, Schedule]) -> None:
+    network, schedule = run
     analysis = analyse(schedule, network, 7)
     hand = ByHand(schedule, network, 7)
     assert cells(analysis, analysis.transfers) == hand.transfers
@@ -132,10 +138,9 @@ def test_loads_are_those_counted_row_by_row(data: st.DataObject) -> None:
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.data())
-def test_conflicts_and_the_busiest_link_follow_from_the_loads(data: st.DataObject) -> None:
-    network = data.draw(networks())
-    schedule = data.draw(schedules(network.num_ranks))
+@given(runs())
+def test_conflicts_and_the_busiest_link_follow_from_the_loads(run: tuple[Network, Schedule]) -> None:
+    network, schedule = run
     analysis = analyse(schedule, network)
     hand = ByHand(schedule, network, 1)
     width = widths(network)
@@ -167,13 +172,14 @@ def test_width_is_the_number_of_fastest_transfers_that_fit(network: Network) -> 
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.data())
-def test_loads_do_not_depend_on_how_many_messages_are_looked_at_together(data: st.DataObject) -> None:
-    network = data.draw(networks())
-    schedule = data.draw(schedules(network.num_ranks))
+@given(runs(), st.integers(1, 6))
+def test_loads_do_not_depend_on_how_many_messages_are_looked_at_together(
+    run: tuple[Network, Schedule], together: int
+) -> None:
+    network, schedule = run
     whole = analyse(schedule, network)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("topompi.schedules.analysis.loads.Messages.chunks.__defaults__", (data.draw(st.integers(1, 6)),))
+        patch.setattr("topompi.schedules.analysis.loads.Messages.chunks.__defaults__", (together,))
         parts = analyse(schedule, network)
     for name in ("step", "link", "transfers", "bytes", "senders"):
         assert (getattr(whole, name) == getattr(parts, name)).all()

@@ -140,6 +140,17 @@ def test_scatter_allgather_moves_at_most_twice_the_message_into_each_rank_and_no
     assert schedule.num_steps == math.ceil(math.log2(32)) + 31
 
 
+def check_arrivals(size, blocks, at, sender, receiver, block):
+    """A rank sends and receives one block a step, every rank receives every block, and hands it on afterwards."""
+    for rank in (sender, receiver):
+        assert len(np.unique(at * size + rank)) == len(at)
+    had = np.full((size, blocks), np.iinfo(np.int64).max)
+    had[0] = -1
+    had[receiver, block] = at
+    assert (had < np.iinfo(np.int64).max).all(), "every rank receives every block"
+    assert (had[sender, block] < at).all(), "no block is sent before it arrived"
+
+
 # --- double tree ---
 
 
@@ -148,13 +159,7 @@ def test_over_two_trees_a_rank_sends_and_receives_one_block_a_step(blocks):
     for size in [*range(2, 130), 255, 257, 1000]:
         at, sender, receiver, block = doubletree.arrivals(size, blocks)
         assert at.max() < blocks + 2 * math.log2(size)
-        for rank in (sender, receiver):
-            assert len(np.unique(at * size + rank)) == len(at)
-        had = np.full((size, blocks), np.iinfo(np.int64).max)
-        had[0] = -1
-        had[receiver, block] = at
-        assert (had < np.iinfo(np.int64).max).all(), "every rank receives every block"
-        assert (had[sender, block] < at).all(), "no block is sent before it arrived"
+        check_arrivals(size, blocks, at, sender, receiver, block)
 
 
 @pytest.mark.parametrize("size", [*range(2, 130), 255, 256, 1000])
@@ -175,13 +180,7 @@ def test_circulant_is_round_optimal_with_one_send_and_one_receive_a_rank_and_rou
     for size in [*range(2, 130), 255, 257, 1000]:
         at, sender, receiver, block = arrivals(size, blocks)
         assert at.max() + 1 == blocks - 1 + (size - 1).bit_length()
-        for rank in (sender, receiver):
-            assert len(np.unique(at * size + rank)) == len(at)
-        had = np.full((size, blocks), np.iinfo(np.int64).max)
-        had[0] = -1
-        had[receiver, block] = at
-        assert (had < np.iinfo(np.int64).max).all(), "every rank receives every block"
-        assert (had[sender, block] < at).all(), "no block is sent before it arrived"
+        check_arrivals(size, blocks, at, sender, receiver, block)
 
 
 @pytest.mark.parametrize(

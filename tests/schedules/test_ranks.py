@@ -36,13 +36,18 @@ def calls(draw, collective, algorithm):
     return network, parameters
 
 
+def drawn(data, collective, algorithm):
+    """A network, parameters, and the whole schedule."""
+    network, parameters = data.draw(calls(collective, algorithm))
+    assume(collective != "fft" or network.num_ranks > 3)
+    return network, parameters, make(collective, algorithm, network, **parameters)
+
+
 @pytest.mark.parametrize(("collective", "algorithm"), EVERY)
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_the_rows_of_all_ranks_are_the_whole_schedule(collective, algorithm, data):
-    network, parameters = data.draw(calls(collective, algorithm))
-    assume(collective != "fft" or network.num_ranks > 3)
-    whole = make(collective, algorithm, network, **parameters)
+    network, parameters, whole = drawn(data, collective, algorithm)
     table = whole.rows()
     times = np.zeros(len(table), dtype=int)
     for rank in range(network.num_ranks):
@@ -105,9 +110,7 @@ def plain(schedule):
 @settings(max_examples=6, deadline=None)
 @given(data=st.data())
 def test_costs_of_few_messages_are_those_of_all_rows(collective, algorithm, data):
-    network, parameters = data.draw(calls(collective, algorithm))
-    assume(collective != "fft" or network.num_ranks > 3)
-    schedule = make(collective, algorithm, network, **parameters)
+    network, _, schedule = drawn(data, collective, algorithm)
     one, other = cost(schedule, network, MODEL, 1000), cost(plain(schedule), network, MODEL, 1000)
     assert "step" in schedule.__dict__  # by ``plain``, not by ``cost``
     assert one.seconds == pytest.approx(other.seconds)

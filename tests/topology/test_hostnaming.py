@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ibreports import Model, default_report, read_default
-from tests.support import command_line, shared_data
+from tests.support import command_line, refusal, shared_data
 from topompi.errors import SourceError
 from topompi.topology import load
 from topompi.topology.discovery import Report
@@ -228,9 +228,7 @@ def test_names_take_guids_as_linux_writes_them_and_strange_ones_are_counted(tmp_
 )
 def test_a_malformed_file_of_names_is_refused_with_its_line(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "names").write_text(text)
-    with pytest.raises(SourceError) as caught:
-        naming_of(str(tmp_path / "names"), None)
-    assert str(caught.value).endswith(message)
+    assert refusal(naming_of, str(tmp_path / "names"), None, error=SourceError).endswith(message)
 
 
 def test_a_malformed_name_rule_is_refused() -> None:

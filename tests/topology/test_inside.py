@@ -271,9 +271,8 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("case", HOSTILE)
-def test_hostile_xml_raises_our_error_with_its_line(case: str) -> None:
-    content, words = HOSTILE[case]
+@pytest.mark.parametrize(("content", "words"), HOSTILE.values(), ids=HOSTILE)
+def test_hostile_xml_raises_our_error_with_its_line(content: str, words: str) -> None:
     with pytest.raises(FabricError, match=words):
         read(xml(content))
 

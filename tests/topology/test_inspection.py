@@ -4,10 +4,9 @@ import csv
 import io
 import json
 import re
-import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,10 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ibreports import Model, default_report, opensm_dump, pair, read_default
-from tests.support import shared_data
+from tests.support import refusal, shared_data
 from tests.topology.test_computed import fabrics
 from tests.topology.test_ibtables import read_tables
-from topompi.cli.app import main
 from topompi.errors import FabricError, SourceError
 from topompi.inputs.slurm.running import RunningJob, read_running
 from topompi.jobs import check
@@ -138,9 +136,7 @@ def test_a_cable_down_is_named_by_switch_and_port_and_leaves_the_other_one() -> 
     ],
 )
 def test_what_is_no_switch_is_refused(name: str, message: str) -> None:
-    with pytest.raises(FabricError) as caught:
-        without(load("XGFT(2; 4,2; 1,1; 1,2)").routes, [name])
-    assert message in str(caught.value)
+    assert message in refusal(without, load("XGFT(2; 4,2; 1,1; 1,2)").routes, [name], error=FabricError)
 
 
 def test_a_fabric_does_not_differ_from_itself_and_ids_decide_what_is_the_same() -> None:
@@ -209,9 +205,7 @@ def test_jobs_share_the_links_that_the_isolation_of_jobs_finds(picks: list[set[i
 )
 def test_a_bad_list_of_jobs_is_refused_with_its_line(content: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "jobs.csv").write_text(content)
-    with pytest.raises(SourceError) as caught:
-        read_running(tmp_path / "jobs.csv")
-    assert message in str(caught.value)
+    assert message in refusal(read_running, tmp_path / "jobs.csv", error=SourceError)
 
 
 def test_commas_of_a_host_list_need_no_quotes(tmp_path: Path) -> None:
@@ -223,18 +217,10 @@ def test_commas_of_a_host_list_need_no_quotes(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def topompi(monkeypatch, capsys):
+def topompi(monkeypatch, command):
     """Runs ``topompi topology`` in this process."""
     monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
-
-    def run(*args):
-        monkeypatch.setattr(sys, "argv", ["topompi", "topology", *map(str, args)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return SimpleNamespace(code=ended.value.code or 0, out=said.out, err=said.err)
-
-    return run
+    return partial(command, "topology")
 
 
 def test_the_commands_print_tables_json_and_csv(topompi, tmp_path: Path) -> None:

@@ -6,11 +6,10 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
-from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -18,7 +17,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topompi.cli.app import main
 from topompi.inputs.figures import short_names, span_name, without_common_end
 from topompi.topology import load
 from topompi.views.picture import folding
@@ -220,18 +218,11 @@ def test_ranges_hold_the_numbers_they_were_made_of(numbers):
 
 
 @pytest.fixture
-def draw(monkeypatch, capsys, tmp_path):
+def draw(monkeypatch, command, tmp_path):
     """Runs ``topompi topology draw`` in this process and a folder of its own."""
     monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
     monkeypatch.chdir(tmp_path)
-
-    def run(*args):
-        monkeypatch.setattr(sys, "argv", ["topompi", "topology", "draw", *map(str, args)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return SimpleNamespace(code=ended.value.code or 0, err=capsys.readouterr().err)
-
-    return run
+    return partial(command, "topology", "draw")
 
 
 def test_graphs_schedules_and_maps_are_drawn_from_the_command_line(draw, tmp_path):

@@ -1,13 +1,15 @@
-"""Arguments that several commands have, and the reading of topologies with progress shown on a terminal."""
+"""Options that several commands have, groups of them, and the reading of topologies with progress on a terminal."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
@@ -22,19 +24,21 @@ __all__ = [
     "Adapters",
     "AsJson",
     "Hosts",
+    "JobOnFabric",
     "Lfts",
-    "NameRule",
-    "Names",
     "Partial",
-    "Rails",
+    "Reading",
     "Source",
     "Without",
+    "grouped",
     "job_view",
     "list_findings",
     "reading",
     "reporting",
     "routes_of",
 ]
+
+T = TypeVar("T")
 
 _SOURCES = "A topology file, directory or archive, a synthetic fabric in words, or your own module:function."
 Source = Annotated[str, typer.Argument(help=_SOURCES)]
@@ -58,25 +62,67 @@ _RAILS = (
 Rails = Annotated[list[str] | None, typer.Option("--rails", metavar="WHICH", help=_RAILS)]
 
 
+def grouped(command: Callable[..., T]) -> Callable[..., T]:
+    """Make a typer command of a function; a parameter annotated with a dataclass stands for an option per field.
+
+    The options appear in the help at the parameter's place. A field with ``init=False`` is no option.
+    """
+    groups: dict[str, dict[str, inspect.Parameter]] = {}
+    options: dict[str, inspect.Parameter] = {}
+    hints = get_type_hints(command, include_extras=True)
+    for name, parameter in inspect.signature(command).parameters.items():
+        kind = hints[name]
+        if isinstance(kind, type) and is_dataclass(kind):
+            groups[name] = _options(kind)
+            options |= groups[name]
+        else:
+            options[name] = parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY)
+
+    @functools.wraps(command)
+    def run(**given: Any) -> T:
+        for name, members in groups.items():
+            given[name] = hints[name](**{member: given.pop(member) for member in members})
+        return command(**given)
+
+    run.__signature__ = inspect.Signature(list(options.values()))  # type: ignore[attr-defined]
+    run.__annotations__ = {name: option.annotation for name, option in options.items()}
+    return run
+
+
+def _options(group: type) -> dict[str, inspect.Parameter]:
+    """Return a parameter for each field of a dataclass that its constructor takes."""
+    hints = get_type_hints(group, include_extras=True)
+    return {
+        field.name: inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(group)
+        if field.init
+    }
+
+
 @dataclass(frozen=True)
 class Adapters:
-    """The options that say which hosts InfiniBand adapters belong to, and which adapters count; None if not given.
+    """Options that tell which hosts InfiniBand adapters belong to, and which adapters count.
 
-    :param names: file of host names by GUID.
-    :param rule: regular expression that finds host names in node descriptions.
-    :param rails: conditions on the adapters to keep, see `select_rails`.
+    :param rails: conditions on the adapters to keep, see `select_rails`; None for all.
+    :param names: file of host names by GUID; None if there is none.
+    :param rule: regular expression that finds host names in node descriptions; None for the usual rule.
     """
 
-    names: str | None = None
-    rule: str | None = None
-    rails: Sequence[str] | None = None
+    rails: Rails = None
+    names: Names = None
+    rule: NameRule = None
 
     @property
     def naming(self) -> HostNaming:
         """Rules that find the hosts."""
         return naming_of(self.names, self.rule)
 
-    def routes(self, source: str, lfts: Path | None, report: Report, down: Sequence[str] | None = None) -> Routes:
+    def read(self, source: str, lfts: Path | None, report: Report, down: Sequence[str] | None = None) -> Routes:
         """Read a topology, and return the routes between the adapters that count.
 
         :param source: topology source.
@@ -85,6 +131,26 @@ class Adapters:
         :param down: switches and cables that are down, see `without`.
         """
         return routes_of(load(source, lfts, report), self.rails, down)
+
+
+@dataclass(frozen=True)
+class Reading(Adapters):
+    """Options for the reading of a topology.
+
+    :param partial: True to go on after faults in the source with its valid part.
+    """
+
+    partial: Partial = False
+
+
+@dataclass(frozen=True)
+class JobOnFabric:
+    """Options that name a topology, a job's hosts, and switches and cables that are down."""
+
+    source: Source
+    lfts: Lfts = None
+    hosts: Hosts = None
+    down: Without = None
 
 
 @contextmanager
@@ -120,19 +186,14 @@ def reporting(
 
 
 @contextmanager
-def reading(
-    source: str, lfts: Path | None, partial: bool, names: str | None = None, rule: str | None = None
-) -> Iterator[tuple[Discovery, Report]]:
+def reading(source: str, lfts: Path | None, how: Reading) -> Iterator[tuple[Discovery, Report]]:
     """Read a topology; provide it with its report, and show progress on a terminal until the context ends.
 
     :param source: topology source as the user gave it.
     :param lfts: path of the forwarding tables, if they are separate from the source; else None.
-    :param partial: True to go on after faults in the source with its valid part.
-    :param names: file of host names by GUID; None if there is none.
-    :param rule: regular expression that finds host names in node descriptions; None for the usual rule.
+    :param how: options for the reading; `routes_of` applies its conditions on adapters.
     """
-    naming = naming_of(names, rule)
-    with reporting(SourceError, f"reading {source}", partial=partial, naming=naming) as report:
+    with reporting(SourceError, f"reading {source}", partial=how.partial, naming=how.naming) as report:
         yield load(source, lfts, report), report
 
 
@@ -178,7 +239,7 @@ def job_view(
     from ..mapping.placement import place  # imported here, because few commands place ranks
 
     topology, lfts, adapters = source
-    routes = adapters.routes(topology, lfts, report)
+    routes = adapters.read(topology, lfts, report)
     names = list(hosts or routes.fabric.hosts)
     require_joined(routes.fabric, names)
     return TopologyInterface.place(place(ppn * len(names), names, placement), routes, source=topology, virtual=virtual)

@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -13,13 +14,36 @@ from rich.table import Table
 
 from ..errors import SourceError
 from ..visible import csv_cell
+from .inputs import AsJson, Reading, Without
 from .terminal import console
 
-__all__ = ["SHOWN", "AsCsv", "Rows", "print_rows"]
+__all__ = ["SHOWN", "AsCsv", "Listing", "Rows", "RowsOfLinks", "print_rows"]
 
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 Rows = list[dict[str, Any]]
 SHOWN = 12  # maximum number of names that a table's cell lists, and of example pairs, so that a row stays short
+
+
+@dataclass(frozen=True)
+class RowsOfLinks(Reading):
+    """Options for the reading of a topology, and for rows of figures about its links.
+
+    :param as_json: True to print JSON.
+    :param as_csv: True to print the rows as CSV.
+    """
+
+    as_json: AsJson = False
+    as_csv: AsCsv = False
+
+
+@dataclass(frozen=True)
+class Listing(RowsOfLinks):
+    """Options for the reading of a topology, for its parts that are down, and for rows of figures about it.
+
+    :param down: switches and cables of the source that are down.
+    """
+
+    down: Without = None
 
 
 def print_rows(words: str, facts: Mapping[str, Any], rows: Rows, *, as_json: bool, as_csv: bool) -> None:

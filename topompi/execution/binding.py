@@ -18,7 +18,7 @@ from .contexts import Channel
 from .groups import Groups
 from .operands import Operands
 from .plan import ARRIVED, Plan
-from .program import Flight, Resumable, calls_of, message_of, resumable_calls
+from .program import Flight, PlannedRun, Resumable, message_of
 
 __all__ = ["Binding", "Sent", "bind", "bind_persistent"]
 
@@ -85,7 +85,7 @@ def bind(plan: Plan, operands: Operands, groups: Groups, channel: Channel) -> Bi
     :raises ValueError: if the call is in place, has pieces, and the plan moves or overwrites them.
     """
     areas, before, after = _areas(plan, operands, groups.alone)
-    calls = calls_of(plan, areas, channel.comm, groups.alone, operands.op, channel.tag)
+    calls = PlannedRun(plan, areas, channel.comm, groups.alone, operands.op, channel.tag).calls()
     weight = (plan.scratch + plan.arrived + plan.overwrites * operands.shared) * operands.extent
     return Binding([*before, *calls, *after], weight, plan, areas)
 
@@ -104,7 +104,8 @@ def bind_persistent(
     :raises ValueError: if the call is in place, has pieces, and the plan moves or overwrites them.
     """
     areas, before, after = _areas(plan, operands, groups.alone)
-    calls, flights = resumable_calls(plan, areas, channel.comm, groups.alone, operands.op, channel.tag)
+    run = PlannedRun(plan, areas, channel.comm, groups.alone, operands.op, channel.tag)
+    calls, flights = run.resumable_calls()
     whole = [*(Resumable(*call) for call in before), *calls, *(Resumable(*call) for call in after)]
     return whole, flights, Sent.of(plan, areas)
 

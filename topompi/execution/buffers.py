@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ctypes import c_char_p, c_void_p, py_object, pythonapi, string_at
 from dataclasses import dataclass
 from operator import index
@@ -51,7 +53,30 @@ class ShortMemoryError(ValueError):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Block:
+class _Entries:
+    """Entries of a datatype in a user's buffer."""
+
+    buffer: Any
+    datatype: MPI.Datatype
+
+    @property
+    def dense(self) -> bool:
+        """Whether the data of each block are contiguous bytes of one predefined type."""
+        if isinstance(self.buffer, type(MPI.BOTTOM)) or not self.datatype.is_predefined:
+            return False
+        return self.datatype.Get_extent() == (0, self.datatype.Get_size())
+
+    def bytes_of(self, first: int, last: int) -> Bytes:
+        """The bytes of entries ``first`` to ``last`` - 1, which must be ``dense``."""
+        extent = self.datatype.Get_size()
+        data = np.frombuffer(self.buffer, dtype=np.uint8)
+        if last * extent > len(data):
+            raise ValueError(f"message: expecting a buffer of {last * extent} bytes, got {len(data)}")
+        return data[first * extent : last * extent]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Block(_Entries):
     """One block of a datatype in a user's buffer.
 
     :param buffer: the user's buffer as bytes, or MPI.BOTTOM.
@@ -60,8 +85,6 @@ class Block:
     :param displ: displacement of the first entry from the begin of the buffer, in extents of the datatype.
     """
 
-    buffer: Any
-    datatype: MPI.Datatype
     count: int
     displ: int = 0
 
@@ -69,11 +92,6 @@ class Block:
     def size(self) -> int:
         """Bytes of data in the block, without gaps."""
         return self.count * self.datatype.Get_size()
-
-    @property
-    def dense(self) -> bool:
-        """Whether the block's data are contiguous bytes of one predefined type."""
-        return _is_dense(self.buffer, self.datatype)
 
     @property
     def message(self) -> list[Any]:
@@ -109,7 +127,7 @@ class Block:
 
     def view(self) -> Bytes:
         """The bytes of the block, which must be ``dense``."""
-        return _bytes(self.buffer, self.datatype, self.displ, self.displ + self.count)
+        return self.bytes_of(self.displ, self.displ + self.count)
 
     def copy_to(self, target: Bytes, alone: MPI.Intracomm) -> None:
         """Copy the block's data to contiguous bytes.
@@ -137,7 +155,7 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class Blocks(_Entries):
     """Blocks of a datatype in a user's buffer, one per rank of a communicator.
 
     :param buffer: the user's buffer as bytes, or MPI.BOTTOM.
@@ -147,8 +165,6 @@ class Blocks:
         shape (blocks,).
     """
 
-    buffer: Any
-    datatype: MPI.Datatype
     counts: Integers
     displs: Integers
 
@@ -158,18 +174,13 @@ class Blocks:
         return self.counts * self.datatype.Get_size()
 
     @property
-    def dense(self) -> bool:
-        """Whether the data of each block are contiguous bytes of one predefined type."""
-        return _is_dense(self.buffer, self.datatype)
-
-    @property
     def side_by_side(self) -> bool:
         """Whether each block begins at the end of the previous one."""
         return bool((self.displs[1:] == self.displs[:-1] + self.counts[:-1]).all())
 
     def view(self) -> Bytes:
         """The bytes of all blocks, which must be ``dense`` and ``side_by_side``."""
-        return _bytes(self.buffer, self.datatype, int(self.displs[0]), int(self.displs[-1] + self.counts[-1]))
+        return self.bytes_of(int(self.displs[0]), int(self.displs[-1] + self.counts[-1]))
 
     def block(self, index: int) -> Block:
         """The block with number ``index``."""
@@ -190,11 +201,8 @@ class Blocks:
         :param order: numbers of the blocks in the order of copying, shape (blocks,).
         :param alone: a communicator of this rank only, which makes the copy, because MPI knows the datatype.
         """
-        layout = self._indexed(order)
-        try:
-            alone.Sendrecv([self.buffer, 1, layout], 0, 0, [packed, packed.nbytes, MPI.PACKED], 0, 0)
-        finally:
-            layout.Free()
+        with self._as_one_entry(order) as message:
+            alone.Sendrecv(message, 0, 0, [packed, packed.nbytes, MPI.PACKED], 0, 0)
 
     def unpack(self, packed: Bytes, order: Integers, alone: MPI.Intracomm) -> None:
         """Copy contiguous bytes to the blocks.
@@ -203,32 +211,19 @@ class Blocks:
         :param order: numbers of the blocks in the order of copying, shape (blocks,).
         :param alone: a communicator of this rank only, which makes the copy, because MPI knows the datatype.
         """
-        layout = self._indexed(order)
-        try:
-            alone.Sendrecv([packed, packed.nbytes, MPI.PACKED], 0, 0, [self.buffer, 1, layout], 0, 0)
-        finally:
-            layout.Free()
+        with self._as_one_entry(order) as message:
+            alone.Sendrecv([packed, packed.nbytes, MPI.PACKED], 0, 0, message, 0, 0)
 
-    def _indexed(self, order: Integers) -> MPI.Datatype:
+    @contextmanager
+    def _as_one_entry(self, order: Integers) -> Iterator[list[Any]]:
+        """Provide the message of the blocks in an order, as one entry of a datatype made for them."""
         counts: Any = self.counts[order]  # mpi4py accepts arrays, though its type hints ask for sequences
         displs: Any = self.displs[order]
-        return self.datatype.Create_indexed(counts, displs).Commit()
-
-
-def _is_dense(buffer: Any, datatype: MPI.Datatype) -> bool:
-    """Whether a datatype is predefined and without gaps, and the buffer is not MPI.BOTTOM."""
-    if isinstance(buffer, type(MPI.BOTTOM)) or not datatype.is_predefined:
-        return False
-    return datatype.Get_extent() == (0, datatype.Get_size())
-
-
-def _bytes(buffer: Any, datatype: MPI.Datatype, first: int, last: int) -> Bytes:
-    """The bytes of entries ``first`` to ``last`` - 1 of a datatype without gaps."""
-    extent = datatype.Get_size()
-    data = np.frombuffer(buffer, dtype=np.uint8)
-    if last * extent > len(data):
-        raise ValueError(f"message: expecting a buffer of {last * extent} bytes, got {len(data)}")
-    return data[first * extent : last * extent]
+        layout = self.datatype.Create_indexed(counts, displs).Commit()
+        try:
+            yield [self.buffer, 1, layout]
+        finally:
+            layout.Free()
 
 
 def address_of(buffer: Any) -> int:

@@ -14,45 +14,10 @@ from .areas import TAG, Area, Call, Specification
 from .compiled import REVOKED, compiled
 from .plan import Message, Moves, Plan, Reduction, Step
 
-__all__ = ["Flight", "Resumable", "calls_of", "finish", "is_revoked", "message_of", "resumable_calls", "run_all"]
+__all__ = ["Flight", "PlannedRun", "Resumable", "finish", "is_revoked", "message_of", "run_all"]
 
 OPEN_MPI = MPI.get_vendor()[0] == "Open MPI"
 CELL = 256  # bytes; Open MPI sends messages up to this size inline, in a cell of shared memory (btl_sm_max_inline_send)
-
-
-def calls_of(
-    plan: Plan,
-    areas: Mapping[int, Area],
-    comm: MPI.Intracomm,
-    alone: MPI.Intracomm,
-    op: MPI.Op | None,
-    tag: int = TAG,
-) -> list[Call]:
-    """The calls of one run: a single call that runs the whole plan in C, or, if C cannot run it, calls of mpi4py.
-
-    With mpi4py, a step with at most one message each way is one blocking call; any other step is non-blocking calls and
-    one wait.
-
-    :param plan: this rank's plan.
-    :param areas: the memory of each buffer.
-    :param comm: the communicator for messages of plans, which has no other messages.
-    :param alone: a communicator of this rank only, which copies data with gaps.
-    :param op: the operation of a reduction; None in other calls.
-    :param tag: the tag of all messages.
-    """
-    if (run := compiled(plan, areas, comm, op, tag)) is not None:
-        return [(run, ())]
-    calls: list[Call] = []
-    flying: deque[list[MPI.Request]] = deque()
-    for step, begins in plan.turns():
-        if begins:
-            calls += _moves(step, areas, alone)
-            posts = _posts(step, areas, comm.Irecv, comm.Isend, tag)
-            calls += _blocking(posts, comm) if plan.window == 1 else [(_post, (posts, flying))]
-        else:
-            calls += [(_land, (flying,))] if plan.window > 1 else []
-            calls += _reductions(step, areas, op, alone)
-    return calls
 
 
 def run_all(calls: Iterable[Call]) -> None:
@@ -174,41 +139,69 @@ def _bytes_of(message: Specification) -> int:
     return int(message[1] * message[2].Get_size())
 
 
-def resumable_calls(
-    plan: Plan,
-    areas: Mapping[int, Area],
-    comm: MPI.Intracomm,
-    alone: MPI.Intracomm,
-    op: MPI.Op | None,
-    tag: int = TAG,
-) -> tuple[list[Resumable], list[Flight]]:
-    """The calls of a run that is repeated (one start and one wait per step), and the requests that they start.
+class PlannedRun(NamedTuple):
+    """A plan bound to memory and communicators.
 
-    :param plan: this rank's plan.
-    :param areas: the memory of each buffer.
-    :param comm: the communicator for messages of plans, which has no other messages.
-    :param alone: a communicator of this rank only, which copies data with gaps.
-    :param op: the operation of a reduction; None in other calls.
-    :param tag: the tag of all messages, used by no other collective, because others may run between its steps.
+    :ivar plan: this rank's plan.
+    :ivar areas: the memory of each buffer.
+    :ivar comm: the communicator for messages of plans, which has no other messages.
+    :ivar alone: a communicator of this rank only, which copies data with gaps.
+    :ivar op: the operation of a reduction; None in other calls.
+    :ivar tag: the tag of all messages.
     """
-    calls: list[Resumable] = []
-    flights: list[Flight] = []
-    waits: deque[Resumable | None] = deque()  # the waiting call of each step under way
-    for step, begins in plan.turns():
-        if not begins:
-            wait = waits.popleft()
-            calls += [] if wait is None else [wait]
-            calls += (Resumable(*call) for call in _reductions(step, areas, op, alone))
-            continue
-        calls += (Resumable(*call) for call in _moves(step, areas, alone))
-        if posts := _posts(step, areas, comm.Irecv, comm.Isend, tag):
-            flights.append(Flight(posts, comm))
-            start, wait = flights[-1].calls()
-            calls.append(start)
-            waits.append(wait)
-        else:
-            waits.append(None)
-    return calls, flights
+
+    plan: Plan
+    areas: Mapping[int, Area]
+    comm: MPI.Intracomm
+    alone: MPI.Intracomm
+    op: MPI.Op | None
+    tag: int = TAG
+
+    def calls(self) -> list[Call]:
+        """The calls of one run: a single call that runs the whole plan in C, or, if C cannot run it, calls of mpi4py.
+
+        With mpi4py, a step with at most one message each way is one blocking call; any other step is non-blocking calls
+        and one wait.
+        """
+        plan, areas, comm, alone, op, tag = self
+        if (run := compiled(plan, areas, comm, op, tag)) is not None:
+            return [(run, ())]
+        calls: list[Call] = []
+        flying: deque[list[MPI.Request]] = deque()
+        for step, begins in plan.turns():
+            if begins:
+                calls += _moves(step, areas, alone)
+                posts = _posts(step, areas, comm.Irecv, comm.Isend, tag)
+                calls += _blocking(posts, comm) if plan.window == 1 else [(_post, (posts, flying))]
+            else:
+                calls += [(_land, (flying,))] if plan.window > 1 else []
+                calls += _reductions(step, areas, op, alone)
+        return calls
+
+    def resumable_calls(self) -> tuple[list[Resumable], list[Flight]]:
+        """The calls of a run that is repeated (one start and one wait per step), and the requests that they start.
+
+        No other collective may use the tag, because others may run between the steps of this one.
+        """
+        plan, areas, comm, alone, op, tag = self
+        calls: list[Resumable] = []
+        flights: list[Flight] = []
+        waits: deque[Resumable | None] = deque()  # the waiting call of each step under way
+        for step, begins in plan.turns():
+            if not begins:
+                wait = waits.popleft()
+                calls += [] if wait is None else [wait]
+                calls += (Resumable(*call) for call in _reductions(step, areas, op, alone))
+                continue
+            calls += (Resumable(*call) for call in _moves(step, areas, alone))
+            if posts := _posts(step, areas, comm.Irecv, comm.Isend, tag):
+                flights.append(Flight(posts, comm))
+                start, wait = flights[-1].calls()
+                calls.append(start)
+                waits.append(wait)
+            else:
+                waits.append(None)
+        return calls, flights
 
 
 def _posts(step: Step, areas: Mapping[int, Area], receive: Any, send: Any, tag: int = TAG) -> list[Call]:

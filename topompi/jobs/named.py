@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from ..errors import TopompiError
-from ..extensions import imported
+from ..extensions import result_of
 
 __all__ = ["made_by"]
 
@@ -20,16 +20,7 @@ def made_by(name: str, kind: type[Made], error: type[TopompiError]) -> Made:
     :param error: class of the error that is raised if the function is missing, fails, or makes an object of another
         class.
     """
-    try:
-        function = imported(name)
-    except ValueError as problem:
-        raise error(str(problem)) from problem
-    try:
-        made = function()
-    except TopompiError as problem:
-        raise error(f"{name}: {problem}") from problem
-    except Exception as problem:  # a user's function may raise anything
-        raise error(f"{name}: {type(problem).__name__}: {problem}") from problem
+    made = result_of(name, error)
     if not isinstance(made, kind):
         raise error(f"{name}: expecting a function that makes one {kind.__name__}, got {type(made).__name__}")
     return made

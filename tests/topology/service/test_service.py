@@ -7,7 +7,6 @@ import itertools
 import json
 import random
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -18,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.services import pick, raw, read, running, switches, wait_until
 from topompi.topology import FabricBuilder, Routes, TopologyInterface, compute_routes, load
-from topompi.topology.client import Address, ask, ask_line
+from topompi.topology.client import ask, ask_line
 from topompi.topology.service import state
 from topompi.topology.service.bounds import Bounds
 from topompi.topology.service.connection import Connection
@@ -26,18 +25,6 @@ from topompi.topology.service.generation import Generation
 from topompi.topology.service.requests import FIELDS
 from topompi.topology.service.state import Service
 from topompi.topology.service.store import Store
-
-
-@pytest.fixture(scope="module")
-def routes() -> Routes:
-    return read()
-
-
-@pytest.fixture(scope="module")
-def served(routes: Routes) -> Iterator[tuple[Service, Address]]:
-    with running(Store(lambda: routes)) as found:
-        yield found
-
 
 some_hosts = st.lists(st.integers(0, 63), min_size=1, max_size=12)
 

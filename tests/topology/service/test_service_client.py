@@ -17,26 +17,14 @@ from typing import Any
 
 import pytest
 
-from tests.services import REPORT, TABLES, raw, read, running, switches, wait_until
+from tests.services import REPORT, TABLES, raw, running, switches, wait_until
 from tests.support import ROOT
 from topompi.cli.topology.query import ask_quickly
 from topompi.cli.topology.service import is_local, query
 from topompi.errors import HostError, ServiceError, SourceError
-from topompi.topology import Routes, TopologyInterface, load
+from topompi.topology import TopologyInterface, load
 from topompi.topology.client import Address, ask
-from topompi.topology.service.state import Service
 from topompi.topology.service.store import Store
-
-
-@pytest.fixture(scope="module")
-def routes() -> Routes:
-    return read()
-
-
-@pytest.fixture(scope="module")
-def served(routes: Routes) -> Iterator[tuple[Service, Address]]:
-    with running(Store(lambda: routes)) as found:
-        yield found
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,6 @@ from topompi.topology.service.store import Store
 from topompi.topology.sources import fabricjson, is_input
 
 
-@pytest.fixture(scope="module")
-def routes() -> Routes:
-    return read()
-
-
 def test_a_watched_source_is_read_again_when_it_is_whole_and_only_then(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(state, "WATCH_SECONDS", 0.1)
     made, source = read("xgft:4,4;1,4", None), tmp_path / "fabric.json"

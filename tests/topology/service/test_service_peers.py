@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.services import raw, read, running, wait_until
-from topompi.topology import Routes
+from tests.services import raw, running, wait_until
 from topompi.topology.client import Address, ask, ask_line
 from topompi.topology.service import connection, identity, peers, state
 from topompi.topology.service.bounds import Bounds
@@ -26,11 +25,6 @@ from topompi.topology.service.store import Store
 
 HEALTH = b"GET /health HTTP/1.1\r\n\r\n"
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")
-
-
-@pytest.fixture(scope="module")
-def routes() -> Routes:
-    return read()
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ from ...jobs import ALLOCATORS, AllocationError
 from ...jobs.now import Offer, offer
 from ...views.cluster import read_cluster
 from ...views.picture.names import listed
-from ..inputs import Adapters, NameRule, Names, Partial, Rails, list_findings, reporting
+from ..inputs import AsJson, Reading, grouped, list_findings, reporting
 from ..terminal import console
 
-__all__ = ["AsJson", "ClusterSpec", "Count", "Lfts", "Slots", "allocate"]
+__all__ = ["ClusterSpec", "Count", "Lfts", "Slots", "allocate"]
 
 ClusterSpec = Annotated[
     str, typer.Option("--cluster", help="leaves=18x18x4 (nodes n0, n1, ...), or a topology source.")
@@ -27,14 +27,15 @@ Count = Annotated[int | None, typer.Option("--nodes", help="Nodes of leaves=18x1
 Slots = Annotated[
     int | None, typer.Option("--slots", help="Slots (CPUs) of each node, of which running jobs hold theirs.", min=1)
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
+@grouped
 def allocate(
     size: Annotated[int, typer.Argument(help="Nodes that the job needs; slots with --share.", min=1)],
     cluster: ClusterSpec,
     nodes: Count = None,
     lfts: Lfts = None,
+    *,
     running: Annotated[
         Path | None,
         typer.Option("--running", help="squeue (text, --json, --yaml), CSV (job,hosts), or lines JOB HOSTS."),
@@ -48,10 +49,7 @@ def allocate(
     policy: Annotated[str, typer.Option("--policy", "-p", help=f"One of {', '.join(ALLOCATORS)}.")] = "disjoint",
     slots: Slots = None,
     share: Annotated[bool, typer.Option("--share", help="Find SIZE slots; other jobs may share their nodes.")] = False,
-    rails: Rails = None,
-    names: Names = None,
-    rule: NameRule = None,
-    partial: Partial = False,
+    how: Reading,
     as_json: AsJson = False,
 ) -> None:
     """Find the nodes that a policy gives a job beside the running jobs, and the reason.
@@ -59,9 +57,8 @@ def allocate(
     Of squeue's jobs those count that hold nodes, also completing and suspended ones; of sinfo's nodes, idle ones are
     open. Exit code 1 if the job has to wait.
     """
-    adapters = Adapters(names, rule, rails)
-    with reporting(SourceError, f"reading {cluster}", partial=partial, naming=adapters.naming) as report:
-        machine = read_cluster(cluster, nodes, lfts, report, rails)
+    with reporting(SourceError, f"reading {cluster}", partial=how.partial, naming=how.naming) as report:
+        machine = read_cluster(cluster, nodes, lfts, report, how.rails)
         machine = machine if slots is None else machine.with_slots(slots)
     notes: list[str] = []
     jobs = read_running(running, AllocationError, notes) if running is not None else []

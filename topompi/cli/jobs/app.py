@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,9 +31,9 @@ from ...jobs.metrics import figures
 from ...jobs.study import SCENARIOS, Interval, break_even, interval, replay
 from ...jobs.workload.transform import larger, segments
 from ...views.cluster import read_cluster
-from ..inputs import Adapters, NameRule, Names, Rails, list_findings, reporting
+from ..inputs import Adapters, AsJson, grouped, list_findings, reporting
 from ..terminal import console
-from .allocate import allocate
+from .allocate import Lfts, allocate
 from .check import check_command
 from .table import print_intervals, print_outcomes, print_workload
 
@@ -41,61 +41,85 @@ __all__ = ["app"]
 
 app = typer.Typer(help="Many jobs on one machine: queues, allocation of nodes, isolation.", no_args_is_help=True)
 
-Log = Annotated[Path, typer.Argument(help="A log: SWF, sacct (-P, --json), or Batsim's JSON, packed or not.")]
-ClusterSpec = Annotated[
-    str, typer.Option("--cluster", help="leaves=18x18 (nodes a leaf, leaves a pod), or a topology source.")
-]
-Nodes = Annotated[int | None, typer.Option("--nodes", help="Nodes of leaves=...; else the log's.", min=1)]
-Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables of the topology source.")]
-Cores = Annotated[
-    int | None, typer.Option("--cores", help="Processors of one node, for the log's sizes; else --slots.", min=1)
-]
-Slots = Annotated[int | None, typer.Option("--slots", help="Slots of each node; else one.", min=1)]
-Share = Annotated[bool, typer.Option("--share", help="All jobs may share nodes, unless the log says which.")]
-Depth = Annotated[str, typer.Option("--depth", help="Reservations: 0, 1 (EASY), a number, or all (conservative).")]
-OrderName = Annotated[str, typer.Option("--order", help="fcfs, sjf, saf, xf, multifactor or module:function.")]
-QueueName = Annotated[
-    str | None, typer.Option("--queue", help=f"{', '.join(QUEUES)} or module:function, for --depth and --order.")
-]
-Limit = Annotated[int | None, typer.Option("--limit", help="Only the first jobs.", min=1)]
-Partial = Annotated[bool, typer.Option("--partial", help="Go on after lines that are wrong, and count them.")]
-Columns = Annotated[
-    str | None,
-    typer.Option("--columns", help="JobID,Submit,...: the fields of sacct's lines, if the log has no names."),
-]
-Arrivals = Annotated[
-    bool,
-    typer.Option("--arrivals", help="Jobs that wait, run or were cancelled arrive, too, for their time limit."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+@dataclass(frozen=True)
+class LogOnCluster:
+    """Options that name a log and describe the cluster on which its jobs run."""
+
+    log: Annotated[Path, typer.Argument(help="A log: SWF, sacct (-P, --json), or Batsim's JSON, packed or not.")]
+    cluster: Annotated[
+        str, typer.Option("--cluster", help="leaves=18x18 (nodes a leaf, leaves a pod), or a topology source.")
+    ]
+    nodes: Annotated[int | None, typer.Option("--nodes", help="Nodes of leaves=...; else the log's.", min=1)] = None
+    lfts: Lfts = None
+    cores: Annotated[
+        int | None, typer.Option("--cores", help="Processors of one node, for the log's sizes; else --slots.", min=1)
+    ] = None
+    slots: Annotated[int | None, typer.Option("--slots", help="Slots of each node; else one.", min=1)] = None
+    share: Annotated[bool, typer.Option("--share", help="All jobs may share nodes, unless the log says which.")] = False
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Options that choose the jobs of a log and tell how its lines are read."""
+
+    limit: Annotated[int | None, typer.Option("--limit", help="Only the first jobs.", min=1)] = None
+    partial: Annotated[bool, typer.Option("--partial", help="Go on after lines that are wrong, and count them.")] = (
+        False
+    )
+    columns: Annotated[
+        str | None,
+        typer.Option("--columns", help="JobID,Submit,...: the fields of sacct's lines, if the log has no names."),
+    ] = None
+    arrivals: Annotated[
+        bool,
+        typer.Option("--arrivals", help="Jobs that wait, run or were cancelled arrive, too, for their time limit."),
+    ] = False
+
+
+@dataclass(frozen=True)
+class Discipline:
+    """Options that define the queue."""
+
+    depth: Annotated[
+        str, typer.Option("--depth", help="Reservations: 0, 1 (EASY), a number, or all (conservative).")
+    ] = "1"
+    order: Annotated[str, typer.Option("--order", help="fcfs, sjf, saf, xf, multifactor or module:function.")] = "fcfs"
+    queue: Annotated[
+        str | None, typer.Option("--queue", help=f"{', '.join(QUEUES)} or module:function, for --depth and --order.")
+    ] = None
+
+    def make(self) -> Queue:
+        """Make the queue.
+
+        :raises JobsError: if the depth is neither a number nor ``all``, or a name is unknown.
+        """
+        if self.queue is not None:
+            return find_queue(self.queue)
+        if self.depth == "all":
+            return Backfill(None, self.order)
+        if not self.depth.isascii() or not self.depth.isdigit():
+            raise JobsError(f"--depth: expecting a number or all, got {self.depth!r}")
+        return Backfill(int(self.depth), self.order)
+
+
 Plot = Annotated[Path | None, typer.Option("--plot", help="FILE.svg or FILE.png.")]
 
 
 @app.command("simulate")
+@grouped
 def simulate_command(
-    log: Log,
-    cluster: ClusterSpec,
-    nodes: Nodes = None,
-    lfts: Lfts = None,
-    cores: Cores = None,
-    slots: Slots = None,
-    share: Share = False,
+    given: LogOnCluster,
+    *,
     policy: Annotated[
         str, typer.Option("--policy", "-p", help=f"{', '.join(ALLOCATORS)} or module:function.")
     ] = "first",
-    depth: Depth = "1",
-    order: OrderName = "fcfs",
-    queue: QueueName = None,
+    discipline: Discipline,
     speed: Annotated[
         str, typer.Option("--speed", help="as-logged, faster:10, V1:SEED, V2:SEED, shared:5 or module:function.")
     ] = "as-logged",
-    limit: Limit = None,
-    rails: Rails = None,
-    names: Names = None,
-    rule: NameRule = None,
-    partial: Partial = False,
-    columns: Columns = None,
-    arrivals: Arrivals = False,
+    adapters: Adapters,
+    lines: Lines,
     as_json: AsJson = False,
     plot: Plot = None,
     jobs_csv: Annotated[Path | None, typer.Option("--jobs-csv", help="One line a job, as evalys reads.")] = None,
@@ -103,13 +127,13 @@ def simulate_command(
     check: Annotated[bool, typer.Option("--check", help="After every start: do running jobs share links?")] = False,
 ) -> None:
     """Run a log under one policy; show waits, use of the machine and sharing of links."""
-    adapters = Adapters(names, rule, rails)
-    given = (log, cluster, nodes, lfts, cores, slots, share, limit, partial, plot, columns, arrivals)
-    workload, machine = _inputs(*given, adapters)
+    if plot is not None:
+        check_plot(plot)
+    workload, machine = _inputs(given, adapters, lines)
     watch = IsolationCheck()
     with _progress(policy, len(workload)) as progress:
-        discipline, observers = _queue(depth, order, queue), [watch] if check else []
-        outcome = simulate(workload, machine, discipline, policy, speed, observers, progress=progress)
+        observers = [watch] if check else []
+        outcome = simulate(workload, machine, discipline.make(), policy, speed, observers, progress=progress)
     if plot is not None:
         draw(outcome, plot)
     if jobs_csv is not None:
@@ -126,14 +150,10 @@ def simulate_command(
 
 
 @app.command()
+@grouped
 def compare(
-    log: Log,
-    cluster: ClusterSpec,
-    nodes: Nodes = None,
-    lfts: Lfts = None,
-    cores: Cores = None,
-    slots: Slots = None,
-    share: Share = False,
+    given: LogOnCluster,
+    *,
     policies: Annotated[
         str,
         typer.Option(
@@ -149,34 +169,27 @@ def compare(
         int, typer.Option("--segments", help="Replay so many parts of the log; gives intervals.", min=1)
     ] = 1,
     times: Annotated[int, typer.Option("--larger", help="Every job needs so many times its nodes.", min=1)] = 1,
-    depth: Depth = "1",
-    order: OrderName = "fcfs",
-    queue: QueueName = None,
-    limit: Limit = None,
-    rails: Rails = None,
-    names: Names = None,
-    rule: NameRule = None,
-    partial: Partial = False,
-    columns: Columns = None,
-    arrivals: Arrivals = False,
+    discipline: Discipline,
+    adapters: Adapters,
+    lines: Lines,
     as_json: AsJson = False,
     plot: Plot = None,
 ) -> None:
     """Run a log under several policies, and show waits, use and sharing side by side."""
     chosen = _policies(policies, scenario)
-    adapters = Adapters(names, rule, rails)
-    given = (log, cluster, nodes, lfts, cores, slots, share, limit, partial, plot, columns, arrivals)
-    workload, machine = _inputs(*given, adapters)
-    workload, discipline = larger(workload, times) if times > 1 else workload, _queue(depth, order, queue)
+    if plot is not None:
+        check_plot(plot)
+    workload, machine = _inputs(given, adapters, lines)
+    workload, queue = larger(workload, times) if times > 1 else workload, discipline.make()
     if scenario is not None or parts > 1:
         if plot is not None:
             raise JobsError("--plot: expecting neither --scenario nor --segments, got one of them")
-        _compare_parts(workload, machine, discipline, chosen, parts, scenario, as_json)
+        _compare_parts(workload, machine, queue, chosen, parts, scenario, as_json)
         return
     outcomes: dict[str, Outcome] = {}
     for name, (policy, speed) in chosen.items():
         with _progress(name, len(workload)) as progress:
-            outcomes[name] = simulate(workload, machine, discipline, policy, speed, progress=progress)
+            outcomes[name] = simulate(workload, machine, queue, policy, speed, progress=progress)
     if plot is not None:
         draw_comparison(outcomes, plot)
     if as_json:
@@ -246,42 +259,18 @@ def _tell_check(watch: IsolationCheck, as_json: bool) -> None:
     raise typer.Exit(1)
 
 
-def _inputs(
-    log: Path,
-    cluster: str,
-    nodes: int | None,
-    lfts: Path | None,
-    cores: int | None,
-    slots: int | None,
-    share: bool,
-    limit: int | None,
-    partial: bool,
-    plot: Path | None,
-    columns: str | None,
-    arrivals: bool,
-    adapters: Adapters,
-) -> tuple[Workload, Cluster]:
-    if plot is not None:
-        check_plot(plot)
-    with reporting(JobsError, f"reading {log}", partial=partial, naming=adapters.naming) as report:
-        workload = read_workload(log, cores or slots or 1, partial, columns.split(",") if columns else None, arrivals)
-        count = workload.machine_nodes if nodes is None else nodes
-        machine = read_cluster(cluster, count, lfts, report, adapters.rails)
+def _inputs(given: LogOnCluster, adapters: Adapters, lines: Lines) -> tuple[Workload, Cluster]:
+    """Read the chosen jobs of a log and the cluster; list problems and notes on standard error."""
+    columns = lines.columns.split(",") if lines.columns else None
+    with reporting(JobsError, f"reading {given.log}", partial=lines.partial, naming=adapters.naming) as report:
+        workload = read_workload(given.log, given.cores or given.slots or 1, lines.partial, columns, lines.arrivals)
+        nodes = workload.machine_nodes if given.nodes is None else given.nodes
+        machine = read_cluster(given.cluster, nodes, given.lfts, report, adapters.rails)
     list_findings(report)
-    machine = machine if slots is None else machine.with_slots(slots)
-    if share and "shared" not in workload.columns:
+    machine = machine if given.slots is None else machine.with_slots(given.slots)
+    if given.share and "shared" not in workload.columns:
         workload = workload.with_columns(shared=[True] * len(workload))
-    return (workload if limit is None else workload.select(slice(limit))), machine
-
-
-def _queue(depth: str, order: str, queue: str | None) -> Queue:
-    if queue is not None:
-        return find_queue(queue)
-    if depth == "all":
-        return Backfill(None, order)
-    if not depth.isascii() or not depth.isdigit():
-        raise JobsError(f"--depth: expecting a number or all, got {depth!r}")
-    return Backfill(int(depth), order)
+    return (workload if lines.limit is None else workload.select(slice(lines.limit))), machine
 
 
 @contextmanager

@@ -16,29 +16,25 @@ from ...jobs import AllocationError, Cluster
 from ...jobs.now import held_nodes, node_names, remarks, shared_links
 from ...topology.hostnames import find_hosts
 from ...topology.inspection import study_jobs
-from ..inputs import Adapters, NameRule, Names, Partial, Rails, Without, list_findings, reading, routes_of
-from ..rows import AsCsv, print_rows
+from ..inputs import grouped, list_findings, reading, routes_of
+from ..rows import Listing, print_rows
 from ..terminal import Limit, console
-from .allocate import AsJson, ClusterSpec, Count, Lfts, Slots
+from .allocate import ClusterSpec, Count, Lfts, Slots
 
 __all__ = ["check_command", "show_sharing"]
 
 Running = Annotated[Path, typer.Argument(help="squeue (text, --json, --yaml), CSV (job,hosts), or lines JOB HOSTS.")]
 
 
+@grouped
 def check_command(
     running: Running,
     cluster: ClusterSpec,
     nodes: Count = None,
     lfts: Lfts = None,
     slots: Slots = None,
-    down: Without = None,
-    rails: Rails = None,
-    names: Names = None,
-    rule: NameRule = None,
-    partial: Partial = False,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
+    *,
+    how: Listing,
     limit: Limit = None,
 ) -> None:
     """List running jobs that can share directed links between switches; exit code 1 if some do.
@@ -46,23 +42,12 @@ def check_command(
     For a topology source, also print a row per job: its leaves, levels, over-subscription (of its worst leaf: its hosts
     there over the uplinks that its routes use), busiest link, and the jobs whose links it shares.
     """
-    adapters = Adapters(names, rule, rails)
-    if show_sharing(running, cluster, nodes, lfts, down, adapters, partial, slots, as_json=as_json, as_csv=as_csv):
+    if show_sharing(running, cluster, nodes, lfts, how, slots):
         raise typer.Exit(1)
 
 
 def show_sharing(
-    running: Path,
-    cluster: str,
-    nodes: int | None,
-    lfts: Path | None,
-    down: Sequence[str] | None,
-    adapters: Adapters,
-    partial: bool,
-    slots: int | None = None,
-    *,
-    as_json: bool,
-    as_csv: bool,
+    running: Path, cluster: str, nodes: int | None, lfts: Path | None, how: Listing, slots: int | None = None
 ) -> bool:
     """Print the running jobs that share links; return whether some do.
 
@@ -70,18 +55,14 @@ def show_sharing(
     :param cluster: specification of a cluster (``leaves=18x18``), or a topology source.
     :param nodes: number of nodes of a specified cluster; None if it follows from the specification.
     :param lfts: path of the forwarding tables of a source; None if they are in the source.
-    :param down: switches and cables of the source that are down.
-    :param adapters: options that name hosts and select adapters of the source.
-    :param partial: True to go on after faults in the source with its valid part.
+    :param how: form of the answer; adapters that count, and parts of the source that are down or may be faulty.
     :param slots: number of slots of each node, of which the held ones are told for nodes that jobs share; else None.
-    :param as_json: True to print JSON.
-    :param as_csv: True to print the rows of the jobs as CSV.
     :raises AllocationError: if an option that only sources have is given with a specification.
     """
     notes: list[str] = []
     jobs = read_running(running, AllocationError, notes)
     if cluster.startswith("leaves="):
-        if down or partial or as_csv or adapters != Adapters():
+        if how.down or how.partial or how.as_csv or how.rails or how.names or how.rule:
             options = "--without, --rails, --names, --name-rule, --partial and --csv"
             raise AllocationError(f"expecting a topology source beside {options}, got leaves=...")
         machine = Cluster.parse(cluster, nodes)
@@ -90,13 +71,13 @@ def show_sharing(
         names_of = node_names(machine)
         _tell([*notes, *remarks(jobs, names_of, machine.name, _each(slots, names_of))])
         pairs = {(names[a], names[b]): len(links) for (a, b), links in found.pairs.items()}
-        if as_json:
+        if how.as_json:
             print(json.dumps({"jobs": len(held), "links": found.num_links, "pairs": _listed(pairs)}))
         else:
             _print_pairs(len(held), pairs, found.num_links)
         return bool(pairs)
-    with reading(cluster, lfts, partial, adapters.names, adapters.rule) as (discovery, report):
-        routes = routes_of(discovery, adapters.rails, down)
+    with reading(cluster, lfts, how) as (discovery, report):
+        routes = routes_of(discovery, how.rails, how.down)
         report.step("following routes")
         _tell([*notes, *remarks(jobs, routes.fabric.hosts, cluster, _each(slots, routes.fabric.hosts))])
         jobs = [job for job in jobs if (find_hosts(routes.fabric, job.hosts) >= 0).any()] or jobs
@@ -104,8 +85,8 @@ def show_sharing(
     facts = {"source": cluster, "routes": routes.engine, "jobs": len(jobs), "links": study.links}
     rows = [row.as_dict() for row in study.rows]
     heading = f"{cluster}: {len(rows):,} jobs; {routes.engine}"
-    print_rows(heading, {**facts, "pairs": _listed(study.pairs)}, rows, as_json=as_json, as_csv=as_csv)
-    if not (as_json or as_csv):
+    print_rows(heading, {**facts, "pairs": _listed(study.pairs)}, rows, as_json=how.as_json, as_csv=how.as_csv)
+    if not (how.as_json or how.as_csv):
         _print_pairs(len(jobs), study.pairs, study.links)
     list_findings(report)
     return bool(study.pairs)

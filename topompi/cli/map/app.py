@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,7 +21,7 @@ from ...mapping.mapping import Mapping
 from ...mapping.rankfiles import WRITERS, read_mapping, write_mapping
 from ...mapping.readers import read_graph
 from ...mapping.search import OBJECTIVES, PARTITIONERS, WEIGHTS, Search, routed, solve
-from ..inputs import Adapters, NameRule, Names, Partial, Rails, list_findings, reporting
+from ..inputs import AsJson, Partial, grouped, list_findings, reporting
 from ..terminal import Limit, console
 from .draw import check_draw, draw_map, heading, plot_maps
 from .place import MapCommandError, Place
@@ -30,23 +31,40 @@ __all__ = ["app"]
 
 app = typer.Typer()
 
-Graph = Annotated[Path | None, typer.Option("--graph", help="Who sends how much to whom.")]
-Columns = Annotated[
-    str | None,
-    typer.Option("--columns", help="Of a list's lines: src,dst,bytes, src,dst,count,bytes, ...; - skips one."),
-]
-Ranks = Annotated[int | None, typer.Option("--ranks", "-n", help="Ranks, where the graph names fewer.", min=1)]
-Topology = Annotated[str | None, typer.Option("--topology", help="A source, as for topompi topology show.")]
-Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")]
-Hosts = Annotated[
-    str | None, typer.Option("--hosts", help="List, file or all; else $SLURM_JOB_NODELIST, else the first filled.")
-]
-Slots = Annotated[str | None, typer.Option("--slots", help="Of each host: 16, or 16,16,8, or 16(x2),8.")]
-Hierarchy = Annotated[str | None, typer.Option("--machine", help="A regular tree, lowest level first: 16:16:8.")]
-Distances = Annotated[str | None, typer.Option("--distances", help="Its distances, as many: 1:10:100.")]
+
+@dataclass(frozen=True)
+class GivenGraph:
+    """Options that name the file of the communication graph and tell how it is read."""
+
+    graph: Annotated[Path | None, typer.Option("--graph", help="Who sends how much to whom.")] = None
+    columns: Annotated[
+        str | None,
+        typer.Option("--columns", help="Of a list's lines: src,dst,bytes, src,dst,count,bytes, ...; - skips one."),
+    ] = None
+    ranks: Annotated[int | None, typer.Option("--ranks", "-n", help="Ranks, where the graph names fewer.", min=1)] = (
+        None
+    )
+
+    def path(self) -> Path:
+        """Return the graph's path.
+
+        :raises MapCommandError: if there is none.
+        """
+        if self.graph is None:
+            raise MapCommandError("expecting --graph FILE; topompi map --help lists its formats")
+        return self.graph
+
+    def read(self) -> CommunicationGraph:
+        """Read the graph, and tell on standard error which guesses about its file can be wrong."""
+        notes: list[str] = []
+        graph = read_graph(self.path(), self.ranks, self.columns.split(",") if self.columns else (), notes)
+        for note in notes:
+            console(to_error=True).print(note, soft_wrap=True)
+        return graph
+
+
 _MAPPERS = f"One of {', '.join(MAPPERS)}, or your own as module:function."
 Algorithm = Annotated[str, typer.Option("--algorithm", "-a", help=_MAPPERS)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="FILE.svg or .png: where the bytes go, before and after.")]
 Objective = Annotated[str, typer.Option("--objective", help=f"One of {', '.join(OBJECTIVES)}.")]
 Form = Annotated[str | None, typer.Option("--format", help=f"One of {', '.join(WRITERS)}.")]
@@ -63,17 +81,12 @@ Weight = Annotated[str | None, typer.Option("--weight", help=f"What cuts count: 
 
 
 @app.callback(invoke_without_command=True)
+@grouped
 def make(
     context: typer.Context,
-    graph: Graph = None,
-    columns: Columns = None,
-    ranks: Ranks = None,
-    topology: Topology = None,
-    lfts: Lfts = None,
-    hosts: Hosts = None,
-    slots: Slots = None,
-    machine: Hierarchy = None,
-    distances: Distances = None,
+    *,
+    given: GivenGraph,
+    place: Place,
     algorithm: Algorithm = "best",
     objective: Objective = "hop-bytes",
     form: Form = None,
@@ -81,9 +94,6 @@ def make(
     report: Full = False,
     plot: Plot = None,
     draw_file: Drawing = None,
-    rails: Rails = None,
-    names: Names = None,
-    rule: NameRule = None,
     partial: Partial = False,
     as_json: AsJson = False,
     seed: Seed = 0,
@@ -109,17 +119,16 @@ def make(
     """
     if context.invoked_subcommand is not None:
         return
-    place = Place(topology, lfts, hosts, slots, machine, distances, Adapters(names, rule, rails))
-    source = _given(graph)
+    given.path()
     place.check()
     if draw_file is not None:
         check_draw(draw_file, place)
     search = Search(algorithm, objective, seed, budget, effort, partitioner, weight)
     search.check()
     written = _check_files(form, output, plot)
-    with reporting(MapCommandError, partial=partial, naming=place.adapters.naming) as progress:
-        progress.step(f"reading {graph}")
-        found_graph = _graph(source, ranks, columns)
+    with reporting(MapCommandError, partial=partial, naming=place.naming) as progress:
+        progress.step(f"reading {given.graph}")
+        found_graph = given.read()
         found_machine = routed(place.build(found_graph.size, progress), objective)
         progress.step(f"mapping {found_graph.size} ranks: {algorithm}")
         start = time.perf_counter()
@@ -131,9 +140,9 @@ def make(
         summary["verdict"] = _verdict(summary, mapping, objective, f"{algorithm}, {seconds:.2f} s")
         summary |= {"algorithm": algorithm, "objective": objective, "seed": seed, "seconds": seconds, "format": written}
         if plot is not None:
-            plot_maps(plot, graph, found_graph, found_machine, maps, summary)
+            plot_maps(plot, given.graph, found_graph, found_machine, maps, summary)
         if draw_file is not None:
-            words = heading(graph, place, found_graph, algorithm if summary["moved"] else "")
+            words = heading(given.graph, place, found_graph, algorithm if summary["moved"] else "")
             draw_map(draw_file, place, found_graph, maps["given"], mapping, words, progress)
     list_findings(progress)
     told = {**summary, "slot_of_rank": mapping.slot_of_rank.tolist()} if as_json else None
@@ -143,22 +152,14 @@ def make(
 
 
 @app.command()
+@grouped
 def compare(
     first: Annotated[str, typer.Argument(metavar="A", help="A map's file, or 'given' for the given order.")],
     second: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
-    graph: Graph = None,
-    columns: Columns = None,
-    ranks: Ranks = None,
-    topology: Topology = None,
-    lfts: Lfts = None,
-    hosts: Hosts = None,
-    slots: Slots = None,
-    machine: Hierarchy = None,
-    distances: Distances = None,
+    *,
+    given: GivenGraph,
+    place: Place,
     plot: Plot = None,
-    rails: Rails = None,
-    names: Names = None,
-    rule: NameRule = None,
     partial: Partial = False,
     as_json: AsJson = False,
     limit: Limit = None,
@@ -167,20 +168,19 @@ def compare(
 
     If --hosts and --slots are not given, hosts and slots are those in A's file, or, if A is 'given', in B's.
     """
-    place = Place(topology, lfts, hosts, slots, machine, distances, Adapters(names, rule, rails))
     place.check()
     if plot is not None:
         check_plot(plot)
-    with reporting(MapCommandError, partial=partial, naming=place.adapters.naming) as progress:
-        progress.step(f"reading {graph}")
-        found_graph = _graph(_given(graph), ranks, columns)
+    with reporting(MapCommandError, partial=partial, naming=place.naming) as progress:
+        progress.step(f"reading {given.graph}")
+        found_graph = given.read()
         found_machine = place.build(found_graph.size, progress, _allocation(place, first, second))
         read = [_read(name, found_machine, found_graph) for name in (first, second)]
         maps = dict(zip(("A: " + first, "B: " + second), read, strict=True))
         summary = _summary(found_graph, found_machine, maps, place)
         summary["verdict"] = _comparison(summary)
         if plot is not None:
-            plot_maps(plot, graph, found_graph, found_machine, maps, summary)
+            plot_maps(plot, given.graph, found_graph, found_machine, maps, summary)
     list_findings(progress)
     if as_json:
         print(json.dumps(summary))
@@ -196,21 +196,6 @@ def _give(text: str, output: Path | None, told: dict[str, Any] | None) -> None:
         print(json.dumps(told))
     elif output is None:
         print(text, end="")
-
-
-def _given(graph: Path | None) -> Path:
-    if graph is None:
-        raise MapCommandError("expecting --graph FILE; topompi map --help lists its formats")
-    return graph
-
-
-def _graph(path: Path, ranks: int | None, columns: str | None) -> CommunicationGraph:
-    """Read the graph, and tell on standard error which guesses about its file can be wrong."""
-    notes: list[str] = []
-    graph = read_graph(path, ranks, columns.split(",") if columns else (), notes)
-    for note in notes:
-        console(to_error=True).print(note, soft_wrap=True)
-    return graph
 
 
 def _check_files(form: str | None, output: Path | None, plot: Path | None) -> str:

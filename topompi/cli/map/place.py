@@ -6,7 +6,9 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from ...errors import SettingError, TopompiError
 from ...inputs.hostlist import ALL, read_hosts
@@ -16,7 +18,7 @@ from ...topology import Report, Routes
 from ...topology.hostnames import hosts_apart
 from ...views.allocation import allocation_of, machine_on
 from ...views.picture.names import listed
-from ..inputs import Adapters
+from ..inputs import Adapters, Lfts
 
 __all__ = ["MapCommandError", "Place"]
 
@@ -26,7 +28,7 @@ class MapCommandError(TopompiError, ValueError):
 
 
 @dataclass(frozen=True)
-class Place:
+class Place(Adapters):
     """The options of ``topompi map`` that define the places for ranks; an option that was not given is None.
 
     :param topology: a topology source, see `topompi.topology.load`.
@@ -37,18 +39,20 @@ class Place:
         cluster (``16:16:8``).
     :param distances: distance of two ranks whose smallest common part is a host, a cluster, a larger cluster
         (``1:10:100``).
-    :param adapters: options that name hosts and select adapters of the source.
     :param loaded: the topology's routes, once they are read.
     """
 
-    topology: str | None
-    lfts: Path | None
-    hosts: str | None
-    slots: str | None
-    machine: str | None
-    distances: str | None
-    adapters: Adapters = field(default_factory=Adapters)
-    loaded: list[Routes] = field(default_factory=list, repr=False, compare=False)
+    topology: Annotated[str | None, typer.Option("--topology", help="A source, as for topompi topology show.")] = None
+    lfts: Lfts = None
+    hosts: Annotated[
+        str | None, typer.Option("--hosts", help="List, file or all; else $SLURM_JOB_NODELIST, else the first filled.")
+    ] = None
+    slots: Annotated[str | None, typer.Option("--slots", help="Of each host: 16, or 16,16,8, or 16(x2),8.")] = None
+    machine: Annotated[str | None, typer.Option("--machine", help="A regular tree, lowest level first: 16:16:8.")] = (
+        None
+    )
+    distances: Annotated[str | None, typer.Option("--distances", help="Its distances, as many: 1:10:100.")] = None
+    loaded: list[Routes] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def check(self) -> None:
         """Refuse options that contradict each other, before any long work.
@@ -61,7 +65,7 @@ class Place:
             raise MapCommandError("expecting --machine and --distances together, such as 16:16:8 and 1:10:100")
         if self.machine is not None and self.slots is not None:
             raise MapCommandError("expecting no --slots beside --machine, whose first number they are")
-        if self.machine is not None and self.adapters != Adapters():
+        if self.machine is not None and (self.rails or self.names or self.rule):
             raise MapCommandError("expecting --topology beside --rails, --names and --name-rule, got --machine")
 
     @property
@@ -126,5 +130,5 @@ class Place:
         """Return the routes of ``topology``, which is read only once."""
         if not self.loaded:
             report.step(f"reading {self.topology}")
-            self.loaded.append(self.adapters.routes(self.topology or "", self.lfts, report))
+            self.loaded.append(self.read(self.topology or "", self.lfts, report))
         return self.loaded[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,8 +22,8 @@ from ...profile.monitored import read_monitored, record
 from ...profile.placing import placed
 from ...profile.recording import COUNTS, View
 from ...profile.summary import check_hosts, summarise
-from ...topology import Report, Routes, load_routes
-from ..inputs import reporting
+from ...topology import Report, Routes, TopologyInterface, load_routes
+from ..inputs import AsJson, Lfts, grouped, reporting
 from ..terminal import console
 from .advice import commands, hint_of, where
 from .table import draw, draw_advice
@@ -46,12 +46,6 @@ app = typer.Typer(cls=_Recording, help="What a program really sends, by distance
 
 Recorded = Annotated[Path, typer.Argument(metavar="FILE", help="A profile, or a folder of Open MPI's .prof files.")]
 Topology = Annotated[str, typer.Option("--topology", help="A topology source, as for topompi topology show.")]
-Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")]
-Hosts = Annotated[
-    str | None,
-    typer.Option("--hosts", help="Host list or file, one a rank or the ranks evenly; else the recorded ones."),
-]
-Placement = Annotated[str, typer.Option("--place", help="Ranks on these hosts: block, cyclic or random:SEED.")]
 Granularity = Annotated[
     str, typer.Option("--granularity", help=f"One of {', '.join(GRANULARITIES)}; else as was asked for when recording.")
 ]
@@ -59,7 +53,28 @@ Count = Annotated[
     str, typer.Option("--count", help=f"One of {', '.join(COUNTS)}; else as was asked for when recording.")
 ]
 Palette = Annotated[str, typer.Option("--palette", help=f"One of {', '.join(PALETTES)}.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@dataclass(frozen=True)
+class _Hosts:
+    """Options that name the forwarding tables, and the hosts of a profile's ranks if they are not the recorded ones."""
+
+    lfts: Lfts = None
+    hosts: Annotated[
+        str | None,
+        typer.Option("--hosts", help="Host list or file, one a rank or the ranks evenly; else the recorded ones."),
+    ] = None
+    placement: Annotated[str, typer.Option("--place", help="Ranks on these hosts: block, cyclic or random:SEED.")] = (
+        "block"
+    )
+
+    def routes(self, topology: str, progress: Report) -> Routes:
+        progress.step(f"reading {topology}")
+        return load_routes(topology, self.lfts, progress)
+
+    def placed(self, found: Profile, routes: Routes, topology: str) -> TopologyInterface:
+        """Place a profile's ranks on the hosts."""
+        return placed(found, routes, topology, self.hosts, self.placement)
 
 
 @app.command("record", context_settings={"allow_interspersed_args": False})
@@ -92,12 +107,12 @@ def record_command(
 
 
 @app.command()
+@grouped
 def show(
     recorded: Recorded,
     topology: Topology,
-    lfts: Lfts = None,
-    hosts: Hosts = None,
-    placement: Placement = "block",
+    *,
+    job: _Hosts,
     granularity: Granularity = "",
     count: Count = "",
     most: Annotated[int, typer.Option("--most", help="Rows of hosts, switches and links.", min=1)] = 10,
@@ -107,8 +122,8 @@ def show(
     """Show messages and bytes by hops, levels, hosts or switches, the busiest links, and what a mapping could save."""
     found = _read(recorded)
     with reporting(ProfileError) as progress:
-        routes = _routes(topology, lfts, progress)
-        interface = placed(found, routes, topology, hosts, placement)
+        routes = job.routes(topology, progress)
+        interface = job.placed(found, routes, topology)
         progress.step("links")
         summary = summarise(found, interface, found.view_of(granularity, count, "host"), most, hint=hint)
     if as_json:
@@ -117,16 +132,16 @@ def show(
         draw(console(), summary)
         _warn(found)
     if hint and not as_json and summary["saving"] is not None:
-        print(hint_of(summary["saving"], where(found, recorded, topology, lfts, hosts)))
+        print(hint_of(summary["saving"], where(found, recorded, topology, job.lfts, job.hosts)))
 
 
 @app.command()
+@grouped
 def advise(
     recorded: Recorded,
     topology: Topology,
-    lfts: Lfts = None,
-    hosts: Hosts = None,
-    placement: Placement = "block",
+    *,
+    job: _Hosts,
     library: Annotated[str, typer.Option("--library", help="What MPI.Get_library_version() says.")] = "",
     as_json: AsJson = False,
 ) -> None:
@@ -136,14 +151,14 @@ def advise(
 
     found = _read(recorded)
     with reporting(ProfileError) as progress:
-        routes = _routes(topology, lfts, progress)
+        routes = job.routes(topology, progress)
         progress.step("looking for a better order")
         advice = advice_of(
             found,
-            placed(found, routes, topology, hosts, placement),
+            job.placed(found, routes, topology),
             model_of(library, {}) if library else None,
         )
-    advice["run"] = commands(advice, found, topology, where(found, recorded, topology, lfts, hosts))
+    advice["run"] = commands(advice, found, topology, where(found, recorded, topology, job.lfts, job.hosts))
     if as_json:
         print(json.dumps(advice))
         return
@@ -153,13 +168,13 @@ def advise(
 
 
 @app.command()
+@grouped
 def plot(
     recorded: Annotated[list[Path], typer.Argument(metavar="FILE ...", help="Profiles; several are compared.")],
     topology: Topology,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the pictures.")],
-    lfts: Lfts = None,
-    hosts: Hosts = None,
-    placement: Placement = "block",
+    *,
+    job: _Hosts,
     granularity: Granularity = "",
     count: Count = "",
     palette: Palette = DEFAULT,
@@ -173,15 +188,15 @@ def plot(
     output.mkdir(parents=True, exist_ok=True)
     runs = {}
     with reporting(ProfileError) as progress:
-        routes = _routes(topology, lfts, progress)
+        routes = job.routes(topology, progress)
         for path in recorded:
             progress.step(f"drawing {path}")
             found = _read(path)
-            interface, view = placed(found, routes, topology, hosts, placement), found.view_of(granularity, count)
+            interface, view = job.placed(found, routes, topology), found.view_of(granularity, count)
             check_hosts(found, interface)
             runs[path.stem] = found.graph(), interface
-            job = f"{interface.num_ranks:,} ranks on {interface.num_hosts:,} hosts"
-            title = f"{path.stem}: {job} of {cut_middle(bare_name(topology), 40)}"
+            size = f"{interface.num_ranks:,} ranks on {interface.num_hosts:,} hosts"
+            title = f"{path.stem}: {size} of {cut_middle(bare_name(topology), 40)}"
             options = (*runs[path.stem], view.granularity, view.count, palette, title)
             for kind in ("histogram", "heat"):
                 draw_traffic(output / f"{path.stem}-{kind}.{form}", kind, *options)
@@ -193,13 +208,13 @@ def plot(
 
 
 @app.command()
+@grouped
 def report(
     recorded: Annotated[list[Path], typer.Argument(metavar="FILE ...", help="Profiles; several are compared.")],
     topology: Topology,
+    *,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page, FILE.html.")] = Path("report.html"),
-    lfts: Lfts = None,
-    hosts: Hosts = None,
-    placement: Placement = "block",
+    job: _Hosts,
     granularity: Granularity = "",
     count: Count = "",
     palette: Palette = DEFAULT,
@@ -208,12 +223,12 @@ def report(
     from ...profile.page import page
 
     with reporting(ProfileError) as progress:
-        routes = _routes(topology, lfts, progress)
+        routes = job.routes(topology, progress)
         runs = {}
         for path in recorded:
             progress.step(f"reading {path}")
             found = _read(path)
-            runs[path.stem] = found, placed(found, routes, topology, hosts, placement)
+            runs[path.stem] = found, job.placed(found, routes, topology)
         write_text(output, page(runs, palette, granularity, count))
 
 
@@ -227,11 +242,6 @@ def export_command(
     if found.granularity != "process":
         raise ProfileError(f"{recorded}: expecting a profile by process, got one by {found.granularity}")
     export(found.graph(), output)
-
-
-def _routes(topology: str, lfts: Path | None, progress: Report) -> Routes:
-    progress.step(f"reading {topology}")
-    return load_routes(topology, lfts, progress)
 
 
 def _read(recorded: Path) -> Profile:

@@ -61,7 +61,7 @@ def why(
 
     method, nbytes = _method(operation), parse_bytes(size, "BYTES", WhyError)
     pretended = os.environ.get(VIRTUAL_HOSTS)
-    adapters = Adapters(names, rule, rails)
+    adapters = Adapters(rails, names, rule)
     with reporting(WhyError, f"reading {topology}", naming=adapters.naming) as report:
         found = find_hosts(hosts or pretended)
         interface = job_view((topology, lfts, adapters), found, ppn, placement, report)

@@ -76,7 +76,7 @@ def schedule(
     can beat.
     """
     algorithms = _asked(collective, algorithm, export, output, draw)
-    adapters = Adapters(names, rule, rails)
+    adapters = Adapters(rails, names, rule)
     nbytes = parse_bytes(size, "--bytes", ScheduleCommandError)
     with reporting(ScheduleCommandError, f"reading {topology}", naming=adapters.naming) as report:
         source = topology, lfts, adapters

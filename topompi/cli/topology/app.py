@@ -15,20 +15,7 @@ from ...topology.hostnames import require_hosts
 from ...topology.inspection import slow_cables
 from ...topology.summary import summarise
 from ..hosts import find_hosts
-from ..inputs import (
-    AsJson,
-    Hosts,
-    Lfts,
-    NameRule,
-    Names,
-    Partial,
-    Rails,
-    Source,
-    Without,
-    list_findings,
-    reading,
-    routes_of,
-)
+from ..inputs import AsJson, JobOnFabric, Lfts, Reading, Source, grouped, list_findings, reading, routes_of
 from ..terminal import Limit, console
 from .discover import discover
 from .draw import draw
@@ -53,32 +40,28 @@ app.command(hidden=True)(jobs)  # old name of topompi jobs check
 
 
 @app.command()
+@grouped
 def show(
-    source: Source,
-    lfts: Lfts = None,
-    hosts: Hosts = None,
-    down: Without = None,
-    rails: Rails = None,
-    names: Names = None,
-    rule: NameRule = None,
-    partial: Partial = False,
+    job: JobOnFabric,
+    *,
+    how: Reading,
     as_json: AsJson = False,
     limit: Limit = None,
 ) -> None:
     """Show hosts, switches, links, levels, hops, shared links and the cluster tree."""
-    with reading(source, lfts, partial, names, rule) as (discovery, report):
-        routes = routes_of(discovery, rails, down)
-        job = find_hosts(hosts)
-        wanted = routes.fabric.hosts if job is None else job
+    with reading(job.source, job.lfts, how) as (discovery, report):
+        routes = routes_of(discovery, how.rails, job.down)
+        hosts = find_hosts(job.hosts)
+        wanted = routes.fabric.hosts if hosts is None else hosts
         if slow := slow_cables(routes.fabric):
             report.note(slow)
         report.step("cluster tree")
-        many = job is None and len(wanted) ** 2 > current_limits().routes
-        summary = summarise_by_leaf(routes, source) if many else None
+        many = hosts is None and len(wanted) ** 2 > current_limits().routes
+        summary = summarise_by_leaf(routes, job.source) if many else None
         interface = None
         if summary is None:
-            interface = TopologyInterface.place(wanted, routes, source=source)
-            summary = summarise(routes, interface, job=job is not None)
+            interface = TopologyInterface.place(wanted, routes, source=job.source)
+            summary = summarise(routes, interface, job=hosts is not None)
     summary["naming"] = discovery.naming
     summary["problems"], summary["notes"] = report.problems, report.notes
     if as_json:
@@ -95,22 +78,21 @@ def show(
 
 
 @app.command()
+@grouped
 def route(
     source: Source,
     sender: Annotated[str, typer.Argument(metavar="A", help="The sending host.")],
     receiver: Annotated[str, typer.Argument(metavar="B", help="The receiving host.")],
+    *,
     lfts: Lfts = None,
     path: Annotated[int, typer.Option(help="Which of the receiver's paths (LMC above 0).", min=0)] = 0,
-    rails: Rails = None,
-    names: Names = None,
-    rule: NameRule = None,
-    partial: Partial = False,
+    how: Reading,
     as_json: AsJson = False,
     limit: Limit = None,
 ) -> None:
     """Print the route from host A to host B: the host, the switches' GUIDs in order, the other host."""
-    with reading(source, lfts, partial, names, rule) as (discovery, report):
-        routes = routes_of(discovery, rails)
+    with reading(source, lfts, how) as (discovery, report):
+        routes = routes_of(discovery, how.rails)
         pair = HostRoutes(routes, require_hosts(routes.fabric, [sender, receiver]))
         if path >= routes.num_paths:
             raise RouteError(f"expecting --path below {routes.num_paths}, the number of paths to a host, got {path}")

@@ -54,9 +54,9 @@ def draw(
 
     check_file(output)
     nbytes = parse_bytes(size, "--bytes", PictureError)
-    adapters = Adapters(names, rule, rails)
+    adapters = Adapters(rails, names, rule)
     with reporting(PictureError, f"reading {source}", partial=partial, naming=adapters.naming) as report:
-        routes = adapters.routes(source, lfts, report, down)
+        routes = adapters.read(source, lfts, report, down)
         ranks = _ranks(routes.fabric, hosts, ppn, placement, mapping)
         if ranks is None and loads is not None:
             ranks = place(ppn * routes.fabric.num_hosts, list(routes.fabric.hosts), placement)

@@ -14,7 +14,7 @@ from ...topology.inside import Adapter, Inside, Part, host_of
 from ...topology.inside.cpus import write_cpu_list
 from ...topology.inside.finding import find_inside
 from ...topology.inside.hwlocxml import read_file
-from ..inputs import AsJson, list_findings, reading
+from ..inputs import AsJson, Reading, list_findings, reading
 from ..terminal import Limit, console
 
 __all__ = ["inside"]
@@ -38,7 +38,7 @@ def inside(
     found = find_inside() if file is None else read_file(file)
     joined = None
     if fabric is not None:
-        with reading(fabric, None, partial=True) as (discovery, report):
+        with reading(fabric, None, Reading(partial=True)) as (discovery, report):
             joined = _place_in(discovery.fabric, found)
         list_findings(report)
     if as_json:

@@ -19,21 +19,18 @@ from ...topology.hostnames import require_hosts
 from ...topology.inspection import Difference, LinkUse, compare, leaf_rows, link_rows, link_use, slow_cables, without
 from ..hosts import find_hosts
 from ..inputs import (
-    Adapters,
     AsJson,
     Hosts,
+    JobOnFabric,
     Lfts,
-    NameRule,
-    Names,
-    Partial,
-    Rails,
+    Reading,
     Source,
-    Without,
+    grouped,
     list_findings,
     reading,
     routes_of,
 )
-from ..rows import SHOWN, AsCsv, Rows, print_rows
+from ..rows import SHOWN, Listing, Rows, RowsOfLinks, print_rows
 from ..terminal import Limit, console
 from .tables import draw_levels
 
@@ -42,21 +39,15 @@ __all__ = ["diff", "jobs", "leaves", "links"]
 Top = Annotated[int | None, typer.Option("--top", help="Only so many rows.", min=1)]
 
 
+@grouped
 def links(
-    source: Source,
-    lfts: Lfts = None,
-    hosts: Hosts = None,
-    down: Without = None,
+    job: JobOnFabric,
+    *,
     by: Annotated[
         str, typer.Option("--sort", help="routes, or time: routes of 1 MB each at the link's rate.")
     ] = "routes",
     top: Top = None,
-    rails: Rails = None,
-    names: Names = None,
-    rule: NameRule = None,
-    partial: Partial = False,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
+    how: RowsOfLinks,
     limit: Limit = None,
 ) -> None:
     """List the links between switches by how many routes go through them, the busiest first.
@@ -70,81 +61,66 @@ def links(
         rows = link_rows(use, by)
         idle = {"time"} if by == "routes" else set()
         idle |= set() if any(row["slower_than"] for row in rows) else {"slower_than"}
-        return rows if as_json or as_csv else [{key: row[key] for key in row if key not in idle} for row in rows]
+        return (
+            rows if how.as_json or how.as_csv else [{key: row[key] for key in row if key not in idle} for row in rows]
+        )
 
-    _show_use((source, lfts, partial, names, rule), hosts, (rails, down), rows_of, (top, as_json, as_csv))
+    _show_use(job, how, rows_of, top)
 
 
+@grouped
 def leaves(
-    source: Source,
-    lfts: Lfts = None,
-    hosts: Hosts = None,
-    down: Without = None,
+    job: JobOnFabric,
+    *,
     top: Top = None,
-    rails: Rails = None,
-    names: Names = None,
-    rule: NameRule = None,
-    partial: Partial = False,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
+    how: RowsOfLinks,
     limit: Limit = None,
 ) -> None:
     """List the leaf switches: hosts, uplinks that routes use, over-subscription, routes out, in and on one link.
 
     The leaf with the busiest link comes first. A route is an ordered pair of hosts, of all hosts or of a job's hosts.
     """
-    _show_use((source, lfts, partial, names, rule), hosts, (rails, down), leaf_rows, (top, as_json, as_csv))
+    _show_use(job, how, leaf_rows, top)
 
 
-def _show_use(
-    given: tuple[str, Path | None, bool, str | None, str | None],
-    hosts: str | None,
-    parts: tuple[list[str] | None, list[str] | None],
-    rows_of: Callable[..., Rows],
-    form: tuple[int | None, bool, bool],
-) -> None:
-    source = given[0]
-    with reading(*given) as (discovery, report):
-        routes = routes_of(discovery, *parts)
-        job = find_hosts(hosts)
+def _show_use(job: JobOnFabric, how: RowsOfLinks, rows_of: Callable[..., Rows], top: int | None) -> None:
+    with reading(job.source, job.lfts, how) as (discovery, report):
+        routes = routes_of(discovery, how.rails, job.down)
+        hosts = find_hosts(job.hosts)
         report.step("counting routes")
-        numbers = None if job is None else np.unique(require_hosts(routes.fabric, job))
+        numbers = None if hosts is None else np.unique(require_hosts(routes.fabric, hosts))
         use = link_use(routes, numbers)
         rows = rows_of(use)
         if slow := slow_cables(routes.fabric):
             report.note(slow)
-    top, as_json, as_csv = form
-    facts = {"source": source, "routes": routes.engine, "hosts": len(use.hosts), "pairs": use.pairs, "lost": use.lost}
-    words = f"{source}: {len(use.hosts):,} hosts, {use.pairs:,} routes, {use.lost:,} of them lost; {routes.engine}"
-    print_rows(words, facts, rows[:top], as_json=as_json, as_csv=as_csv)
+    facts = {"source": job.source, "routes": routes.engine, "hosts": len(use.hosts), "pairs": use.pairs}
+    words = f"{job.source}: {len(use.hosts):,} hosts, {use.pairs:,} routes, {use.lost:,} of them lost; {routes.engine}"
+    print_rows(words, facts | {"lost": use.lost}, rows[:top], as_json=how.as_json, as_csv=how.as_csv)
     list_findings(report)
 
 
+@grouped
 def jobs(
     source: Source,
     jobs_file: Annotated[Path, typer.Argument(metavar="JOBS", help="A CSV file: job,hosts a line.")],
     lfts: Lfts = None,
-    down: Without = None,
-    rails: Rails = None,
-    names: Names = None,
-    rule: NameRule = None,
-    partial: Partial = False,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
+    *,
+    how: Listing,
     limit: Limit = None,
 ) -> None:
     """Run topompi jobs check under its old name; the exit code does not depend on shared links."""
     from ..jobs.check import show_sharing  # imports simulated jobs, which no other command of this group needs
 
     print("topompi: topology jobs is now: topompi jobs check JOBS --cluster SOURCE", file=sys.stderr)
-    adapters = Adapters(names, rule, rails)
-    show_sharing(jobs_file, source, None, lfts, down, adapters, partial, as_json=as_json, as_csv=as_csv)
+    show_sharing(jobs_file, source, None, lfts, how)
 
 
+@grouped
 def diff(
     before: Annotated[str, typer.Argument(metavar="A", help="A topology source.")],
     after: Annotated[str | None, typer.Argument(metavar="B", help="Another one; by default A itself.")] = None,
     lfts: Lfts = None,
+    *,
     lfts_after: Annotated[Path | None, typer.Option("--lfts-b", help="Forwarding tables of B.")] = None,
     hosts: Hosts = None,
     jobs_file: Annotated[
@@ -156,10 +132,7 @@ def diff(
     ] = None,
     top: Annotated[int, typer.Option("--top", help="Only so many names and pairs.", min=1)] = SHOWN,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 where anything differs.")] = False,
-    rails: Rails = None,
-    names: Names = None,
-    rule: NameRule = None,
-    partial: Partial = False,
+    how: Reading,
     as_json: AsJson = False,
     limit: Limit = None,
 ) -> None:
@@ -171,12 +144,11 @@ def diff(
     """
     if after is None and not down:
         raise SourceError("expecting another source, or --without SWITCH, got neither")
-    adapters = Adapters(names, rule, rails)
-    with reading(before, lfts, partial, names, rule) as (discovery, report):
-        first = routes_of(discovery, rails)
+    with reading(before, lfts, how) as (discovery, report):
+        first = routes_of(discovery, how.rails)
         wanted = read_running(jobs_file) if jobs_file is not None else []
         job = find_hosts(hosts)
-        other = first if after is None else _second(after, lfts_after, partial, adapters, report)
+        other = first if after is None else _second(after, lfts_after, how, report)
         second = without(other, down or [])
         report.step("comparing")
         found = compare(first, second, job, wanted, examples=top)
@@ -189,10 +161,10 @@ def diff(
         raise typer.Exit(1)
 
 
-def _second(after: str, lfts: Path | None, partial: bool, adapters: Adapters, first: Report) -> Routes:
+def _second(after: str, lfts: Path | None, how: Reading, first: Report) -> Routes:
     """Read the other source; its problems and notes are added to those of the first."""
-    with reading(after, lfts, partial, adapters.names, adapters.rule) as (discovery, report):
-        routes = routes_of(discovery, adapters.rails)
+    with reading(after, lfts, how) as (discovery, report):
+        routes = routes_of(discovery, how.rails)
     first.problems.extend(report.problems)
     first.notes.extend(report.notes)
     return routes

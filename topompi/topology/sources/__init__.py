@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ...errors import ServiceError, SourceError, TopompiError
-from ...extensions import imported, names_function
+from ...extensions import names_function, result_of
 from ...inputs import InputFile, guarded, kinds_of, open_inputs
 from .. import synthetic
 from ..client import Address
@@ -168,16 +168,7 @@ def _named_topology(source: str) -> tuple[str, str | None]:
 
 def _called(source: str) -> Discovery:
     """Call a user's function ``module:function`` and return its fabric as a discovery."""
-    try:
-        found = imported(source)
-    except ValueError as error:
-        raise SourceError(str(error)) from error
-    try:
-        made = found()
-    except TopompiError as error:
-        raise SourceError(f"{source}: {error}") from error
-    except Exception as error:
-        raise SourceError(f"{source}: {type(error).__name__}: {error}") from error
+    made = result_of(source, SourceError)
     if not isinstance(made, Fabric | Discovery):
         raise SourceError(f"{source}: expecting a Fabric or a Discovery, got {type(made).__name__}")
     return Discovery(made) if isinstance(made, Fabric) else made

@@ -98,8 +98,8 @@ def _bcast(build: Build) -> Schedule:
     stages: list[tuple[Rows, ...]] = []
     for at, blocks, nbytes in segments:
         place = (OUTPUT, at)
-        up = build.ibcast(blocks, place) if at else build.up("Bcast", nbytes, blocks, place, place)
-        stages.append((up, build.low("Bcast", nbytes, blocks, place, place)))
+        up = build.ibcast(blocks, place) if at else build.tuned(build.up, "Bcast", nbytes, blocks, place, place)
+        stages.append((up, build.tuned(build.low, "Bcast", nbytes, blocks, place, place)))
     total = _total(segments)
     own = local_moves(0, build.root, (INPUT, 0), (OUTPUT, 0), total)
     return build.finished(sequence(own, pipelined(stages)), total)
@@ -116,7 +116,7 @@ def _reduced(build: Build, segments: list[tuple[int, int, int]]) -> list[tuple[R
     stages: list[tuple[Rows, ...]] = []
     for at, blocks, nbytes in segments:
         between = (SCRATCH, sums + at)
-        low = build.low("Reduce", nbytes, blocks, (INPUT, at), between)
+        low = build.tuned(build.low, "Reduce", nbytes, blocks, (INPUT, at), between)
         stages.append((low, build.ireduce(nbytes, blocks, between, (OUTPUT, at))))
     return stages
 
@@ -125,7 +125,7 @@ def _allreduce(build: Build) -> Schedule:
     segments, stages = build.segments(), []
     for (at, blocks, nbytes), reduced in zip(segments, _reduced(build, segments), strict=True):
         place = (OUTPUT, at)
-        spread = build.ibcast(blocks, place), build.low("Bcast", nbytes, blocks, place, place)
+        spread = build.ibcast(blocks, place), build.tuned(build.low, "Bcast", nbytes, blocks, place, place)
         stages.append((*reduced, *spread))
     return build.finished(pipelined(stages), _total(segments))
 
@@ -133,8 +133,8 @@ def _allreduce(build: Build) -> Schedule:
 def _gather(build: Build) -> Schedule:
     host, whole, order = *_shares(build), build.by_hosts()
     each, nbytes = len(order) // len(build.leaders), build.question.nbytes
-    low = build.low("Gather", nbytes, 1, (INPUT, 0), host)
-    up = build.up("Gather", each * nbytes, each, host, whole)
+    low = build.tuned(build.low, "Gather", nbytes, 1, (INPUT, 0), host)
+    up = build.tuned(build.up, "Gather", each * nbytes, each, host, whole)
     back = local_moves(0, build.root, (SCRATCH, whole[1] + np.arange(build.size)), (OUTPUT, order), 1)
     return build.finished(sequence(low, up, back), 1)
 
@@ -143,16 +143,16 @@ def _scatter(build: Build) -> Schedule:
     host, whole, order = *_shares(build), build.by_hosts()
     each, nbytes = len(order) // len(build.leaders), build.question.nbytes
     there = local_moves(0, build.root, (INPUT, order), (SCRATCH, whole[1] + np.arange(build.size)), 1)
-    up = build.up("Scatter", each * nbytes, each, whole, host)
-    low = build.low("Scatter", nbytes, 1, host, (OUTPUT, 0))
+    up = build.tuned(build.up, "Scatter", each * nbytes, each, whole, host)
+    low = build.tuned(build.low, "Scatter", nbytes, 1, host, (OUTPUT, 0))
     return build.finished(sequence(there, up, low), 1)
 
 
 def _allgather(build: Build) -> Schedule:
     host, whole, order = *_shares(build), build.by_hosts()
     each, nbytes = len(order) // len(build.leaders), build.question.nbytes
-    low = build.low("Gather", nbytes, 1, (INPUT, 0), host)
-    up = build.up("Allgather", each * nbytes, each, host, whole)
+    low = build.tuned(build.low, "Gather", nbytes, 1, (INPUT, 0), host)
+    up = build.tuned(build.up, "Allgather", each * nbytes, each, host, whole)
     places = whole[1] + np.arange(build.size)
 
     def moved(steps: Integers, which: Integers) -> Integers:
@@ -160,7 +160,7 @@ def _allgather(build: Build) -> Schedule:
 
     number = len(build.leaders)
     back = Grid(1, members=number, make=moved, near=lambda rank: np.flatnonzero(build.leaders == rank), local=True)
-    spread = build.low("Bcast", build.size * nbytes, build.size, (OUTPUT, 0), (OUTPUT, 0))
+    spread = build.tuned(build.low, "Bcast", build.size * nbytes, build.size, (OUTPUT, 0), (OUTPUT, 0))
     return build.finished(sequence(low, up, back, spread), 1)
 
 
@@ -177,7 +177,7 @@ def _inner(build: Build, method: str, nbytes: int) -> Schedule:
 
 def _allreduce_through_one(build: Build) -> Schedule:
     spread = _inner(build, "Bcast", build.question.nbytes)
-    reduced = build.every("Reduce", build.question.nbytes, spread.blocks, (INPUT, 0), (OUTPUT, 0))
+    reduced = build.tuned(build.every, "Reduce", build.question.nbytes, spread.blocks, (INPUT, 0), (OUTPUT, 0))
     return build.finished(sequence(reduced, build.whole(spread, (OUTPUT, 0), (OUTPUT, 0))), spread.blocks)
 
 
@@ -194,7 +194,7 @@ def _reduce_scatter_through_one(build: Build) -> Schedule:
     reduced = _inner(build, "Reduce", nbytes) if build.question.commutative else None
     blocks = reduced.blocks if reduced is not None else build.size
     share, sums = blocks // build.size, (SCRATCH, build.scratch(blocks))
-    up = build.every("Reduce", nbytes, blocks, (INPUT, 0), sums)
+    up = build.tuned(build.every, "Reduce", nbytes, blocks, (INPUT, 0), sums)
     if reduced is not None:
         up = build.whole(reduced, (INPUT, 0), sums)
     if build.question.method == "Reduce_scatter":

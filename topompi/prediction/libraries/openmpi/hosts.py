@@ -24,6 +24,8 @@ from .tuned import COLLECTIVE, tuned
 __all__ = ["SEGMENT", "Build", "Hosts"]
 
 Integers = NDArray[np.int64]
+# Communicators: the ranks of those of equal size, shape (communicators, size); and the index of the root in each.
+Among = tuple[list[Integers], int]
 
 # Bytes: size of a segment (coll_han_bcast_segsize, coll_han_reduce_segsize, coll_han_allreduce_segsize).
 SEGMENT = 64 << 10
@@ -109,24 +111,25 @@ class Build:
         self.used += blocks
         return self.used - blocks
 
-    def tuned(
-        self, method: str, ranks: Integers, place: int, nbytes: int, blocks: int, send: Place, receive: Place
-    ) -> Rows:
-        """The transfers of a blocking call by coll/tuned, made at once in several communicators of equal size.
+    def tuned(self, among: Among, method: str, nbytes: int, blocks: int, send: Place, receive: Place) -> Rows:
+        """The transfers of a blocking call by coll/tuned, made at once in several communicators.
 
+        :param among: the communicators: ``low``, ``up`` or ``every``.
         :param method: mpi4py's name of the call.
-        :param ranks: ranks of the communicators, shape (communicators, size).
-        :param place: index of the root in each communicator.
         :param nbytes: size of the call in bytes, as ``Question`` counts it.
         :param blocks: number of blocks of a message that all ranks get; else number of blocks per rank.
         :param send: buffer and first block of the input.
         :param receive: buffer and first block of the output.
         """
-        alone = np.zeros(ranks.shape[1], dtype=np.int64)
-        inner = Question(method, nbytes, alone, self.question.commutative, self.question.item)
-        made = tuned(inner) or Decision(method.lower(), _ALONE[method], "self")
-        schedule = self._kept(made.collective, made.algorithm, ranks[0], place, blocks, **made.parameters)
-        return self.nested(schedule, ranks, send, receive)
+        alike, place = among
+        parts = []
+        for ranks in alike:
+            alone = np.zeros(ranks.shape[1], dtype=np.int64)
+            inner = Question(method, nbytes, alone, self.question.commutative, self.question.item)
+            made = tuned(inner) or Decision(method.lower(), _ALONE[method], "self")
+            schedule = self._kept(made.collective, made.algorithm, ranks[0], place, blocks, **made.parameters)
+            parts.append(self.nested(schedule, ranks, send, receive))
+        return np.concatenate(parts)
 
     def _kept(
         self, collective: str, algorithm: str, ranks: Integers, root: int, blocks: int, **parameters: Any
@@ -160,30 +163,20 @@ class Build:
         begin = self.scratch(unit * room(schedule))
         return inside(schedule, ranks, {INPUT: send, OUTPUT: receive, SCRATCH: (SCRATCH, begin)}, unit)
 
-    def low(self, method: str, nbytes: int, blocks: int, send: Place, receive: Place) -> Rows:
-        """The transfers of a blocking call made on every host, with the leader of each host as its root.
+    @property
+    def low(self) -> Among:
+        """The ranks of every host, with the leader of each host as its root."""
+        return [np.stack(list(hosts)) for _, hosts in groupby(sorted(self.hosts.low, key=len), key=len)], self.place
 
-        :param method: mpi4py's name of the call.
-        :param nbytes: size of the call in bytes, as ``Question`` counts it.
-        :param blocks: number of blocks of a message that all ranks get; else number of blocks per rank.
-        :param send: buffer and first block of the input.
-        :param receive: buffer and first block of the output.
-        """
-        alike = [np.stack(list(hosts)) for _, hosts in groupby(sorted(self.hosts.low, key=len), key=len)]
-        parts = (self.tuned(method, hosts, self.place, nbytes, blocks, send, receive) for hosts in alike)
-        return np.concatenate(list(parts))
+    @property
+    def up(self) -> Among:
+        """The leaders of the hosts."""
+        return [self.leaders[None]], int(np.flatnonzero(self.leaders == self.root)[0])
 
-    def up(self, method: str, nbytes: int, blocks: int, send: Place, receive: Place) -> Rows:
-        """The transfers of a blocking call among the leaders of the hosts.
-
-        :param method: mpi4py's name of the call.
-        :param nbytes: size of the call in bytes, as ``Question`` counts it.
-        :param blocks: number of blocks of a message that all ranks get; else number of blocks per rank.
-        :param send: buffer and first block of the input.
-        :param receive: buffer and first block of the output.
-        """
-        place = int(np.flatnonzero(self.leaders == self.root)[0])
-        return self.tuned(method, self.leaders[None], place, nbytes, blocks, send, receive)
+    @property
+    def every(self) -> Among:
+        """All ranks, with rank 0 as root, for calls that coll/han leaves to coll/tuned."""
+        return [np.arange(self.size)[None]], 0
 
     def ibcast(self, blocks: int, place: Place) -> Rows:
         """The transfers of a broadcast among the leaders of the hosts by coll/libnbc.
@@ -223,17 +216,6 @@ class Build:
         at = np.flatnonzero(ranks == self.root)
         ranks[at], ranks[0] = ranks[0], self.root
         return ranks
-
-    def every(self, method: str, nbytes: int, blocks: int, send: Place, receive: Place) -> Rows:
-        """The transfers of a blocking call from or to rank 0 among all ranks, which coll/han leaves to coll/tuned.
-
-        :param method: mpi4py's name of the call.
-        :param nbytes: size of the call in bytes, as ``Question`` counts it.
-        :param blocks: number of blocks of a message that all ranks get; else number of blocks per rank.
-        :param send: buffer and first block of the input.
-        :param receive: buffer and first block of the output.
-        """
-        return self.tuned(method, np.arange(self.size)[None], 0, nbytes, blocks, send, receive)
 
     def whole(self, schedule: Schedule, send: Place, receive: Place, unit: int = 1) -> Rows:
         """The transfers of a schedule run by all ranks.
