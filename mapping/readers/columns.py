@@ -31,10 +31,11 @@ _ENDS = (
     (DST, {"dst", "dest", "destination", "target", "receiver", "recv", "to"}),
 )
 _COUNTS = {"count", "counts", "messages", "message", "msgs", "msg", "calls"}
-_UNIT = re.compile(r"(.*?)[ _(\[]*([kmgt])i?b(?:ytes?)?[)\]]*")
-_ATTRIBUTE = re.compile(r"[\"']?([\w -]+)[\"']?\s*:\s*[\"']?([^,\"'}]+)")
+# Repetitions are bounded, so that the time stays linear in the length of a line.
+_UNIT = re.compile(r"(.*?)[ _(\[]{0,3}([kmgt])i?b(?:ytes?)?[)\]]{0,3}")
+_ATTRIBUTE = re.compile(r"([\w-]{1,60}+(?: [\w-]{1,60}+){0,4}+)[\"']?\s{0,9}+:\s{0,9}+[\"']?([^,\"'}]{1,200})")
 _THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")
-_ARROW = re.compile(r"\s*(?:->|=>|→)\s*")
+_ARROW = re.compile(r"\s{0,9}(?:->|=>|→)\s{0,9}")
 _NAME = re.compile(r"[\w .()/#%\[\]\"'-]{0,60}")
 _MARKS = "|;,\t"
 _MARKED = re.compile(r"[|;,{\"'>→A-Za-z]|\t\t")  # what makes a line more than words between blanks

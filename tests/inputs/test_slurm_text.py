@@ -89,7 +89,7 @@ def test_a_host_has_an_address_only_where_slurm_says_one() -> None:
 
 
 def test_no_other_module_knows_slurms_variables_and_commands() -> None:
-    """Exceptions: launchers' own words for a rank, which are of several kinds, and the emulation, which starts a Slurm."""
+    """Exceptions: launchers' own words for a rank, which are of several kinds, and emulate, which starts a Slurm."""
     told = re.compile(r"[\"'](?:SLURM_(?!STEP_NUM_TASKS|PROCID|HOSTFILE)[A-Z_]+|squeue|sacct|sinfo)[\"']")
     folders = [ROOT / name for name in ("topompi", "osu_like_bench")]
     found = {path.relative_to(ROOT) for one in folders for path in one.rglob("*.py") if told.search(path.read_text())}

@@ -17,7 +17,7 @@ _NAMELESS = re.compile(r"(localhost\b.*|\(none\).*|MT\d+\b.*|)")
 _NAMELESS_CHIP = re.compile(r".*\bMellanox Technologies\b.*")
 # A card's model, which is no name of a device, because equal cards have equal ones.
 _MODEL = re.compile(
-    r"(?P<host>\S.*?)[\s-]*\s(?:(?:Mellanox|NVIDIA)\s+)?(?:MT\d{4,5}|ConnectX|Connect-?IB|BlueField|InfiniHost)\b.*",
+    r"(?<=\S)\s[\s-]{0,9}(?:(?:Mellanox|NVIDIA)\s{1,9})?(?:MT\d{4,5}|ConnectX|Connect-?IB|BlueField|InfiniHost)\b",
     re.IGNORECASE,
 )
 # Names that drivers give devices, and the numbers of adapters in descriptions that init scripts set.
@@ -177,8 +177,8 @@ def _split(description: str) -> tuple[str, str]:
     devices: list[str] = []
     if _NAMELESS.fullmatch(text) or len(text) > LONGEST:
         return (text if len(text) > LONGEST else ""), ""
-    if model := _MODEL.fullmatch(text):
-        text = model["host"].strip()
+    if model := _MODEL.search(text):
+        text = text[: model.start()].rstrip(" -")
     if _NAMELESS_CHIP.fullmatch(text):
         return "", ""
     while match := _LAST.fullmatch(text) or _JOINED.fullmatch(text) or _FIRST.fullmatch(text):
