@@ -111,7 +111,7 @@ class Tape:
 
         :param wiring: the network.
         :param programs: one program per job.
-        :param copy_rate: rate in bytes/s at which a rank receives from its own host.
+        :param copy_rate: rate in bytes/s at which a rank receives all messages from ranks on its own host together.
         :param copy_latency: latency of a message inside a host, in seconds.
         :raises NetsimError: if there is no program, a host does not exist, or two hosts have no route.
         """
