@@ -87,7 +87,7 @@ def _tree(interface: TopologyInterface, order: NDArray[np.int64]) -> Distances |
 
 
 def _says(distances: Distances, hops: NDArray[np.int16], order: NDArray[np.int64]) -> bool:
-    """Whether distances in another form equal those of a table; compared row by row, to limit memory.
+    """Whether distances, stored as a tree or a torus, equal a table of distances, compared row by row to save memory.
 
     :param distances: distances between the hosts, which are in the order that ``order`` gives.
     :param hops: table of distances, with the hosts in the interface's order, shape (n, n).

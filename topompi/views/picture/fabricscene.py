@@ -35,7 +35,7 @@ LEVEL, BOX, ROW = 136.0, 44.0, 15.0  # pixels; distance of levels, height of a s
 NARROWEST, WIDEST = 60.0, 128.0  # pixels; limits of a column's width, if the picture has room for it
 MOST_WIDE = 1200.0  # pixels; width of a picture on a usual screen
 BOLD, PLAIN, SMALL = 10.5, 10.0, 9.5  # pixels; letters of a switch's name, of hosts, and of further lines
-WIDER = 1.28  # width of bold letters over that of others
+WIDER = 1.28  # width of a bold letter divided by that of a plain letter of the same size
 MOST_LISTED = 96  # hosts; if a picture would list more, each leaf switch shows only their number
 MOST_ROWS = 24  # hosts; if a leaf switch would list more, each leaf switch shows only their number
 OVER = 1.01  # over-subscription above which a level is marked; above 1 because of rounding
@@ -174,7 +174,7 @@ class _Picture:
         return words + ("; a box with + stands for several switches" if folded else "")
 
     def _bands(self) -> list[Line | Box | Text]:
-        """Draw a row for each level with its description; over-subscribed levels are grey, and said to be so."""
+        """Draw a row with a description for each level; an over-subscribed level has a grey row and bold words."""
         items: list[Line | Box | Text] = []
         for level, y in self.y.items():
             facts = next((one for one in self.levels if one["level"] == level), None)
