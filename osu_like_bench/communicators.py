@@ -1,4 +1,4 @@
-"""The communicators under test, and work that rank 0 does for all ranks, which get its result or error."""
+"""The communicators under test; and a function that runs work on rank 0 and gives all ranks its result or error."""
 
 from __future__ import annotations
 
@@ -51,14 +51,15 @@ def leave_together(comm: MPI.Intracomm) -> bool:
 
 @contextmanager
 def open_sides(options: Options) -> Iterator[tuple[MPI.Intracomm, dict[str, MPI.Intracomm]]]:
-    """Provide a native communicator over all ranks, and by name the communicator of each side to measure. Collective.
+    """A context of a native communicator over all ranks, and the communicators to measure by side name. Collective.
 
-    After an error nothing is freed, because freeing is collective and the other ranks may be elsewhere.
+    After an error the communicators are not freed, because freeing is collective, and the other ranks may be in other
+    calls.
     """
     native = MPI.COMM_WORLD.Dup()
     sides: dict[str, MPI.Intracomm] = {"native": native}
     if "topompi" in options.sides:
-        inner = MPI.COMM_WORLD.Dup()  # a context of its own, as the native side has
+        inner = MPI.COMM_WORLD.Dup()  # a duplicate, as the native side has one
         sides["topompi"] = wrapped = _wrap(inner, options)
     yield native, {side: sides[side] for side in options.sides}
     if "topompi" in options.sides:
@@ -94,6 +95,6 @@ def rank_hosts(options: Options, size: int) -> list[str] | None:
     try:
         return place(size, read_hosts(given), options.place)
     except TopompiError:
-        raise  # names the place in the list; a ValueError too
+        raise  # unchanged, although it is a ValueError, too: its message has the place in the host list
     except ValueError as error:
         raise BenchmarkError(str(error)) from error

@@ -29,8 +29,8 @@ __all__ = ["ComparisonTable", "Series", "compare_records", "main", "plot"]
 
 FORMAT, VERSION = "osu_like_bench comparison", 1
 OURS, NATIVE = SIDES
-# The arena (origin of the times) whose times have no noise; and the side of its records that has the lower bounds of
-# any schedule's time.
+# The value of ``Facts.arena`` in records of simulations, whose times have no noise; and the name of the side under
+# which these records have the lower bounds of any schedule's time.
 SIMULATED, BOUND = "simulate", "bound"
 SUFFIXES = (".svg", ".png")
 COLUMNS = (("A(us)", 12), ("IQR(us)", 12), ("B(us)", 12), ("IQR(us)", 12), ("Ratio", 8), ("95% interval", 16))
@@ -76,7 +76,7 @@ class Series:
         if not by_side:
             raise BenchmarkError(f"{name}: expecting results, got none")
         chosen = next(iter(by_side)) if len(by_side) == 1 else side
-        if chosen not in by_side:  # the sides of a simulation are algorithms and libraries, of which the user chooses
+        if chosen not in by_side:  # as in simulations, whose sides are algorithms and libraries without a default
             raise BenchmarkError(f"{name}: expecting a side in {sorted(by_side)}, got {chosen!r}")
         return cls(name, record, chosen, by_side[chosen])
 
@@ -273,7 +273,7 @@ def plot(table: ComparisonTable, path: Path) -> None:
 
 
 def _bound(table: ComparisonTable) -> dict[int, float]:
-    """Return the positive lower bounds, by size, that either record has."""
+    """Return the lower bounds of the times in seconds that either record has, by size; bounds of 0 are left out."""
     found: dict[int, float] = {}
     for series in reversed(table.series):
         bounds = (result for result in series.record.results if result.side == BOUND and result.average > 0)

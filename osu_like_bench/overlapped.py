@@ -30,7 +30,7 @@ class Overlapped(Operation):
     extra = ("Compute(us)", "Pure Comm.(us)", "Overlap(%)")
 
     def bind(self, comm: MPI.Intracomm, root: int) -> Call:
-        """Return the communication alone: start and wait."""
+        """Return the call without computation, a start followed by ``Wait``, as a function without arguments."""
         start = self.called(comm, self.method, root)
 
         def call() -> None:
@@ -71,7 +71,14 @@ class Overlapped(Operation):
         return overall, [dict(zip(self.extra, values, strict=True)) for values in columns]
 
     def _computing(self, start: Callable[[], MPI.Request], seconds: float, times: list[float]) -> Call:
-        """Return the call around a computation of ``seconds`` seconds, in equal parts; ``Test`` follows each part."""
+        """Return a function that starts the collective, computes, and waits.
+
+        The computation has equal parts, and ``Test`` follows each of them.
+
+        :param start: function that starts the collective.
+        :param seconds: duration of the computation in seconds.
+        :param times: list to which the function appends the computation's measured seconds.
+        """
         parts = max(self.tests, 1)
         products, matrix, vector = max(round(seconds / _product() / parts), 1), *_operands()
 

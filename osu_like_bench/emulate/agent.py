@@ -59,12 +59,12 @@ def write_agent(state: NetworkRecord, addresses: Sequence[str]) -> None:
 
 
 def agent_path(state: NetworkRecord) -> Path:
-    """Return the path of the agent."""
+    """Return the path of the network's launch agent."""
     return state.path / "agent"
 
 
 def enter(state: NetworkRecord, host: str, command: Sequence[str]) -> list[str]:
-    """Return the command line that runs a command on a host, or at the head.
+    """Return the command line that runs a command on an emulated host, or on the machine from which jobs start (head).
 
     :param state: record of the network.
     :param host: name of the host, or ``HEAD``.

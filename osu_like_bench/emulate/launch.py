@@ -52,12 +52,13 @@ class Launch:
 def rank_hosts(
     fabric: Fabric, ranks: int | None = None, ppn: int | str | None = None, order: str = "block"
 ) -> list[str]:
-    """The host of each rank.
+    """Place ranks on the hosts of a fabric; return the host name of each rank.
 
     :param fabric: the emulated fabric.
     :param ranks: number of ranks; if it is None, as many as fit on all hosts.
-    :param ppn: maximum number of ranks per host, of which the first hosts are filled; if it is None, 1, or as many as
-        the ranks need. A text such as ``3/1/4/2`` gives successive hosts these numbers of ranks in turn, on all hosts.
+    :param ppn: number of ranks per host; only the first hosts are used if they are enough for all ranks. If it is None,
+        it is the smallest number with which the hosts are enough. A text such as ``3/1/4/2`` repeats over all hosts:
+        the first host has 3 ranks, the second 1, the third 4, the fourth 2, the fifth 3, and so on.
     :param order: ``block``, ``cyclic`` over the hosts, ``leaf-cyclic`` (successive ranks on successive leaf switches),
         or ``random:SEED``.
     :raises BenchmarkError: if there are too few hosts, or the order is unknown.
@@ -87,7 +88,7 @@ def _counts(ppn: str) -> list[int]:
 
 
 def _uneven(fabric: Fabric, counts: list[int], ranks: int | None, order: str) -> list[str]:
-    """The host of each rank, if successive hosts have these numbers of ranks in turn."""
+    """Return the host name of each rank, if the hosts have the numbers of ranks in ``counts`` in turn."""
     slots = [host for host, count in zip(fabric.hosts, cycle(counts), strict=False) for _ in range(count)]
     if order.endswith("cyclic"):
         raise BenchmarkError(f"--order: expecting block or random:SEED for hosts with different ranks, got {order!r}")
@@ -104,7 +105,7 @@ def _placed(ranks: int, hosts: list[str], order: str) -> list[str]:
 
 
 def leaf_cyclic(fabric: Fabric, hosts: Sequence[str]) -> list[str]:
-    """Reorder hosts so that successive hosts are on successive leaf switches; leaves without hosts left are skipped."""
+    """Reorder hosts: one of each leaf switch in turn, leaving out leaf switches whose hosts are used up."""
     leaf = np.array([int(fabric.adapter_leaf[fabric.host_adapters[fabric.host_index[host]][0]]) for host in hosts])
     turn = np.array([int((leaf[:index] == of).sum()) for index, of in enumerate(leaf)])
     return [hosts[index] for index in np.lexsort((leaf, turn))]

@@ -47,8 +47,8 @@ class LaunchOptions:
     :param ppn: maximum number of ranks per host; ``3/1/4/2`` if hosts have different numbers, see ``rank_hosts``.
     :param order: order of the ranks over the hosts, see ``rank_hosts``.
     :param python: interpreter whose MPI starts the job.
-    :param background: bytes that each rank of a second job sends each other in an alltoall that it repeats on all hosts
-        meanwhile; 0 if there is no second job.
+    :param background: bytes that each rank of a second job sends to each other rank in an alltoall; the second job
+        repeats it on all hosts during the job. 0 if there is no second job.
     :param timeout: seconds after which the job is ended.
     :param environment: additional environment variables for the ranks.
     :param hosts: host of each rank, in place of ``ranks``, ``ppn`` and ``order``.

@@ -82,7 +82,8 @@ class Kernel(ABC):
     :param grid: extents of the process grid.
     :param periodic: True if the grid wraps around.
     :param faces: size of the messages in each dimension, as a multiple of the message size; empty if all are 1.
-    :raises BenchmarkError: if the grid has a wrong dimension or an extent below 1, or the kernel lacks an option.
+    :raises BenchmarkError: if the grid has a wrong dimension or an extent below 1, or an option is given that the
+        kernel does not have.
     """
 
     grid: tuple[int, ...]
@@ -93,7 +94,7 @@ class Kernel(ABC):
     title: ClassVar[str]
     message: ClassVar[str]  # meaning of the message size
     dimensions: ClassVar[tuple[int, ...]]  # numbers of dimensions that the grid may have, the usual number first
-    stencil: ClassVar[bool] = True  # True if the kernel has borders and faces; it gains most from an order of ranks
+    stencil: ClassVar[bool] = True  # True for halos: they have borders and faces, and simulations compare orders of ranks
     sizes: ClassVar[str | None] = None  # default message sizes, MIN:MAX; None if they are OSU's
 
     def __post_init__(self) -> None:

@@ -40,7 +40,7 @@ class Seat:
         """Return the communicator of this rank's row or column. Collective if it does not exist yet."""
         if phase.name not in self.groups:
             of, at = np.argwhere(phase.groups == self.comm.Get_rank())[0].tolist()
-            # mpi4py declares the result of Split as any communicator; an intracommunicator's is an intracommunicator.
+            # mpi4py declares only that Split returns a communicator; it is an intracommunicator if ``comm`` is one.
             self.groups[phase.name] = cast(MPI.Intracomm, self.comm.Split(of, at))
         return self.groups[phase.name]
 
@@ -117,7 +117,7 @@ class _Iteration(Operation):
         return calls[0] if len(calls) == 1 else iteration
 
     def prepare(self, root: int) -> None:
-        """Do nothing, because the kernel's rank, and with it the messages, depend on the side."""
+        """Do nothing here: buffers are filled per side, because a process has another kernel rank on each side."""
 
     def verify(self, comm: Any, native: MPI.Intracomm, root: int) -> bool:
         self.bind(comm, root)()
@@ -136,7 +136,7 @@ def _part(phase: Phase, seat: Seat) -> _Part:
 
 
 class _Part:
-    """A phase of one rank.
+    """A phase of a kernel as one rank runs it: its calls, its buffers, and their validation.
 
     :param sent: function that makes the data to send.
     :param expected: function that makes the data that must arrive.

@@ -146,7 +146,7 @@ def _timed(
     """Run the simulations; return the options with the kernel's grid, facts about the network, and the times.
 
     :param network: simulator, one of ``NETWORKS``.
-    :param settings: settings of the simulator's arena.
+    :param settings: keyword arguments of the simulated network (``Arena`` or ``FlowArena``).
     :param interface: topology of the job.
     :param options: options of the run.
     :param trial: the simulations to run.
@@ -237,7 +237,7 @@ def _refuse_bracket(network: str, collective: str, *, bracket: bool) -> None:
 
 
 def _of_simgrid(eager: int | None, model: str, timeout: float, *, cache: bool) -> dict[str, Any]:
-    """Return the settings that only SimGrid's arena has."""
+    """Return the settings that only SimGrid's simulated network (``Arena``) has, by name."""
     return {
         "eager": eager or 0,
         "model": _one_of("--model", model, MODELS),

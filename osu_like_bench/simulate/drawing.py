@@ -35,9 +35,9 @@ def drawable(path: Path | None) -> None:
 def draw(options: Options, facts: Facts, found: Findings, path: Path) -> None:
     """Draw the times of all sides over the message size, as multiples of the lower bound, if it is known.
 
-    Other libraries (peers) have dashed black lines, the fastest of topompi's algorithms colours, and further ones are
-    grey. All names stand at the ends of the lines; lines that coincide are one. A line has a gap at a size for which
-    the side has no time.
+    Other libraries (peers) have dashed black lines, topompi's fastest algorithms coloured lines, and its other
+    algorithms grey lines. All names stand at the ends of the lines; lines that coincide are one. A line has a gap at a
+    size for which the side has no time.
 
     :param options: options of the run.
     :param facts: circumstances of the run.

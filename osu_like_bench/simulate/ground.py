@@ -76,10 +76,10 @@ class Ground:
     def schedule(self, collective: str, algorithm: str, nbytes: int, root: int = 0, **parameters: Any) -> Cut:
         """Return the schedule of an algorithm for messages of ``nbytes``, divided into whole blocks, rounded up.
 
-        It is made for the network without the second job (background), of which a job knows nothing.
+        It is made for the network's full rates, because a job does not know of the second job (background).
 
         :param collective: name of the collective.
-        :param algorithm: name of the algorithm, with a cut if wanted (``ring/32K``).
+        :param algorithm: name of the algorithm, with a segment size if it is to be segmented (``ring/32K``).
         :param nbytes: bytes of one message.
         :param root: root of a rooted collective.
         :param parameters: the generator's own parameters, see ``schedules.make``.

@@ -25,13 +25,17 @@ def ours_of(name: str) -> tuple[str, ...]:
     """Return the names of topompi's sides (alternatives to compare) of a kernel.
 
     For a stencil or conjugate gradients they are orders of ranks; for a transform, joint alltoalls in the given order
-    and in topompi's.
+    and in topompi's order.
     """
     return tuple(OURS) if KERNELS[name].stencil else (JOINT, REMAPPED)
 
 
 def others_of(name: str) -> tuple[str, ...]:
-    """Return the names of a kernel's sides without topompi: other orders, or libraries' alltoalls in the given one."""
+    """Return the names of a kernel's sides without topompi.
+
+    For a stencil or conjugate gradients they are orders of ranks; for a transform, libraries' alltoalls in the given
+    order.
+    """
     return tuple(OTHERS) if KERNELS[name].stencil else tuple(PLAIN)
 
 

@@ -1,4 +1,7 @@
-"""The collectives of other MPI libraries (peers), as SimGrid re-implements them: one action of each rank's trace."""
+"""The collectives of other MPI libraries (peers) as traces for SimGrid, which has its own copies of their algorithms.
+
+In a trace, which lists the actions of one rank, a collective is one action.
+"""
 
 from __future__ import annotations
 

@@ -158,13 +158,16 @@ class Arena(Ground):
 
     @contextmanager
     def _replaying(self, write: Callable[[Path], Path]) -> Iterator[tuple[Path, Path, Path]]:
-        """Provide the list of the traces, which are temporary, the platform, and the host file."""
+        """A context of three paths: the list of temporary traces, the platform file and the host file.
+
+        :param write: function that writes the traces into a folder, and returns the path of their list.
+        """
         platform, hostfile = self._files()
         with tempfile.TemporaryDirectory(prefix="topompi-") as scratch:
             yield write(Path(scratch)), platform, hostfile
 
     def _files(self) -> tuple[Path, Path]:
-        """Return platform and host file, written when first needed."""
+        """Return the paths of the platform file and the host file, which are written at the first call."""
         with self._lock:
             if self._folder is None:
                 self._folder = tempfile.TemporaryDirectory(prefix="topompi-")

@@ -148,14 +148,14 @@ def lines(options: Options, facts: Facts, found: Findings) -> Iterator[str]:
 
 
 def _brackets(found: Findings) -> Iterator[tuple[tuple[str, int], dict[str, float]]]:
-    """Yield the times with other switches, for each side and size that has them."""
+    """Yield (side, size) and the simulated times with other switches, by description, if there are any."""
     for place, seconds in found.outcomes.items():
         if isinstance(seconds, Starts) and seconds.bracket:
             yield place, seconds.bracket
 
 
 def _intervals(found: Findings) -> Iterator[str]:
-    """Yield the shortest and the longest time, for each time that is the median of several starts."""
+    """Yield lines with the shortest and the longest time of the runs of which a time is the median."""
     for (side, size), seconds in found.outcomes.items():
         if isinstance(seconds, Starts) and len(seconds.samples) > 1:
             least, most = (end(seconds.samples) * 1e6 for end in (min, max))
