@@ -40,7 +40,10 @@ def on_root(comm: MPI.Intracomm, work: Callable[[], Value]) -> Value:
 
 
 def leave_together(comm: MPI.Intracomm) -> bool:
-    """Wait for all ranks, because a rank's exit may end the others; return False if some do not come in 5 seconds."""
+    """Wait until all ranks call this function, because the exit of a rank may end the other ranks.
+
+    :returns: False if some ranks have not called it within 5 seconds.
+    """
     request, deadline = comm.Ibarrier(), time.monotonic() + PATIENCE
     while not request.Test():
         if time.monotonic() > deadline:
@@ -86,7 +89,7 @@ def _routed(options: Options, rank_hosts: list[str], virtual: bool) -> TopologyI
 
 
 def rank_hosts(options: Options, size: int) -> list[str] | None:
-    """Return the virtual host of each rank; None if ranks count as being on their real hosts."""
+    """Return the virtual host of each rank; None if no virtual hosts are given, by option or environment."""
     given = options.hosts or os.environ.get("TOPOMPI_HOSTS")
     if not given:
         if options.place is not None:

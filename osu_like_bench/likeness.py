@@ -17,8 +17,8 @@ Named = tuple[str, Record]
 def differences(first: Named, second: Named, across: bool = False) -> list[str]:
     """Return the differences between two runs that forbid a comparison of their times, one line each with both values.
 
-    :param first: name, for messages, and record of the first run.
-    :param second: name, for messages, and record of the second run.
+    :param first: name, by which the lines call it, and record of the first run.
+    :param second: name, by which the lines call it, and record of the second run.
     :param across: True if the MPI libraries may differ in vendor.
     """
     (a, one), (b, other) = first, second

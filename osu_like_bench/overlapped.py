@@ -16,7 +16,7 @@ from .timing import measure
 __all__ = ["Overlapped", "overlapped"]
 
 ORDER = 25  # order of the matrix whose products are the dummy computation, as in OSU
-PRODUCTS, TRIALS = 100, 5  # number of products per trial and of trials to time a product, by the fastest trial
+PRODUCTS, TRIALS = 100, 5  # products per trial, and trials, of which the fastest gives a product's time
 
 
 class Overlapped(Operation):
@@ -48,13 +48,14 @@ class Overlapped(Operation):
     ) -> Times:
         """Time the calls of each side on this rank, with a computation between start and ``Wait``.
 
-        The communication alone is timed first, because the computation has the same length.
+        Calls without computation are timed first, because the computation must last as long as they do.
 
         :param native: communicator over the calling ranks, for messages of the measurement itself.
         :param sides: the communicator of each side under test.
         :param roots: roots of successive calls, used in turn.
         :param ready: function called before each timed call.
         :param repetitions: number of timed calls of each side, and number of untimed calls before them.
+        :returns: seconds, shape (sides, timed calls), and the values of the columns ``extra`` of each side by title.
         """
         alone = super().time(native, sides, roots, ready, repetitions)[0]
         # The median sets the length of the computation, so that a delay in one iteration does not extend it.
@@ -109,7 +110,7 @@ def _operands() -> tuple[Any, Any]:
 
 @cache
 def _product() -> float:
-    """Return the seconds of one product of matrix and vector."""
+    """Return the seconds of one product of matrix and vector, the fastest of some trials."""
     matrix, vector = _operands()
     trials = []
     for _ in range(TRIALS):
@@ -121,6 +122,6 @@ def _product() -> float:
 
 
 def overlapped(kind: type[Operation]) -> type[Operation]:
-    """Return the non-blocking form of a collective."""
+    """Return the operation that measures the non-blocking counterpart of a collective (``Ibcast`` for ``Bcast``)."""
     facts = {"title": f"Non-blocking {kind.title}", "method": f"I{kind.method.lower()}"}
     return type(f"I{kind.__name__}", (Overlapped, kind), facts)

@@ -18,7 +18,7 @@ WINDOW = 64  # number of messages in flight in a benchmark of bandwidth, as in O
 
 
 class Pair(Operation):
-    """A point-to-point operation between ranks 0 and 1, or, with ``pairs``, between the two halves of the ranks."""
+    """A point-to-point operation between ranks 0 and 1, or between the halves of the ranks if ``pairs`` is True."""
 
     paired = True
 

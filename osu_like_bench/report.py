@@ -39,7 +39,10 @@ class Report:
         self._reasons: dict[str, str] = {}  # reason for each algorithm at the last size at which it ran
 
     def header(self, notes: Sequence[str] = ()) -> list[str]:
-        """Return the lines before the first size."""
+        """Return the lines above the table's first row: title, placement, notes, and titles of columns.
+
+        :param notes: further notes, one per line.
+        """
         facts, sides, title = self.facts, " against ".join(self.options.sides), self.operation.title
         named = title if title.startswith("MPI_") else f"MPI {title}"  # OSU's one-sided titles begin with MPI_
         lines = [f"# OSU-like {named} Test, {sides}, {facts.mpi}"]
@@ -82,7 +85,7 @@ class Report:
         return f"{results[0].size:<{SIZE}}{line}" if self.operation.sized else line
 
     def footer(self) -> list[str]:
-        """Return the lines after the last size: choices of algorithms and their gain, unstable times, wrong data."""
+        """Return the lines below the table: choices of algorithms and their gain, unstable times, wrong data."""
         lines = self._conclusion()
         if self.unstable:
             sizes = ", ".join(map(str, self.unstable))
@@ -107,7 +110,7 @@ class Report:
         return [f"# topompi ran {'; '.join(parts)} bytes{rest}: {mean}; {last} by {self._reasons[last]}"]
 
     def _columns(self) -> list[tuple[str, int]]:
-        """Return titles and widths of all columns between size and validation."""
+        """Return (title, width in characters) of all columns between the size's and the validation's."""
         windowed, full = self.operation.window is not None, self.options.full
         count = [("Iterations", COUNT)] * full
         further = [(title, max(FIELD, len(title) + 2)) for title in self._titles()]

@@ -150,7 +150,7 @@ class _Bench:
         return summarise(clocks, operation.scale * seconds), more
 
     def _valid(self, operation: Operation, comm: Any, size: int) -> bool:
-        """Return whether this rank has right data from every timed root."""
+        """Make a call with known data for every timed root; return whether this rank's data were always right."""
         used = self.roots[: self.options.repetitions(size)[0]]
         outcomes = [operation.verify(comm, self.native, root) for root in used]  # collective, so all run
         return all(outcomes)
@@ -160,7 +160,7 @@ class _Bench:
             print(line, flush=True)
 
     def _progress(self, text: str) -> None:
-        """Show progress on a terminal; an empty text removes it."""
+        """Show a text of progress on the terminal, over the last one; an empty text only removes the last one."""
         if self.report:
             overwrite(text)
 

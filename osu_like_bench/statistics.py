@@ -117,8 +117,10 @@ class Summary:
 
 
 def summary(times: NDArray[np.float64], generator: np.random.Generator) -> Summary:
-    """Summarise times in seconds, shape (iterations,), resampled in blocks as ``compare`` does.
+    """Summarise the times of one run; the interval comes from resampling in blocks, as in ``compare``.
 
+    :param times: times in seconds, shape (iterations,).
+    :param generator: random generator of the resampling.
     :raises BenchmarkError: if there are no times, or a time is not above 0 and finite.
 
     Cost: 1,000 medians.

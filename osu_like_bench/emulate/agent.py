@@ -40,7 +40,9 @@ exec {enter} "$name" sh -c "$*"
 
 
 def write_agent(state: NetworkRecord, addresses: Sequence[str]) -> None:
-    """Write the launch agent, its script that enters hosts, and the hosts file into the network's directory.
+    """Write the launch agent, the script that it calls, and the hosts file into the network's directory.
+
+    The script runs a command on an emulated host.
 
     :param state: record of the network.
     :param addresses: address of each host on the control network, over which jobs are started.

@@ -38,8 +38,8 @@ class Launch:
     :param peer: name of an MPI library with settings, a key of ``PEERS``.
     :param mpirun: path of the launcher.
     :param hosts: host of each rank.
-    :param placement: options of mpirun that place the ranks on these hosts, each with as many slots as it has ranks in
-        ``hosts``; "" if the ranks are placed as in ``hosts``.
+    :param placement: options of mpirun that place the ranks in another way: mpirun is then told only the number of
+        ranks (slots) of each host in ``hosts``. If empty, rank i is on ``hosts[i]``.
     """
 
     words: Sequence[str]

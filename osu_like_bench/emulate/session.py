@@ -52,7 +52,8 @@ class LaunchOptions:
     :param timeout: seconds after which the job is ended.
     :param environment: additional environment variables for the ranks.
     :param hosts: host of each rank, in place of ``ranks``, ``ppn`` and ``order``.
-    :param placement: options of mpirun that place the ranks on these hosts, for example ``--map-by rankfile:file=F``.
+    :param placement: options of mpirun that place the ranks in another way (``--map-by rankfile:file=F``), within the
+        numbers of ranks per host that the other options give.
     :param topology: True if the ranks get the fabric's path in ``TOPOMPI_TOPOLOGY``.
     """
 

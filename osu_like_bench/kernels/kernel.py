@@ -21,7 +21,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Messages:
-    """Messages that are sent at once, as columns of shape (messages,).
+    """Messages that are all sent at the same time, as columns of shape (messages,).
 
     :param source: sending ranks.
     :param target: receiving ranks.
@@ -94,7 +94,7 @@ class Kernel(ABC):
     title: ClassVar[str]
     message: ClassVar[str]  # meaning of the message size
     dimensions: ClassVar[tuple[int, ...]]  # numbers of dimensions that the grid may have, the usual number first
-    stencil: ClassVar[bool] = True  # True for halos: they have borders and faces, and simulations compare orders of ranks
+    stencil: ClassVar[bool] = True  # True if it exchanges halos, so that borders, faces and rank orders matter
     sizes: ClassVar[str | None] = None  # default message sizes, MIN:MAX; None if they are OSU's
 
     def __post_init__(self) -> None:

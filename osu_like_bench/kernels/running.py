@@ -30,7 +30,8 @@ class Seat:
     """The communicators on which one side (topompi's or the native one) runs a kernel.
 
     :param comm: communicator whose rank r is rank r of the kernel.
-    :param groups: communicators of this rank's row and column, made when first needed.
+    :param groups: communicators of this rank's row and column, by phase name (``rows``, ``columns``), made when first
+        needed.
     """
 
     comm: MPI.Intracomm
@@ -46,9 +47,9 @@ class Seat:
 
 
 class KernelBenchmark:
-    """A kernel with the interface that the runner expects, in place of a subclass of ``Operation``.
+    """A kernel as a benchmark: it has the attributes and methods of the class ``Operation`` that the runner uses.
 
-    :param kernel: the kernel, with as many ranks as there are.
+    :param kernel: the kernel, with as many ranks as the run has.
     :param reorder: True if topompi's side reorders the ranks.
     :param sides: number of measured sides (communicators), each with buffers of its own.
     """
@@ -156,7 +157,7 @@ class _Part:
         self.receive.view(np.uint8)[...] = ~self.expected().view(np.uint8)
 
     def correct(self) -> bool:
-        """Return whether both buffers are right after a call."""
+        """Return whether both buffers hold the right data after a call."""
         return np.array_equal(self.sent(), self.send) and np.array_equal(self.expected(), self.receive)
 
 

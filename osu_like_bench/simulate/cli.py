@@ -215,14 +215,22 @@ def _peers(collective: str, text: str, network: str) -> tuple[str, ...]:
 
 
 def _refuse_simgrid(network: str, **given: bool) -> None:
-    """Raise if an option that only SimGrid has is given to topompi's own simulator."""
+    """Raise if an option that only SimGrid has is given to topompi's own simulator.
+
+    :param network: simulator, one of ``NETWORKS``.
+    :param given: whether each option is given, by its name.
+    """
     wrong = next((option for option, value in given.items() if value), None)
     if wrong is not None and network != "simgrid":
         raise BenchmarkError(f"--{wrong}: expecting --network simgrid with it, got {network}")
 
 
 def _refuse_grid(collective: str, **given: object) -> None:
-    """Raise if an option that only kernels have is given to a collective."""
+    """Raise if an option that only kernels have is given to a collective.
+
+    :param collective: name of the collective or kernel.
+    :param given: value of each option by its name; false if it is not given.
+    """
     wrong = next((option for option, value in given.items() if value), None)
     if wrong is not None and collective not in KERNELS:
         raise BenchmarkError(f"--{wrong}: expecting a kernel ({', '.join(KERNELS)}) with it, got {collective}")

@@ -74,7 +74,9 @@ def draw(options: Options, facts: Facts, found: Findings, path: Path) -> None:
 
 
 def lines_of(found: Findings) -> list[tuple[list[str], NDArray[np.float64], dict[str, Any]]]:
-    """Return the lines to draw: the names of the sides that coincide on it, their values, and its look.
+    """Return the lines to draw, each with the names of the sides that it stands for, its values, and its look.
+
+    The look is a dictionary of matplotlib's arguments. Sides whose values coincide share a line.
 
     Grey lines come first, so that others are drawn over them.
 

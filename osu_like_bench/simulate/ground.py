@@ -1,4 +1,4 @@
-"""The common base of all simulated arenas: a complete network, schedules for it, and lower bounds on times."""
+"""The base class of arenas (simulated networks): known rates and latencies, schedules, and lower bounds of times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All simulations of one kernel: orders of its ranks, or alltoalls of its rows and columns."""
+"""Simulations that compare alternatives for a kernel: orders of its ranks, or alltoalls of its rows and columns."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class KernelStudy:
         return evaluate(order.mapping, self.kernel.graph, order.machine).intra_share
 
     def about(self) -> dict[str, object]:
-        """Return facts for the record: the kernel, and the share of bytes inside hosts in each order used."""
+        """Return facts for the record: the kernel, and for each order of ranks the share of bytes inside hosts."""
         shares = {name: round(self.share(name), 4) for name in self.orders}
         return {"kernel": self.kernel.describe(), "inside hosts": shares}
 

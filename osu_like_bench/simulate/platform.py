@@ -1,4 +1,4 @@
-"""A network as SimGrid's platform: its hosts, its directed links, and its own routes, pair by pair."""
+"""Writer of a network as SimGrid's platform file: hosts, directed links, and the route of every pair of hosts."""
 
 from __future__ import annotations
 

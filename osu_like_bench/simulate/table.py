@@ -1,4 +1,4 @@
-"""The result of a simulation: a table for people, and a record for programs."""
+"""The results of simulations: as a table for people, and as a record for programs."""
 
 from __future__ import annotations
 
@@ -94,9 +94,10 @@ def facts_of(interface: TopologyInterface, about: dict[str, Any]) -> Facts:
 
 
 def record(options: Options, facts: Facts, found: Findings) -> Record:
-    """Return the record of a simulation, with the seconds of every start of the ranks for each size and side.
+    """Return the record of a simulation.
 
-    The lower bounds are one of its sides; failures are among its facts.
+    A result has the seconds of each run of a side at a size (several runs if ranks start at random times). The lower
+    bounds are recorded as a further side, and failures as facts.
 
     :param options: options of the run.
     :param facts: circumstances of the run.
