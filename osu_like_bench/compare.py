@@ -93,7 +93,7 @@ class ComparisonTable:
     :param summaries: two sequences, the summaries of A's and of B's times, one per size.
     :param rows: comparisons of A with B, one per size.
     :param overall: comparison by the geometric mean of the ratios over the sizes.
-    :param notes: cautions, one line each.
+    :param notes: cautions about the comparison, one line each.
     """
 
     series: tuple[Series, Series]
@@ -142,13 +142,14 @@ class ComparisonTable:
 
 
 def compare_records(first: Series, second: Series, across: bool = False, seed: int = 0) -> ComparisonTable:
-    """Compare two series at every size that both have.
+    """Compare two series of measurements at every message size that both have.
 
     :param first: A, the run in question.
     :param second: B, the run that it is compared with.
     :param across: True if the MPI libraries may differ in vendor.
     :param seed: seed of the resampling by which intervals are found.
-    :raises BenchmarkError: if facts that matter differ, one line per fact, or no size is in both.
+    :raises BenchmarkError: if circumstances of the runs differ that forbid a comparison (one line per difference), or
+        no size is in both series.
 
     Cost: 2,000 medians per size.
     """

@@ -78,7 +78,7 @@ def check_rights() -> None:
 
 
 def raise_network(fabric: Fabric, state: NetworkRecord) -> None:
-    """Make all parts of the network in the record.
+    """Make the namespaces, bridges and links of an emulated network.
 
     :param fabric: a tree with rates, from ``emulated_fabric``.
     :param state: record of the network.
@@ -111,7 +111,7 @@ def address(host: int, interface: str, prefix: bool = False) -> str:
 
 
 def lower(state: NetworkRecord, patience: float = 10.0) -> None:
-    """End the processes on an emulated network, and remove it and its directory; missing parts are no error.
+    """End the processes on an emulated network, and remove the network and its directory; missing parts are no error.
 
     :param state: record of the network.
     :param patience: seconds to wait for processes to end.
@@ -245,10 +245,10 @@ def _shape(device: str, rate: float) -> list[str]:
 
     The bucket is as small as timers allow, because an idle link passes a full bucket's bytes at once.
 
-    In the bucket, TCP's bare acknowledgements (52 bytes with their time stamp) go first. Behind the data of the other
-    direction they would cost rate when both directions are busy (Zhang, Shenker and Clark, "Observations on the
-    dynamics of a congestion control algorithm: the effects of two-way traffic", 1991), and real high-speed networks
-    have none.
+    TCP's bare acknowledgements (52 bytes with their time stamp) pass the bucket before data. If they waited behind
+    data, links that are busy in both directions would lose rate (Zhang, Shenker and Clark, "Observations on the
+    dynamics of a congestion control algorithm: the effects of two-way traffic", 1991), unlike the links of real
+    high-speed networks, which have no such acknowledgements.
     """
     return [
         f"qdisc add dev {device} root handle 1: tbf rate {round(rate * 8)}bit burst {burst_of(rate)} limit {QUEUE}",

@@ -82,8 +82,8 @@ class Kernel(ABC):
     :param grid: extents of the process grid.
     :param periodic: True if the grid wraps around.
     :param faces: size of the messages in each dimension, as a multiple of the message size; empty if all are 1.
-    :raises BenchmarkError: if the grid has a wrong dimension or an extent below 1, or an option is given that the
-        kernel does not have.
+    :raises BenchmarkError: if the grid has a wrong number of dimensions or an extent below 1, or an option is given
+        that the kernel does not have.
     """
 
     grid: tuple[int, ...]

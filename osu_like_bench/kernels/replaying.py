@@ -27,7 +27,7 @@ PLAIN = {
     "at_once": direct.alltoall_at_once,
 }
 JOINT = "joint"
-ACCURACY = 1e-4  # greatest relative error of a simulated time, which is rounded to nanoseconds and sums rounded rates
+ACCURACY = 1e-4  # greatest relative error of a simulated time, because times are rounded to nanoseconds and rates are rounded
 REDUCTIONS = ("doubling", "leaders")
 
 
@@ -44,7 +44,7 @@ class Replay:
 
     def __init__(self, arena: Arena | FlowArena, kernel: Kernel, process: Integers) -> None:
         self.arena, self.kernel, self.process = arena, kernel, process
-        # The network in the numbering of the kernel's ranks.
+        # The network as the kernel sees it: its rank r is on the host of process ``process[r]``.
         self.network = replace(arena.network, rank_host=arena.network.rank_host[process])
 
     def time(self, nbytes: int, alltoall: str = JOINT) -> float | Failure:

@@ -44,9 +44,9 @@ METHODS = {
 class FlowArena(Ground):
     """A network on which ``topompi.netsim`` times schedules.
 
-    Messages inside a host are copied at the system's memory rate. If messages are flows, all messages that
-    one rank receives share this rate; if they are packets, they are copied one after the other. Packets pass the
-    switches and adapters of the preset ``fdr``.
+    Messages inside a host are copied at the system's memory rate. If messages are flows, all messages that one
+    rank receives share this rate; if they are packets, they are copied one after the other. Packets pass the switches
+    and adapters of the preset ``fdr``.
 
     :param network: network of the job; unknown rates and latencies are filled in, see ``platform.complete``.
     :param system: system in table 1.1 of Subramoni 2013 whose latencies and rates are filled in: ``stampede`` or

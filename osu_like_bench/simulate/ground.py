@@ -74,7 +74,7 @@ class Ground:
         return f"{rates}, {latencies}"
 
     def schedule(self, collective: str, algorithm: str, nbytes: int, root: int = 0, **parameters: Any) -> Cut:
-        """Return the schedule of an algorithm for messages of ``nbytes``, divided into whole blocks, rounded up.
+        """Return the schedule of an algorithm for messages of ``nbytes``, which are divided into blocks of whole bytes.
 
         It is made for the network's full rates, because a job does not know of the second job (background).
 
@@ -82,7 +82,7 @@ class Ground:
         :param algorithm: name of the algorithm, with a segment size if it is to be segmented (``ring/32K``).
         :param nbytes: bytes of one message.
         :param root: root of a rooted collective.
-        :param parameters: the generator's own parameters, see ``schedules.make``.
+        :param parameters: further arguments of the algorithm by name, see ``schedules.make``.
         """
         return make_cut(collective, algorithm, self.network, root, nbytes, **parameters)
 
@@ -98,7 +98,10 @@ class Ground:
         return Failure(f"left out: {messages:,} transfers, more than {self.most_messages:,}")
 
     def bound(self, collective: str, nbytes: int, root: int = 0) -> float:
-        """Return a lower bound, without start-ups, of the seconds of any schedule: see ``schedules.lower_bound``.
+        """Return a lower bound in seconds of the times of all schedules of a collective; see ``schedules.lower_bound``.
+
+        It counts only the time of bytes on links, not the start-up times of messages.
+
 
         :param collective: name of the collective.
         :param nbytes: bytes of one message, see ``peers.Peer``.

@@ -56,7 +56,10 @@ class Findings:
 
     @property
     def broken(self) -> bool:
-        """Whether the simulator crashed on an algorithm of topompi, or on any side while no side has a time."""
+        """Whether the command has failed because simulations crashed.
+
+        One crash of an algorithm of topompi is enough; crashes of other sides count only if no side has a time.
+        """
         crashed = {side for (side, _), one in self.outcomes.items() if isinstance(one, Failure) and one.crash}
         return bool(crashed) and (not self.timed or not crashed.isdisjoint(self.algorithms))
 

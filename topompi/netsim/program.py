@@ -120,7 +120,7 @@ class Program:
 
     @property
     def marks(self) -> list[int]:
-        """The numbers of named steps, without repetition, ascending."""
+        """The numbers of the steps that have names, each once, ascending."""
         return sorted(set(self.named.values()))
 
     def cut(self, parts: int) -> Program:

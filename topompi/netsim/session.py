@@ -126,7 +126,7 @@ class Engine(Protocol):
 
     @property
     def waiting(self) -> int:
-        """Number of jobs that must run once and have not yet."""
+        """Number of jobs outside the background that have not ended their first run."""
 
     def advance(self, until: float, to_end: bool, /) -> int:
         """Advance the time, and return the reason of the stop.
