@@ -178,7 +178,7 @@ def compare_records(first: Series, second: Series, across: bool = False, seed: i
 def _summaries(series: Series, sizes: Sequence[int], generator: np.random.Generator) -> tuple[Summary, ...]:
     try:
         return tuple(summary(np.array(series.results[size].samples, float), generator) for size in sizes)
-    except (TypeError, ValueError) as error:  # includes BenchmarkError, a ValueError
+    except (TypeError, ValueError) as error:  # also catches BenchmarkError, which is a ValueError
         raise BenchmarkError(f"{series.name}: expecting samples in seconds, got others: {error}") from error
 
 

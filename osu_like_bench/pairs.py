@@ -57,7 +57,10 @@ class MultiLatency(Latency):
 
 
 class Bandwidth(Pair):
-    """A window of messages in one direction, each with a buffer of its own, then one short answer."""
+    """The benchmark of bandwidth: a call sends a window of messages in one direction, and then one short answer back.
+
+    Each message of a window has a buffer of its own.
+    """
 
     title, window = "Bandwidth", WINDOW
     blocks = ("window", "window")
@@ -147,7 +150,7 @@ class PersistentLatency(Kept, Latency):
 
 
 class _PersistentWindows(Kept, Bandwidth):
-    """A window of persistent messages."""
+    """The benchmark of bandwidth with persistent requests: each call starts a window of messages."""
 
     def started(self, comm: MPI.Intracomm) -> Any:
         sends, receives = self.send if self.sends else (), self.receive if self.receives else ()

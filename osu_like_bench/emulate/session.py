@@ -171,7 +171,7 @@ class Emulated:
         return Finished(code, out, err, monitor.usage, _NOISE.sub("", said.read_text()) if said else "")
 
     def job(self, words: Sequence[str], options: LaunchOptions) -> Launch:
-        """Return the job that ``run`` would start."""
+        """Return the job that ``run`` would start with the same arguments."""
         peer = find_peer(options.mpi, options.python)
         hosts = options.hosts or rank_hosts(self.fabric, options.ranks, options.ppn, options.order)
         strange = [host for host in hosts if host not in self.fabric.host_index]

@@ -27,7 +27,7 @@ PLAIN = {
     "at_once": direct.alltoall_at_once,
 }
 JOINT = "joint"
-ACCURACY = 1e-4  # greatest relative error of a simulated time, because times are rounded to nanoseconds and rates are rounded
+ACCURACY = 1e-4  # greatest relative error of a simulated time, because times and rates are rounded
 REDUCTIONS = ("doubling", "leaders")
 
 

@@ -22,7 +22,10 @@ SUFFIXES = (".svg", ".png")
 
 
 def drawable(path: Path | None) -> None:
-    """Raise BenchmarkError for a file that ``draw`` would not write, before the long work."""
+    """Check, before long work, that ``draw`` could write a file of this name.
+
+    :raises BenchmarkError: if it could not.
+    """
     if path is not None and path.suffix not in SUFFIXES:
         raise BenchmarkError(f"--plot: expecting a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
     try:

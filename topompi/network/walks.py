@@ -208,9 +208,9 @@ class Walks:
         :param switches: switch at the start of each walk, shape (n,); a switch -1 has no route.
         :param adapters: destination adapter of each walk, shape (n,).
         :param path: number of the alternative route (LMC), from 0.
-        :returns: three arrays: the number of switches crossed, shape (n,), or, if the walk does not arrive, DIES (it
-            ends elsewhere) or LOOPS (it has more than MAX_HOPS switches); the links taken, shape (n, length of the
-            longest walk), padded with -1; and the last switch of each walk, shape (n,).
+        :returns: three arrays: the number of switches crossed, shape (n,), or, if the walk does not arrive, DIES (the
+            walk ends elsewhere) or LOOPS (it crosses more than MAX_HOPS switches); the links taken, shape (n, length of
+            the longest walk), padded with -1; and the last switch of each walk, shape (n,).
         Cost: one array operation over the unfinished walks per hop.
         """
         hops = np.full(len(switches), LOOPS, dtype=np.int32)
