@@ -1,4 +1,4 @@
-"""The benchmarks by name, and the benchmark that a run's options select."""
+"""A table of the benchmarks by name, and the selection of a benchmark by a run's options."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ def _doubts(series: Series, sizes: Sequence[int], summaries: Sequence[Summary]) 
 
 
 def _drift(first: Series, second: Series, generator: np.random.Generator) -> Iterator[str]:
-    """Yield a note if the native sides, which ran interleaved with the others as a control, differ too."""
+    """Yield a note if the native sides of the two runs, which are the control of a comparison, also differ."""
     names = [{result.side for result in series.record.results} for series in (first, second)]
     if not all(NATIVE in sides or len(sides) == 1 for sides in names):
         return

@@ -1,4 +1,4 @@
-"""The reductions under test: sums of whole numbers in floats, exact in any order."""
+"""The reductions under test: sums of floats that hold whole numbers, so that every order of addition is exact."""
 
 from __future__ import annotations
 

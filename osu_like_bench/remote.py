@@ -256,7 +256,7 @@ class CompareAndSwap(FetchAndOp):
 
 
 def _nothing() -> None:
-    """Do nothing, which is rank 1's part while rank 0 accesses its memory."""
+    """Do nothing: the call of rank 1 while rank 0 accesses its memory."""
 
 
 REMOTE = {

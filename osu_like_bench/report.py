@@ -23,7 +23,7 @@ SIZE, FIELD, COUNT = 10, 18, 12
 
 
 class Report:
-    """The lines of a run's output, one size at a time.
+    """A writer of a run's output as lines; it gets the results of one message size after the other.
 
     :param options: options of the run.
     :param operation: measured operation or kernel.

@@ -1,4 +1,4 @@
-"""Timing of the compared implementations (sides): a loop that treats all equally, and the summary over all ranks."""
+"""Timing of the compared implementations (sides): a loop in which sides take turns, and a summary over all ranks."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def rank_hosts(
 
 
 def _counts(ppn: str) -> list[int]:
-    """Parse numbers of ranks per host such as ``3/1/4/2``."""
+    """Convert a text such as ``3/1/4/2``, the numbers of ranks of successive hosts, to these numbers."""
     words = ppn.split("/")
     if not all(word.isascii() and word.isdecimal() and int(word) for word in words):
         raise BenchmarkError(f"--ppn: expecting a number of ranks, or several as 3/1/4/2, got {ppn!r}")
@@ -121,9 +121,10 @@ def coordinates(fabric: Fabric, hosts: Sequence[str]) -> str:
 
 
 def command_line(job: Launch, state: NetworkRecord) -> list[str]:
-    """Write mpirun's list of hosts, and return the command that runs the job from the network's head.
+    """Write mpirun's list of hosts into a file, and return the command line that starts the job.
 
-    The list has one line per rank, in rank order. Ranks are not bound to cores, because all hosts share the processors.
+    The job starts from the network's head, a namespace without ranks. Ranks are not bound to cores, because all hosts
+    share the processors.
     """
     peer = PEERS[job.peer]
     text = "\n".join(_listed(job)) + "\n"
@@ -134,7 +135,7 @@ def command_line(job: Launch, state: NetworkRecord) -> list[str]:
 
 
 def _listed(job: Launch) -> list[str]:
-    """Return the lines of the list: one per rank, or, if mpirun's options place the ranks, one per host with slots."""
+    """Return the lines of mpirun's list of hosts: one per rank; or, if mpirun's options place ranks, one per host."""
     if not job.placement:
         return list(job.hosts)
     slots = " slots=" if PEERS[job.peer].vendor == "Open MPI" else ":"
@@ -173,7 +174,11 @@ def find_peer(name: str | None, python: str) -> str:
 
 
 def mpirun_of(python: str) -> str:
-    """Return the mpirun in a Python's folder, else the one on the path; raise BenchmarkError if there is none."""
+    """Return the path of the mpirun in a Python interpreter's folder, else of the first mpirun in ``PATH``.
+
+    :param python: path of the interpreter.
+    :raises BenchmarkError: if there is no mpirun.
+    """
     near = Path(python).parent / "mpirun"
     found = str(near) if near.exists() else shutil.which("mpirun")
     if found is None:

@@ -106,7 +106,10 @@ class Emulated:
 
     @classmethod
     def existing(cls, state: NetworkRecord) -> Emulated:
-        """Return a network that is up already; the end of its context takes it down."""
+        """Return an object for a network that is up already; used as a context, it takes the network down at the end.
+
+        :param state: record of the network.
+        """
         found = cls(str(state.path / fabricjson.NAME), name=state.name)
         found.spec = state.spec
         found._state = state
@@ -145,7 +148,7 @@ class Emulated:
 
     @property
     def path(self) -> Path:
-        """Path of the fabric with its rates as ``fabric.json``, which every topology option takes."""
+        """Path of the file ``fabric.json``, which has the fabric with its rates and is a topology source."""
         return self.state.path / fabricjson.NAME
 
     def run(self, words: Sequence[str], options: LaunchOptions | None = None, *, capture: bool = True) -> Finished:

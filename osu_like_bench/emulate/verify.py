@@ -1,4 +1,4 @@
-"""Checks of the links' rates: TCP streams across one link of each kind, in both directions at once."""
+"""Checks of the links' rates by TCP streams across one link of each level and rate, in both directions at once."""
 
 from __future__ import annotations
 

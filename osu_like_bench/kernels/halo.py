@@ -1,4 +1,4 @@
-"""Halo exchange of a stencil: each process with its two neighbours in every dimension, all at once."""
+"""Halo exchange of a stencil: every process exchanges messages with its two neighbours in every dimension at once."""
 
 from __future__ import annotations
 

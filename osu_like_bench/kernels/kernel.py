@@ -35,7 +35,7 @@ class Messages:
     tag: Integers
 
     def footprint(self) -> int:
-        """Return the bytes of the buffers of the rank that has the most."""
+        """Return the bytes of the send and receive buffers together, on the rank on which they are largest."""
         ends = np.concatenate((self.source, self.target))
         return int(np.bincount(ends, np.tile(self.nbytes, 2)).max(initial=0))
 
@@ -54,7 +54,7 @@ class Alltoalls:
     nbytes: int
 
     def footprint(self) -> int:
-        """Return the bytes of the buffers of a rank."""
+        """Return the bytes of a rank's send and receive buffers together."""
         return 2 * int(self.groups.shape[1]) * self.nbytes
 
 
@@ -68,7 +68,7 @@ class Sums:
     nbytes: int
 
     def footprint(self) -> int:
-        """Return the bytes of the buffers of a rank."""
+        """Return the bytes of a rank's send and receive buffers together."""
         return 2 * self.nbytes
 
 
@@ -135,7 +135,7 @@ class Kernel(ABC):
         return CommunicationGraph.from_arrays(self.ranks, *np.concatenate(columns, axis=1))
 
     def footprint(self, nbytes: int) -> int:
-        """Return the bytes of all buffers of the rank that has the most."""
+        """Return the bytes of the buffers of all phases together, on the rank on which they are largest."""
         return sum(phase.footprint() for phase in self.phases(nbytes))
 
 

@@ -80,9 +80,12 @@ class KernelBenchmark:
 
     @contextmanager
     def seated(self, sides: Mapping[str, MPI.Intracomm]) -> Iterator[tuple[dict[str, Seat], list[str]]]:
-        """Provide the communicators of each side, topompi's with reordered ranks, and notes for the header. Collective.
+        """A context of each side's communicators, by side, and of notes for the header. Collective.
 
-        After an error nothing is freed, because freeing is collective.
+        Topompi's side has reordered ranks if ``reorder`` is True. After an error the communicators are not freed,
+        because freeing is collective, and the other ranks may be in other calls.
+
+        :param sides: communicator of each side, by name.
         """
         notes, made = [self.kernel.describe()], []
         seats = {side: Seat(comm) for side, comm in sides.items()}

@@ -21,11 +21,11 @@ class Transposes(Kernel):
     stencil = False
 
     def rows(self, nbytes: int) -> Alltoalls:
-        """Return an alltoall in each row; each rank sends C - 1 messages."""
+        """Return an alltoall in each row; each rank sends a message to every other rank of its row."""
         return Alltoalls("rows", np.arange(self.ranks).reshape(self.grid), nbytes)
 
     def columns(self, nbytes: int) -> Alltoalls:
-        """Return an alltoall in each column; each rank sends R - 1 messages."""
+        """Return an alltoall in each column; each rank sends a message to every other rank of its column."""
         return Alltoalls("columns", np.arange(self.ranks).reshape(self.grid).T, nbytes)
 
 

@@ -55,6 +55,6 @@ class Background:
         return crossing / seconds if seconds else crossing
 
     def left_over(self, network: Network) -> Network:
-        """Return the network with the rates that this job leaves to another job on the same hosts."""
+        """Return the network with its rates reduced to what this job leaves to another job on the same hosts."""
         left = np.maximum(network.capacity - self.loads(network), network.capacity / 2)
         return replace(network, capacity=left)

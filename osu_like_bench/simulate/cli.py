@@ -273,7 +273,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 @contextmanager
 def _progress() -> Iterator[Report]:
-    """Provide a report whose steps a terminal shows."""
+    """A context of an object that shows the progress of reading a topology on the terminal."""
     with console(to_error=True).status("reading") as status:
 
         def told(what: str, done: int, total: int) -> None:
@@ -283,5 +283,8 @@ def _progress() -> Iterator[Report]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command; see ``run_command``."""
+    """Run the command ``simulate``, and return its exit code; see ``run_command``.
+
+    :param arguments: arguments after ``simulate``.
+    """
     return run_command(app, "simulate", arguments)

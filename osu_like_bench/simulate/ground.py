@@ -33,7 +33,7 @@ class Starts(float):
     bracket: dict[str, float]
 
     def __new__(cls, samples: Sequence[float], bracket: Mapping[str, float] | None = None) -> Self:
-        """Compute the median, and keep the samples and the bracket as attributes."""
+        """Make the float that is the samples' median, with both arguments as its attributes."""
         made = super().__new__(cls, float(np.median(samples)))
         made.samples, made.bracket = tuple(samples), dict(bracket or {})
         return made
@@ -63,7 +63,7 @@ class Ground:
         self.close()
 
     def close(self) -> None:
-        """End running simulations."""
+        """End the simulations that are still running."""
 
     def describe(self) -> str:
         """Describe in a line the origin of rates and latencies."""

@@ -58,7 +58,10 @@ def complete(network: Network, system: str = "stampede") -> Network:
 
 
 def _host_links(network: Network) -> Integers:
-    """Return the links between hosts and switches; if tables are not known, the first and last links of all routes."""
+    """Return the numbers of the links between hosts and switches, ascending.
+
+    If the network has no next-hop tables, these links are the first and the last ones of all routes.
+    """
     if isinstance(network.paths, Tables):
         ends = np.minimum(network.paths.source, network.paths.target)
         return np.flatnonzero(ends < network.paths.first_switch)

@@ -131,7 +131,7 @@ class Arena(Ground):
         return self.possible(found, collective, nbytes, root)
 
     def _peer(self, peer: Peer, selector: str) -> float | Failure:
-        """Return the seconds of the timed collective, from the moment at which all ranks have finished the warm-up."""
+        """Return the simulated seconds of the timed collective; all ranks begin it together after the warm-up."""
         options = [peer.option, *smpi.configuration(self.model, selector, self.eager)]
         with self._replaying(peer.write_warm_up) as files:
             ends = self._simulator.ends(*files, options, peer.ranks, self.timeout)
