@@ -1,4 +1,4 @@
-"""The operations of the ranks of one job: the input of every model of a network."""
+"""The operations of the ranks of one job: the input of all network models."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def _order(interface: TopologyInterface, names: Sequence[str]) -> NDArray[np.int
 def _hops(interface: TopologyInterface) -> NDArray[np.int16]:
     """Number of switches crossed between each two hosts, in the direction with more, shape (n, n).
 
-    Hosts without a route are UNREACHABLE apart, as in the cluster tree.
+    The number is UNREACHABLE if two hosts have no route, as in the cluster tree.
     """
     hops = np.where(interface.hop_matrix < 0, np.int16(UNREACHABLE), interface.hop_matrix)
     return np.maximum(hops, hops.T)

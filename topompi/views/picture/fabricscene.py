@@ -53,7 +53,7 @@ class DrawnJob:
     """A job to be shown in the picture of a fabric.
 
     :param hosts: host numbers in the fabric, each once.
-    :param ranks: host number -> its ranks, ascending; empty if only hosts are known.
+    :param ranks: ranks on each host, ascending, by host number; empty if only hosts are known.
     """
 
     hosts: Integers
@@ -119,7 +119,7 @@ class _Picture:
         self._place()
 
     def _hosts_of_nodes(self) -> list[list[int]]:
-        """Hosts below each node (box), which has the leaf switch of their first adapter, in the order of the fabric."""
+        """Hosts drawn below each node (box), in the fabric's order: a node with a host's leaf switch has the host."""
         hosts: list[list[int]] = [[] for _ in self.nodes]
         for host, adapters in enumerate(self.fabric.host_adapters):
             leaf = self.fabric.adapter_leaf[adapters]
