@@ -54,7 +54,7 @@ def leave_together(comm: MPI.Intracomm) -> bool:
 
 @contextmanager
 def open_sides(options: Options) -> Iterator[tuple[MPI.Intracomm, dict[str, MPI.Intracomm]]]:
-    """A context of a native communicator over all ranks, and the communicators to measure by side name. Collective.
+    """A context of a native communicator over all ranks, and of the communicator of each side to measure. Collective.
 
     After an error the communicators are not freed, because freeing is collective, and the other ranks may be in other
     calls.

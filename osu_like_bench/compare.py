@@ -244,7 +244,7 @@ def plot(table: ComparisonTable, path: Path) -> None:
 
     :param table: the comparison.
     :param path: path of the file, which ends in .svg or .png.
-    :raises BenchmarkError: if matplotlib is not installed, the suffix is another, or there are no sizes.
+    :raises BenchmarkError: if matplotlib is not installed, the path ends otherwise, or the comparison has no sizes.
     """
     if path.suffix not in SUFFIXES:
         raise BenchmarkError(f"--plot: expecting a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")

@@ -36,11 +36,11 @@ def drawable(path: Path | None) -> None:
 
 
 def draw(options: Options, facts: Facts, found: Findings, path: Path) -> None:
-    """Draw the times of all sides over the message size, as multiples of the lower bound, if it is known.
+    """Draw the times of all sides over the message size, as multiples of the lower bound if the bound is known.
 
     Other libraries (peers) have dashed black lines, topompi's fastest algorithms coloured lines, and its other
-    algorithms grey lines. All names stand at the ends of the lines; lines that coincide are one. A line has a gap at a
-    size for which the side has no time.
+    algorithms grey lines. The names of the sides stand at the ends of the lines; sides with the same times share a
+    line. A line has a gap at a size for which the side has no time.
 
     :param options: options of the run.
     :param facts: circumstances of the run.

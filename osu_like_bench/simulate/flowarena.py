@@ -113,7 +113,8 @@ class FlowArena(Ground):
         :param block_bytes: bytes of one block.
         :param slices: number of parts into which every transfer is cut.
 
-        Cost: a run of ``netsim.run`` or ``netsim.packets.run`` for each seed and each entry of ``BRACKET``.
+        Cost: a run of ``netsim.run`` or ``netsim.packets.run`` for each seed; with packets and ``bracket``, three
+        times as many.
         """
         if (left_out := self.left_out(schedule, slices)) is not None:
             return left_out
