@@ -1,4 +1,4 @@
-"""The command line: ``mpirun -n N osu_like_bench BENCHMARK ...``, or one of ``COMMANDS`` without mpirun."""
+"""The command line: a benchmark, started with mpirun, or a command (a key of ``COMMANDS``), started without mpirun."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The benchmarks by name, and the benchmark that a run's options select."""
+"""A table of the benchmarks by name, and the selection of a benchmark by a run's options."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ Benchmark = type[Operation] | KernelBenchmark
 
 
 def benchmark_of(options: Options, world: MPI.Intracomm) -> tuple[Options, Benchmark]:
-    """Return the options, with the grid of processes of a kernel filled in, and the selected benchmark. Collective.
+    """Select the benchmark that the options name. Collective over ``world``.
 
-    :raises BenchmarkError: on all ranks, if the benchmark does not take one of the options.
+    :returns: the options, in which a kernel's process grid is filled in, and the benchmark.
+    :raises BenchmarkError: on all ranks, if an option is given that the benchmark does not have.
     """
     name = options.benchmark
     if name in OPERATIONS:

@@ -29,7 +29,8 @@ from .table import ABSENT, GROUPS
 
 __all__ = ["main"]
 
-# Typer takes choices only as enumerations, and mypy follows only enumerations with written-out members: hence `ignore`.
+# Typer takes choices only as enumerations, and mypy follows only enumerations with written-out members: hence the
+# `ignore` below.
 Reorder = StrEnum("Reorder", [(name, name) for name in REORDERS])  # type: ignore[misc]  # computed members
 Side = StrEnum("Side", [(name, name) for name in SIDES])  # type: ignore[misc]  # computed members
 Native = StrEnum("Native", [("native", "native")])

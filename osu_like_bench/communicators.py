@@ -1,4 +1,4 @@
-"""The communicators under test, and work that rank 0 does for all ranks, which get its result or error."""
+"""The communicators under test; and a function that runs work on rank 0 and gives all ranks its result or error."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ def on_root(comm: MPI.Intracomm, work: Callable[[], Value]) -> Value:
 
 
 def leave_together(comm: MPI.Intracomm) -> bool:
-    """Wait for all ranks, because a rank's exit may end the others; return False if some do not come in 5 seconds."""
+    """Wait until all ranks call this function, because the exit of a rank may end the other ranks.
+
+    :returns: False if some ranks have not called it within 5 seconds.
+    """
     request, deadline = comm.Ibarrier(), time.monotonic() + PATIENCE
     while not request.Test():
         if time.monotonic() > deadline:
@@ -51,14 +54,15 @@ def leave_together(comm: MPI.Intracomm) -> bool:
 
 @contextmanager
 def open_sides(options: Options) -> Iterator[tuple[MPI.Intracomm, dict[str, MPI.Intracomm]]]:
-    """Provide a native communicator over all ranks, and by name the communicator of each side to measure. Collective.
+    """A context of a native communicator over all ranks, and of the communicator of each side to measure. Collective.
 
-    After an error nothing is freed, because freeing is collective and the other ranks may be elsewhere.
+    After an error the communicators are not freed, because freeing is collective, and the other ranks may be in other
+    calls.
     """
     native = MPI.COMM_WORLD.Dup()
     sides: dict[str, MPI.Intracomm] = {"native": native}
     if "topompi" in options.sides:
-        inner = MPI.COMM_WORLD.Dup()  # a context of its own, as the native side has
+        inner = MPI.COMM_WORLD.Dup()  # a duplicate, as the native side has one
         sides["topompi"] = wrapped = _wrap(inner, options)
     yield native, {side: sides[side] for side in options.sides}
     if "topompi" in options.sides:
@@ -85,7 +89,7 @@ def _routed(options: Options, rank_hosts: list[str], virtual: bool) -> TopologyI
 
 
 def rank_hosts(options: Options, size: int) -> list[str] | None:
-    """Return the virtual host of each rank; None if ranks count as being on their real hosts."""
+    """Return the virtual host of each rank; None if no virtual hosts are given, by option or environment."""
     given = options.hosts or os.environ.get("TOPOMPI_HOSTS")
     if not given:
         if options.place is not None:
@@ -94,6 +98,6 @@ def rank_hosts(options: Options, size: int) -> list[str] | None:
     try:
         return place(size, read_hosts(given), options.place)
     except TopompiError:
-        raise  # names the place in the list; a ValueError too
+        raise  # unchanged, although it is a ValueError, too: its message has the place in the host list
     except ValueError as error:
         raise BenchmarkError(str(error)) from error

@@ -29,8 +29,8 @@ __all__ = ["ComparisonTable", "Series", "compare_records", "main", "plot"]
 
 FORMAT, VERSION = "osu_like_bench comparison", 1
 OURS, NATIVE = SIDES
-# The arena (origin of the times) whose times have no noise; and the side of its records that has the lower bounds of
-# any schedule's time.
+# The value of ``Facts.arena`` in records of simulations, whose times have no noise; and the name of the side under
+# which these records have the lower bounds of any schedule's time.
 SIMULATED, BOUND = "simulate", "bound"
 COLUMNS = (("A(us)", 12), ("IQR(us)", 12), ("B(us)", 12), ("IQR(us)", 12), ("Ratio", 8), ("95% interval", 16))
 SIZE, VERDICT = 16, 18
@@ -75,7 +75,7 @@ class Series:
         if not by_side:
             raise BenchmarkError(f"{name}: expecting results, got none")
         chosen = next(iter(by_side)) if len(by_side) == 1 else side
-        if chosen not in by_side:  # the sides of a simulation are algorithms and libraries, of which the user chooses
+        if chosen not in by_side:  # as in simulations, whose sides are algorithms and libraries without a default
             raise BenchmarkError(f"{name}: expecting a side in {sorted(by_side)}, got {chosen!r}")
         return cls(name, record, chosen, by_side[chosen])
 
@@ -92,7 +92,7 @@ class ComparisonTable:
     :param summaries: two sequences, the summaries of A's and of B's times, one per size.
     :param rows: comparisons of A with B, one per size.
     :param overall: comparison by the geometric mean of the ratios over the sizes.
-    :param notes: cautions, one line each.
+    :param notes: cautions about the comparison, one line each.
     """
 
     series: tuple[Series, Series]
@@ -141,13 +141,14 @@ class ComparisonTable:
 
 
 def compare_records(first: Series, second: Series, across: bool = False, seed: int = 0) -> ComparisonTable:
-    """Compare two series at every size that both have.
+    """Compare two series of measurements at every message size that both have.
 
     :param first: A, the run in question.
     :param second: B, the run that it is compared with.
     :param across: True if the MPI libraries may differ in vendor.
     :param seed: seed of the resampling by which intervals are found.
-    :raises BenchmarkError: if facts that matter differ, one line per fact, or no size is in both.
+    :raises BenchmarkError: if circumstances of the runs differ that forbid a comparison (one line per difference), or
+        no size is in both series.
 
     Cost: 2,000 medians per size.
     """
@@ -176,7 +177,7 @@ def compare_records(first: Series, second: Series, across: bool = False, seed: i
 def _summaries(series: Series, sizes: Sequence[int], generator: np.random.Generator) -> tuple[Summary, ...]:
     try:
         return tuple(summary(np.array(series.results[size].samples, float), generator) for size in sizes)
-    except (TypeError, ValueError) as error:  # includes BenchmarkError, a ValueError
+    except (TypeError, ValueError) as error:  # also catches BenchmarkError, which is a ValueError
         raise BenchmarkError(f"{series.name}: expecting samples in seconds, got others: {error}") from error
 
 
@@ -202,7 +203,7 @@ def _doubts(series: Series, sizes: Sequence[int], summaries: Sequence[Summary]) 
 
 
 def _drift(first: Series, second: Series, generator: np.random.Generator) -> Iterator[str]:
-    """Yield a note if the native sides, which ran interleaved with the others as a control, differ too."""
+    """Yield a note if the native sides of the two runs, which are the control of a comparison, also differ."""
     names = [{result.side for result in series.record.results} for series in (first, second)]
     if not all(NATIVE in sides or len(sides) == 1 for sides in names):
         return
@@ -242,7 +243,7 @@ def plot(table: ComparisonTable, path: Path) -> None:
 
     :param table: the comparison.
     :param path: path of the file, which ends in .svg or .png.
-    :raises BenchmarkError: if matplotlib is not installed, the suffix is another, or there are no sizes.
+    :raises BenchmarkError: if matplotlib is not installed, the path ends otherwise, or the comparison has no sizes.
     """
     check_plot(path, "--plot", BenchmarkError)
     if table.sizes[0] == 0:
@@ -274,7 +275,7 @@ def plot(table: ComparisonTable, path: Path) -> None:
 
 
 def _bound(table: ComparisonTable) -> dict[int, float]:
-    """Return the positive lower bounds, by size, that either record has."""
+    """Return the lower bounds of the times in seconds that either record has, by size; bounds of 0 are left out."""
     found: dict[int, float] = {}
     for series in reversed(table.series):
         bounds = (result for result in series.record.results if result.side == BOUND and result.average > 0)

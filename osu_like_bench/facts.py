@@ -1,4 +1,4 @@
-"""The circumstances of a run, gathered from all its ranks."""
+"""A function that gathers the circumstances of a run (hosts, libraries, processors) from all its ranks."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ Named = tuple[str, Record]
 def differences(first: Named, second: Named, across: bool = False) -> list[str]:
     """Return the differences between two runs that forbid a comparison of their times, one line each with both values.
 
-    :param first: name, for messages, and record of the first run.
-    :param second: name, for messages, and record of the second run.
+    :param first: name, by which the lines call it, and record of the first run.
+    :param second: name, by which the lines call it, and record of the second run.
     :param across: True if the MPI libraries may differ in vendor.
     """
     (a, one), (b, other) = first, second
@@ -38,7 +38,7 @@ def cautions(first: Named, second: Named) -> Iterator[str]:
     """Yield the differences and disturbances that a comparison should mention but that do not forbid it."""
     (a, one), (b, other) = (first[0], first[1].facts), (second[0], second[1].facts)
     versions = [("MPI", one.mpi, other.mpi)]
-    names = sorted((one.versions.keys() | other.versions.keys()) - {"mpi"})  # facts.mpi has the library already
+    names = sorted((one.versions.keys() | other.versions.keys()) - {"mpi"})  # compared above
     versions += [(name, one.versions.get(name, "none"), other.versions.get(name, "none")) for name in names]
     for name, here, there in versions:
         if here != there:

@@ -19,7 +19,7 @@ DIMENSIONS = 2
 
 
 class Neighbours(Operation):
-    """A collective among a rank and its neighbours, two per dimension, of which some may be the same rank."""
+    """A neighbourhood collective: each rank has two neighbours per dimension, which may be the same rank."""
 
     @classmethod
     def rows(cls, kind: str, ranks: int) -> int:
@@ -37,7 +37,7 @@ class Neighbours(Operation):
 
     @property
     def neighbours(self) -> NDArray[np.int64]:
-        """Ranks of the neighbours, down and up in each dimension in turn."""
+        """Neighbours of this rank: for each dimension the lower one, then the upper one, shape (neighbours,)."""
         dims = np.array(MPI.Compute_dims(self.ranks, DIMENSIONS))
         here = np.array(np.unravel_index(self.rank, dims))
         steps = np.repeat(np.eye(DIMENSIONS, dtype=np.int64), 2, axis=0) * np.tile([-1, 1], DIMENSIONS)[:, None]
@@ -56,7 +56,11 @@ class NeighborAllgather(Neighbours):
 
 
 class NeighborAlltoall(Neighbours):
-    """A neighbourhood alltoall. Its data depend only on the two ranks, because both neighbours may be the same rank."""
+    """A neighbourhood alltoall.
+
+    A block's data depend only on its two ranks, not on the direction, because the neighbours of a rank in both
+    directions may be the same rank.
+    """
 
     title, method = "Neighborhood Alltoall Latency", "Neighbor_alltoall"
     blocks = ("neighbours", "neighbours")

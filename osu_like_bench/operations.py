@@ -76,7 +76,11 @@ class Operation:
 
     @classmethod
     def rows(cls, kind: str, ranks: int) -> int:
-        """Return the number of blocks of a buffer."""
+        """Return the number of blocks of a buffer.
+
+        :param kind: an item of ``blocks``: ``none``, ``one`` or ``all``.
+        :param ranks: number of ranks.
+        """
         return {"none": 0, "one": 1, "all": ranks}[kind]
 
     @classmethod
@@ -87,9 +91,9 @@ class Operation:
     @classmethod
     @contextmanager
     def seated(cls, sides: Mapping[str, MPI.Intracomm]) -> Iterator[tuple[Mapping[str, Any], list[str]]]:
-        """Provide for each side (communicator under test) the object that ``bind`` takes, and notes for the header.
+        """A context of the objects that ``bind`` takes as communicators, and of notes for the header. Collective.
 
-        Collective.
+        :param sides: communicator under test, by the name of its side (implementation).
         """
         yield sides, []
 
@@ -115,7 +119,7 @@ class Operation:
 
     @classmethod
     def messages(cls, ranks: int) -> int:
-        """Return the number of messages that one call of a benchmark that prints bandwidth moves."""
+        """Return the number of messages that all ranks together send in one call, if the benchmark prints bandwidth."""
         return (cls.window or 0) * cls.ways * (ranks // 2 if cls.pairs else 1)
 
     def time(self, series: Series) -> Times:
@@ -137,7 +141,7 @@ class Operation:
         )
 
     def spec(self, buffer: NDArray[Any]) -> list[object]:
-        """Return an mpi4py message for a whole buffer."""
+        """Return the arguments by which mpi4py sends or receives a whole buffer: the buffer and its datatype."""
         return [buffer, self.datatype]
 
     def sent(self, root: int) -> Contents:
@@ -157,7 +161,7 @@ class Operation:
             self.receive.view(np.uint8)[...] = ~np.ascontiguousarray(expected).view(np.uint8)
 
     def correct(self, root: int) -> bool:
-        """Return whether both buffers of this rank are right after a call."""
+        """Return whether both buffers of this rank hold the right data after a call."""
         wanted = (self.sent(root), self.expected(root))
         pairs = zip(wanted, (self.send, self.receive), strict=True)
         return all(want is None or np.array_equal(want, buffer) for want, buffer in pairs)
@@ -176,7 +180,7 @@ class Operation:
 
     @property
     def everyone(self) -> NDArray[np.int64]:
-        """All ranks."""
+        """The numbers of all ranks, shape (ranks,)."""
         return np.arange(self.ranks)
 
 
@@ -237,10 +241,10 @@ class Alltoall(Operation):
 
 
 class Vector(Operation):
-    """A collective with counts (``Gatherv``, ...); as in OSU, all are equal, but the library cannot know that."""
+    """A collective with counts (``Gatherv``, ...); as in OSU, all counts are equal, but the library cannot know it."""
 
     def spec(self, buffer: NDArray[Any]) -> list[object]:
-        """Return an mpi4py message with a count and a displacement for each block, if there are several blocks."""
+        """Return the buffer as mpi4py takes it, with a count and a displacement per block if it has several blocks."""
         if self.blocks[buffer is self.receive] == "one":
             return super().spec(buffer)
         counts = np.full(len(buffer), self.items, dtype=np.int32)
@@ -251,7 +255,7 @@ class Typed(Operation):
     """A collective with a datatype for each block (``Alltoallw``); as in OSU, all datatypes are equal."""
 
     def spec(self, buffer: NDArray[Any]) -> list[object]:
-        """Return an mpi4py message with a count, a displacement and a datatype for each block."""
+        """Return the buffer as mpi4py takes it, with a count, a displacement and a datatype per block."""
         counts = np.full(len(buffer), self.items, dtype=np.int32)
         places = np.arange(len(buffer)) * self.items * self.item()
         return [buffer, (counts, places), [self.datatype] * len(buffer)]

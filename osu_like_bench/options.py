@@ -70,7 +70,7 @@ class Options:
     reorder: str | None = None
 
     def repetitions(self, nbytes: int) -> tuple[int, int]:
-        """Return the numbers of iterations and warm-ups for a message size in bytes."""
+        """Return the number of timed calls, and of untimed calls before them, for a message size in bytes."""
         iterations, warmup = SMALL_RUN if nbytes <= LARGE else LARGE_RUN
         return (
             iterations if self.iterations is None else self.iterations,

@@ -16,7 +16,7 @@ from .timing import measure
 __all__ = ["Overlapped", "overlapped"]
 
 ORDER = 25  # order of the matrix whose products are the dummy computation, as in OSU
-PRODUCTS, TRIALS = 100, 5  # number of products per trial and of trials to time a product, by the fastest trial
+PRODUCTS, TRIALS = 100, 5  # products per trial, and trials, of which the fastest gives a product's time
 
 
 class Overlapped(Operation):
@@ -30,7 +30,7 @@ class Overlapped(Operation):
     extra = ("Compute(us)", "Pure Comm.(us)", "Overlap(%)")
 
     def bind(self, comm: MPI.Intracomm, root: int) -> Call:
-        """Return the communication alone: start and wait."""
+        """Return the call without computation, a start followed by ``Wait``, as a function without arguments."""
         start = self.called(comm, self.method, root)
 
         def call() -> None:
@@ -41,7 +41,7 @@ class Overlapped(Operation):
     def time(self, series: Series) -> Times:
         """Time the calls of each side on this rank, with a computation between start and ``Wait``.
 
-        The communication alone is timed first, because the computation has the same length.
+        Calls without computation are timed first, because the computation must last as long as they do.
         """
         native, sides, roots, ready, repetitions = series
         alone = super().time(series)[0]
@@ -59,7 +59,14 @@ class Overlapped(Operation):
         return overall, [dict(zip(self.extra, values, strict=True)) for values in columns]
 
     def _computing(self, start: Callable[[], MPI.Request], seconds: float, times: list[float]) -> Call:
-        """Return the call around a computation of ``seconds`` seconds, in equal parts; ``Test`` follows each part."""
+        """Return a function that starts the collective, computes, and waits.
+
+        The computation has equal parts, and ``Test`` follows each of them.
+
+        :param start: function that starts the collective.
+        :param seconds: duration of the computation in seconds.
+        :param times: list to which the function appends the computation's measured seconds.
+        """
         parts = max(self.tests, 1)
         products, matrix, vector = max(round(seconds / _product() / parts), 1), *_operands()
 
@@ -90,7 +97,7 @@ def _operands() -> tuple[Any, Any]:
 
 @cache
 def _product() -> float:
-    """Return the seconds of one product of matrix and vector."""
+    """Return the seconds of one product of matrix and vector, the fastest of some trials."""
     matrix, vector = _operands()
     trials = []
     for _ in range(TRIALS):
@@ -102,6 +109,6 @@ def _product() -> float:
 
 
 def overlapped(kind: type[Operation]) -> type[Operation]:
-    """Return the non-blocking form of a collective."""
+    """Return the operation that measures the non-blocking counterpart of a collective (``Ibcast`` for ``Bcast``)."""
     facts = {"title": f"Non-blocking {kind.title}", "method": f"I{kind.method.lower()}"}
     return type(f"I{kind.__name__}", (Overlapped, kind), facts)

@@ -18,7 +18,7 @@ WINDOW = 64  # number of messages in flight in a benchmark of bandwidth, as in O
 
 
 class Pair(Operation):
-    """A point-to-point operation between ranks 0 and 1, or, with ``pairs``, between the two halves of the ranks."""
+    """A point-to-point operation between ranks 0 and 1, or between the halves of the ranks if ``pairs`` is True."""
 
     paired = True
 
@@ -57,7 +57,10 @@ class MultiLatency(Latency):
 
 
 class Bandwidth(Pair):
-    """A window of messages in one direction, each with a buffer of its own, then one short answer."""
+    """The benchmark of bandwidth: a call sends a window of messages in one direction, and then one short answer back.
+
+    Each message of a window has a buffer of its own.
+    """
 
     title, window = "Bandwidth", WINDOW
     blocks = ("window", "window")
@@ -147,7 +150,7 @@ class PersistentLatency(Kept, Latency):
 
 
 class _PersistentWindows(Kept, Bandwidth):
-    """A window of persistent messages."""
+    """The benchmark of bandwidth with persistent requests: each call starts a window of messages."""
 
     def started(self, comm: MPI.Intracomm) -> Any:
         sends, receives = self.send if self.sends else (), self.receive if self.receives else ()

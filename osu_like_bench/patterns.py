@@ -1,4 +1,4 @@
-"""Contents of buffers that distinguish every rank, block and position from its neighbours."""
+"""Test data for buffers: bytes that differ between ranks, between blocks, and between positions in a block."""
 
 from __future__ import annotations
 

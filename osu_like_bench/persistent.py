@@ -1,4 +1,4 @@
-"""Persistent collectives: made once, timed from start to completion."""
+"""Persistent collectives: requests are made once, and a timed call lasts from their start to their completion."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ class Persistent(Operation):
 
 
 def persistent(kind: type[Operation]) -> type[Operation]:
-    """Return the persistent form of a collective."""
+    """Return the operation that measures the persistent counterpart of a collective (``Bcast_init`` for ``Bcast``)."""
     return type(f"Persistent{kind.__name__}", (Persistent, kind), {"title": f"Persistent {kind.title}"})

@@ -95,7 +95,7 @@ class Record:
     results: tuple[Result, ...]
 
     def to_json(self) -> str:
-        """Return the record as JSON text, which has every bit of its floats."""
+        """Return the record as JSON text, from which all floats can be read back exactly."""
         return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}) + "\n"
 
     @classmethod

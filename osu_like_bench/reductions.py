@@ -1,4 +1,4 @@
-"""The reductions under test: sums of whole numbers in floats, exact in any order."""
+"""The reductions under test: sums of floats that hold whole numbers, so that every order of addition is exact."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ class Reduce(Allreduce):
 
 
 class ReduceScatter(Allreduce):
-    """A reduce_scatter; as in OSU, the size is that of the whole vector, whose parts may differ by one element."""
+    """A reduce_scatter; the message size is that of the whole vector, as in OSU.
+
+    The ranks' blocks may differ by one element.
+    """
 
     title, method = "Reduce_scatter Latency", "Reduce_scatter"
 
@@ -55,7 +58,7 @@ class ReduceScatter(Allreduce):
 
 
 class ReduceScatterBlock(Allreduce):
-    """A reduce_scatter_block; the size is that of one rank's block."""
+    """A reduce_scatter_block; the message size is that of one rank's block."""
 
     title, method = "Reduce_scatter_block Latency", "Reduce_scatter_block"
     blocks = ("all", "one")

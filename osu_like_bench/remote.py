@@ -48,7 +48,7 @@ class Remote(Pair):
         yield sides, ["Window creation: MPI_Win_allocate", f"Synchronization: {cls.completed}"]
 
     def opened(self, comm: MPI.Intracomm) -> MPI.Win:
-        """Open a window over the memory of both ranks. Collective over them."""
+        """Make a window over memory of ranks 0 and 1, and open an epoch on it. Collective over these two ranks."""
         everyone = comm.Get_group()
         two = everyone.Incl([0, 1])
         pair = MPI.Intracomm(comm).Create_group(two)
@@ -60,15 +60,15 @@ class Remote(Pair):
         return window
 
     def begin(self, window: MPI.Win) -> None:
-        """Open the epoch in which all calls are made."""
+        """Open the access epoch in which all one-sided calls on a window are made."""
         window.Lock_all(MPI.MODE_NOCHECK)
 
     def end(self, window: MPI.Win) -> None:
-        """Close the epoch."""
+        """Close the access epoch of a window."""
         window.Unlock_all()
 
     def synchronise(self, window: MPI.Win) -> None:
-        """Synchronise the memory with the window."""
+        """Make stores to the window's memory visible to MPI, and data from MPI visible to loads."""
         window.Sync()
 
     def bind(self, comm: MPI.Intracomm, root: int) -> Call:
@@ -101,7 +101,7 @@ class Remote(Pair):
         self.prepare(root)
         call = self.bind(comm, root)
         window, pair = self.windows[-1]
-        exposed: Any = window  # a buffer at run time
+        exposed: Any = window  # mpi4py does not declare that a window is a buffer
         memory = np.frombuffer(exposed, dtype=self.dtype).reshape(self.send.shape)
         memory[...] = self.contents(self.rank)
         for step in (_nothing, call, _nothing):
@@ -114,15 +114,15 @@ class Remote(Pair):
         return right
 
     def contents(self, rank: int) -> NDArray[Any]:
-        """Return the contents of a rank's window before the call, and of its send buffer."""
+        """Return the data that a rank's window holds before the call; its send buffer holds the same data."""
         return pattern(np.arange(len(self.send)), rank, self.items).astype(self.dtype)
 
     def after(self) -> NDArray[Any]:
-        """Return the contents of this rank's window after the call."""
+        """Return the data that this rank's window must hold after the call."""
         return self.contents(self.rank) if self.leads or not self.changes else self.result()
 
     def result(self) -> NDArray[Any]:
-        """Return the contents that a call leaves at the target, if it changes it."""
+        """Return the data that the target's window must hold after the call, for operations that change it."""
         return self.contents(0)
 
     def sent(self, root: int) -> Contents:
@@ -200,8 +200,8 @@ class Accumulate(Remote):
         return reach
 
     def contents(self, rank: int) -> NDArray[Any]:
-        # Sums of two stay within a byte, because Open MPI 5.0.11 adds 16 or more bytes with saturation, and fewer
-        # modulo 256.
+        # Below 100, so that the sum of two numbers fits a byte: if it did not, Open MPI 5.0.11 would saturate sums of
+        # 16 or more bytes, and wrap shorter ones modulo 256.
         return super().contents(rank) % 100
 
     def result(self) -> NDArray[Any]:
@@ -254,7 +254,7 @@ class CompareAndSwap(FetchAndOp):
 
 
 def _nothing() -> None:
-    """Do nothing, which is rank 1's part while rank 0 accesses its memory."""
+    """Do nothing: the call of rank 1 while rank 0 accesses its memory."""
 
 
 REMOTE = {

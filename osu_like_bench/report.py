@@ -23,7 +23,7 @@ SIZE, FIELD, COUNT = 10, 18, 12
 
 
 class Report:
-    """The lines of a run's output, one size at a time.
+    """A writer of a run's output as lines; it gets the results of one message size after the other.
 
     :param options: options of the run.
     :param operation: measured operation or kernel.
@@ -35,11 +35,14 @@ class Report:
         self.unstable: list[int] = []
         self.failed: list[str] = []
         self._ratios: list[float] = []
-        self._chosen: dict[str, list[int]] = {}  # sizes by algorithm
-        self._reasons: dict[str, str] = {}  # the latest reason by algorithm
+        self._chosen: dict[str, list[int]] = {}  # message sizes at which topompi ran each algorithm
+        self._reasons: dict[str, str] = {}  # reason for each algorithm at the last size at which it ran
 
     def header(self, notes: Sequence[str] = ()) -> list[str]:
-        """Return the lines before the first size."""
+        """Return the lines above the table's first row: title, placement, notes, and titles of columns.
+
+        :param notes: further notes, one per line.
+        """
         facts, sides, title = self.facts, " against ".join(self.options.sides), self.operation.title
         named = title if title.startswith("MPI_") else f"MPI {title}"  # OSU's one-sided titles begin with MPI_
         lines = [f"# OSU-like {named} Test, {sides}, {facts.mpi}"]
@@ -55,7 +58,7 @@ class Report:
         return [*lines, f"{'# Size':<{SIZE}}{numbers}" if self.operation.sized else f"# {numbers.lstrip()}"]
 
     def row(self, results: Sequence[Result], comparison: Comparison | None, choice: Choice | None = None) -> str:
-        """Return the line of one size: its results side by side.
+        """Return the table's line for one message size, with the results of all sides.
 
         :param results: results, one per side.
         :param comparison: comparison of the two sides, if there are two.
@@ -82,7 +85,7 @@ class Report:
         return f"{results[0].size:<{SIZE}}{line}" if self.operation.sized else line
 
     def footer(self) -> list[str]:
-        """Return the lines after the last size: choices of algorithms and their gain, unstable times, wrong data."""
+        """Return the lines below the table: choices of algorithms and their gain, unstable times, wrong data."""
         lines = self._conclusion()
         if self.unstable:
             sizes = ", ".join(map(str, self.unstable))
@@ -92,7 +95,7 @@ class Report:
         return lines
 
     def _conclusion(self) -> list[str]:
-        """Return a sentence with topompi's algorithms by size, the last size's reason, and the mean of the ratios."""
+        """Return a sentence: topompi's algorithms by size, the reason for the last of them, the mean of the ratios."""
         if not self._ratios:
             return []
         mean = f"{geometric_mean(self._ratios):.2f}x over {len(self._ratios)} sizes (geometric mean)"
@@ -107,7 +110,7 @@ class Report:
         return [f"# topompi ran {'; '.join(parts)} bytes{rest}: {mean}; {last} by {self._reasons[last]}"]
 
     def _columns(self) -> list[tuple[str, int]]:
-        """Return titles and widths of all columns between size and validation."""
+        """Return (title, width in characters) of all columns between the size's and the validation's."""
         windowed, full = self.operation.window is not None, self.options.full
         count = [("Iterations", COUNT)] * full
         further = [(title, max(FIELD, len(title) + 2)) for title in self._titles()]
@@ -125,7 +128,10 @@ class Report:
         return [*names, *count, ("Ratio", COUNT), ("95% interval", FIELD), ("Verdict", FIELD)]
 
     def _numbers(self, result: Result) -> list[str]:
-        """Return a side's cells: OSU's average, or the median if two sides are compared; then the numbers of ``-f``."""
+        """Return the cells of a side's times: OSU's average, or, if two sides are compared, the median.
+
+        With the option ``-f`` follow the average, if it is not the first cell, the minimum and the maximum.
+        """
         # In the order of the columns "min" and "max": the smallest bandwidth belongs to the longest time.
         extremes = (result.minimum, result.maximum)[:: 1 if self.operation.window is None else -1]
         times = [result.average, *extremes] if self.options.full else [result.average]
@@ -145,7 +151,7 @@ class Report:
         return self.operation.messages(self.facts.ranks) if isinstance(self.operation, type) else 0
 
     def _circumstances(self) -> list[str]:
-        """Return OSU's lines that describe the columns."""
+        """Return the header lines by which OSU explains the columns."""
         operation = self.operation
         if operation.extra:
             return ["Overall = Coll. Init + Compute + MPI_Test + MPI_Wait"]
@@ -154,14 +160,14 @@ class Report:
         return []
 
     def _titles(self) -> list[str]:
-        """Return the titles of a side's columns after its times."""
+        """Return the titles of a side's columns that follow its times."""
         extra = self.operation.extra if len(self.options.sides) == 1 else self.operation.extra[-1:]
         what = "BW(MB/s)" if self.operation.window is not None else "Lat(us)"
         rate = ["Messages/s"] * (self.operation.pairs and self.operation.window is not None)
         return [*extra, *rate, *(f"P{one:g} Tail {what}" for one in self.options.tail)]
 
     def _further(self, result: Result) -> list[str]:
-        """Return a side's cells after its times: other values, and percentiles.
+        """Return a side's cells that follow its times: other values, and percentiles.
 
         A percentile of a bandwidth is the rate that this percentage of the calls reaches.
         """

@@ -64,7 +64,7 @@ def run(options: Options) -> int:
 
 
 def _with_idle(facts: Facts | None, before: tuple[int, int] | None) -> Facts | None:
-    """Add the idle share of the processors, if the run was on an emulated network, whose hosts share them."""
+    """Add the processors' idle share during the run to its facts, if it was on emulated hosts, which share them."""
     if facts is None or before is None:
         return facts
     idle, ticks = (now - then for now, then in zip(idle_ticks(), before, strict=True))
@@ -87,7 +87,7 @@ def _sizes(options: Options, kind: Benchmark, ranks: int) -> tuple[tuple[int, ..
 
 
 def _check_writable(path: Path) -> None:
-    """Raise before a long run if its record could not be written after it."""
+    """Check, before a long run, that a record could be written to a path."""
     if not check_output(path):
         raise BenchmarkError(f"--json: expecting a file that can be written, got {str(path)!r}")
 
@@ -150,7 +150,7 @@ class _Bench:
         return summarise(clocks, operation.scale * seconds), more
 
     def _valid(self, operation: Operation, comm: Any, size: int) -> bool:
-        """Return whether this rank has right data from every timed root."""
+        """Make a call with known data for every timed root; return whether this rank's data were always right."""
         used = self.roots[: self.options.repetitions(size)[0]]
         outcomes = [operation.verify(comm, self.native, root) for root in used]  # collective, so all run
         return all(outcomes)
@@ -160,13 +160,13 @@ class _Bench:
             print(line, flush=True)
 
     def _progress(self, text: str) -> None:
-        """Show progress on a terminal; an empty text removes it."""
+        """Show a text of progress on the terminal, over the last one; an empty text only removes the last one."""
         if self.report:
             overwrite(text)
 
 
 def _all_native(ours: topompi.Intracomm | None) -> list[str]:
-    """Return a note if every call is left to the library, as far as that is known before the first call; local."""
+    """Return a note if topompi leaves all calls to the MPI library, as far as this is known before the first call."""
     if ours is None:
         return []
     only = ours.choice_of("", 0)

@@ -17,7 +17,7 @@ WORK = 1 << 20  # maximum count of numbers held at once while resampling, which 
 # Least relative difference that counts, because two native communicators of one process sometimes differ by 1 %, by
 # clock ticks or the position of their memory.
 LEAST_EFFECT = 0.02
-LEAST_EXACT = 0.005  # least relative difference of computed times that counts, because of their accuracy
+LEAST_EXACT = 0.005  # least relative difference of computed times that counts, because they are not exact
 LEAST_TIMES = 20  # least number of times for a verdict, because intervals from resampling fewer are too narrow
 TOO_FEW = "too few pairs"
 
@@ -117,8 +117,10 @@ class Summary:
 
 
 def summary(times: NDArray[np.float64], generator: np.random.Generator) -> Summary:
-    """Summarise times in seconds, shape (iterations,), resampled in blocks as ``compare`` does.
+    """Summarise the times of one run; the interval comes from resampling in blocks, as in ``compare``.
 
+    :param times: times in seconds, shape (iterations,).
+    :param generator: random generator of the resampling.
     :raises BenchmarkError: if there are no times, or a time is not above 0 and finite.
 
     Cost: 1,000 medians.

@@ -16,7 +16,7 @@ from .remote import REMOTE
 __all__ = ["ABSENT", "GROUPS", "OPERATIONS", "Group", "rows"]
 
 BLOCKING = {**COLLECTIVES, **REDUCTIONS, "barrier": Barrier}
-# Benchmarks that OMB 7.5 does not have.
+# Benchmarks of this package that OMB 7.5 does not have.
 OURS = ("scan", "exscan", "iscan", "iexscan", "scan_persistent", "exscan_persistent", "reduce_scatter_block_persistent")
 
 
@@ -60,7 +60,10 @@ ABSENT = {
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """Return the rows of the documentation's table: OMB's name; the name here, or "no"; the group, or the reason."""
+    """Return the rows of the documentation's table: OMB's name; the name here; the group.
+
+    A benchmark of OMB that is not here has "no" as its name, and the reason in place of the group.
+    """
     made = []
     for group in GROUPS:
         for name, kind in group.kinds.items():

@@ -1,4 +1,4 @@
-"""Timing of the compared implementations (sides): a loop that treats all equally, and the summary over all ranks."""
+"""Timing of the compared implementations (sides): a loop in which sides take turns, and a summary over all ranks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def measure(sides: Sequence[Sequence[Call]], ready: Call, iterations: int, warmu
 
     In this order a drift of the machine's speed favours no side.
 
-    :param sides: calls of each side, which it makes one after the other, in a cycle.
+    :param sides: functions of each side that make a call; successive iterations use them in turn.
     :param ready: function called before each timed call and not timed, for example a barrier, as in OSU.
     :param iterations: number of timed calls of each side.
     :param warmup: number of untimed calls of each side before them.

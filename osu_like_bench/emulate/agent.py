@@ -40,7 +40,9 @@ exec {enter} "$name" sh -c "$*"
 
 
 def write_agent(state: NetworkRecord, addresses: Sequence[str]) -> None:
-    """Write the launch agent, its script that enters hosts, and the hosts file into the network's directory.
+    """Write the launch agent, the script that it calls, and the hosts file into the network's directory.
+
+    The script runs a command on an emulated host.
 
     :param state: record of the network.
     :param addresses: address of each host on the control network, over which jobs are started.
@@ -59,12 +61,12 @@ def write_agent(state: NetworkRecord, addresses: Sequence[str]) -> None:
 
 
 def agent_path(state: NetworkRecord) -> Path:
-    """Return the path of the agent."""
+    """Return the path of the network's launch agent."""
     return state.path / "agent"
 
 
 def enter(state: NetworkRecord, host: str, command: Sequence[str]) -> list[str]:
-    """Return the command line that runs a command on a host, or at the head.
+    """Return the command line that runs a command on an emulated host, or on the machine from which jobs start (head).
 
     :param state: record of the network.
     :param host: name of the host, or ``HEAD``.

@@ -20,7 +20,7 @@ RUNNING, END = "running", "end"
 def load_links(nbytes: int, seconds: float, directory: Path) -> int:
     """Repeat an alltoall until the file ``end`` exists or the time is over; collective over COMM_WORLD.
 
-    :param nbytes: bytes that each rank sends each other in one alltoall.
+    :param nbytes: bytes that each rank sends to each other rank in one alltoall.
     :param seconds: maximum run time in seconds.
     :param directory: folder of the files ``running``, made after the first alltoall, and ``end``.
     :returns: number of completed alltoalls.

@@ -244,7 +244,7 @@ def _started(network: Emulated, cores: int) -> EmulatedSlurm:
 
 
 def _run_with_slurm(network: Emulated, words: Sequence[str], cores: int, timeout: float) -> int:
-    """Run a command on the first host of a network, beside the Slurm that is up there, or one for this run."""
+    """Run a command on a network's first host with Slurm: the Slurm that is up there, else one for this run only."""
     slurm = EmulatedSlurm(network, SlurmOptions(cores=cores))
     try:
         if slurm.is_up:

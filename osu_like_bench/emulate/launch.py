@@ -38,8 +38,8 @@ class Launch:
     :param peer: name of an MPI library with settings, a key of ``PEERS``.
     :param mpirun: path of the launcher.
     :param hosts: host of each rank.
-    :param placement: options of mpirun that place the ranks on these hosts, each with as many slots as it has ranks in
-        ``hosts``; "" if the ranks are placed as in ``hosts``.
+    :param placement: options of mpirun that place the ranks in another way: mpirun is then told only the number of
+        ranks (slots) of each host in ``hosts``. If empty, rank i is on ``hosts[i]``.
     """
 
     words: Sequence[str]
@@ -52,12 +52,13 @@ class Launch:
 def rank_hosts(
     fabric: Fabric, ranks: int | None = None, ppn: int | str | None = None, order: str = "block"
 ) -> list[str]:
-    """The host of each rank.
+    """Place ranks on the hosts of a fabric; return the host name of each rank.
 
     :param fabric: the emulated fabric.
     :param ranks: number of ranks; if it is None, as many as fit on all hosts.
-    :param ppn: maximum number of ranks per host, of which the first hosts are filled; if it is None, 1, or as many as
-        the ranks need. A text such as ``3/1/4/2`` gives successive hosts these numbers of ranks in turn, on all hosts.
+    :param ppn: number of ranks per host; only the first hosts are used if they are enough for all ranks. If it is None,
+        it is the smallest number with which the hosts are enough. A text such as ``3/1/4/2`` repeats over all hosts:
+        the first host has 3 ranks, the second 1, the third 4, the fourth 2, the fifth 3, and so on.
     :param order: ``block``, ``cyclic`` over the hosts, ``leaf-cyclic`` (successive ranks on successive leaf switches),
         or ``random:SEED``.
     :raises BenchmarkError: if there are too few hosts, or the order is unknown.
@@ -79,7 +80,7 @@ def rank_hosts(
 
 
 def _counts(ppn: str) -> list[int]:
-    """Parse numbers of ranks per host such as ``3/1/4/2``."""
+    """Convert a text such as ``3/1/4/2``, the numbers of ranks of successive hosts, to these numbers."""
     words = ppn.split("/")
     if not all(word.isascii() and word.isdecimal() and int(word) for word in words):
         raise BenchmarkError(f"--ppn: expecting a number of ranks, or several as 3/1/4/2, got {ppn!r}")
@@ -87,7 +88,7 @@ def _counts(ppn: str) -> list[int]:
 
 
 def _uneven(fabric: Fabric, counts: list[int], ranks: int | None, order: str) -> list[str]:
-    """The host of each rank, if successive hosts have these numbers of ranks in turn."""
+    """Return the host name of each rank, if the hosts have the numbers of ranks in ``counts`` in turn."""
     slots = [host for host, count in zip(fabric.hosts, cycle(counts), strict=False) for _ in range(count)]
     if order.endswith("cyclic"):
         raise BenchmarkError(f"--order: expecting block or random:SEED for hosts with different ranks, got {order!r}")
@@ -104,7 +105,7 @@ def _placed(ranks: int, hosts: list[str], order: str) -> list[str]:
 
 
 def leaf_cyclic(fabric: Fabric, hosts: Sequence[str]) -> list[str]:
-    """Reorder hosts so that successive hosts are on successive leaf switches; leaves without hosts left are skipped."""
+    """Reorder hosts: one of each leaf switch in turn, leaving out leaf switches whose hosts are used up."""
     leaf = np.array([int(fabric.adapter_leaf[fabric.host_adapters[fabric.host_index[host]][0]]) for host in hosts])
     turn = np.array([int((leaf[:index] == of).sum()) for index, of in enumerate(leaf)])
     return [hosts[index] for index in np.lexsort((leaf, turn))]
@@ -120,9 +121,10 @@ def coordinates(fabric: Fabric, hosts: Sequence[str]) -> str:
 
 
 def command_line(job: Launch, state: NetworkRecord) -> list[str]:
-    """Write mpirun's list of hosts, and return the command that runs the job from the network's head.
+    """Write mpirun's list of hosts into a file, and return the command line that starts the job.
 
-    The list has one line per rank, in rank order. Ranks are not bound to cores, because all hosts share the processors.
+    The job starts from the network's head, a namespace without ranks. Ranks are not bound to cores, because all hosts
+    share the processors.
     """
     peer = PEERS[job.peer]
     text = "\n".join(_listed(job)) + "\n"
@@ -133,7 +135,7 @@ def command_line(job: Launch, state: NetworkRecord) -> list[str]:
 
 
 def _listed(job: Launch) -> list[str]:
-    """Return the lines of the list: one per rank, or, if mpirun's options place the ranks, one per host with slots."""
+    """Return the lines of mpirun's list of hosts: one per rank; or, if mpirun's options place ranks, one per host."""
     if not job.placement:
         return list(job.hosts)
     slots = " slots=" if PEERS[job.peer].vendor == "Open MPI" else ":"
@@ -172,7 +174,11 @@ def find_peer(name: str | None, python: str) -> str:
 
 
 def mpirun_of(python: str) -> str:
-    """Return the mpirun in a Python's folder, else the one on the path; raise BenchmarkError if there is none."""
+    """Return the path of the mpirun in a Python interpreter's folder, else of the first mpirun in ``PATH``.
+
+    :param python: path of the interpreter.
+    :raises BenchmarkError: if there is no mpirun.
+    """
     near = Path(python).parent / "mpirun"
     found = str(near) if near.exists() else shutil.which("mpirun")
     if found is None:

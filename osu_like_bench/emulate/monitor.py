@@ -24,9 +24,10 @@ QUIET = 1e-3  # share of the fastest link's rate; a period in which no link carr
 
 @dataclass(frozen=True)
 class Usage:
-    """The load of processors and links during a job, weighted by the bytes that the links carried.
+    """The load of processors and links during a job.
 
-    :param idle: idle share of the processors, 0 to 1; None if no data flowed.
+    :param idle: mean idle share of the processors, 0 to 1, over the periods between two samples, weighted by the bytes
+        that the links carried in each; None if no data flowed.
     :param busiest: greatest share of its rate that a link carried in a period between two samples.
     :param nbytes: bytes that all links carried together.
     """

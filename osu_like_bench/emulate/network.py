@@ -38,8 +38,8 @@ __all__ = [
 ]
 
 DATA, CONTROL = "eth0", "ctl0"
-# Bytes of a frame (jumbo frames), because the processor's cost per packet limits the emulation: with frames of 1,500
-# bytes it would be the bottleneck at much lower rates than the links.
+# Bytes of a frame. Jumbo frames are used, because the processor's cost is per packet: with frames of 1,500 bytes the
+# processor, and not the links, would be the bottleneck already at much lower rates.
 MTU = 9000
 QUEUE = 16 << 20  # bytes of a link's queue, more than all TCP windows together, because a lossless fabric drops nothing
 # Bytes of TCP's send window. They are far above the bandwidth-delay product of a few KiB, so that links stay busy while
@@ -78,7 +78,7 @@ def check_rights() -> None:
 
 
 def raise_network(fabric: Fabric, state: NetworkRecord) -> None:
-    """Make all parts of the network in the record.
+    """Make the namespaces, bridges and links of an emulated network.
 
     :param fabric: a tree with rates, from ``emulated_fabric``.
     :param state: record of the network.
@@ -111,7 +111,7 @@ def address(host: int, interface: str, prefix: bool = False) -> str:
 
 
 def lower(state: NetworkRecord, patience: float = 10.0) -> None:
-    """End the processes on an emulated network, and remove it and its directory; missing parts are no error.
+    """End the processes on an emulated network, and remove the network and its directory; missing parts are no error.
 
     :param state: record of the network.
     :param patience: seconds to wait for processes to end.
@@ -174,7 +174,7 @@ def _path(namespace: str) -> Path:
 
 def _set_up(namespace: str) -> None:
     writes = "; ".join(f"echo {value} > /proc/sys/net/{key}" for key, value in _SYSCTLS.items())
-    # On a kernel without IPv6 the first keys are missing; that error is ignored.
+    # On a kernel without IPv6 the keys of IPv6, which come first, are missing; this error is ignored.
     script = f"ip link set lo up || exit 1; exec 2>/dev/null; {writes}; exit 0"
     _command(["nsenter", f"--net={_path(namespace)}", "sh", "-c", script])
 
@@ -219,7 +219,7 @@ def _port(fabric: Fabric, switch: int, other: int) -> str:
 
 
 def ports(fabric: Fabric) -> Iterator[tuple[str, str, float]]:
-    """Yield the counter of each link's bytes (a switch's interface, ``tx`` or ``rx``) and the link's bytes/s."""
+    """Yield, per link, the counter of its bytes (a switch's interface, ``tx`` or ``rx``) and its rate in bytes/s."""
     first = fabric.num_adapters
     for source, target, rate in zip(fabric.link_source, fabric.link_target, fabric.link_rate.tolist(), strict=True):
         if source >= first:
@@ -233,7 +233,7 @@ def _addressed(host: int, interface: str) -> list[str]:
 
 
 def burst_of(rate: float) -> int:
-    """Return the bytes that an idle link passes at once: two frames, and the bytes of the time a timer may be late.
+    """Return the size of a link's token bucket in bytes: two frames, and what the link carries while a timer is late.
 
     :param rate: rate of the link in bytes/s.
     """
@@ -241,12 +241,14 @@ def burst_of(rate: float) -> int:
 
 
 def _shape(device: str, rate: float) -> list[str]:
-    """Return commands for a token bucket as small as timers allow, because its content passes an idle link at once.
+    """Return commands that limit the rate of an interface with a token bucket.
 
-    In the bucket, TCP's bare acknowledgements (52 bytes with their time stamp) go first. Behind the data of the other
-    direction they would cost rate when both directions are busy (Zhang, Shenker and Clark, "Observations on the
-    dynamics of a congestion control algorithm: the effects of two-way traffic", 1991), and real high-speed networks
-    have none.
+    The bucket is as small as timers allow, because an idle link passes a full bucket's bytes at once.
+
+    TCP's bare acknowledgements (52 bytes with their time stamp) pass the bucket before data. If they waited behind
+    data, links that are busy in both directions would lose rate (Zhang, Shenker and Clark, "Observations on the
+    dynamics of a congestion control algorithm: the effects of two-way traffic", 1991), unlike the links of real
+    high-speed networks, which have no such acknowledgements.
     """
     return [
         f"qdisc add dev {device} root handle 1: tbf rate {round(rate * 8)}bit burst {burst_of(rate)} limit {QUEUE}",

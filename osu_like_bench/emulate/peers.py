@@ -1,7 +1,8 @@
 """The MPI libraries that a job may run with, with settings that suit the emulation best.
 
-With all settings except one, ranks sleep while they wait. If sixteen ranks polled on two processors, they would delay
-the ranks that have data, and the idle share of the processors could not show whether these were the bottleneck.
+With all settings except ``openmpi-polling``, ranks sleep while they wait. If sixteen waiting ranks polled on two
+processors, they would delay the ranks that have work, and the processors would never be idle, so that their idle time
+could not show whether they are the bottleneck.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ _TREES = {
     "MPIR_CVAR_IREDUCE_TREE_TYPE": "topology_aware",
 }
 
-# A sleeping rank notices a message about 50 us late, which would hide the latency of switches in a round trip.
+# Waiting ranks that poll, for round trips: a sleeping rank notices a message about 50 us late, which would hide the
+# latency of switches.
 _POLLING = tuple("sched_yield" if word == "nanosleep" else word for word in _OPEN_MPI)
 
 PEERS: Mapping[str, Peer] = {

@@ -1,5 +1,6 @@
-"""Records of emulated networks: each network has a file, written before the network is made, so that no part is lost.
+"""Records of emulated networks, one file per network.
 
+A record is written before its network is made, so that all parts of the network can be removed even after a crash.
 Root runs the programs and removes the namespaces that these files name. Therefore a file is read only if no other user
 could have written it.
 """

@@ -47,12 +47,13 @@ class LaunchOptions:
     :param ppn: maximum number of ranks per host; ``3/1/4/2`` if hosts have different numbers, see ``rank_hosts``.
     :param order: order of the ranks over the hosts, see ``rank_hosts``.
     :param python: interpreter whose MPI starts the job.
-    :param background: bytes that each rank of a second job sends each other in an alltoall that it repeats on all hosts
-        meanwhile; 0 if there is no second job.
+    :param background: bytes that each rank of a second job sends to each other rank in an alltoall; the second job
+        repeats it on all hosts during the job. 0 if there is no second job.
     :param timeout: seconds after which the job is ended.
     :param environment: additional environment variables for the ranks.
     :param hosts: host of each rank, in place of ``ranks``, ``ppn`` and ``order``.
-    :param placement: options of mpirun that place the ranks on these hosts, for example ``--map-by rankfile:file=F``.
+    :param placement: options of mpirun that place the ranks in another way (``--map-by rankfile:file=F``), within the
+        numbers of ranks per host that the other options give.
     :param topology: True if the ranks get the fabric's path in ``TOPOMPI_TOPOLOGY``.
     """
 
@@ -105,7 +106,10 @@ class Emulated:
 
     @classmethod
     def existing(cls, state: NetworkRecord) -> Emulated:
-        """Return a network that is up already; the end of its context takes it down."""
+        """Return an object for a network that is up already; used as a context, it takes the network down at the end.
+
+        :param state: record of the network.
+        """
         found = cls(str(state.path / fabricjson.NAME), name=state.name)
         found.spec = state.spec
         found._state = state
@@ -144,7 +148,7 @@ class Emulated:
 
     @property
     def path(self) -> Path:
-        """Path of the fabric with its rates as ``fabric.json``, which every topology option takes."""
+        """Path of the file ``fabric.json``, which has the fabric with its rates and is a topology source."""
         return self.state.path / fabricjson.NAME
 
     def run(self, words: Sequence[str], options: LaunchOptions | None = None, *, capture: bool = True) -> Finished:
@@ -170,7 +174,7 @@ class Emulated:
         return Finished(code, out, err, monitor.usage, _NOISE.sub("", said.read_text()) if said else "")
 
     def job(self, words: Sequence[str], options: LaunchOptions) -> Launch:
-        """Return the job that ``run`` would start."""
+        """Return the job that ``run`` would start with the same arguments."""
         peer = find_peer(options.mpi, options.python)
         hosts = options.hosts or rank_hosts(self.fabric, options.ranks, options.ppn, options.order)
         strange = [host for host in hosts if host not in self.fabric.host_index]

@@ -1,4 +1,4 @@
-"""A whole Slurm on an emulated network: its controller on the first host, its daemon on each, and the true topology."""
+"""A whole Slurm on an emulated network, with a controller on the first host and a daemon on each host."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .session import Emulated
 __all__ = ["PROGRAMS", "EmulatedSlurm", "SlurmOptions"]
 
 PROGRAMS = ("slurmctld", "slurmd", "srun", "munged")
-PATIENCE = 60.0  # seconds for the daemons to answer
-MOST_PATH = 107  # bytes of the path of a socket in Linux
-STEP = 16  # letters of a step's number in the name of its socket, at most
+PATIENCE = 60.0  # maximum seconds to wait until the daemons answer
+MOST_PATH = 107  # maximum bytes of a socket's path in Linux
+STEP = 16  # maximum letters that Slurm adds to a socket's name for the number of a job step
 _CONF = "slurm.conf"
 
 # munge authenticates with a key of this cluster alone. Processes are found by their parents and tasks are not bound,

@@ -117,7 +117,7 @@ def _of_shape(spec: str) -> Fabric:
 
 
 def _leaf_sizes(spec: str) -> list[list[int]]:
-    """Return the number of hosts of each leaf of each group."""
+    """Return, for each group of a shape, the number of hosts of each leaf switch."""
     try:
         if "x" in spec:
             counts = [int(part) for part in spec.split("x")]
@@ -136,7 +136,7 @@ def _leaf_sizes(spec: str) -> list[list[int]]:
 
 
 def _merged(fabric: Fabric) -> Fabric:
-    """Return the fabric with parallel links between two vertices as one link with their total rate, without ports."""
+    """Return the fabric with parallel links merged into one link of their total rate, without port numbers."""
     rails = fabric.num_adapters - fabric.num_hosts
     if rails:
         raise SourceError(

@@ -13,7 +13,7 @@ CHUNK = 1 << 16
 
 
 def receive(connection: socket.socket, begin: float, end: float) -> None:
-    """Print the bits/s that arrive between begin and end; receive until the other side closes.
+    """Print the bits/s that arrive between begin and end; receive until the other end closes the connection.
 
     :param connection: the open connection.
     :param begin: begin of the measurement, by ``time.monotonic``.
@@ -27,7 +27,7 @@ def receive(connection: socket.socket, begin: float, end: float) -> None:
 
 
 def send(connection: socket.socket, begin: float, end: float) -> None:
-    """Send until the end.
+    """Send data without pause until the end time.
 
     :param connection: the open connection.
     :param begin: begin of the measurement, by ``time.monotonic``; ignored.
@@ -39,7 +39,7 @@ def send(connection: socket.socket, begin: float, end: float) -> None:
 
 
 def echo(connection: socket.socket, begin: float, end: float) -> None:
-    """Return every byte until the other side closes.
+    """Send back every received byte until the other end closes the connection.
 
     :param connection: the open connection.
     :param begin: begin of the measurement, by ``time.monotonic``; ignored.

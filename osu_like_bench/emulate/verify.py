@@ -1,4 +1,4 @@
-"""Checks of the links' rates: TCP streams across one link of each kind, in both directions at once."""
+"""Checks of the links' rates by TCP streams across one link of each level and rate, in both directions at once."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class _Tree:
 
 
 def _measure(state: NetworkRecord, pairs: Sequence[tuple[int, int]], seconds: float) -> tuple[float, float]:
-    """Return the total bits/s of all pairs of hosts, from the first to the second host, and back, measured at once."""
+    """Return the total bits/s from the first to the second hosts of all pairs, and back, measured at once."""
     started = []
     for number, (first, second) in enumerate(pairs):
         for source, target in ((first, second), (second, first)):

@@ -17,6 +17,6 @@ class CG(Halo):
     dimensions = (3, 4, 2, 1)
 
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
-        """Return the halo exchange, then two sums of a double."""
+        """Return three phases: a halo exchange, then two sums of a double over all ranks."""
         dot = Sums(DOUBLE)
         return (self.halo(nbytes), dot, dot)

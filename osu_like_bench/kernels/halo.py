@@ -1,4 +1,4 @@
-"""Halo exchange of a stencil: each process with its two neighbours in every dimension, all at once."""
+"""Halo exchange of a stencil: every process exchanges messages with its two neighbours in every dimension at once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Halo(Kernel):
 
     @cached_property
     def graph(self) -> CommunicationGraph:
-        """The stencil as a grid that mappers recognise."""
+        """The communication graph of the stencil, marked as a grid, for which mappers have special methods."""
         periods = [self.periodic] * len(self.grid)
         return CommunicationGraph.cartesian(self.grid, periods, self.faces or 1)
 

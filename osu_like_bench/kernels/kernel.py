@@ -21,7 +21,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Messages:
-    """Messages that are sent at once, as columns of shape (messages,).
+    """Messages that are all sent at the same time, as columns of shape (messages,).
 
     :param source: sending ranks.
     :param target: receiving ranks.
@@ -35,7 +35,7 @@ class Messages:
     tag: Integers
 
     def footprint(self) -> int:
-        """Return the bytes of the buffers of the rank that has the most."""
+        """Return the bytes of the send and receive buffers together, on the rank on which they are largest."""
         ends = np.concatenate((self.source, self.target))
         return int(np.bincount(ends, np.tile(self.nbytes, 2)).max(initial=0))
 
@@ -54,7 +54,7 @@ class Alltoalls:
     nbytes: int
 
     def footprint(self) -> int:
-        """Return the bytes of the buffers of a rank."""
+        """Return the bytes of a rank's send and receive buffers together."""
         return 2 * int(self.groups.shape[1]) * self.nbytes
 
 
@@ -68,7 +68,7 @@ class Sums:
     nbytes: int
 
     def footprint(self) -> int:
-        """Return the bytes of the buffers of a rank."""
+        """Return the bytes of a rank's send and receive buffers together."""
         return 2 * self.nbytes
 
 
@@ -82,7 +82,8 @@ class Kernel(ABC):
     :param grid: extents of the process grid.
     :param periodic: True if the grid wraps around.
     :param faces: size of the messages in each dimension, as a multiple of the message size; empty if all are 1.
-    :raises BenchmarkError: if the grid has a wrong dimension or an extent below 1, or the kernel lacks an option.
+    :raises BenchmarkError: if the grid has a wrong number of dimensions or an extent below 1, or an option is given
+        that the kernel does not have.
     """
 
     grid: tuple[int, ...]
@@ -93,7 +94,7 @@ class Kernel(ABC):
     title: ClassVar[str]
     message: ClassVar[str]  # meaning of the message size
     dimensions: ClassVar[tuple[int, ...]]  # numbers of dimensions that the grid may have, the usual number first
-    stencil: ClassVar[bool] = True  # True if the kernel has borders and faces; it gains most from an order of ranks
+    stencil: ClassVar[bool] = True  # True if it exchanges halos, so that borders, faces and rank orders matter
     sizes: ClassVar[str | None] = None  # default message sizes, MIN:MAX; None if they are OSU's
 
     def __post_init__(self) -> None:
@@ -134,7 +135,7 @@ class Kernel(ABC):
         return CommunicationGraph.from_arrays(self.ranks, *np.concatenate(columns, axis=1))
 
     def footprint(self, nbytes: int) -> int:
-        """Return the bytes of all buffers of the rank that has the most."""
+        """Return the bytes of the buffers of all phases together, on the rank on which they are largest."""
         return sum(phase.footprint() for phase in self.phases(nbytes))
 
 

@@ -21,13 +21,14 @@ __all__ = ["ORDERS", "OTHERS", "OURS", "Order", "order_of"]
 Integers = NDArray[np.int64]
 Mapper = Callable[[CommunicationGraph, Machine, int], Mapping]
 
-# The scheme of Subramoni 2013 (section 5), topompi's mapper, and topompi's mapper for the busiest link.
+# Orders made by topompi: by the scheme of Subramoni 2013 (section 5), by the best mapper, and by the mapper that
+# reduces the time of the busiest link.
 OURS: dict[str, Mapper] = {
     "scheme2": MAPPERS["scheme2"],
     "best": best,
     "busiest": partial(best, objective="busiest link"),
 }
-# Alternatives without topompi: the given order, a launcher's option, and blocks of the grid computed by the user.
+# Orders that a user has without topompi: the given one, a launcher's cyclic placement, and blocks of the grid.
 OTHERS: dict[str, Mapper] = {name: MAPPERS[name] for name in ("given", "cyclic", "cartesian")}
 ORDERS = {**OURS, **OTHERS}
 
@@ -44,7 +45,7 @@ class Order:
 
     def __init__(self, name: str, mapping: Mapping, machine: Machine, rank_host: Integers) -> None:
         self.name, self.mapping, self.machine = name, mapping, machine
-        # The processes of a host take its ranks in ascending order.
+        # On each host, the i-th lowest rank goes to the i-th process.
         self.process = np.empty(len(rank_host), dtype=np.int64)
         self.process[np.argsort(mapping.host_of_rank, kind="stable")] = np.argsort(rank_host, kind="stable")
 

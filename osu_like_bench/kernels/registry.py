@@ -1,4 +1,4 @@
-"""The kernels by name, and a kernel from the options of a command line."""
+"""A table of the kernels by name, and a function that makes a kernel from command-line options."""
 
 from __future__ import annotations
 

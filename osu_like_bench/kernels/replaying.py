@@ -27,7 +27,7 @@ PLAIN = {
     "at_once": direct.alltoall_at_once,
 }
 JOINT = "joint"
-ACCURACY = 1e-4  # greatest relative error of a simulated time, which is rounded to nanoseconds and sums rounded rates
+ACCURACY = 1e-4  # greatest relative error of a simulated time, because times and rates are rounded
 REDUCTIONS = ("doubling", "leaders")
 
 
@@ -44,7 +44,7 @@ class Replay:
 
     def __init__(self, arena: Arena | FlowArena, kernel: Kernel, process: Integers) -> None:
         self.arena, self.kernel, self.process = arena, kernel, process
-        # The network in the numbering of the kernel's ranks.
+        # The network as the kernel sees it: its rank r is on the host of process ``process[r]``.
         self.network = replace(arena.network, rank_host=arena.network.rank_host[process])
 
     def time(self, nbytes: int, alltoall: str = JOINT) -> float | Failure:
@@ -65,7 +65,9 @@ class Replay:
         return total
 
     def bound(self, nbytes: int) -> float:
-        """Return the lower bound of an iteration's seconds in this order of ranks: the phases' busiest links, summed.
+        """Return the lower bound of an iteration's seconds in this order of ranks.
+
+        It is the sum, over the phases, of the time that the phase's busiest link needs for its bytes.
 
         :param nbytes: message size in bytes.
         """
@@ -89,7 +91,7 @@ class Replay:
         return self._run(Schedule.from_rows("alltoall", self.kernel.ranks, "messages", np.stack(columns, axis=1)), unit)
 
     def _sums(self, phase: Sums) -> float | Failure:
-        """Return the seconds of a sum by the fastest algorithm, because every side can choose it."""
+        """Return the seconds of an allreduce by the fastest algorithm, because all compared sides can run it."""
         times = [self._run(make("allreduce", name, self.network, blocks=1), phase.nbytes) for name in REDUCTIONS]
         return min((one for one in times if isinstance(one, float)), default=times[0])
 
@@ -119,7 +121,7 @@ def _plain(name: str, size: int) -> Schedule:
 
 
 def _tiled(name: str, phase: Alltoalls) -> Schedule:
-    """Return the schedule in which every group runs this alltoall at once."""
+    """Return a schedule in which all groups of a phase run the alltoall algorithm ``name`` at the same time."""
     groups, one = phase.groups, _plain(name, phase.groups.shape[1])
     columns = {key: np.tile(column.astype(np.int64), len(groups)) for key, column in one.columns().items()}
     of = np.repeat(np.arange(len(groups)), one.num_rows)
@@ -129,6 +131,6 @@ def _tiled(name: str, phase: Alltoalls) -> Schedule:
 
 
 def _alltoall(ranks: int, columns: dict[str, Integers], like: Schedule) -> Schedule:
-    """Return a schedule of these columns, with the concurrency of steps of the schedule ``like``."""
+    """Make a schedule from columns of transfers; steps may overlap as in the schedule ``like``."""
     rows = np.stack(list(columns.values()), axis=1)
     return Schedule.from_rows("alltoall", ranks, like.algorithm, rows, independent=like.independent, window=like.window)

@@ -30,7 +30,8 @@ class Seat:
     """The communicators on which one side (topompi's or the native one) runs a kernel.
 
     :param comm: communicator whose rank r is rank r of the kernel.
-    :param groups: communicators of this rank's row and column, made when first needed.
+    :param groups: communicators of this rank's row and column, by phase name (``rows``, ``columns``), made when first
+        needed.
     """
 
     comm: MPI.Intracomm
@@ -40,15 +41,15 @@ class Seat:
         """Return the communicator of this rank's row or column. Collective if it does not exist yet."""
         if phase.name not in self.groups:
             of, at = np.argwhere(phase.groups == self.comm.Get_rank())[0].tolist()
-            # mpi4py declares the result of Split as any communicator; an intracommunicator's is an intracommunicator.
+            # mpi4py declares only that Split returns a communicator; it is an intracommunicator if ``comm`` is one.
             self.groups[phase.name] = cast(MPI.Intracomm, self.comm.Split(of, at))
         return self.groups[phase.name]
 
 
 class KernelBenchmark:
-    """A kernel with the interface that the runner expects, in place of a subclass of ``Operation``.
+    """A kernel as a benchmark: it has the attributes and methods of the class ``Operation`` that the runner uses.
 
-    :param kernel: the kernel, with as many ranks as there are.
+    :param kernel: the kernel, with as many ranks as the run has.
     :param reorder: True if topompi's side reorders the ranks.
     :param sides: number of measured sides (communicators), each with buffers of its own.
     """
@@ -79,9 +80,12 @@ class KernelBenchmark:
 
     @contextmanager
     def seated(self, sides: Mapping[str, MPI.Intracomm]) -> Iterator[tuple[dict[str, Seat], list[str]]]:
-        """Provide the communicators of each side, topompi's with reordered ranks, and notes for the header. Collective.
+        """A context of each side's communicators, by side, and of notes for the header. Collective.
 
-        After an error nothing is freed, because freeing is collective.
+        Topompi's side has reordered ranks if ``reorder`` is True. After an error the communicators are not freed,
+        because freeing is collective, and the other ranks may be in other calls.
+
+        :param sides: communicator of each side, by name.
         """
         notes, made = [self.kernel.describe()], []
         seats = {side: Seat(comm) for side, comm in sides.items()}
@@ -117,7 +121,7 @@ class _Iteration(Operation):
         return calls[0] if len(calls) == 1 else iteration
 
     def prepare(self, root: int) -> None:
-        """Do nothing, because the kernel's rank, and with it the messages, depend on the side."""
+        """Do nothing here: buffers are filled per side, because a process has another kernel rank on each side."""
 
     def verify(self, comm: Any, native: MPI.Intracomm, root: int) -> bool:
         self.bind(comm, root)()
@@ -136,7 +140,7 @@ def _part(phase: Phase, seat: Seat) -> _Part:
 
 
 class _Part:
-    """A phase of one rank.
+    """A phase of a kernel as one rank runs it: its calls, its buffers, and their validation.
 
     :param sent: function that makes the data to send.
     :param expected: function that makes the data that must arrive.
@@ -156,7 +160,7 @@ class _Part:
         self.receive.view(np.uint8)[...] = ~self.expected().view(np.uint8)
 
     def correct(self) -> bool:
-        """Return whether both buffers are right after a call."""
+        """Return whether both buffers hold the right data after a call."""
         return np.array_equal(self.sent(), self.send) and np.array_equal(self.expected(), self.receive)
 
 

@@ -21,11 +21,11 @@ class Transposes(Kernel):
     stencil = False
 
     def rows(self, nbytes: int) -> Alltoalls:
-        """Return an alltoall in each row; each rank sends C - 1 messages."""
+        """Return an alltoall in each row; each rank sends a message to every other rank of its row."""
         return Alltoalls("rows", np.arange(self.ranks).reshape(self.grid), nbytes)
 
     def columns(self, nbytes: int) -> Alltoalls:
-        """Return an alltoall in each column; each rank sends R - 1 messages."""
+        """Return an alltoall in each column; each rank sends a message to every other rank of its column."""
         return Alltoalls("columns", np.arange(self.ranks).reshape(self.grid).T, nbytes)
 
 
@@ -36,19 +36,19 @@ class FFT3D(Transposes):
     message = "bytes that a rank has for one other"
 
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
-        """Return the rows, then the columns."""
+        """Return two phases: the alltoalls in the rows, then the alltoalls in the columns."""
         return (self.rows(nbytes), self.columns(nbytes))
 
 
 class P3DFFT(Transposes):
-    """A forward and a backward transform: rows, columns, columns, rows, each of the whole of a rank's pencil."""
+    """A forward and a backward transform: alltoalls in rows, columns, columns, rows, each of a rank's whole pencil."""
 
     name, title = "p3dfft", "P3DFFT Transposes Latency"
     message = "bytes of a rank's pencil"
     sizes = "4K:4M"
 
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
-        """Return rows, columns, columns, rows."""
+        """Return four phases: alltoalls in rows, columns, columns, rows."""
         rows, columns = self.grid
         there, across = self.rows(-(-nbytes // columns)), self.columns(-(-nbytes // rows))
         return (there, across, across, there)

@@ -22,9 +22,9 @@ class Background:
     """A second job that repeats an alltoall forever, one rank on each host.
 
     It is modelled as a fluid: it takes from each link the mean rate that it would have alone, but at most half of the
-    link's rate, as one of two jobs with one message each would. It does not react to the first job.
+    link's rate, which is its fair share beside one message of another job. It does not react to the first job.
 
-    :param nbytes: bytes that each rank sends to each other.
+    :param nbytes: bytes that each rank sends to each other rank in one alltoall.
     """
 
     nbytes: int
@@ -38,11 +38,13 @@ class Background:
         return cls(parse_bytes(size, "--background"))
 
     def loads(self, network: Network) -> Floats:
-        """Return the bytes/s on each link of a complete network, shape (links,), if the job is alone.
+        """Return the bytes/s on each link, shape (links,), if this job is alone on the network.
 
         On n hosts, a rank sends its n - 1 messages one after the other; each takes the route's latency, plus its bytes
-        over the rate of the route's slowest link. If a link needs longer than a rank for all bytes that cross it, that
-        time is the duration of an alltoall.
+        over the rate of the route's slowest link. An alltoall takes as long as the slowest rank, or as the busiest link
+        needs for all bytes that cross it, if that is longer.
+
+        :param network: network whose links all have a rate and a latency.
         """
         used = network.links >= 0
         slowest = np.where(used, 1 / network.capacity[network.links], 0.0).max(axis=2, initial=0.0)
@@ -53,6 +55,6 @@ class Background:
         return crossing / seconds if seconds else crossing
 
     def left_over(self, network: Network) -> Network:
-        """Return the network with the rates that this job leaves to another job on the same hosts."""
+        """Return the network with its rates reduced to what this job leaves to another job on the same hosts."""
         left = np.maximum(network.capacity - self.loads(network), network.capacity / 2)
         return replace(network, capacity=left)

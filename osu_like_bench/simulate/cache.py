@@ -36,14 +36,21 @@ class Cache:
         self.path = path
 
     def get(self, name: str) -> float | None:
-        """Return the seconds, or None if no readable file has them."""
+        """Return a simulation's seconds; None if they are not stored or not readable.
+
+        :param name: name of the file, from ``key``.
+        """
         if self.path is None:
             return None
         found = read_cache(self.path / f"{name}.json", _is_ours)
         return None if found is None else float(found["seconds"])
 
     def put(self, name: str, result: float | Failure) -> None:
-        """Store seconds; a full disk is not an error."""
+        """Store a simulation's seconds in a file; a failure is not stored, and a full disk is not an error.
+
+        :param name: name of the file, from ``key``.
+        :param result: seconds, or a failure.
+        """
         if self.path is None or isinstance(result, Failure):
             return
         write_cache(self.path / f"{name}.json", json.dumps({"seconds": result}))

@@ -146,7 +146,7 @@ def _timed(
     """Run the simulations; return the options with the kernel's grid, facts about the network, and the times.
 
     :param network: simulator, one of ``NETWORKS``.
-    :param settings: settings of the simulator's arena.
+    :param settings: keyword arguments of the simulated network (``Arena`` or ``FlowArena``).
     :param interface: topology of the job.
     :param options: options of the run.
     :param trial: the simulations to run.
@@ -215,14 +215,22 @@ def _peers(collective: str, text: str, network: str) -> tuple[str, ...]:
 
 
 def _refuse_simgrid(network: str, **given: bool) -> None:
-    """Raise if an option that only SimGrid has is given to topompi's own simulator."""
+    """Raise if an option that only SimGrid has is given to topompi's own simulator.
+
+    :param network: simulator, one of ``NETWORKS``.
+    :param given: whether each option is given, by its name.
+    """
     wrong = next((option for option, value in given.items() if value), None)
     if wrong is not None and network != "simgrid":
         raise BenchmarkError(f"--{wrong}: expecting --network simgrid with it, got {network}")
 
 
 def _refuse_grid(collective: str, **given: object) -> None:
-    """Raise if an option that only kernels have is given to a collective."""
+    """Raise if an option that only kernels have is given to a collective.
+
+    :param collective: name of the collective or kernel.
+    :param given: value of each option by its name; false if it is not given.
+    """
     wrong = next((option for option, value in given.items() if value), None)
     if wrong is not None and collective not in KERNELS:
         raise BenchmarkError(f"--{wrong}: expecting a kernel ({', '.join(KERNELS)}) with it, got {collective}")
@@ -237,7 +245,7 @@ def _refuse_bracket(network: str, collective: str, *, bracket: bool) -> None:
 
 
 def _of_simgrid(eager: int | None, model: str, timeout: float, *, cache: bool) -> dict[str, Any]:
-    """Return the settings that only SimGrid's arena has."""
+    """Return the settings that only SimGrid's simulated network (``Arena``) has, by name."""
     return {
         "eager": eager or 0,
         "model": _one_of("--model", model, MODELS),
@@ -265,7 +273,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 @contextmanager
 def _progress() -> Iterator[Report]:
-    """Provide a report whose steps a terminal shows."""
+    """A context of an object that shows the progress of reading a topology on the terminal."""
     with console(to_error=True).status("reading") as status:
 
         def told(what: str, done: int, total: int) -> None:
@@ -275,5 +283,8 @@ def _progress() -> Iterator[Report]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command; see ``run_command``."""
+    """Run the command ``simulate``, and return its exit code; see ``run_command``.
+
+    :param arguments: arguments after ``simulate``.
+    """
     return run_command(app, "simulate", arguments)

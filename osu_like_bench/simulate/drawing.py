@@ -38,11 +38,11 @@ def drawable(path: Path | None) -> None:
 
 
 def draw(options: Options, facts: Facts, found: Findings, path: Path) -> None:
-    """Draw the times of all sides over the message size, as multiples of the lower bound, if it is known.
+    """Draw the times of all sides over the message size, as multiples of the lower bound if the bound is known.
 
-    Other libraries (peers) have dashed black lines, the fastest of topompi's algorithms colours, and further ones are
-    grey. All names stand at the ends of the lines; lines that coincide are one. A line has a gap at a size for which
-    the side has no time.
+    Other libraries (peers) have dashed black lines, topompi's fastest algorithms coloured lines, and its other
+    algorithms grey lines. The names of the sides stand at the ends of the lines; sides with the same times share a
+    line. A line has a gap at a size for which the side has no time.
 
     :param options: options of the run.
     :param facts: circumstances of the run.
@@ -76,7 +76,9 @@ def draw(options: Options, facts: Facts, found: Findings, path: Path) -> None:
 
 
 def lines_of(found: Findings) -> list[tuple[list[str], NDArray[np.float64], dict[str, Any]]]:
-    """Return the lines to draw: the names of the sides that coincide on it, their values, and its look.
+    """Return the lines to draw, each with the names of the sides that it stands for, its values, and its look.
+
+    The look is a dictionary of matplotlib's arguments. Sides whose values coincide share a line.
 
     Grey lines come first, so that others are drawn over them.
 

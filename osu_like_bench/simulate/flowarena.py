@@ -1,4 +1,7 @@
-"""The arena of topompi's own simulator: messages as flows or packets, other libraries by their documented decisions."""
+"""The arena (simulated network) of topompi's own simulator: messages are flows or packets.
+
+Other MPI libraries are simulated by the algorithms that their documented decision rules choose.
+"""
 
 from __future__ import annotations
 
@@ -41,10 +44,11 @@ METHODS = {
 class FlowArena(Ground):
     """A network on which ``topompi.netsim`` times schedules.
 
-    Messages inside a host are copied at the system's memory rate. If messages are flows, all that one rank receives
-    share it; if they are packets, they are copied one after the other. Packets pass the switches and adapters of the
-    preset ``fdr``. The latencies of ``platform.complete`` are those of whole messages and contain the hosts' parts. The
-    processors of the preset take these parts themselves, so the wires of packets have the preset's latency.
+    Messages inside a host are copied at the system's memory rate. If messages are flows, all messages that one rank
+    receives share this rate; if they are packets, they are copied one after the other. Packets pass the switches and
+    adapters of the preset ``fdr``. The latencies of ``platform.complete`` are those of whole messages and contain the
+    hosts' parts. The processors of the preset take these parts themselves, so the wires of packets have the preset's
+    latency.
 
     :param network: network of the job; unknown rates are filled in, see ``platform.complete``, and for flows unknown
         latencies.
@@ -57,7 +61,8 @@ class FlowArena(Ground):
         is taken; 0 for a single run in which all ranks start together.
     :param most_messages: maximum number of messages of a schedule; a longer one is not simulated.
     :param routes: routes from which the job's network was made, if messages are packets; None if they are flows.
-    :param bracket: True to simulate packets also with the switches of ``BRACKET``, which takes three times as long.
+    :param bracket: True to simulate packets also with each of the two kinds of switches in ``BRACKET``, which takes
+        three times as long.
     """
 
     def __init__(
@@ -110,13 +115,15 @@ class FlowArena(Ground):
     def time(self, schedule: Schedule, block_bytes: int = 1, slices: int = 1) -> float | Failure:
         """Return the simulated seconds until the last rank has completed a schedule, or a failure.
 
-        With several starts of the ranks, the seconds are a ``Starts``: the median, with the seconds of each start.
+        The seconds are a ``Starts``: the median of runs in which ranks start at different times, with each run's
+        seconds.
 
         :param schedule: the messages, in blocks.
         :param block_bytes: bytes of one block.
         :param slices: number of parts into which every transfer is cut.
 
-        Cost: a run of ``netsim.run`` or ``netsim.packets.run`` for each seed and each entry of ``BRACKET``.
+        Cost: a run of ``netsim.run`` or ``netsim.packets.run`` for each seed; with packets and ``bracket``, three
+        times as many.
         """
         if (left_out := self.left_out(schedule, slices)) is not None:
             return left_out
@@ -125,7 +132,7 @@ class FlowArena(Ground):
         return Starts(self._starts(programs, FDR.settings), bracket)
 
     def _starts(self, programs: list[Program], switches: packets.Settings) -> list[float]:
-        """Return the simulated seconds of programs, one number per start of the ranks."""
+        """Return the simulated seconds of the first program, one number per run with its own starts of the ranks."""
         seeds = range(max(1, self.seeds))
         return [float(self._run(programs, switches, seed).job_seconds[0]) for seed in seeds]
 

@@ -1,4 +1,4 @@
-"""The common base of all simulated arenas: a complete network, schedules for it, and lower bounds on times."""
+"""The base class of arenas (simulated networks): known rates and latencies, schedules, and lower bounds of times."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Starts(float):
     bracket: dict[str, float]
 
     def __new__(cls, samples: Sequence[float], bracket: Mapping[str, float] | None = None) -> Self:
-        """Compute the median, and keep the samples and the bracket as attributes."""
+        """Make the float that is the samples' median, with both arguments as its attributes."""
         made = super().__new__(cls, float(np.median(samples)))
         made.samples, made.bracket = tuple(samples), dict(bracket or {})
         return made
@@ -68,7 +68,7 @@ class Ground:
         self.close()
 
     def close(self) -> None:
-        """End running simulations."""
+        """End the simulations that are still running."""
 
     def describe(self) -> str:
         """Describe in a line the origin of rates and latencies."""
@@ -79,15 +79,15 @@ class Ground:
         return f"{rates}, {latencies}"
 
     def schedule(self, collective: str, algorithm: str, nbytes: int, root: int = 0, **parameters: Any) -> Cut:
-        """Return the schedule of an algorithm for messages of ``nbytes``, divided into whole blocks, rounded up.
+        """Return the schedule of an algorithm for messages of ``nbytes``, which are divided into blocks of whole bytes.
 
-        It is made for the network without the second job (background), of which a job knows nothing.
+        It is made for the network's full rates, because a job does not know of the second job (background).
 
         :param collective: name of the collective.
-        :param algorithm: name of the algorithm, with a cut if wanted (``ring/32K``).
+        :param algorithm: name of the algorithm, with a segment size if it is to be segmented (``ring/32K``).
         :param nbytes: bytes of one message.
         :param root: root of a rooted collective.
-        :param parameters: the generator's own parameters, see ``schedules.make``.
+        :param parameters: further arguments of the algorithm by name, see ``schedules.make``.
         """
         return make_cut(collective, algorithm, self.network, root, nbytes, **parameters)
 
@@ -103,7 +103,10 @@ class Ground:
         return Failure(f"left out: {messages:,} transfers, more than {self.most_messages:,}")
 
     def bound(self, collective: str, nbytes: int, root: int = 0) -> float:
-        """Return a lower bound, without start-ups, of the seconds of any schedule: see ``schedules.lower_bound``.
+        """Return a lower bound in seconds of the times of all schedules of a collective; see ``schedules.lower_bound``.
+
+        It counts only the time of bytes on links, not the start-up times of messages.
+
 
         :param collective: name of the collective.
         :param nbytes: bytes of one message, see ``peers.Peer``.

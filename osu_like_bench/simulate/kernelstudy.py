@@ -1,4 +1,4 @@
-"""All simulations of one kernel: orders of its ranks, or alltoalls of its rows and columns."""
+"""Simulations that compare alternatives for a kernel: orders of its ranks, or alltoalls of its rows and columns."""
 
 from __future__ import annotations
 
@@ -25,13 +25,17 @@ def ours_of(name: str) -> tuple[str, ...]:
     """Return the names of topompi's sides (alternatives to compare) of a kernel.
 
     For a stencil or conjugate gradients they are orders of ranks; for a transform, joint alltoalls in the given order
-    and in topompi's.
+    and in topompi's order.
     """
     return tuple(OURS) if KERNELS[name].stencil else (JOINT, REMAPPED)
 
 
 def others_of(name: str) -> tuple[str, ...]:
-    """Return the names of a kernel's sides without topompi: other orders, or libraries' alltoalls in the given one."""
+    """Return the names of a kernel's sides without topompi.
+
+    For a stencil or conjugate gradients they are orders of ranks; for a transform, libraries' alltoalls in the given
+    order.
+    """
     return tuple(OTHERS) if KERNELS[name].stencil else tuple(PLAIN)
 
 
@@ -106,7 +110,7 @@ class KernelStudy:
         return evaluate(order.mapping, self.kernel.graph, order.machine).intra_share
 
     def about(self) -> dict[str, object]:
-        """Return facts for the record: the kernel, and the share of bytes inside hosts in each order used."""
+        """Return facts for the record: the kernel, and for each order of ranks the share of bytes inside hosts."""
         shares = {name: round(self.share(name), 4) for name in self.orders}
         return {"kernel": self.kernel.describe(), "inside hosts": shares}
 

@@ -1,4 +1,7 @@
-"""The collectives of other MPI libraries (peers), as SimGrid re-implements them: one action of each rank's trace."""
+"""The collectives of other MPI libraries (peers) as traces for SimGrid, which has its own copies of their algorithms.
+
+In a trace, which lists the actions of one rank, a collective is one action.
+"""
 
 from __future__ import annotations
 
@@ -55,14 +58,14 @@ class Peer:
         self.option = f"--cfg={option}"
 
     def write_warm_up(self, folder: Path) -> Path:
-        """Write the traces of all ranks with only the untimed first call; return the path of the file that lists them.
+        """Write traces of all ranks with an untimed call (warm-up); return the path of the file that lists the traces.
 
         :param folder: folder for the traces.
         """
         return _write(folder, [[*self.warm_up, "finalize"]] * self.ranks)
 
     def write(self, folder: Path, waits: Sequence[float]) -> Path:
-        """Write traces as ``write_warm_up`` does, followed by the collective.
+        """Write traces of all ranks: warm-up, wait, timed call; return the path of the file that lists the traces.
 
         :param folder: folder for the traces.
         :param waits: seconds that each rank waits between warm-up and collective, shape (ranks,).

@@ -1,4 +1,4 @@
-"""A network as SimGrid's platform: its hosts, its directed links, and its own routes, pair by pair."""
+"""Writer of a network as SimGrid's platform file: hosts, directed links, and the route of every pair of hosts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNKNOWN_RATE = 1.0  # bytes/s; if all links have this rate, the network's source
 # With a weight this large, latency has no effect on the shares.
 UNIT_WEIGHT = 1e9
 # Rates are divided by SLOWER, and latencies and all times of the platform are multiplied by it, because SimGrid prints
-# times to the microsecond, which is then a nanosecond.
+# times to the microsecond: a printed microsecond is then a nanosecond of the network.
 SLOWER = 1000
 HEAD = (
     "<?xml version='1.0'?>\n"
@@ -58,7 +58,10 @@ def complete(network: Network, system: str = "stampede") -> Network:
 
 
 def _host_links(network: Network) -> Integers:
-    """Return the links between hosts and switches; if tables are not known, the first and last links of all routes."""
+    """Return the numbers of the links between hosts and switches, ascending.
+
+    If the network has no next-hop tables, these links are the first and the last ones of all routes.
+    """
     if isinstance(network.paths, Tables):
         ends = np.minimum(network.paths.source, network.paths.target)
         return np.flatnonzero(ends < network.paths.first_switch)
@@ -74,8 +77,8 @@ def equal_shares(network: Network) -> tuple[Integers, Floats, Integers]:
     gets additional links of its own, none slower than its route, which raise its sum of 1 / rate to that of the longest
     route.
 
-    :returns: kind of each ordered pair of hosts, shape (n, n), -1 if it needs no such link; and for each kind the rate
-        of such a link, and the number of them.
+    :returns: number of the kind of additional links of each ordered pair of hosts, shape (n, n), -1 if the pair needs
+        none; then, for each kind, the rate of each additional link in bytes/s, and the number of links in a row.
     """
     used = network.links >= 0
     inverse = np.where(used, 1 / network.capacity[network.links], 0.0)
@@ -83,7 +86,7 @@ def equal_shares(network: Network) -> tuple[Integers, Floats, Integers]:
     lack = np.where(total > 0, total.max(initial=0.0) - total, 0.0)
     lack[lack < 1e-9 * total.max(initial=0.0)] = 0.0
     count = np.ceil(lack / np.where(slowest > 0, slowest, 1.0) * (1 - 1e-9)).astype(np.int64)
-    # The numbers are rounded, because otherwise every pair of hosts would need a kind of its own.
+    # What a pair lacks is rounded, because otherwise every pair of hosts would need a kind of its own.
     keys = np.stack((np.round(lack / max(total.max(initial=0.0), 1e-300) * 1e9).astype(np.int64), count), axis=-1)
     kinds, kind = np.unique(keys.reshape(-1, 2), axis=0, return_inverse=True)
     rate = kinds[:, 1] / np.maximum(kinds[:, 0] * 1e-9 * total.max(initial=0.0), 1e-300)
@@ -91,7 +94,7 @@ def equal_shares(network: Network) -> tuple[Integers, Floats, Integers]:
 
 
 def digest(network: Network, loopback: tuple[float, float]) -> str:
-    """Return a hash of everything that determines the platform of a complete network."""
+    """Return a hash of everything that determines a network's platform file; all rates and latencies must be known."""
     found = hashlib.sha256(repr((loopback, network.links.shape, UNIT_WEIGHT, SLOWER)).encode())
     for array in (network.rank_host, network.links, network.capacity, network.latency):
         found.update(np.ascontiguousarray(array).tobytes())
@@ -99,7 +102,9 @@ def digest(network: Network, loopback: tuple[float, float]) -> str:
 
 
 def write_platform(network: Network, path: str | Path, loopback: tuple[float, float], fair: bool = True) -> None:
-    """Write the platform of a complete network, slower by the factor ``SLOWER``; host i is ``hI``, link i is ``lI``.
+    """Write SimGrid's platform file of a network, with all times multiplied by ``SLOWER``.
+
+    Host 3 is named ``h3``, link 3 is named ``l3``.
 
     All ranks of a host share its links into the fabric. Inside a host, every message has the loopback for itself.
 
@@ -118,8 +123,8 @@ def write_platform(network: Network, path: str | Path, loopback: tuple[float, fl
         file.writelines(_link(f"l{i}", network.capacity[i], network.latency[i]) for i in links)
         kind, rate, count = equal_shares(network)
         kind = kind if fair else np.full_like(kind, -1)
-        # Each sender has its own, because SimGrid recomputes together all flows with a common link, even without
-        # contention.
+        # Each sending host has additional links of its own, because SimGrid recomputes all flows with a common link
+        # together, even if the link has no contention.
         for host, pad in np.argwhere((kind[:, :, None] == np.arange(len(rate))).any(axis=1)).tolist():
             file.writelines(_link(f"p{host}k{pad}n{i}", rate[pad], 0.0, "FATPIPE") for i in range(count[pad]))
         file.writelines(_routes(network, {link: _crossed(f"l{link}") for link in links}, kind, count))

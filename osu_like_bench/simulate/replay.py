@@ -131,7 +131,7 @@ class Arena(Ground):
         return self.possible(found, collective, nbytes, root)
 
     def _peer(self, peer: Peer, selector: str) -> float | Failure:
-        """Return the seconds of the timed collective, from the moment at which all ranks have finished the warm-up."""
+        """Return the simulated seconds of the timed collective; all ranks begin it together after the warm-up."""
         options = [peer.option, *smpi.configuration(self.model, selector, self.eager)]
         with self._replaying(peer.write_warm_up) as replay:
             ends = self._simulator.ends(replay, options)
@@ -167,7 +167,7 @@ class Arena(Ground):
             yield Replay(write(Path(scratch)), *files, self.network.num_ranks, self.timeout)
 
     def _files(self) -> tuple[Path, Path]:
-        """Return platform and host file, written when first needed."""
+        """Return the paths of the platform file and the host file, which are written at the first call."""
         with self._lock:
             if self._folder is None:
                 self._folder = tempfile.TemporaryDirectory(prefix="topompi-")

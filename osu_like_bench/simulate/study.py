@@ -1,4 +1,4 @@
-"""All simulations of one command, several at once."""
+"""A function that runs all simulations of one collective, several at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of a simulation: a table for people, and a record for programs."""
+"""The results of simulations: as a table for people, and as a record for programs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ class Findings:
 
     @property
     def broken(self) -> bool:
-        """Whether the simulator crashed on an algorithm of topompi, or on any side while no side has a time."""
+        """Whether the command has failed because simulations crashed.
+
+        One crash of an algorithm of topompi is enough; crashes of other sides count only if no side has a time.
+        """
         crashed = {side for (side, _), one in self.outcomes.items() if isinstance(one, Failure) and one.crash}
         return bool(crashed) and (not self.timed or not crashed.isdisjoint(self.algorithms))
 
@@ -94,9 +97,10 @@ def facts_of(interface: TopologyInterface, about: dict[str, Any]) -> Facts:
 
 
 def record(options: Options, facts: Facts, found: Findings) -> Record:
-    """Return the record of a simulation, with the seconds of every start of the ranks for each size and side.
+    """Return the record of a simulation.
 
-    The lower bounds are one of its sides; failures are among its facts.
+    A result has the seconds of each run of a side at a size (several runs if ranks start at random times). The lower
+    bounds are recorded as a further side, and failures as facts.
 
     :param options: options of the run.
     :param facts: circumstances of the run.
@@ -148,14 +152,14 @@ def lines(options: Options, facts: Facts, found: Findings) -> Iterator[str]:
 
 
 def _brackets(found: Findings) -> Iterator[tuple[tuple[str, int], dict[str, float]]]:
-    """Yield the times with other switches, for each side and size that has them."""
+    """Yield (side, size) and the simulated times with other switches, by description, if there are any."""
     for place, seconds in found.outcomes.items():
         if isinstance(seconds, Starts) and seconds.bracket:
             yield place, seconds.bracket
 
 
 def _intervals(found: Findings) -> Iterator[str]:
-    """Yield the shortest and the longest time, for each time that is the median of several starts."""
+    """Yield lines with the shortest and the longest time of the runs of which a time is the median."""
     for (side, size), seconds in found.outcomes.items():
         if isinstance(seconds, Starts) and len(seconds.samples) > 1:
             least, most = (end(seconds.samples) * 1e6 for end in (min, max))

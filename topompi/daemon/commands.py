@@ -10,9 +10,10 @@ __all__ = ["run_command"]
 
 
 async def run_command(command: Sequence[str], seconds: float) -> str:
-    """Run a command; return its error as text, empty if it succeeded.
+    """Run a command; return "" if it exits with code 0, otherwise an error message.
 
-    The command gets no input, and its output is discarded. It is killed when its time is over or the daemon ends.
+    The command gets no input, and its standard output is discarded. It is killed at its time limit, or when the daemon
+    ends.
 
     :param command: the program and its arguments.
     :param seconds: time limit in seconds.

@@ -67,7 +67,8 @@ class Unit:
 
     :param description: description for ``systemctl status``.
     :param words: command that starts the daemon, with absolute paths.
-    :param own: further lines of the section ``[Service]``; they override the common lines by systemd's rules.
+    :param own: lines added to the section ``[Service]``; by systemd's rules they override the lines that all daemons
+        share.
     :param stop_seconds: seconds between systemd's request to stop the daemon and its kill.
     :param files: number of files that the daemon may have open at once.
     :param memory: memory limit in systemd's notation, for example ``4G``.
@@ -93,9 +94,9 @@ class Unit:
 
 
 def folder_of_socket(path: Path) -> str:
-    """Return the line by which a daemon may make its socket; systemd makes a folder in ``/run``, others must exist.
+    """Return the line of a service file that lets a daemon make a socket in a folder.
 
-    :param path: folder of the socket.
+    :param path: the folder; systemd makes it if it is directly below ``/run``, else it must exist.
     """
     if path.parent == Path("/run"):
         return f"RuntimeDirectory={path.name}"
@@ -109,10 +110,10 @@ def quoted(word: str) -> str:
 
 
 def own_command(words: Sequence[str], verb: str, *, without: str) -> list[str]:
-    """Return the command that this process runs, with absolute paths, so that systemd can start it from any directory.
+    """Return this process's command line with absolute paths, so that systemd can start it from any directory.
 
-    :param words: the command line after the program's name.
-    :param verb: the subcommand; the words after it that name existing files become absolute paths.
+    :param words: arguments of this process, without the program's name.
+    :param verb: the subcommand among the arguments; arguments after it that name existing files become absolute paths.
     :param without: option that is left out of the result.
     """
     begin = words.index(verb) + 1

@@ -8,17 +8,18 @@ from pathlib import Path
 
 __all__ = ["Watch"]
 
-MOST_FILES = 16_384  # files; limits those that are watched per directory
+MOST_FILES = 16_384  # largest number of files that are watched per directory
 
 State = tuple[int, int, int]  # time of the last change in ns, size in bytes, inode number
 
 
 class Watch:
-    """A detector of changed files; a change is due when two looks have found the same, so that no one is still writing.
+    """A detector of changed files, which the daemon asks repeatedly with ``is_due``.
 
-    Of a directory, only the files that the daemon reads count, and not, for example, a log that grows beside them.
+    A change is due when two successive calls have found the same files, because then nobody is still writing them. In a
+    directory only the files that the daemon reads are watched, and not, for example, a log that grows beside them.
 
-    :param paths: files and directories.
+    :param paths: files and directories to watch.
     :param is_input: function that returns whether the daemon reads a file of a directory; it is called again after each
         change of the file.
     :param most: number of files per directory that are watched.
@@ -35,21 +36,21 @@ class Watch:
         self._taken = self._seen = self._look()
 
     def is_due(self) -> bool:
-        """Look at the files; return whether a change that is not yet taken was there at the previous look, too."""
+        """Return whether the files differ from those at the last ``take``, but not from those at the previous call."""
         now = self._look()
         at_rest, self._seen = now == self._seen, now
         return at_rest and now != self._taken
 
     def take(self) -> None:
-        """Mark the change seen at the last look as taken, so that it is no longer due."""
+        """Mark the change that the last ``is_due`` saw as taken, so that it is no longer due."""
         self._taken = self._seen
 
     def is_unchanged(self) -> bool:
-        """Return whether the files are still as they were when the last change was taken."""
+        """Return whether the files now are still those of the last change that was taken."""
         return self._look() == self._taken
 
     def _look(self) -> dict[Path, State]:
-        """Return the state of each file that counts; a file that is missing, or disappears meanwhile, has none."""
+        """Return the state of each watched file; files that are missing, or disappear meanwhile, are left out."""
         found, known = {}, {}
         for file, is_named in self._files():
             try:

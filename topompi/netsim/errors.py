@@ -6,4 +6,4 @@ __all__ = ["NetsimError"]
 
 
 class NetsimError(TopompiError, ValueError):
-    """A program or a network is inconsistent, a program never ends, or a result is below its lower bound."""
+    """An error: a program or a network is inconsistent, a program never ends, or a time is below its lower bound."""

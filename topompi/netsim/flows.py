@@ -38,11 +38,11 @@ class Hosts:
 
     :param send_overhead: time of the sender's processor per message, in seconds.
     :param receive_overhead: time of the receiver's processor per message, in seconds.
-    :param copy_rate: rate in bytes/s at which a rank receives from its own host, all these messages together.
+    :param copy_rate: rate in bytes/s at which a rank receives all messages from ranks on its own host together.
     :param copy_latency: latency of a message inside a host, in seconds.
     :param eager: largest size in bytes of an eager message, whose send is complete when it is handed over; longer
         messages wait for their receiver.
-    :param skew: time in seconds within which the ranks of a job start, at random.
+    :param skew: largest delay of a rank's start after its job's, in seconds; each rank's delay is random.
     """
 
     send_overhead: float = 0.0
@@ -62,14 +62,15 @@ class Hosts:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The times of programs, each for its first run.
+    """The times of all programs, and the bytes on all links; of a program that repeats, only the first run counts.
 
-    :param job_seconds: time from each job's start until its last rank ends, in seconds, shape (jobs,); NaN for a
-        background job, for which the simulation does not wait, if it had not ended when all others had.
-    :param rank_seconds: time from the start of its job until each rank ends, in seconds, shape (ranks,).
+    :param job_seconds: time from each job's start until its last rank ends, in seconds, shape (jobs,); NaN if it had
+        not ended when the simulation did, which waits for all jobs except those in the background.
+    :param rank_seconds: time from the start of the rank's job until each rank ends, in seconds, shape (ranks,).
     :param link_bytes: bytes that had crossed each link when all jobs outside the background had run once, shape
         (links,).
-    :param bounds: least time of each job in seconds, from its bytes on its busiest link, shape (jobs,).
+    :param bounds: lower bound of each job's time in seconds, shape (jobs,): the time that the job's busiest link needs
+        for the job's bytes.
     """
 
     job_seconds: Floats
@@ -82,7 +83,8 @@ class FlowSession(Programs):
     """A simulation of programs on a network of flows, whose time the caller advances; it implements ``Session``.
 
     A message flows when its sender has handed it over and, unless it is eager, its receiver has posted it. After the
-    latencies of its links it gets its max-min fair share of them. Rates and loads are those of the current instant.
+    latencies of its links it flows at its max-min fair share of the links' rates. The methods ``rates`` and ``loads``
+    return values of the current instant.
 
     :param wiring: network; ``Tables`` if the routes between all pairs of hosts would take too much memory.
     :param hosts: costs of the hosts.
@@ -112,7 +114,7 @@ class FlowSession(Programs):
         rates = np.ascontiguousarray(wiring.rate, dtype=np.float64)
         self._engine = kind(rates, about.copy_rate, about.send_overhead, about.receive_overhead, about.eager, tolerance)
         self._traffic: list[Traffic] = []
-        self._entered: list[int] = []  # first message of each entry of ``_traffic``
+        self._entered: list[int] = []  # number of the first message in each item of ``_traffic``
         self._starts: list[Floats] = []
         super().__init__("flows", self._engine)
 
@@ -142,7 +144,7 @@ class FlowSession(Programs):
         return self._rates(*self._flows())
 
     def _flows(self) -> tuple[NDArray[np.int64], Floats]:
-        """The messages that flow, numbered through the session, ascending, and their rates in bytes/s."""
+        """Numbers of the messages that flow, counted through all programs, ascending, and their rates in bytes/s."""
         found = np.array(sorted(self._engine.flows()), dtype=np.float64).reshape(-1, 2)
         return found[:, 0].astype(np.int64), found[:, 1]
 

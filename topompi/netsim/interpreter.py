@@ -1,4 +1,4 @@
-"""The flow model without its C extension: the same events in the same order, with rates of all flows by numpy."""
+"""The flow model in Python and numpy, used if its C extension is missing; the events and their order are the same."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Interpreter(Ranks):
     """The ranks of all programs, and the flows (messages under way) between them; it implements ``Engine``.
 
     :param capacity: capacity of each link of the network in bytes/s, shape (links,).
-    :param copy_rate: rate in bytes/s at which a rank receives from its own host.
+    :param copy_rate: rate in bytes/s at which a rank receives all messages from ranks on its own host together.
     :param send_overhead: time of the sender's processor per message, in seconds.
     :param receive_overhead: time of the receiver's processor per message, in seconds.
     :param eager: size in bytes up to which a send does not wait for its receiver.
@@ -46,7 +46,10 @@ class Interpreter(Ranks):
         self.fresh: list[int] = []  # flows that begin when rates are next computed
 
     def remove(self, job: int, /) -> None:
-        """Remove a job."""
+        """Stop a job's ranks and remove its messages.
+
+        :param job: number of the job, in the order in which jobs were added.
+        """
         if self.over[job]:
             return
         self.over[job] = True
@@ -63,7 +66,11 @@ class Interpreter(Ranks):
             self.due = self.now
 
     def advance(self, until: float, to_end: bool, /) -> int:
-        """Advance the time to ``until``, or to the next end of a run; return ``OVER``, ``ENDLESS`` or ``NO_TIME``."""
+        """Advance the time, and return the reason of the stop; see ``Engine``.
+
+        :param until: time in seconds to advance to; ignored if ``to_end`` is True.
+        :param to_end: whether to advance to the next end of a run.
+        """
         limit = np.inf if to_end else until * (1 + 4 * CLOCK)
         self.ended, found = False, -1
         while found < 0 and not self.idle and not (to_end and self.ended):
@@ -88,7 +95,7 @@ class Interpreter(Ranks):
         return list(zip(self.flowing[here].tolist(), self.rate[here].tolist(), strict=True))
 
     def _proceed(self, limit: float) -> int:
-        """Process the next event and return -1; ``OVER`` if it is due after the limit, ``ENDLESS`` if there is none."""
+        """Process the next event and return -1; return OVER if it is due after ``limit``, ENDLESS if there is none."""
         ends = self.finish[~self.held].min(initial=np.inf)
         event = self.events[0][0] if self.events else np.inf
         following = min(ends, event, self.due)
@@ -106,7 +113,7 @@ class Interpreter(Ranks):
         return -1
 
     def _parts(self) -> Floats:
-        """The fraction of each flow's message that has flowed."""
+        """The fraction of each message under way that has flowed, shape (flows,)."""
         left = np.maximum(self.remaining - self.rate * (self.now - self.updated), 0.0)
         parts: Floats = 1 - left / self.nbytes[self.flowing]
         return parts

@@ -1,4 +1,4 @@
-"""The operations of the ranks of one job: the input of every model of a network."""
+"""The operations of the ranks of one job: the input of all network models."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Messages:
     :param source: sending rank of each message, shape (messages,).
     :param destination: receiving rank of each message, shape (messages,).
     :param nbytes: bytes of each message, shape (messages,).
-    :param send_row: row of the program that sends each message, shape (messages,).
-    :param receive_row: row of the program that receives each message, shape (messages,).
+    :param send_row: row (operation) of the program that sends each message, shape (messages,).
+    :param receive_row: row (operation) of the program that receives each message, shape (messages,).
     """
 
     source: Integers
@@ -45,7 +45,7 @@ class Program:
 
     A rank has at most ``window`` of its steps in flight and completes them in order. In a step it first computes, then
     posts its receives, then its sends. The k-th send from a rank to another matches the other's k-th receive from it.
-    Rows are sorted by rank, step and kind, and otherwise keep the given order.
+    The rows are sorted by rank, step and kind; rows that are equal in these keep the given order.
 
     :param hosts: host of each rank, shape (p,).
     :param rank: rank of each operation, shape (rows,).
@@ -55,11 +55,12 @@ class Program:
     :param amount: bytes of each message, or seconds of each compute burst, shape (rows,).
     :param window: largest number of steps that a rank has in flight; 0 for no limit.
     :param start: time at which the job begins, in seconds.
-    :param lane: virtual lane of its messages; only the packet model has lanes.
+    :param lane: virtual lane of the job's messages; only the packet model has lanes.
     :param repeat: ``ONCE`` to run the program once; ``UNTIL_ALL_RAN`` to repeat it until every job that is not
-        ``BACKGROUND`` has run once; ``BACKGROUND`` to repeat it until then, although nobody waits for its end.
+        ``BACKGROUND`` has run once; ``BACKGROUND`` to repeat it until the same moment, but not to wait for its end.
     :param name: name of the job in error messages.
-    :param named: numbers of steps by the names under which sessions record the times of these steps.
+    :param named: step number by name; a session records the times at which these named steps are complete
+        (``Runs.steps``).
     """
 
     hosts: Integers
@@ -119,13 +120,15 @@ class Program:
 
     @property
     def marks(self) -> list[int]:
-        """The numbers of named steps, without repetition, ascending."""
+        """The numbers of the steps that have names, each once, ascending."""
         return sorted(set(self.named.values()))
 
     def cut(self, parts: int) -> Program:
-        """Cut every message into ``parts`` equal parts, one per step, with ``parts`` times as many steps in flight.
+        """Cut every message into equal parts; each step becomes ``parts`` steps, in which one part is sent.
 
-        A name stays with the last part of its step.
+        The window grows by the same factor. A step's name goes to the last of the steps that it becomes.
+
+        :param parts: number of parts of every message.
 
         :raises NetsimError: if ``parts`` is below 1.
         """
@@ -144,7 +147,10 @@ class Program:
 
     @cached_property
     def messages(self) -> Messages:
-        """The messages; raises NetsimError if a send has no receive, or its receive has another number of bytes."""
+        """The messages, each with its send and its receive.
+
+        :raises NetsimError: if a send has no receive, or its receive has another number of bytes.
+        """
         size = self.num_ranks
         (sends, sent), (receives, received) = self._ends(SEND), self._ends(RECEIVE)
         if len(sent) != len(received) or (sent != received).any():
@@ -163,7 +169,10 @@ class Program:
         return Messages(self.rank[sends], self.peer[sends], self.amount[sends], sends, receives)
 
     def _ends(self, kind: int) -> tuple[Integers, Integers]:
-        """The rows of one kind, sorted by sender, receiver and order, and an index of each row's pair of ranks."""
+        """The rows of all sends or receives, sorted by sender, receiver and order, and sender * p + receiver of each.
+
+        :param kind: ``SEND`` or ``RECEIVE``.
+        """
         rows = np.flatnonzero(self.kind == kind)
         source, target = (self.rank, self.peer) if kind == SEND else (self.peer, self.rank)
         pair = source[rows] * self.num_ranks + target[rows]

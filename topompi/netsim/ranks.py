@@ -15,11 +15,13 @@ __all__ = ["COMPUTED", "DEPART", "IN_BACKGROUND", "RECEIVED", "TIMER", "Ranks"]
 
 Floats = NDArray[np.float64]
 
-# Kinds of events, in the order in which those of one instant are processed: ranks continue after all that ends then.
+# Kinds of events. Events of one instant are processed in this order, so that a rank continues (TIMER) only after all
+# operations that end at this instant have ended.
 COMPUTED, RECEIVED, DEPART, START, TIMER = range(5)
 RUNS_ONCE, UNTIL_OTHERS_RAN, IN_BACKGROUND = map(REPEATS.index, (ONCE, UNTIL_ALL_RAN, BACKGROUND))
-# Columns in the order of ``Tape.arrays``. Each has the group of things that it describes (one item per thing) and, if
-# its values are numbers of things, their group. Columns of group "ends" have one item more, for the total.
+# Columns in the order of ``Tape.arrays``, each with two words: what its items describe (a column of "ranks" has one
+# item per rank), and what its values number, if they are numbers of ranks, rows, steps, ... Columns of "ends" contain
+# the first number of each job or rank, and as last item the total.
 COLUMNS = {
     "window": ("ranks", None),
     "job_of_rank": ("ranks", "jobs"),
@@ -56,10 +58,10 @@ COUNTED = {
 
 
 class Ranks:
-    """Programs as columns, and the progress of their ranks.
+    """The programs of all jobs as arrays ("columns"), and the progress of their ranks.
 
     :param capacity: capacity of each link of the network in bytes/s, shape (links,).
-    :param copy_rate: rate in bytes/s at which a rank receives from its own host.
+    :param copy_rate: rate in bytes/s at which a rank receives all messages from ranks on its own host together.
     :param send_overhead: time of the sender's processor per message, in seconds.
     :param receive_overhead: time of the receiver's processor per message, in seconds.
     :param eager: size in bytes up to which a send does not wait for its receiver.
@@ -86,7 +88,7 @@ class Ranks:
             """A column; columns exist once a program is added."""
 
     def add(self, arrays: tuple[NDArray[Any], ...], /) -> None:
-        """Add the jobs of a tape.
+        """Add jobs.
 
         :param arrays: columns of the jobs, from ``Tape.arrays``.
         """
@@ -120,7 +122,11 @@ class Ranks:
             heapq.heappush(self.events, (time, TIMER, rank))
 
     def _append(self, new: dict[str, NDArray[Any]], had: dict[str, int]) -> None:
-        """Append columns to the existing ones, and shift the numbers of ranks, steps and messages that they contain."""
+        """Append columns of new jobs to the existing columns; ranks, steps and messages are renumbered to follow these.
+
+        :param new: columns of the new jobs, by name.
+        :param had: number of existing ranks, rows, steps, messages, jobs and marks, by these words.
+        """
         new["paths"] = np.where(new["paths"] < self.num_links, new["paths"], new["paths"] + had["ranks"])
         if self.columns:
             longest = max(one["paths"].shape[1] for one in (self.columns, new))
@@ -135,7 +141,11 @@ class Ranks:
         self.capacity = np.append(self.capacity, np.full(len(new["window"]), self.copy_rate))
 
     def _job_of(self, kind: int, number: int) -> int:
-        """The job of an event."""
+        """The job to which an event belongs.
+
+        :param kind: kind of the event, for example ``TIMER``.
+        :param number: number of the event's operation, message or rank, according to its kind.
+        """
         if kind == COMPUTED:
             number = self.rank_of_step[self.step_of_row[number]]
         elif kind != TIMER:
@@ -143,17 +153,20 @@ class Ranks:
         return int(self.job_of_rank[number])
 
     def records(self) -> list[tuple[float, int, int]]:
-        """The records (seconds, job, named step, or -1 for the end of a run) since the last call, sorted by time."""
+        """The records since the last call, sorted by time.
+
+        A record is (time in seconds, job, number of the completed named step), or has -1 as its number if a run ended.
+        """
         noted, self.noted = self.noted, []
         return noted
 
     def _go_on(self, rank: int) -> None:
-        """Advance a rank as far as its processor, its window and its program allow now."""
+        """Start a rank's next operations, as many as its processor and its window of steps allow now."""
         last, steps = self.first_row[rank + 1], self.first_step[rank + 1]
         while self.row[rank] < last:
             row, window = int(self.row[rank]), self.window[rank]
             if window and self.step_of_row[row] - self.oldest[rank] >= window:
-                return  # until a step is complete
+                return  # because the window is full; `_complete` schedules the rank again
             if self.processor[rank] > self.now:
                 heapq.heappush(self.events, (float(self.processor[rank]), TIMER, rank))
                 return
@@ -182,7 +195,7 @@ class Ranks:
             self._again(job)
 
     def _again(self, job: int) -> None:
-        """Restart a job."""
+        """Begin the next run of a job that repeats."""
         ranks = slice(*self.first_rank[job : job + 2])
         messages = slice(*self.first_message[job : job + 2])
         steps = slice(self.first_step[ranks.start], self.first_step[ranks.stop])
@@ -209,15 +222,21 @@ class Ranks:
                 self._work(rank, self.receive_overhead, RECEIVED, message)
 
     def _work(self, rank: int, seconds: float, kind: int, number: int) -> None:
-        """Occupy a rank's processor, and schedule an event for the end."""
+        """Occupy a rank's processor for some time, and schedule the event at the end of this time.
+
+        :param rank: number of the rank.
+        :param seconds: the time in seconds.
+        :param kind: kind of the event.
+        :param number: number of the event's operation or message.
+        """
         self.processor[rank] = max(float(self.processor[rank]), self.now) + seconds
         heapq.heappush(self.events, (float(self.processor[rank]), kind, number))
 
     def _start(self, message: int, ready: bool) -> None:
-        """Start a message after its latencies if it is ready (see ``ready``), else leave it until it is.
+        """Schedule the start of a message after its links' latencies if it is ready; otherwise do nothing.
 
         :param message: number of the message.
-        :param ready: whether sender and receiver have done all that the message waits for.
+        :param ready: True if the message has been sent and, unless it is eager, its receive has been posted.
         """
         if ready:
             heapq.heappush(self.events, (self.now + float(self.latency[message]), START, message))

@@ -44,7 +44,7 @@ class Runs:
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """The messages that flow now.
+    """The rates of the messages that flow at one instant, one entry per message.
 
     :param handle: handle of each message's program, shape (flows,).
     :param message: index of each message in ``Program.messages``, shape (flows,).
@@ -114,9 +114,10 @@ class Session(Protocol):
 
 
 class Engine(Protocol):
-    """An interface for the part of a session that a model implements: the events.
+    """An interface for a network model's simulation of events, on which `Programs` builds a session.
 
-    Jobs are numbered in the order in which they are added. Names and checks are left to `Programs`.
+    Jobs are numbered in the order in which they are added. `Programs` checks the arguments, and knows the names of
+    jobs and steps.
     """
 
     @property
@@ -125,21 +126,37 @@ class Engine(Protocol):
 
     @property
     def waiting(self) -> int:
-        """Number of jobs that must run once and have not yet."""
+        """Number of jobs outside the background that have not ended their first run."""
 
     def advance(self, until: float, to_end: bool, /) -> int:
-        """Advance the time to ``until``, or to the next end of a run; return ``OVER``, ``ENDLESS`` or ``NO_TIME``."""
+        """Advance the time, and return the reason of the stop.
+
+        :param until: time in seconds to advance to; ignored if ``to_end`` is True.
+        :param to_end: whether to advance to the next end of a run.
+        :returns: ``OVER`` at the wanted time, ``ENDLESS`` if no event is left, ``NO_TIME`` if a repeated program takes
+            no time.
+        """
 
     def remove(self, job: int, /) -> None:
-        """Remove a job."""
+        """Stop a job's ranks and remove its messages.
+
+        :param job: number of the job.
+        """
 
     def records(self) -> list[tuple[float, int, int]]:
-        """The new records (seconds, job, named step, or -1 for the end of a run), by time."""
+        """The records since the last call, sorted by time.
+
+        A record is (time in seconds, job, number of the completed named step), or has ``END`` as its number if a run
+        ended.
+        """
 
 
 @dataclass(eq=False)
 class _Entry:
-    """A program of a session, the session-wide number of its first named step, and its times so far."""
+    """A program of a session, with the times of its runs and named steps so far.
+
+    Named steps are numbered through all programs of the session; ``first_mark`` is the number of the program's first.
+    """
 
     program: Program
     begin: float
@@ -150,17 +167,17 @@ class _Entry:
 
 
 class Programs:
-    """The part of a session that the models of flows and of packets share: programs by handle, and their runs' times.
+    """The base class of sessions of flows and of packets: programs by handle, and the times of their runs.
 
-    :param model: name of the model, for errors.
-    :param engine: events of the model.
+    :param model: name of the network model, for errors.
+    :param engine: simulation of the model's events.
     """
 
     def __init__(self, model: str, engine: Engine) -> None:
         self._model, self._events = model, engine
         self._now = 0.0
         self._entries: list[_Entry] = []
-        self._first_rank = self._first_message = np.zeros(1, dtype=np.int64)  # first of each program, and the total
+        self._first_rank = self._first_message = np.zeros(1, dtype=np.int64)  # of each program, then the total
         self._marks = 0
 
     @property
@@ -177,7 +194,7 @@ class Programs:
         """Add a program, and return its handle; see ``Session``.
 
         :param program: the job.
-        :param at: time at which it begins, in seconds; by default its own start, or now if that is past.
+        :param at: time at which the program begins, in seconds; by default ``Program.start``, or now if that is past.
         """
         begin = max(program.start, self._now) if at is None else float(at)
         if not (np.isfinite(begin) and begin >= self._now):
@@ -196,7 +213,7 @@ class Programs:
         self._first_message = _counted_on(self._first_message, [len(one.messages.nbytes) for one in programs])
 
     def _rates(self, message: Integers, rate: Floats) -> Rates:
-        """The rates by program and message.
+        """Convert message numbers to programs and the programs' own message numbers.
 
         :param message: number of each message, counted through all programs.
         :param rate: rate of each message in bytes/s.

@@ -1,4 +1,4 @@
-"""Networks for programs: links with known rates and latencies, and tables of next links."""
+"""Networks on which programs are simulated: links with known rates and latencies, and tables of next-hop links."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ Links = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tables(network.Tables):
-    """The links and next-link tables of a network (`topompi.network.Tables`), with known rates and latencies, checked.
+    """A network of links and next-hop links for simulations: all its rates and latencies are known.
 
     The parameters are those of ``topompi.network.Tables``.
+
+    :raises NetsimError: if a rate or latency is unknown, or a next-hop link does not leave its switch.
     """
 
     error: ClassVar = NetsimError
@@ -46,7 +48,7 @@ class Tables(network.Tables):
         self._check_next_links()
 
     def _check_next_links(self) -> None:
-        if not isinstance(self.next_link, np.ndarray):  # computed from links that leave the switch, so correct
+        if not isinstance(self.next_link, np.ndarray):  # computed on demand, and therefore never a wrong link
             return
         switches = np.arange(self.first_switch, self.first_switch + self.num_switches, dtype=np.int32)
         for table in self.next_link:
@@ -72,5 +74,5 @@ class Tables(network.Tables):
         return found
 
     def wiring(self) -> Wiring:
-        """The same network with the routes of all pairs of hosts, for flows. Cost: n * n * longest numbers."""
+        """The same network with the routes of all pairs of hosts stored. Cost: n * n * (longest route) numbers."""
         return Wiring(self.rate, self.latency, self.all_paths())

@@ -31,7 +31,7 @@ class Traffic:
     :param paths: links of each message, shape (messages, longest), padded with -1; a message inside a host has one
         link, the receiver's copy link, numbered after the links of the network.
     :param nbytes: bytes of each message, shape (messages,).
-    :param first_message: first message of each job, and the number of messages, shape (jobs + 1,).
+    :param first_message: first message of each job, then the number of all messages, shape (jobs + 1,).
     :param capacity: capacity of all links in bytes/s, copy links included, shape (links + ranks,).
     """
 
@@ -51,23 +51,23 @@ class Traffic:
 class Tape:
     """The programs of all jobs as columns; ranks, operations (rows), steps and messages are numbered through all jobs.
 
-    :param first_rank: first rank of each job, and the number of ranks, shape (jobs + 1,).
-    :param first_message: first message of each job, and the number of messages, shape (jobs + 1,).
+    :param first_rank: first rank of each job, then the number of all ranks, shape (jobs + 1,).
+    :param first_message: first message of each job, then the number of all messages, shape (jobs + 1,).
     :param repeat: index of each job's repetition in ``REPEATS``, shape (jobs,).
     :param job_of_rank: job of each rank, shape (ranks,).
     :param start: time at which the job of each rank begins, in seconds, shape (ranks,).
     :param window: largest number of steps that each rank has in flight, shape (ranks,).
-    :param first_row: first operation of each rank, and the number of operations, shape (ranks + 1,).
-    :param first_step: first step of each rank, and the number of steps, shape (ranks + 1,).
+    :param first_row: first operation of each rank, then the number of all operations, shape (ranks + 1,).
+    :param first_step: first step of each rank, then the number of all steps, shape (ranks + 1,).
     :param kind: kind of each operation, shape (rows,).
     :param amount: bytes or seconds of each operation, shape (rows,).
     :param step_of_row: step of each operation, shape (rows,).
     :param message_of_row: message of each operation, -1 for a compute burst, shape (rows,).
     :param operations: number of operations of each step, shape (steps,).
     :param rank_of_step: rank of each step, shape (steps,).
-    :param mark_of_step: number of each step's name among all names, -1 without a name, shape (steps,).
-    :param first_mark: first name of each job, and the number of names, shape (jobs + 1,).
-    :param mark_size: number of ranks that have a step of each name, shape (names,).
+    :param mark_of_step: number of each step's name among the names of all jobs, -1 without a name, shape (steps,).
+    :param first_mark: first name of each job, then the number of all names, shape (jobs + 1,).
+    :param mark_size: number of ranks that have the step of each name, shape (names,).
     :param destination: receiving rank of each message, shape (messages,).
     :param latency: latency of each message in seconds, shape (messages,).
     :param send_step: step that sends each message, shape (messages,).
@@ -107,11 +107,11 @@ class Tape:
     def of(
         cls, wiring: Wiring | Tables, programs: Sequence[Program], copy_rate: float, copy_latency: float = 0.0
     ) -> Tape:
-        """Make the tape of programs on a network.
+        """Make the columns of programs on a network.
 
         :param wiring: the network.
         :param programs: one program per job.
-        :param copy_rate: rate in bytes/s at which a rank receives from its own host.
+        :param copy_rate: rate in bytes/s at which a rank receives all messages from ranks on its own host together.
         :param copy_latency: latency of a message inside a host, in seconds.
         :raises NetsimError: if there is no program, a host does not exist, or two hosts have no route.
         """
@@ -196,7 +196,7 @@ def marks_of(
     """The named steps of all jobs: first name of each job, number of ranks per name, and name of each step (or -1).
 
     :param programs: the jobs.
-    :param base: first rank of each job, and the number of ranks, shape (jobs + 1,).
+    :param base: first rank of each job, then the number of all ranks, shape (jobs + 1,).
     :param rank_of_step: rank of each step, ascending, shape (steps,).
     :param step: number of each step in its program, shape (steps,).
     """

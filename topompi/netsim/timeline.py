@@ -20,13 +20,14 @@ Floats = NDArray[np.float64]
 def link_bytes_at(
     run: Callable[[Sequence[Program]], Result], programs: Sequence[Program], times: Sequence[float]
 ) -> Floats:
-    """The bytes that have crossed each link at the given times, shape (times, links); differences are the load.
+    """The bytes that have crossed each link until each of the given times, shape (times, links).
 
     :param run: function that simulates programs, for example ``lambda jobs: run(tables, jobs)``.
-    :param programs: one program per job; a job that ends before a time begins again, unless it is the last to end.
+    :param programs: one program per job. A job that ends is repeated until the last job outside the background has
+        ended.
     :param times: times in seconds, ascending, above 0.
-    :raises NetsimError: if the times do not ascend from above 0, or the model raises it.
-    Cost: one run of the model for each time, up to that time.
+    :raises NetsimError: if the times are not above 0 and ascending, or ``run`` raises it.
+    Cost: one simulation up to the end, and one up to each time.
     """
     if (np.diff(times, prepend=0.0) <= 0).any():
         raise NetsimError(f"timeline: expecting times above 0 that ascend, got {list(times)}")

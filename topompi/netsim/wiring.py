@@ -21,7 +21,8 @@ class Wiring:
 
     :param rate: rate of each directed link in bytes/s, shape (links,).
     :param latency: latency of each link in seconds, shape (links,).
-    :param routes: links of the route from host i to host j, shape (n, n, longest), padded with -1.
+    :param routes: links of the route from host i to host j, shape (hosts, hosts, length of the longest route), padded
+        with -1.
     """
 
     rate: Floats

@@ -1,8 +1,8 @@
 """The network as arrays: directed links with rates and latencies, next-hop links, and the paths and loads they give.
 
-``Tables`` is the common form of networks in fabrics, jobs, simulations, checks of isolation, pictures and profiles. Its
-links have the fabric's numbers for any selection of hosts. ``topompi.topology.Routes.tables`` makes it. The package
-needs numpy only.
+``Tables`` represents networks in fabrics, jobs, simulations, checks of isolation, pictures and profiles. Links have the
+fabric's numbers in it, even if it has only some of the fabric's hosts. ``topompi.topology.Routes.tables`` makes it. The
+package needs numpy only.
 """
 
 from .tables import Hosts, Tables, joined, known_or, rate_delay

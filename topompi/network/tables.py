@@ -22,7 +22,7 @@ Hosts = NDArray[np.integer]
 def joined(paths: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
     """Concatenate the paths of several chunks into one array, padded with -1 to the longest path of all.
 
-    :param paths: links of the paths of each chunk, shape (number of paths, length of the chunk's longest path).
+    :param paths: an array of links for each chunk, shape (number of paths, length of the chunk's longest path).
     """
     if len(paths) == 1:
         return paths[0]
@@ -61,12 +61,12 @@ def _distinct(numbers: Links, size: int) -> tuple[Links, NDArray[np.intp]]:
 class Tables(Walks):
     """Directed links and next-hop links of switches, which give the routes between n hosts.
 
-    Two hosts use the pair of their adapters with the fewest hops; among equal pairs, one on the same rail, then the one
-    with the lowest rails. The further parameters are those of ``Walks``. In all methods, ``path`` is the number of an
-    alternative route (LMC), from 0.
+    Two hosts use the pair of their adapters with the fewest hops. Among equal pairs, a pair on the same rail comes
+    first, then the pair with the lowest rail numbers. The further parameters are those of ``Walks``. In all methods,
+    ``path`` is the number of an alternative route (LMC), from 0.
 
-    :param adapters: adapter of each host on each rail, shape (rails, hosts), -1 if the host has fewer; by default each
-        adapter is a host.
+    :param adapters: adapter of each host on each rail, shape (rails, hosts), -1 if the host has no adapter there; by
+        default each adapter is a host.
     """
 
     adapters: Links = None  # type: ignore[assignment]  # set in __post_init__

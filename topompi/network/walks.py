@@ -62,7 +62,7 @@ class NextLinks(Protocol):
 
 
 def slices(count: int, each: int = 1) -> Iterator[slice]:
-    """Yield slices of ``count`` items, each slice with at most ``AT_ONCE`` walks, but with one item or more.
+    """Divide ``count`` items into slices of at most ``AT_ONCE`` walks (routes to follow), but at least one item.
 
     :param count: number of items.
     :param each: number of walks per item.
@@ -111,7 +111,7 @@ class Walks:
         NaN if unknown.
     :param next_link: link from each switch towards each adapter, -1 if there is none, shape (paths, switches, adapters)
         or, if there are no alternative paths, (switches, adapters); or an object that computes these links.
-    :param names: names of the vertices, for messages; empty to use their numbers.
+    :param names: names of the vertices, for error messages and pictures; empty to use their numbers.
     """
 
     error: ClassVar[type[TopompiError]] = FabricError
@@ -208,9 +208,9 @@ class Walks:
         :param switches: switch at the start of each walk, shape (n,); a switch -1 has no route.
         :param adapters: destination adapter of each walk, shape (n,).
         :param path: number of the alternative route (LMC), from 0.
-        :returns: three arrays: the number of switches crossed, shape (n,), DIES or LOOPS if the walk does not arrive;
-            the links taken, shape (n, length of the longest walk), padded with -1; and the last switch of each walk,
-            shape (n,).
+        :returns: three arrays: the number of switches crossed, shape (n,), or, if the walk does not arrive, DIES (the
+            walk ends elsewhere) or LOOPS (it crosses more than MAX_HOPS switches); the links taken, shape (n, length of
+            the longest walk), padded with -1; and the last switch of each walk, shape (n,).
         Cost: one array operation over the unfinished walks per hop.
         """
         hops = np.full(len(switches), LOOPS, dtype=np.int32)
@@ -271,7 +271,7 @@ class Walks:
         found = [np.empty((3, 0), dtype=np.int32)]
         for part in slices(len(adapters), len(leaves)):
             some = adapters[part]
-            seen = np.zeros(self.num_switches * len(some), dtype=bool)  # index: switch * columns + column
+            seen = np.zeros(self.num_switches * len(some), dtype=bool)  # index: switch * len(some) + destination
             here = (leaves[:, None].astype(np.int64) * len(some) + np.arange(len(some))).ravel()
             while len(here):
                 seen[here] = True

@@ -1,4 +1,4 @@
-"""Conversions of a fabric and a job into the inputs of schedules, mapping, simulation and job scheduling. No MPI."""
+"""Conversions of a fabric and a job into inputs of schedules, mapping, simulation and job scheduling, without MPI."""
 
 from __future__ import annotations
 

@@ -59,8 +59,8 @@ class JobShape:
     def key(self) -> str:
         """Fingerprint of everything that a measurement depends on: network, placement, machine, MPI library.
 
-        Digits in the machine's name are ignored, except in a virtual placement, because there the machine is the
-        network.
+        Digits in the machine's name are ignored, because machines of a cluster differ in them; except in a virtual
+        placement, because there the messages really cross the network of the named machine.
         """
         virtual = self.interface.virtual
         words = [self.topology, self.library, self.machine if virtual else _without_digits(self.machine), virtual]

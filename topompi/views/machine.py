@@ -68,7 +68,7 @@ def _order(interface: TopologyInterface, names: Sequence[str]) -> NDArray[np.int
 def _hops(interface: TopologyInterface) -> NDArray[np.int16]:
     """Number of switches crossed between each two hosts, in the direction with more, shape (n, n).
 
-    Hosts without a route are UNREACHABLE apart, as in the cluster tree.
+    The number is UNREACHABLE if two hosts have no route, as in the cluster tree.
     """
     hops = np.where(interface.hop_matrix < 0, np.int16(UNREACHABLE), interface.hop_matrix)
     return np.maximum(hops, hops.T)
@@ -87,7 +87,7 @@ def _tree(interface: TopologyInterface, order: NDArray[np.int64]) -> Distances |
 
 
 def _says(distances: Distances, hops: NDArray[np.int16], order: NDArray[np.int64]) -> bool:
-    """Whether distances in another form equal those of a table; compared row by row, to limit memory.
+    """Whether distances, stored as a tree or a torus, equal a table of distances, compared row by row to save memory.
 
     :param distances: distances between the hosts, which are in the order that ``order`` gives.
     :param hops: table of distances, with the hosts in the interface's order, shape (n, n).

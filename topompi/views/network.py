@@ -39,7 +39,8 @@ def network_of(interface: TopologyInterface) -> Network:
     if interface.routes is None or interface.host_routes is None:
         return _one_switch(interface)
     fabric = interface.routes.fabric
-    # Clusters above the leaf switches; these are appended below, because the tree has them only if two hosts share one.
+    # Clusters of the levels above the leaf switches. The leaf switches are appended below as the last level, because
+    # the tree lacks their level if no two hosts share a leaf switch.
     above = interface.tree.clusters[1:-1][np.array(interface.tree.cuts[1:]) > 1]
     leaf = interface.host_routes.leaf.astype(np.int64)
     return Network(

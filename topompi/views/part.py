@@ -1,4 +1,4 @@
-"""Derivation of the topology of some of a job's ranks from the whole job's, without reading the source again."""
+"""Derivation of the topology of some of a job's ranks from that of the whole job, without reading its source again."""
 
 from __future__ import annotations
 

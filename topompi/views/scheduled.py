@@ -150,7 +150,7 @@ def summarise(
         "proved": made[0].schedule.collective if proved else None,
         "schedules": [_figures(collective, one) for one in made],
     }
-    if len({one.analysis.bound for one in made}) > 1:  # the exchanges differ, as those of rows and columns of an FFT
+    if len({one.analysis.bound for one in made}) > 1:  # they move different data, as in rows and columns of an FFT
         del summary["bound"]
     if collective == "alltoall":
         choice = dcss(network)

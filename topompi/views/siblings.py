@@ -60,7 +60,7 @@ class Siblings:
 
     @property
     def sibling_groups(self) -> SiblingGroups:
-        """The groups with their network, in the form that algorithms of schedules take."""
+        """The groups and their network as the argument by which algorithms of schedules learn of siblings."""
         return SiblingGroups(self.network, self.groups, self.number)
 
 

@@ -29,7 +29,8 @@ def exchanged_loads(exchanged: str, routes: Routes, hosts: Sequence[str], nbytes
     :param exchanged: file of a communication graph, file of a schedule (FILE.json), or ``COLLECTIVE:ALGORITHM``.
     :param routes: the routes over the whole fabric.
     :param hosts: host name of each rank of the job.
-    :param nbytes: number of bytes of one block if a schedule's file is given; of the whole message if an algorithm is.
+    :param nbytes: number of bytes of one block if a schedule's file is given, of the whole message if an algorithm is
+        given; ignored if a graph is given.
     :raises PictureError: if the text is none of these, or the exchange has more ranks than the job.
     """
     try:
@@ -50,7 +51,8 @@ def _messages(exchanged: str, routes: Routes, hosts: Sequence[str], nbytes: int)
     :param exchanged: file of a communication graph, file of a schedule (FILE.json), or ``COLLECTIVE:ALGORITHM``.
     :param routes: the routes over the whole fabric.
     :param hosts: host name of each rank of the job.
-    :param nbytes: number of bytes of one block if a schedule's file is given; of the whole message if an algorithm is.
+    :param nbytes: number of bytes of one block if a schedule's file is given, of the whole message if an algorithm is
+        given; ignored if a graph is given.
     """
     collective, colon, algorithm = exchanged.partition(":")
     if colon and collective in ALGORITHMS and not Path(exchanged).exists():

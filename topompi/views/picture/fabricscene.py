@@ -28,7 +28,7 @@ LEVEL, BOX, ROW = 136.0, 44.0, 15.0  # pixels; distance of levels, height of a s
 NARROWEST, WIDEST = 60.0, 128.0  # pixels; limits of a column's width, if the picture has room for it
 LEAST_WIDE, MOST_WIDE = 860.0, 1200.0  # pixels; least width of a picture by default, and width of a usual screen
 BOLD, PLAIN, SMALL = 10.5, 10.0, 9.5  # pixels; letters of a switch's name, of hosts, and of further lines
-WIDER = 1.28  # width of bold letters over that of others
+WIDER = 1.28  # width of a bold letter divided by that of a plain letter of the same size
 MOST_LISTED = 96  # hosts; if a picture would list more, each leaf switch shows only their number
 MOST_ROWS = 24  # hosts; if a leaf switch would list more, each leaf switch shows only their number
 OVER = 1.01  # over-subscription above which a level is marked; above 1 because of rounding
@@ -42,7 +42,7 @@ class DrawnJob:
     """A job to be shown in the picture of a fabric.
 
     :param hosts: host numbers in the fabric, each once.
-    :param ranks: host number -> its ranks, ascending; empty if only hosts are known.
+    :param ranks: ranks on each host, ascending, by host number; empty if only hosts are known.
     """
 
     hosts: Integers
@@ -118,7 +118,7 @@ class _Picture:
         self._place()
 
     def _hosts_of_nodes(self) -> list[list[int]]:
-        """Hosts below each node (box), which has the leaf switch of their first adapter, in the order of the fabric."""
+        """Hosts drawn below each node (box), in the fabric's order: a node with a host's leaf switch has the host."""
         hosts: list[list[int]] = [[] for _ in self.nodes]
         for host, adapters in enumerate(self.fabric.host_adapters):
             leaf = self.fabric.adapter_leaf[adapters]
@@ -177,7 +177,7 @@ class _Picture:
         return words + ("; a box with + stands for several switches" if folded else "")
 
     def _bands(self) -> list[Line | Box | Text]:
-        """Draw a row for each level with its description; over-subscribed levels are grey, and said to be so."""
+        """Draw a row with a description for each level; an over-subscribed level has a grey row and bold words."""
         items: list[Line | Box | Text] = []
         for level, y in self.y.items():
             facts = next((one for one in self.levels if one["level"] == level), None)

@@ -96,7 +96,7 @@ class Scene:
     items: list[Line | Box | Text] = field(default_factory=list)
 
     def lines(self) -> Sequence[Line]:
-        """Select the lines among the items."""
+        """The items that are lines, in their order."""
         return [one for one in self.items if isinstance(one, Line)]
 
 
