@@ -120,8 +120,27 @@ def test_bytes_of_links_over_time_are_what_two_messages_on_one_link_have_moved(m
     from_0, into_2 = int(tables.uplink[0]), int(np.flatnonzero(tables.target == 2)[0])
     assert found[:, into_2] / nbytes == pytest.approx([0.2, 0.5, 1.0, 1.5, 1.5], abs=0.01)
     assert found[:, from_0] / nbytes == pytest.approx([0.1, 0.25, 0.5, 1.0, 1.0], abs=0.06)
+
+
+@pytest.mark.parametrize("model", ["flows", "numpy"])
+def test_a_job_that_ran_once_is_not_repeated_while_another_one_runs(model):
+    tables, nbytes = network([4]), 1000 * MTU
+    short, long = program(4, (0, 0, 1, nbytes)), program(4, (0, 2, 3, 4 * nbytes))
+
+    def timed(jobs):
+        return flow(tables, jobs, hosts=EAGER, compiled=model == "flows")
+
+    found = link_bytes_at(timed, [short, long], np.array([0.5, 2.0, 3.0, 5.0]) * nbytes / RATE)
+    into_1, into_3 = (int(np.flatnonzero(tables.target == host)[0]) for host in (1, 3))
+    assert found[:, into_1] / nbytes == pytest.approx([0.5, 1.0, 1.0, 1.0], abs=0.01)
+    assert found[:, into_3] / nbytes == pytest.approx([0.5, 2.0, 3.0, 4.0], abs=0.01)
+
+
+def test_times_that_do_not_ascend_are_refused():
+    tables = network([3])
+    jobs = [program(3, (0, 0, 2, MTU))]
     with pytest.raises(NetsimError, match="expecting times above 0 that ascend"):
-        link_bytes_at(timed, [both], [1e-3, 1e-3])
+        link_bytes_at(lambda some: flow(tables, some, hosts=EAGER), jobs, [1e-3, 1e-3])
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .errors import NetsimError
 from .flows import Result
-from .program import BACKGROUND, COMPUTE, Program
+from .program import BACKGROUND, COMPUTE, ONCE, Program
 
 __all__ = ["link_bytes_at"]
 
@@ -23,7 +23,7 @@ def link_bytes_at(
     """The bytes that have crossed each link until each of the given times, shape (times, links).
 
     :param run: function that simulates programs, for example ``lambda jobs: run(tables, jobs)``.
-    :param programs: one program per job. A job that ends is repeated until the last job outside the background has
+    :param programs: one program per job, repeated as its ``repeat`` says until the last job outside the background has
         ended.
     :param times: times in seconds, ascending, above 0.
     :raises NetsimError: if the times are not above 0 and ascending, or ``run`` raises it.
@@ -37,6 +37,10 @@ def link_bytes_at(
     found, none = [], np.zeros(1, dtype=np.int64)
     for time in times:
         clock = Program(none, none, none, none + COMPUTE, none, np.array([time]), name="clock")
-        beside = [replace(one, repeat=BACKGROUND) for one in programs]
+        # A job that still runs at this time must not end the simulation; one that ran once and ended must not begin again.
+        beside = [
+            one if one.repeat == ONCE and end <= time else replace(one, repeat=BACKGROUND)
+            for one, end in zip(programs, ends, strict=True)
+        ]
         found.append(whole.link_bytes if time >= last else run([*beside, clock]).link_bytes)
     return np.array(found)
