@@ -46,7 +46,8 @@ def host_names(mapping: Mapping) -> list[str]:
     """
     odd = next((host for host in mapping.hosts if not _NAME.fullmatch(host)), None)
     if odd is not None:
-        raise RankFileError(f"expecting host names of letters, digits, '.', '_' and '-' for a launcher, got {odd!r}")
+        wanted = "host names of letters, digits, '.', '_' and '-' for a launcher"
+        raise RankFileError(f"expecting {wanted}, got {odd!r}: leave it out with --hosts or --rails")
     return [mapping.hosts[host] for host in mapping.host_of_rank.tolist()]
 
 

@@ -37,7 +37,7 @@ def link_bytes_at(
     found, none = [], np.zeros(1, dtype=np.int64)
     for time in times:
         clock = Program(none, none, none, none + COMPUTE, none, np.array([time]), name="clock")
-        # A job that still runs at this time must not end the simulation; one that ran once and ended must not begin again.
+        # A job that runs at this time must not end the simulation; one that ran once must not begin again.
         beside = [
             one if one.repeat == ONCE and end <= time else replace(one, repeat=BACKGROUND)
             for one, end in zip(programs, ends, strict=True)
