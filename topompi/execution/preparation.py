@@ -62,7 +62,11 @@ def planned(
 ) -> tuple[Plan, Operands] | Exception | None:
     """The plan of a call and its operands; the error of this rank's arguments; None if no plan can run the call.
 
-    The parameters and errors are those of ``bound``, for an algorithm that does not run in stages.
+    :param executor: the executor, which holds the communicator's plans and sub-communicators.
+    :param spec: the description of the call.
+    :param algorithm: name of a schedule that ``can_run`` allows, the same on all ranks; not one that runs in stages.
+    :param arguments: all arguments of mpi4py's method, in their order.
+    :raises ValueError: if ``can_run`` does not allow the algorithm.
     """
     if why_not(spec.name, algorithm):
         raise ValueError(f"expecting an algorithm that can run {spec.name}, got {algorithm!r}")
