@@ -26,6 +26,7 @@ TOPOMPI = [
 ]
 
 TOPOMPI += ["tune", "probe", "why", "demo", "doctor", "env", "export", "export ompi-rules", "export mpich-coordinates"]
+TOPOMPI += ["slurm", "slurm topology", "slurm select"]
 BENCH = ["compare", "simulate", "emulate", "emulate run"]
 
 

@@ -94,3 +94,15 @@ def test_our_topology_conf_is_accepted_and_shown_as_the_emulated_tree(slurm):
 
 def fields(line):
     return dict(word.split("=", 1) for word in line.split())
+
+
+def test_select_asks_slurm_for_idle_nodes_and_its_list_is_taken(slurm):
+    choose = [sys.executable, "-m", "topompi", "slurm", "select", "-N"]
+    two = slurm.run([*choose, "2"])
+    assert (two.returncode, two.stdout) == (0, "h[0000-0001]\n"), two.stderr
+    hold = ["salloc", "--quiet", "--nodelist=h0001", "--exclusive", *choose, "2"]  # one node of the first leaf is busy
+    assert slurm.run(hold).stdout == "h[0002-0003]\n"
+    assert slurm.run([*hold[:-1], "4"]).returncode == 1
+    task = "echo $SLURM_JOB_NODELIST"
+    nodes = slurm.run([*hold[:-1], "2"]).stdout.strip()
+    assert slurm.run(["salloc", "--quiet", f"--nodelist={nodes}", "sh", "-c", task]).stdout == "h[0002-0003]\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ...errors import SourceError, TopompiError
@@ -12,7 +12,7 @@ from ..hostlist import expand
 from ..jsontext import parse_json
 from .reports import cells, mark_of, records, yaml_values
 
-__all__ = ["is_idle", "read_closed"]
+__all__ = ["is_idle", "node_states", "read_closed"]
 
 # Host list, its place in the file, and whether the nodes are closed; None if they are idle in a partition that is not
 # up, but may be in another one that is.
@@ -59,16 +59,31 @@ def read_closed(argument: str, error: type[TopompiError] = SourceError) -> tuple
     :param error: class of the error that is raised.
     :raises TopompiError: ``error``, if a host list is malformed or the file is; with the file and line.
     """
-    is_path = os.path.exists(argument) or "/" in argument
-    texts = open_inputs(argument, error, "states of nodes") if is_path else []
-    rows = (row for text in texts for row in _form_of(text)(text)) if is_path else iter([(argument, "", True)])
+    if os.path.exists(argument) or "/" in argument:
+        return node_states(open_inputs(argument, error, "states of nodes"), error)[1]
+    try:
+        return tuple(dict.fromkeys(expand(argument)))
+    except SourceError as problem:
+        raise error(str(problem)) from problem
+
+
+def node_states(
+    texts: Iterable[InputFile], error: type[TopompiError] = SourceError
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of the nodes that could take a job, and of those that could not, each once.
+
+    :param texts: outputs of ``sinfo``, ``scontrol show nodes``, or lines with host lists, whose nodes take no job.
+    :param error: class of the error that is raised.
+    :raises TopompiError: ``error``, if a text or a host list in it is malformed; with the file and line.
+    """
     found: dict[bool | None, dict[str, None]] = {True: {}, False: {}, None: {}}
-    for hosts, place, closed in rows:
+    for hosts, place, closed in (row for text in texts for row in _form_of(text)(text)):
         try:
             found[closed].update(dict.fromkeys(expand(hosts)))
         except SourceError as problem:
             raise error(f"{place}: {problem}" if place else str(problem)) from problem
-    return tuple(dict.fromkeys([*found[True], *(host for host in found[None] if host not in found[False])]))
+    shut = dict.fromkeys([*found[True], *(host for host in found[None] if host not in found[False])])
+    return tuple(host for host in found[False] if host not in shut), tuple(shut)
 
 
 def _form_of(text: InputFile) -> Callable[[InputFile], Iterator[Row]]:

@@ -1,0 +1,15 @@
+"""``topompi slurm``: files for Slurm, and nodes for jobs."""
+
+from __future__ import annotations
+
+import typer
+
+from ..inputs import grouped
+from ..topology.export import export
+from .select import select
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Beside Slurm: its topology file, and nodes for jobs by the topology.", no_args_is_help=True)
+app.command("topology")(export)
+app.command()(grouped(select))

@@ -1,0 +1,86 @@
+"""``topompi slurm select``: idle nodes for one job."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from ...errors import SourceError
+from ...inputs.files import InputFile, open_inputs
+from ...inputs.hostlist import expand
+from ...inputs.slurm.commands import SHOW_STATES, SHOW_TOPOLOGY, printed
+from ...inputs.slurm.nodes import node_states
+from ...jobs import AllocationError, Cluster
+from ...slurm.selection import select as choose
+from ...topology import Report
+from ...views.cluster import cluster_of, read_cluster
+from ...views.picture.names import listed
+from ..inputs import AsJson, Lfts, Reading, list_findings, reporting
+from ..terminal import console
+
+__all__ = ["select"]
+
+_CLUSTER = "A topology source; else what scontrol show topology prints, which has no routes."
+_IDLE = "Idle nodes: a host list, or a file of sinfo or scontrol show nodes; else sinfo is asked."
+_SPREAD = "No two nodes that share a link into their leaf switch, if possible; else the lowest subtree that fits."
+
+
+def select(
+    size: Annotated[int, typer.Option("--nodes", "-N", help="Nodes that the job needs.", min=1)],
+    cluster: Annotated[str | None, typer.Option("--cluster", help=_CLUSTER)] = None,
+    lfts: Lfts = None,
+    idle: Annotated[str | None, typer.Option("--idle", help=_IDLE)] = None,
+    nodelist: Annotated[str | None, typer.Option("--nodelist", "-w", help="Your own nodes, which are kept.")] = None,
+    spread: Annotated[bool, typer.Option("--avoid-path-conflict/--lowest-subtree", help=_SPREAD)] = True,
+    *,
+    how: Reading,
+    as_json: AsJson = False,
+) -> None:
+    """Choose idle nodes for a job by the routes, for salloc, sbatch and srun: --nodelist=$(topompi slurm select -N 4).
+
+    Exit code 1 if there are too few idle nodes.
+    """
+    with reporting(SourceError, "reading", partial=how.partial, naming=how.naming) as report:
+        machine = _read_cluster(cluster, lfts, how, report)
+        nodes = _idle_nodes(idle)
+        wanted = expand(nodelist) if nodelist else ()
+        found = choose(size, machine, nodes, spread=spread, wanted=wanted)
+    if as_json:
+        print(json.dumps(asdict(found)))
+    else:
+        if found.nodes:
+            print(listed(found.nodes))
+        console(to_error=True).print(found.why)
+    list_findings(report)
+    if not found.nodes:
+        raise typer.Exit(1)
+
+
+def _read_cluster(source: str | None, lfts: os.PathLike[str] | None, how: Reading, report: Report) -> Cluster:
+    if source is not None:
+        return read_cluster(source, None, lfts, report, how.rails)
+    from ...topology.routecheck import with_routes
+    from ...topology.sources import slurm
+
+    found = with_routes(slurm.read([_asked(SHOW_TOPOLOGY, "switches")], report), report)
+    assert found.routes is not None  # with_routes() computes missing routes
+    return cluster_of(found.routes)
+
+
+def _idle_nodes(argument: str | None) -> tuple[str, ...]:
+    if argument is None:
+        return node_states([_asked(SHOW_STATES, "states of nodes")], AllocationError)[0]
+    if os.path.exists(argument) or "/" in argument:
+        return node_states(open_inputs(argument, AllocationError, "states of nodes"), AllocationError)[0]
+    return tuple(expand(argument))
+
+
+def _asked(command: tuple[str, ...], wanted: str) -> InputFile:
+    try:
+        return printed(command, wanted)
+    except FileNotFoundError as error:
+        raise SourceError(f"expecting {command[0]} on this machine, got none: use --cluster and --idle") from error
