@@ -76,4 +76,13 @@ def test_without_slurm_the_command_says_what_to_give(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     done = command_line("slurm", "select", "-N", "2")
     assert done.returncode == 1
-    assert "use --cluster and --idle" in done.stderr
+    assert "expecting scontrol on this machine, got none: give files instead" in done.stderr
+
+
+def test_slurm_and_files_are_not_taken_together(tmp_path):
+    (tmp_path / "jobs").write_text("a n1\n")
+    both = command_line("jobs", "allocate", "2", "--cluster", "leaves=4x4x1", "--running", tmp_path / "jobs", "--slurm")
+    assert "expecting --slurm, or --running and --closed, got both" in both.stderr
+    for words in ([tmp_path / "jobs", "--slurm"], []):
+        done = command_line("jobs", "check", *words, "--cluster", "leaves=4x4x1")
+        assert (done.returncode, "expecting a file of running jobs, or --slurm" in done.stderr) == (1, True)

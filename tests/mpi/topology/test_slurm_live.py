@@ -106,3 +106,16 @@ def test_select_asks_slurm_for_idle_nodes_and_its_list_is_taken(slurm):
     task = "echo $SLURM_JOB_NODELIST"
     nodes = slurm.run([*hold[:-1], "2"]).stdout.strip()
     assert slurm.run(["salloc", "--quiet", f"--nodelist={nodes}", "sh", "-c", task]).stdout == "h[0002-0003]\n"
+
+
+def test_allocate_and_check_ask_slurm_for_jobs_and_closed_nodes(slurm):
+    jobs = [sys.executable, "-m", "topompi", "jobs"]
+    tree = ["--cluster", str(slurm.folder / "topology.conf"), "--slurm"]
+    free = slurm.run([*jobs, "allocate", "4", *tree])
+    assert (free.returncode, free.stdout.splitlines()[0]) == (0, "h[0000-0003]"), free.stderr
+    hold = ["salloc", "--quiet", "--nodelist=h[0001-0002]", "--exclusive"]
+    beside = slurm.run([*hold, *jobs, "allocate", "2", "--policy", "first", *tree])
+    assert beside.stdout.splitlines()[0] == "h[0000,0003]"
+    assert slurm.run([*hold, *jobs, "allocate", "3", *tree]).returncode == 1
+    told = json.loads(slurm.run([*hold, *jobs, "check", *tree, "--json"]).stdout)
+    assert (told["jobs"], told["rows"][0]["hosts"]) == (1, 2)

@@ -17,7 +17,7 @@ from ...views.picture.names import listed
 from ..inputs import AsJson, Reading, grouped, list_findings, reporting
 from ..terminal import console
 
-__all__ = ["ClusterSpec", "Count", "Lfts", "Slots", "allocate"]
+__all__ = ["ClusterSpec", "Count", "Lfts", "Live", "Slots", "allocate"]
 
 ClusterSpec = Annotated[
     str, typer.Option("--cluster", help="leaves=18x18x4 (nodes n0, n1, ...), or a topology source.")
@@ -27,6 +27,7 @@ Count = Annotated[int | None, typer.Option("--nodes", help="Nodes of leaves=18x1
 Slots = Annotated[
     int | None, typer.Option("--slots", help="Slots (CPUs) of each node, of which running jobs hold theirs.", min=1)
 ]
+Live = Annotated[bool, typer.Option("--slurm", help="Ask Slurm: squeue for the running jobs, sinfo for closed nodes.")]
 
 
 @grouped
@@ -49,6 +50,7 @@ def allocate(
     policy: Annotated[str, typer.Option("--policy", "-p", help=f"One of {', '.join(ALLOCATORS)}.")] = "disjoint",
     slots: Slots = None,
     share: Annotated[bool, typer.Option("--share", help="Find SIZE slots; other jobs may share their nodes.")] = False,
+    live: Live = False,
     how: Reading,
     as_json: AsJson = False,
 ) -> None:
@@ -63,6 +65,12 @@ def allocate(
     notes: list[str] = []
     jobs = read_running(running, AllocationError, notes) if running is not None else []
     shut: tuple[str, ...] = ()
+    if live:
+        if running is not None or closed is not None:
+            raise AllocationError("expecting --slurm, or --running and --closed, got both")
+        from ...slurm.live import nodes_now, running_now  # imported here, because few commands ask Slurm
+
+        jobs, shut = running_now(notes), nodes_now()[1]
     if closed is not None:
         from ...inputs.slurm.nodes import read_closed  # imported here, because few commands read states of nodes
 

@@ -19,21 +19,24 @@ from ...topology.inspection import study_jobs
 from ..inputs import grouped, list_findings, reading, routes_of
 from ..rows import Listing, print_rows
 from ..terminal import Limit, console
-from .allocate import ClusterSpec, Count, Lfts, Slots
+from .allocate import ClusterSpec, Count, Lfts, Live, Slots
 
 __all__ = ["check_command", "show_sharing"]
 
-Running = Annotated[Path, typer.Argument(help="squeue (text, --json, --yaml), CSV (job,hosts), or lines JOB HOSTS.")]
+Running = Annotated[
+    Path | None, typer.Argument(help="squeue (text, --json, --yaml), CSV (job,hosts), or lines JOB HOSTS.")
+]
 
 
 @grouped
 def check_command(
-    running: Running,
+    running: Running = None,
+    *,
     cluster: ClusterSpec,
     nodes: Count = None,
     lfts: Lfts = None,
     slots: Slots = None,
-    *,
+    live: Live = False,
     how: Listing,
     limit: Limit = None,
 ) -> None:
@@ -42,16 +45,18 @@ def check_command(
     For a topology source, also print a row per job: its leaves, levels, over-subscription (of its worst leaf: its hosts
     there over the uplinks that its routes use), busiest link, and the jobs whose links it shares.
     """
+    if (running is None) != live:
+        raise AllocationError("expecting a file of running jobs, or --slurm")
     if show_sharing(running, cluster, nodes, lfts, how, slots):
         raise typer.Exit(1)
 
 
 def show_sharing(
-    running: Path, cluster: str, nodes: int | None, lfts: Path | None, how: Listing, slots: int | None = None
+    running: Path | None, cluster: str, nodes: int | None, lfts: Path | None, how: Listing, slots: int | None = None
 ) -> bool:
     """Print the running jobs that share links; return whether some do.
 
-    :param running: file of the running jobs.
+    :param running: file of the running jobs; None to ask Slurm.
     :param cluster: specification of a cluster (``leaves=18x18``), or a topology source.
     :param nodes: number of nodes of a specified cluster; None if it follows from the specification.
     :param lfts: path of the forwarding tables of a source; None if they are in the source.
@@ -60,7 +65,12 @@ def show_sharing(
     :raises AllocationError: if an option that only sources have is given with a specification.
     """
     notes: list[str] = []
-    jobs = read_running(running, AllocationError, notes)
+    if running is None:
+        from ...slurm.live import running_now  # imported here, because few commands ask Slurm
+
+        jobs = running_now(notes)
+    else:
+        jobs = read_running(running, AllocationError, notes)
     if cluster.startswith("leaves="):
         if how.down or how.partial or how.as_csv or how.rails or how.names or how.rule:
             options = "--without, --rails, --names, --name-rule, --partial and --csv"

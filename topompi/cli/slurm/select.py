@@ -10,14 +10,13 @@ from typing import Annotated
 import typer
 
 from ...errors import SourceError
-from ...inputs.files import InputFile, open_inputs
+from ...inputs.files import open_inputs
 from ...inputs.hostlist import expand
-from ...inputs.slurm.commands import SHOW_STATES, SHOW_TOPOLOGY, printed
 from ...inputs.slurm.nodes import node_states
-from ...jobs import AllocationError, Cluster
+from ...jobs import AllocationError
+from ...slurm.live import cluster_now, nodes_now
 from ...slurm.selection import select as choose
-from ...topology import Report
-from ...views.cluster import cluster_of, read_cluster
+from ...views.cluster import read_cluster
 from ...views.picture.names import listed
 from ..inputs import AsJson, Lfts, Reading, list_findings, reporting
 from ..terminal import console
@@ -45,7 +44,7 @@ def select(
     Exit code 1 if there are too few idle nodes.
     """
     with reporting(SourceError, "reading", partial=how.partial, naming=how.naming) as report:
-        machine = _read_cluster(cluster, lfts, how, report)
+        machine = cluster_now(report) if cluster is None else read_cluster(cluster, None, lfts, report, how.rails)
         nodes = _idle_nodes(idle)
         wanted = expand(nodelist) if nodelist else ()
         found = choose(size, machine, nodes, spread=spread, wanted=wanted)
@@ -60,27 +59,9 @@ def select(
         raise typer.Exit(1)
 
 
-def _read_cluster(source: str | None, lfts: os.PathLike[str] | None, how: Reading, report: Report) -> Cluster:
-    if source is not None:
-        return read_cluster(source, None, lfts, report, how.rails)
-    from ...topology.routecheck import with_routes
-    from ...topology.sources import slurm
-
-    found = with_routes(slurm.read([_asked(SHOW_TOPOLOGY, "switches")], report), report)
-    assert found.routes is not None  # with_routes() computes missing routes
-    return cluster_of(found.routes)
-
-
 def _idle_nodes(argument: str | None) -> tuple[str, ...]:
     if argument is None:
-        return node_states([_asked(SHOW_STATES, "states of nodes")], AllocationError)[0]
+        return nodes_now()[0]
     if os.path.exists(argument) or "/" in argument:
         return node_states(open_inputs(argument, AllocationError, "states of nodes"), AllocationError)[0]
     return tuple(expand(argument))
-
-
-def _asked(command: tuple[str, ...], wanted: str) -> InputFile:
-    try:
-        return printed(command, wanted)
-    except FileNotFoundError as error:
-        raise SourceError(f"expecting {command[0]} on this machine, got none: use --cluster and --idle") from error

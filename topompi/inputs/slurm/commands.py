@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from ...errors import SourceError
 from ..files import InputFile
 
-__all__ = ["SHOW_STATES", "SHOW_TOPOLOGY", "printed"]
+__all__ = ["SHOW_JOBS", "SHOW_STATES", "SHOW_TOPOLOGY", "printed"]
 
 SHOW_TOPOLOGY = ("scontrol", "show", "topology")
+SHOW_JOBS = ("squeue", "--all", "--format=%i|%T|%C|%N")
 SHOW_STATES = ("sinfo", "--noheader", "--Node", "--format=%N %T")  # a line per node and partition
 SECONDS = 10.0
 

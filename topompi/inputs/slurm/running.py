@@ -12,7 +12,7 @@ from ...errors import SourceError, TopompiError
 from ..files import InputFile, open_inputs
 from ..hostlist import expand
 
-__all__ = ["RunningJob", "read_running"]
+__all__ = ["RunningJob", "jobs_of", "read_running"]
 
 
 # The job's name, its host list (empty if it has no nodes), their place, ``file:line``, and its CPUs on all hosts or by
@@ -55,6 +55,18 @@ def read_running(
     (text, *more) = open_inputs(path, error, "running jobs")
     if more:
         raise error(f"{path}: expecting one file of running jobs, got {1 + len(more)} files")
+    return jobs_of(text, error, notes)
+
+
+def jobs_of(
+    text: InputFile, error: type[TopompiError] = SourceError, notes: list[str] | None = None
+) -> list[RunningJob]:
+    """Return the jobs of a text that hold nodes, in its order; the forms and errors are those of `read_running`.
+
+    :param text: the text.
+    :param error: class of the error that is raised.
+    :param notes: list that receives a line per running job that has no nodes.
+    """
     jobs, places = [], dict[str, str]()
     for name, expression, place, cpus in _form_of(text)(text):
         if name in places:
