@@ -58,7 +58,9 @@ def messages_of(schedule: Schedule) -> Messages:
 
 
 def merged(step: Integers, source: Integers, destination: Integers, count: Integers, size: int) -> Messages:
-    """Merge transfers between ranks, given in any order, to messages.
+    """Merge the transfers that have equal step, source and destination to one message each.
+
+    Transfers may be in any order; none may be a local move.
 
     :param step: step of each transfer, shape (transfers,).
     :param source: sending rank of each transfer, shape (transfers,).
@@ -249,7 +251,7 @@ def run_starts(ascending: NDArray[np.integer]) -> NDArray[np.intp]:
 
 
 def crossings(messages: Messages, span: slice, network: Network) -> tuple[NDArray[np.intp], Integers]:
-    """The pairs of a message and a link on its route, two arrays sorted by message: index in the span, and link."""
+    """The links on the routes of some messages: index of the message in the span, and link, two arrays by message."""
     host = network.rank_host
     links = network.links[host[messages.source[span]], host[messages.destination[span]]]
     message, place = np.nonzero(links >= 0)
