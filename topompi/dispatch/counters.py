@@ -1,4 +1,4 @@
-"""Counters of collective calls by operation, size class and algorithm: calls, bytes, durations, reason of the choice."""
+"""Counters of collective calls by operation, size class and algorithm: calls, bytes, durations, reason of choice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Siblings, the communicators made by one split (for example the rows of a grid), and the network of all their ranks."""
+"""Siblings, the communicators made by one split (for example the rows of a grid), and the network of their ranks."""
 
 from __future__ import annotations
 
