@@ -144,12 +144,15 @@ class Analysis:
 
     @cached_property
     def relative_load(self) -> Floats:
-        """The number of transfers divided by the link's width, shape (entries,); above 1 transfers slow each other."""
+        """The number of messages on each link in each step, divided by the link's width, shape (entries,).
+
+        If it is above 1, the messages slow each other down.
+        """
         return self.transfers / self.width[self.link]
 
     @cached_property
     def conflicts(self) -> Integers:
-        """The number of transfers on the link beyond those that it may carry in a step, shape (entries,).
+        """The number of messages on each link in each step beyond those that it may carry, shape (entries,).
 
         A link may carry its width times ``senders``: the ranks of one host share their host's link with any schedule,
         so their simultaneous messages count as no conflict there, nor on any later link.

@@ -119,9 +119,9 @@ class _Pairs(Phase):
         return self.make(rank.ravel(), lane.ravel())
 
     def of_rank(self, rank: int) -> Rows:
-        """The rows that a rank takes part in, in the order of ``rows``.
+        """The schedule rows that a rank takes part in, in the order of ``rows``.
 
-        Cost: the rows of its own vector are made, and those of its own lanes for all ranks of its run.
+        Cost: only the rows of this rank for all lanes, and of all ranks of its run for its own lanes, are made.
         """
         runs, lane = self.runs, np.arange(self.runs.lanes)
         run = runs.of_rank[rank]

@@ -40,7 +40,7 @@ class Row:
 
 
 class Counters:
-    """The counters of this process; several threads may use them at once.
+    """The counters of this process's collective calls; several threads may use them at once.
 
     :param enabled: True if calls are to be counted.
     :ivar rows: counted calls by operation, size class (bit length of the size in bytes) and algorithm.

@@ -1,4 +1,4 @@
-"""The flow model in Python and numpy, used if its C extension is missing; the events and their order are the same."""
+"""The flow model in Python and numpy, used if its C extension is missing; events have the same order in both."""
 
 from __future__ import annotations
 

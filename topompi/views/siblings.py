@@ -55,7 +55,7 @@ class Siblings:
 
     @cached_property
     def network(self) -> Network:
-        """The network of the ranks of all groups."""
+        """The network of the ranks of all these communicators."""
         return network_of(restricted(self.interface, self.ranks))
 
     @property
