@@ -100,9 +100,9 @@ def _scatter(tree: Tree, cut: Integers) -> Rows:
 
 
 def _ring(tree: Tree, cut: Integers, order: Integers) -> Grid:
-    """The allgather on a ring: in each step, each node sends the share to the next node that it received before.
+    """The allgather on a ring: each node sends its own share to the next node, then each share a step after it came.
 
-    Shares that the next node has since the scatter are left out.
+    Shares that the next node already has from the scatter are not sent.
 
     :param tree: tree of the scatter.
     :param cut: first block of each share, and the number of blocks, shape (nodes + 1,).

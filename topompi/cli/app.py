@@ -1,4 +1,4 @@
-"""The entry of the command line: list of commands, import of the called one alone, options of all, errors in a line."""
+"""The entry of the command line, which imports the called command alone, and prints an error as one line."""
 
 from __future__ import annotations
 

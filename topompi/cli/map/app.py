@@ -119,8 +119,9 @@ def make(
     --distribution=arbitrary (SLURM_HOSTFILE=F), plane for srun's distribution of that name if it can express the map,
     json for topompi.
 
-    'best' includes the given order among its candidates, so its map is never worse; the other mappers return their
-    result. Slots are by default the ranks evenly over the hosts, or what the Slurm job says.
+    'best' includes the given order among its candidates, so that its map is never worse than this; the other mappers
+    return their own map. Without --slots, hosts have the slots that the Slurm job gives them, else the ranks are spread
+    evenly over the hosts.
     """
     if context.invoked_subcommand is not None:
         return

@@ -29,9 +29,10 @@ def where(found: Profile, recorded: Path, topology: str, lfts: Path | None, host
 
 
 def commands(advice: dict[str, Any], found: Profile, topology: str, options: str) -> list[str]:
-    """Return the command lines that run the program with a better map, and with topompi's collectives, if these gain.
+    """Return the command lines that run the program with a better map, or with topompi's collectives.
 
-    A map that saves less than ``WORTH`` demands is left out.
+    The map is left out if its hop-bytes are above ``WORTH`` times those of the given order, the collectives if the MPI
+    library's algorithms are the fastest.
 
     :param advice: result of `topompi.profile.advice.advise`.
     :param found: the profile.

@@ -1,4 +1,4 @@
-"""``topompi topology links``, ``leaves`` and ``diff``: an administrator's questions about a fabric."""
+"""``topompi topology links``, ``leaves`` and ``diff``: links and leaf switches by use, and changes of a fabric."""
 
 from __future__ import annotations
 

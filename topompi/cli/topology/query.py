@@ -1,4 +1,4 @@
-"""``topompi topology query``: a question to a topology service, sent without importing the other commands."""
+"""``topompi topology query``: a question to a topology service, sent without importing other commands, to be fast."""
 
 from __future__ import annotations
 
