@@ -144,7 +144,7 @@ def main() -> None:
         if "--debug" in sys.argv:
             raise
         if isinstance(error, BrokenPipeError):
-            sys.stderr.close()  # the reader of the output has ended, so that Python would complain once more at exit
+            sys.stderr.close()  # else Python would print another error at exit, when it flushes the output
         else:
             words = f"expecting less than what memory holds, got more: {error}"
             print(f"topompi: {words if isinstance(error, MemoryError) else error}", file=sys.stderr)

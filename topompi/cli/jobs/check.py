@@ -40,8 +40,8 @@ def check_command(
     """List running jobs that can share directed links between switches; exit code 1 if some do.
 
     For a topology source, also print a row per job: its leaf switches, levels, over-subscription, busiest link, and the
-    jobs with which it shares links. The over-subscription is the largest quotient, over leaf switches, of the job's
-    hosts below the switch and the uplinks that the job's routes use.
+    jobs with which it shares links. The over-subscription of a leaf switch is the job's hosts below the switch divided
+    by the uplinks that the job's routes use; the largest one is printed.
     """
     if show_sharing(running, cluster, nodes, lfts, how, slots):
         raise typer.Exit(1)

@@ -120,8 +120,7 @@ def make(
     json for topompi.
 
     'best' includes the given order among its candidates, so that its map is never worse than this; the other mappers
-    return their own map. Without --slots, hosts have the slots that the Slurm job gives them, else the ranks are spread
-    evenly over the hosts.
+    return their own map. Slots are by default the ranks evenly over the hosts, or what the Slurm job says.
     """
     if context.invoked_subcommand is not None:
         return
@@ -244,7 +243,13 @@ def _read(name: str, machine: Machine, graph: CommunicationGraph) -> Mapping:
 
 
 def _summary(graph: CommunicationGraph, machine: Machine, maps: dict[str, Mapping], place: Place) -> dict[str, Any]:
-    """Return all figures of two mappings, as `topompi.cli.map.table.draw` prints them, and their heading."""
+    """Return the figures of two mappings, with a title, for `topompi.cli.map.table.draw`.
+
+    :param graph: bytes between ranks.
+    :param machine: hosts of both mappings, with distances.
+    :param maps: the two mappings by name.
+    :param place: options that name the topology or the regular tree.
+    """
     title = f"{graph.size:,} ranks on {machine.num_hosts:,} hosts ({machine.num_slots:,} slots), {place.source}"
     found = side_by_side(graph, machine, maps, from_topology=place.topology is not None)
     return {"title": title, "source": place.source, **found}

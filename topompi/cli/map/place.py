@@ -59,7 +59,8 @@ class Place(Adapters):
     def check(self) -> None:
         """Refuse options that contradict each other, before any long work.
 
-        :raises MapCommandError: if there is no source of distances, or two, or if --slots is given with --machine.
+        :raises MapCommandError: if not exactly one of --topology and --machine is given, if --machine or --distances is
+            given without the other, or if --machine is given with options that only a topology has.
         """
         if (self.topology is None) == (self.machine is None):
             raise MapCommandError("expecting either --topology SOURCE or --machine with --distances")
@@ -118,7 +119,7 @@ class Place(Adapters):
     def _allocation(self, ranks: int, all_hosts: Sequence[str]) -> tuple[Sequence[str], Sequence[int]]:
         """Return the job's hosts and the number of slots of each, from options, Slurm job or the fabric's first hosts.
 
-        If hosts are the first of the fabric, a note on standard error says so.
+        If they are the fabric's first hosts, a note on standard error says so.
 
         :param ranks: number of ranks that need a slot.
         :param all_hosts: names of the fabric's hosts.
