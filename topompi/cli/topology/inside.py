@@ -33,7 +33,7 @@ def inside(
 ) -> None:
     """Show the packages, NUMA nodes, shared caches, cores and adapters of a host.
 
-    If a job's ranks are bound to cores, packages, NUMA nodes and shared caches are its levels below the host.
+    In a job whose ranks are bound to CPUs, these parts form the levels below the host.
     """
     found = find_inside() if file is None else read_file(file)
     joined = None
