@@ -60,8 +60,8 @@ class Vector:
         :param network: the job's network.
         :param across: algorithm that the hosts run in each lane.
         :param root: the root's rank; 0 if there is none.
-        :param blocks: number of blocks of the algorithm across hosts if ``across.pipeline``, by default the
-            algorithm's default; else number of segments, by default 1.
+        :param blocks: if ``across.pipeline``, number of blocks of the algorithm across hosts, by default as many as the
+            algorithm chooses; else number of segments, by default 1.
         """
         lanes = Lanes(network)
         root = checked_root(network.num_ranks, root)

@@ -28,7 +28,7 @@ MOST = 1 << 28  # most ranks, messages, steps or links, because events name them
 class ProgramArrays:
     """The programs of all jobs as arrays.
 
-    :param columns: arrays that the engine reads, by the engine's name for each; the name begins with the thing (job,
+    :param columns: arrays that the engine reads, by the engine's name for each; most names begin with the thing (job,
         rank, step, row, message, ...) of which the array has an entry each.
     :param base: first rank of each job, and the number of ranks, shape (jobs + 1,).
     :param pairs: sending host, receiving host, bytes and job of each message, four arrays of shape (messages,).
