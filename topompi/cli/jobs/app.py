@@ -98,7 +98,7 @@ class Discipline:
 
     :param depth: number of waiting jobs with a reservation, or ``all``.
     :param order: name of the order of waiting jobs, or ``module:function``.
-    :param queue: name of a queue, or ``module:function``, in place of the other two; None for these.
+    :param queue: name of a queue, or ``module:function``, in place of these two; None for the two.
     """
 
     depth: Annotated[
@@ -224,11 +224,7 @@ app.command("check")(check_command)
 
 
 def _policies(policies: str, scenario: str | None) -> dict[str, tuple[str, str]]:
-    """Return the names of the allocator and of the speed model of each policy, by the policy's name.
-
-    :param policies: policies as ALLOCATOR or ALLOCATOR@SPEED, with commas; ignored if there is a scenario.
-    :param scenario: name of a study, whose policies are returned; None if there is none.
-    """
+    """Return the names of the allocator and the speed model of each policy, or of the scenario's policies, by name."""
     if scenario is None:
         split = {name: name.partition("@") for name in policies.split(",")}
         return {name: (policy, speed or "as-logged") for name, (policy, _, speed) in split.items()}
@@ -249,14 +245,6 @@ def _compare_parts(
     """Run each part of a log under each policy, and print the means and confidence intervals of the figures.
 
     In Pollard's scenario, also print the speed-up of isolated jobs above which isolation pays.
-
-    :param workload: jobs of the log.
-    :param cluster: the cluster.
-    :param queue: the queue.
-    :param policies: names of allocator and speed model, by the policy's name.
-    :param count: number of parts.
-    :param scenario: name of the study; None if there is none.
-    :param as_json: whether to print JSON.
     """
     parts, found = segments(workload, count), dict[str, dict[str, Interval]]()
     for name, (policy, speed) in policies.items():

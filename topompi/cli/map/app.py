@@ -243,13 +243,7 @@ def _read(name: str, machine: Machine, graph: CommunicationGraph) -> Mapping:
 
 
 def _summary(graph: CommunicationGraph, machine: Machine, maps: dict[str, Mapping], place: Place) -> dict[str, Any]:
-    """Return the figures of two mappings, with a title, for `topompi.cli.map.table.draw`.
-
-    :param graph: bytes between ranks.
-    :param machine: hosts of both mappings, with distances.
-    :param maps: the two mappings by name.
-    :param place: options that name the topology or the regular tree.
-    """
+    """Return the figures of two mappings, with a title, for `topompi.cli.map.table.draw`."""
     title = f"{graph.size:,} ranks on {machine.num_hosts:,} hosts ({machine.num_slots:,} slots), {place.source}"
     found = side_by_side(graph, machine, maps, from_topology=place.topology is not None)
     return {"title": title, "source": place.source, **found}

@@ -143,14 +143,7 @@ def _run(
 
 
 def _finish(done: TuneRecord, speaker: _Speaker, output: Path | None, record: Path | None, as_json: bool) -> None:
-    """Write the record and the rules, and print at how many sizes the MPI library's algorithm (native) won.
-
-    :param done: the measurements.
-    :param speaker: output of rank 0.
-    :param output: path of the rules file; None to write none.
-    :param record: path of the file for all samples; None to write none.
-    :param as_json: whether to print all samples as JSON.
-    """
+    """Write the rules to ``output`` and all samples to ``record``, and print at how many sizes native won."""
     for path, text in ((record, done.to_json), (output, lambda: _rules_text(done))):
         if path is not None:
             write_text(path, text())
@@ -263,11 +256,7 @@ def _register_given(methods: Sequence[str], algorithms: Sequence[str]) -> list[t
 
 
 def _prove(functions: Sequence[tuple[str, str]], interface: TopologyInterface) -> None:
-    """Raise an error if a user's function makes a wrong schedule on this job's network.
-
-    :param functions: pairs of a collective and the name of a function.
-    :param interface: the job's topology.
-    """
+    """Raise an error if a user's function makes a wrong schedule on this job's network."""
     from ...schedules.registry import make
     from ...views.network import network_of
 
@@ -279,12 +268,7 @@ def _prove(functions: Sequence[tuple[str, str]], interface: TopologyInterface) -
 
 
 def _cells(methods: Sequence[str], sizes: Sequence[int], ranks: int) -> list[tuple[str, int]]:
-    """Return all pairs of a method and a size in bytes, which is rounded to one that the method can have.
-
-    :param methods: names of mpi4py's methods.
-    :param sizes: sizes in bytes.
-    :param ranks: number of ranks.
-    """
+    """Return all pairs of a method and a size in bytes, which is rounded to one that the method can have."""
     from ...tuning.measuring import whole
 
     return list(dict.fromkeys((method, whole(method, size, ranks)) for method in methods for size in sizes))

@@ -159,11 +159,7 @@ def _draw_job(screen: Screen, stage: Stage, output: Path) -> None:
 
 
 def _exchange(screen: Screen, stage: Stage) -> list[str]:
-    """Map the recorded program, print the times of its messages in both orders, and return each rank's mapped host.
-
-    :param screen: screen to print on.
-    :param stage: the job.
-    """
+    """Map the recorded program, print the times of its messages in both orders, and return each rank's mapped host."""
     graph, names = stage.graph, stage.names
     _say(screen, "3. A program's exchange, in the order given and mapped", heading=True)
     volume = amount(float(graph.volume.sum()), "B")
@@ -193,11 +189,7 @@ def _share_within(graph: CommunicationGraph, mapping: Mapping) -> float:
 
 
 def _simulated(stage: Stage, names: list[str]) -> float:
-    """Return the simulated seconds until all messages of the graph, which all ranks send at once, have arrived.
-
-    :param stage: the job.
-    :param names: host of each rank.
-    """
+    """Return the simulated seconds until all messages of the graph, which all ranks send at once, have arrived."""
     network, graph = stage.network(names), stage.graph
     apart = graph.sources != graph.targets
     source, target, volume = graph.sources[apart], graph.targets[apart], graph.volume[apart].astype(np.float64)
@@ -231,11 +223,7 @@ def _busiest(screen: Screen, stage: Stage, mapped: list[str], output: Path) -> N
 
 
 def _collectives(screen: Screen, stage: Stage) -> None:
-    """Simulate collectives over all hosts by algorithms of MPI libraries and of topompi, and print the times.
-
-    :param screen: screen to print on.
-    :param stage: job whose fabric has the hosts.
-    """
+    """Simulate collectives over all hosts by algorithms of MPI libraries and of topompi, and print the times."""
     from ...netsim.packets import running
     from ...prediction.libraries import KNOWN
 
@@ -265,13 +253,7 @@ def _collectives(screen: Screen, stage: Stage) -> None:
 
 
 def _of_library(library: Library, collective: str, size: int, network: Network) -> Schedule:
-    """Return the schedule of the algorithm that an MPI library chooses; it takes all hosts as equally far apart.
-
-    :param library: model of the library.
-    :param collective: name of the collective.
-    :param size: bytes of the call's message.
-    :param network: the network of the ranks.
-    """
+    """Return the schedule of the algorithm that an MPI library chooses; it takes all hosts as equally far apart."""
     from ...prediction.libraries import Question
 
     decision = library.decide(Question(collective.capitalize(), size, np.asarray(network.rank_host)))
