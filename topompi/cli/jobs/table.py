@@ -56,7 +56,7 @@ def print_outcomes(outcomes: Mapping[str, Outcome]) -> None:
 def print_intervals(policies: Mapping[str, Mapping[str, Interval]], parts: int) -> None:
     """Print each figure's mean over parts of a log, with half of its 95 % confidence interval, one policy per line.
 
-    :param policies: interval by the figure's name, by the policy's name.
+    :param policies: for each policy, by its name, the interval of each figure by the figure's name.
     :param parts: number of parts.
     """
     columns = ("wait, min", "makespan, d", "slowdown", "in use, %", "hops", "share, %", "partners")
