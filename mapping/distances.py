@@ -42,14 +42,17 @@ class Distances(Protocol):
         """Number of hosts, n."""
 
     def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
-        """The distances from hosts a to hosts b, which broadcast as in numpy; from a host to itself, that within it."""
+        """The distances from hosts a to hosts b, two arrays that broadcast as in numpy.
+
+        The distance from a host to itself is the distance between two ranks on it.
+        """
 
     def axes(self, hosts: Integers) -> Axes:
-        """The distances between the given hosts in the form of `Axes`."""
+        """The distances between the given hosts as sums of a distance per axis, see `Axes`."""
 
 
 def _axes(steps: list[Integers], coordinate: list[Integers]) -> Axes:
-    """Make `Axes` from distances between coordinates and from coordinates of hosts, two lists with an entry per axis.
+    """Make `Axes` from two lists with an entry per axis: distances between coordinates, and coordinates of hosts.
 
     :param steps: distance between any two of the c coordinates of each axis, shape (c, c).
     :param coordinate: coordinate of each host on each axis, shape (n,).
@@ -101,7 +104,7 @@ class Tree:
         return far
 
     def axes(self, hosts: Integers) -> Axes:
-        """The distances in the form of `Axes`: an axis per level, with clusters as coordinates, and one of hosts."""
+        """The distances as sums over axes: one per level, with clusters as coordinates, and one with hosts as these."""
         of_host = [*self.clusters[:, hosts], np.arange(len(hosts))]
         coordinate = [np.unique(level, return_inverse=True)[1].reshape(-1) for level in of_host]
         farther = -np.diff(self.distance)
@@ -119,7 +122,7 @@ class Torus:
     :param dims: extent of each dimension.
     :param wrap: whether each dimension is a ring.
     :param coordinates: coordinates of each host, shape (n, d).
-    :param inside: distance within a host.
+    :param inside: distance between two ranks on one host.
     """
 
     dims: tuple[int, ...]
@@ -149,7 +152,7 @@ class Torus:
         return np.asarray(np.where(np.asarray(a) == b, self.inside, steps.sum(axis=-1)), dtype=np.int64)
 
     def axes(self, hosts: Integers) -> Axes:
-        """The distances in the form of `Axes`, with an axis per dimension.
+        """The distances as sums over axes, one per dimension of the torus.
 
         If ``inside`` is not 0, there is a single axis of all hosts, because no sum over dimensions has this distance
         from a host to itself.
@@ -167,7 +170,8 @@ class Torus:
 class DistanceTable:
     """Distances from a table.
 
-    :param distance: distance from host to host, shape (n, n), symmetric, at least 0; the diagonal is within each host.
+    :param distance: distance from host to host, shape (n, n), symmetric, at least 0; the diagonal has the distance
+        between two ranks on each host.
     """
 
     distance: Integers
@@ -189,5 +193,5 @@ class DistanceTable:
         return np.asarray(self.distance[a, b])
 
     def axes(self, hosts: Integers) -> Axes:
-        """The distances in the form of `Axes`, with a single axis, on which each host is a coordinate."""
+        """The distances as `Axes` with a single axis, on which each host is a coordinate."""
         return Axes(self.distance[np.ix_(hosts, hosts)], np.arange(len(hosts))[:, None])

@@ -36,7 +36,7 @@ Side = StrEnum("Side", [(name, name) for name in SIDES])  # type: ignore[misc]  
 Native = StrEnum("Native", [("native", "native")])
 
 NAMES = "; ".join([*(f"{group.title}: {' '.join(group.kinds)}" for group in GROUPS), f"kernels: {' '.join(KERNELS)}"])
-LAST_WORDS = 0.3  # seconds that a failed rank waits before it aborts, so that the launcher forwards its output first
+LAST_WORDS = 0.3  # seconds that a failed rank waits before it aborts all, so that its output is forwarded before
 
 
 def _named(word: str) -> str:
@@ -85,8 +85,10 @@ def bench(
 
     Start with mpirun: mpirun -n 8 python -m osu_like_bench gather --vs native
 
-    Kernels (stencil3d, stencil4d, fft3d, p3dfft, cg) send what applications send. In the stencils, topompi's side
-    reorders the ranks, and the native side leaves them in the given order.
+    Kernels (stencil3d, stencil4d, fft3d, p3dfft, cg) send what applications send. --grid is the number of processes in
+    each dimension of a kernel, --faces the size of the stencil's messages in each dimension, as a multiple of the
+    message size. In the stencils, topompi's side reorders the ranks, and the native side leaves them in the given
+    order.
 
     Compare the records of two runs: python -m osu_like_bench compare A.json B.json
     """
@@ -147,7 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _with_percentiles(arguments: list[str]) -> list[str]:
-    """Return the arguments, with OSU's percentiles added after a ``-z`` that has none."""
+    """Return the arguments, with OSU's default percentiles added after each ``-z`` without percentiles."""
     given = []
     for word, after in pairwise([*arguments, ""]):
         given.append(word)
@@ -157,7 +159,11 @@ def _with_percentiles(arguments: list[str]) -> list[str]:
 
 
 def _parse(arguments: Sequence[str], silent: bool) -> object:
-    """Return the options; after ``--help``, the value that typer returns, which is not an Options."""
+    """Parse the command line, and return its options; after ``--help``, a value of typer that is no `Options`.
+
+    :param arguments: arguments of the command line.
+    :param silent: whether help texts are not printed, as on all ranks but rank 0.
+    """
     if not silent:
         return app(arguments, prog_name="osu_like_bench", standalone_mode=False)
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):

@@ -40,9 +40,10 @@ class Options:
         in OSU.
     :param tail: percentiles of the iterations' times to print, ascending.
     :param memory: maximum bytes of a rank's buffers; sizes that need more are left out.
-    :param grid: extents of the process grid, ``8x8x8``; this option and the following ones are for kernels only.
+    :param grid: number of processes in each dimension of a kernel's grid, ``8x8x8``; this option and the following ones
+        are for kernels only.
     :param periodic: True if the grid wraps around.
-    :param faces: relative message sizes by dimension, ``1,1,4``.
+    :param faces: size of the messages in each dimension of the grid, as a multiple of the message size, ``1,1,4``.
     :param reorder: ``topompi`` if topompi's side reorders the ranks, ``none`` if not; if it is None, the kernel's
         default.
     """

@@ -142,7 +142,7 @@ class Algorithm:
 
         :param network: the job's network.
         :param root: the root's rank; 0 for collectives without a root.
-        :param blocks: number of blocks of one message; None for the algorithm's own number.
+        :param blocks: number of blocks of one message; None for the algorithm's default number.
         :param counts: blocks of each of p ranks, shape (p,), or of each pair of ranks, shape (p, p), for the v-forms;
             None if all are equal.
         :param ordered: whether to ask for a reduction in rank order; ignored by generators without this option.

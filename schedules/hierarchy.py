@@ -85,14 +85,14 @@ class RootedPlan:
 
     @cached_property
     def inverse(self) -> IntArray:
-        """The position of each rank's block, shape (p,): the permutation that restores rank order."""
+        """The position of each rank's block in ``order``, shape (p,), by which blocks are put back into rank order."""
         inverse = np.empty_like(self.order)
         inverse[self.order] = np.arange(len(self.order))
         return inverse
 
     @cached_property
     def in_rank_order(self) -> bool:
-        """Whether the order of blocks is the order of ranks."""
+        """Whether ``order`` is 0, 1, ..., p - 1."""
         return bool((self.order == np.arange(len(self.order))).all())
 
 

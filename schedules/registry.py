@@ -130,7 +130,7 @@ def rows_of(
     :param network: the job's network.
     :param rank: rank whose rows are made.
     :param root: the root's rank; collectives without a root ignore it.
-    :param blocks: number of blocks of one message; None for the algorithm's own number.
+    :param blocks: number of blocks of one message; None for the algorithm's default number.
     :param parameters: further keyword arguments of the generator.
     :raises ValueError: if ``make`` refuses a value, or if ``rank`` is not in range(p).
     Cost: O(p) plus the rank's rows; O(p log p) or O(p x blocks) for schedules that are so short that all rows are made;
@@ -154,7 +154,7 @@ def make(
     :param algorithm: name that ``find_algorithm`` takes.
     :param network: the job's network.
     :param root: the root's rank; collectives without a root ignore it.
-    :param blocks: number of blocks of one message, see ``Schedule``; None for the algorithm's own number.
+    :param blocks: number of blocks of one message, see ``Schedule``; None for the algorithm's default number.
     :param parameters: further keyword arguments of the generator.
     :raises ValueError: if the collective, algorithm or a parameter is unknown, or if the generator refuses a value.
     :raises ScheduleError: if the schedule of a user's file or function is wrong.

@@ -70,7 +70,7 @@ class Pieces(NamedTuple):
     """The division of an algorithm's messages into pieces.
 
     :param name: the algorithm's name without the size.
-    :param blocks: number of blocks into which a message is divided; None for the algorithm's own number.
+    :param blocks: number of blocks into which a message is divided; None for the algorithm's default number.
     :param slices: number of slices, the parts of every transfer that are sent separately.
     """
 
@@ -134,7 +134,7 @@ def make_cut(
     :param root: the root of a rooted collective; other collectives ignore it.
     :param nbytes: bytes of the whole message for bcast, reduce and allreduce; bytes that one rank sends to one other
         for alltoall and fft; bytes of one rank's share for the other collectives.
-    :param blocks: number of blocks of one message; by default the algorithm's own number, at most one per byte.
+    :param blocks: number of blocks of one message; by default the algorithm's default number, at most one per byte.
     :param parameters: further keyword arguments of the generator.
     :raises ValueError: if ``make`` or ``pieces_of`` refuses a value, or if both ``blocks`` and a size are given.
     :raises ScheduleError: if the schedule of a user's file or function is wrong.

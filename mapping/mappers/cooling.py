@@ -29,21 +29,23 @@ Floats = NDArray[np.float64]
 
 STEP, GROUP = 512, 4  # proposals per temperature, and columns evaluated together, as in _annealing.c
 MOST_PLACES = 4096  # most places whose distances may be stored as a table
-# Largest number of coordinates of all axes, and of coordinates to which the distance changes when a rank moves. Above
-# either, swaps are evaluated edge by edge, because updating the costs at so many coordinates takes longer.
+# Limits up to which swaps are evaluated along `Axes`, for which the cost of each rank at each coordinate is stored: the
+# sum of the extents of all axes, and how many coordinates have another distance from a rank's new place than from its
+# old one. Above either, swaps are evaluated edge by edge, because updating so many stored costs takes longer.
 MOST_COLUMNS, MOST_CHANGED = 128, 64
-NEAREST = (6, 12)  # least and most near places of a place; between these limits, the number of the nearest ones
-ROWS = 64  # rows of distances in memory at once
+NEAREST = (6, 12)  # least and most places stored as near to a place; between them, as many as have the least distance
+ROWS = 64  # places whose distances to all places are in memory at once
 PILOT = 0.3  # fraction of the proposals made in the pilot run, which shows at which temperatures the cost falls
 # Fractions of the total fall of the cost in the pilot run. The second run cools from the temperature at which the first
 # fraction was reached to that of the second: at higher temperatures ranks stay in disorder, and at lower ones hardly a
 # swap is accepted.
 FALLEN = (0.8, 0.993)
 BINS = 60
-# Seconds per proposal on a usual processor, plus per axis; and if evaluated by edges, plus per edge of a rank.
+# Seconds on a usual processor: per proposal, and per axis of the proposal; if proposals are evaluated edge by edge, per
+# proposal, and per edge of a rank.
 PROPOSAL, AN_AXIS = 10e-9, 0.6e-9
 BY_EDGES, AN_EDGE = 19e-9, 1.3e-9
-IN_NUMPY = 16  # divisor of the number of proposals without C, for about the same time
+IN_NUMPY = 16  # divisor of the number of proposals if they are evaluated in numpy, to take about the time of those in C
 
 
 @dataclass(frozen=True)
@@ -146,12 +148,12 @@ def _annealed(graph: Undirected, axes: Axes, place: Integers, cooling: Cooling, 
 def cooled_between(
     graph: Undirected, axes: Axes, place: Integers, heat: tuple[float, float], work: int, seed: int
 ) -> Integers | None:
-    """The places after annealing between two temperatures, in units of weight times distance; None without C.
+    """The place of each vertex after annealing between two temperatures; None if the C code is not compiled.
 
     :param graph: symmetric graph.
     :param axes: distances between places.
     :param place: place of each vertex at the start, shape (n,).
-    :param heat: first and last temperature, above 0.
+    :param heat: first and last temperature, above 0, in units of weight times distance.
     :param work: amount of work, as a number of rejected proposals.
     :param seed: seed of the random numbers.
     """
@@ -218,10 +220,10 @@ class _Search:
         )
 
     def run(self, place: Integers, heat: Floats, seed: int) -> tuple[Integers, Floats]:
-        """Anneal; return the place of each rank in the best state found, and the saving after each temperature.
+        """Anneal; return the place of each rank in the best state found, and the cost saved up to each temperature.
 
         :param place: place of each rank at the start, shape (m,).
-        :param heat: temperatures in turn, shape (steps,).
+        :param heat: temperatures in the order of their use, shape (steps,).
         :param seed: seed of the random numbers.
         """
         assert _compiled is not None

@@ -181,7 +181,8 @@ class _BetweenHosts(Phase):
     """A phase with one message for each ordered pair of hosts.
 
     :param hosts: the ranks of each host.
-    :param make: function that takes the sending and the receiving host of each message, and returns the rows.
+    :param make: function that takes the sending and the receiving host of each message, and returns the messages'
+        schedule rows.
     """
 
     hosts: Hosts = field(kw_only=True)
@@ -223,11 +224,11 @@ def _aggregated(hosts: Hosts, algorithm: str, blocks: int) -> Schedule:
 
 
 class _Way(NamedTuple):
-    """The places of a phase's blocks in the buffers.
+    """The buffers between which a phase moves blocks.
 
-    :ivar here: buffer that the phase reads, and the first block there.
-    :ivar there: buffer that the phase writes, and the first block there.
-    :ivar blocks: number of blocks that each rank sends to each rank, the unit of other positions.
+    :ivar here: buffer that the phase reads, and the first block of it that the phase may read.
+    :ivar there: buffer that the phase writes, and the first block of it that the phase may write.
+    :ivar blocks: number of blocks that each rank sends to each rank, the unit of the methods' positions and lengths.
     """
 
     here: tuple[int, int]
@@ -237,7 +238,7 @@ class _Way(NamedTuple):
     def rows(
         self, step: ArrayLike, ranks: tuple[Integers, Integers], here: Integers, there: Integers, count: Integers
     ) -> Rows:
-        """The rows of transfers between pairs of ranks.
+        """The schedule rows of transfers between pairs of ranks.
 
         :param step: step of each transfer.
         :param ranks: sending ranks and receiving ranks.
@@ -251,7 +252,7 @@ class _Way(NamedTuple):
         return rows
 
     def runs(self, rank: Integers, here: Integers, there: Integers, count: Integers) -> Rows:
-        """The rows of local moves; moves of a rank that are adjacent both where they read and write become one.
+        """The schedule rows of local moves; moves of a rank become one if they read and write adjacent blocks.
 
         :param rank: rank of each move; moves must be sorted by rank, then by ``here``.
         :param here: position at which each move begins to read, in units of ``blocks`` blocks.
@@ -264,9 +265,9 @@ class _Way(NamedTuple):
         return self.rows(0, ranks, here[first], there[first], np.add.reduceat(count, first))
 
 
-# The blocks from rank s of host h to rank d of host g, before each phase: the rank that has them (out: the carrier of h
-# that sends to g; into: the carrier of g that receives from h), and the keys by which its blocks are sorted. At the
-# right is the phase that moves them next:
+# The blocks from rank s of host h to rank d of host g, before each phase. The columns are the rank that has them (out:
+# the carrier of h that sends to g; into: the carrier of g that receives from h), the keys by which its blocks are
+# sorted, and the phase that moves them next:
 #
 #     s     input, by d                            _pack
 #     s     by carrier of h, then d                _collect
@@ -277,8 +278,8 @@ class _Way(NamedTuple):
 #     d     by carrier of g, then h, s             _unpack
 #     d     output, by s
 #
-# As a key, d stands for its host and its index in the host. For blocks inside a host that go directly, g and h are the
-# same host, and d itself takes the place of the carrier.
+# To sort by d is to sort by d's host, then by d's index in this host. Blocks between ranks of one host (g = h) that go
+# directly, without a carrier, are sorted as if rank d were the carrier.
 
 
 def _pack(hosts: Hosts, way: _Way) -> Phase:

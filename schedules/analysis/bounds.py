@@ -124,7 +124,12 @@ def link_width(network: Network) -> Integers:
 
 
 def distinct(keys: Integers) -> Integers:
-    """The distinct non-negative keys, ascending; np.unique hashes, which is far slower than sorting a million keys."""
+    """The distinct values of an array, ascending.
+
+    The array is sorted, because ``np.unique`` uses a hash table, which is far slower if there are a million values.
+
+    :param keys: values, which must not be negative.
+    """
     ordered = np.sort(keys)
     return ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]
 
@@ -242,13 +247,13 @@ def _border_rates(network: Network, inside: Integers, depth: int) -> tuple[Float
 
 
 def _crossings(network: Network) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int32]]:
-    """The sending host, receiving host and link of each link of each route, three arrays of shape (crossings,)."""
+    """The links of all routes: sending host, receiving host and link, three arrays of shape (links of all routes,)."""
     source, destination, place = np.nonzero(network.links >= 0)
     return source, destination, network.links[source, destination, place]
 
 
 def _pair_rates(network: Network) -> Floats:
-    """The rate of the slower host link of each route, shape (n, n); infinite if there is no route."""
+    """The rate of the slower of the first and the last link of each route, shape (n, n); infinite without a route."""
     length = (network.links >= 0).sum(axis=2)
     ends = np.zeros((2, *length.shape), dtype=np.int64)
     if network.links.shape[2]:

@@ -58,7 +58,9 @@ def messages_of(schedule: Schedule) -> Messages:
 
 
 def merged(step: Integers, source: Integers, destination: Integers, count: Integers, size: int) -> Messages:
-    """Merge transfers between ranks, given in any order, to messages.
+    """Merge the transfers that have equal step, source and destination to one message each.
+
+    Transfers may be in any order; none may be a local move.
 
     :param step: step of each transfer, shape (transfers,).
     :param source: sending rank of each transfer, shape (transfers,).
@@ -142,12 +144,15 @@ class Analysis:
 
     @cached_property
     def relative_load(self) -> Floats:
-        """The number of transfers divided by the link's width, shape (entries,); above 1 transfers slow each other."""
+        """The number of messages on each link in each step, divided by the link's width, shape (entries,).
+
+        If it is above 1, the messages slow each other down.
+        """
         return self.transfers / self.width[self.link]
 
     @cached_property
     def conflicts(self) -> Integers:
-        """The number of transfers on the link beyond those that it may carry in a step, shape (entries,).
+        """The number of messages on each link in each step beyond those that it may carry, shape (entries,).
 
         A link may carry its width times ``senders``: the ranks of one host share their host's link with any schedule,
         so their simultaneous messages count as no conflict there, nor on any later link.
@@ -249,7 +254,7 @@ def run_starts(ascending: NDArray[np.integer]) -> NDArray[np.intp]:
 
 
 def crossings(messages: Messages, span: slice, network: Network) -> tuple[NDArray[np.intp], Integers]:
-    """The pairs of a message and a link on its route, two arrays sorted by message: index in the span, and link."""
+    """The links on the routes of some messages: index of the message in the span, and link, two arrays by message."""
     host = network.rank_host
     links = network.links[host[messages.source[span]], host[messages.destination[span]]]
     message, place = np.nonzero(links >= 0)

@@ -31,8 +31,8 @@ def lanes_allreduce(network: Network, across: Across, *, blocks: int | None = No
 
     :param network: the job's network.
     :param across: algorithm that the hosts run in each lane.
-    :param blocks: number of blocks of the algorithm across hosts if ``across.pipeline``, by default its own number;
-        else number of segments into which the vector is divided, by default 1.
+    :param blocks: if ``across.pipeline``, number of blocks of the algorithm across hosts, by default as many as the
+        algorithm chooses; else number of segments into which the vector is divided, by default 1.
     """
     vector = Vector.of(network, across, 0, blocks)
     phases = sequence(
@@ -56,8 +56,8 @@ def lanes_reduce(network: Network, across: Across, *, root: int = 0, blocks: int
     :param network: the job's network.
     :param across: algorithm that the hosts run in each lane.
     :param root: the root's rank.
-    :param blocks: number of blocks of the algorithm across hosts if ``across.pipeline``, by default its own number;
-        else number of segments into which the vector is divided, by default 1.
+    :param blocks: if ``across.pipeline``, number of blocks of the algorithm across hosts, by default as many as the
+        algorithm chooses; else number of segments into which the vector is divided, by default 1.
     """
     vector = Vector.of(network, across, root, blocks)
     host, place = vector.lanes.where(root)
@@ -83,8 +83,8 @@ def lanes_bcast(network: Network, across: Across, *, root: int = 0, blocks: int 
     :param network: the job's network.
     :param across: algorithm that the hosts run in each lane.
     :param root: the root's rank.
-    :param blocks: number of blocks of the algorithm across hosts if ``across.pipeline``, by default its own number;
-        else number of segments into which the vector is divided, by default 1.
+    :param blocks: if ``across.pipeline``, number of blocks of the algorithm across hosts, by default as many as the
+        algorithm chooses; else number of segments into which the vector is divided, by default 1.
     """
     vector = Vector.of(network, across, root, blocks)
     host, place = vector.lanes.where(root)

@@ -55,9 +55,9 @@ def scan_lanes(
 
     :param rank_host: host of each rank, shape (p,), any numbers.
     :param across: function that takes a number of hosts (one rank each) and a number of blocks (None for the
-        algorithm's own), and returns the schedule of an exscan.
+        algorithm's default), and returns the schedule of an exscan.
     :param inclusive: whether it is a scan; else an exscan.
-    :param blocks: number of blocks of the vector; by default, for each lane, as many as ``across`` makes by itself.
+    :param blocks: number of blocks of the vector; by default the number of lanes times the default of ``across``.
     """
     runs = _Runs(np.asarray(rank_host))
     several = runs.number > 1
@@ -106,21 +106,22 @@ class _Pairs(Phase):
     """A phase with one transfer for each rank and lane, between this rank and the rank of its run that has the lane.
 
     :param runs: the runs of ranks, with their lanes.
-    :param make: function that takes ranks and lanes, two arrays of one shape, and returns the rows of their transfers.
+    :param make: function that takes ranks and lanes, two arrays of shape (transfers,), and returns the transfers as
+        schedule rows.
     """
 
     runs: _Runs = field(kw_only=True)
     make: Callable[[Integers, Integers], Rows] = field(kw_only=True)
 
     def rows(self) -> Rows:
-        """The rows of all ranks, sorted by rank, then by lane."""
+        """The schedule rows of all ranks and lanes, sorted by rank, then by lane."""
         rank, lane = np.indices((len(self.runs.of_rank), self.runs.lanes))
         return self.make(rank.ravel(), lane.ravel())
 
     def of_rank(self, rank: int) -> Rows:
-        """The rows that a rank takes part in, in the order of ``rows``.
+        """The schedule rows that a rank takes part in, in the order of ``rows``.
 
-        Cost: the rows of its own vector are made, and those of its own lanes for all ranks of its run.
+        Cost: only the rows of this rank for all lanes, and of all ranks of its run for its own lanes, are made.
         """
         runs, lane = self.runs, np.arange(self.runs.lanes)
         run = runs.of_rank[rank]
@@ -156,20 +157,22 @@ class _Vector:
         return int(self.runs.sizes.max())
 
     def phase(self, make: Callable[[Integers, Integers], Rows], steps: int = 1, *, local: bool = False) -> Phase:
-        """Make a phase of the transfers that one of the methods below makes.
+        """Make a phase with the transfers that ``make`` returns for all pairs of a rank and a lane.
 
-        :param make: function that takes ranks and lanes, two arrays of one shape, and returns the rows.
-        :param steps: number of steps.
-        :param local: whether all rows are local moves.
+        :param make: one of the methods `collected`, `added`, `preceded`, `spread` and `spread_before`, which take ranks
+            and lanes, two arrays of one shape, and return transfers as schedule rows.
+        :param steps: number of steps of the phase, of which each row has one.
+        :param local: whether all transfers are local moves, that is, between buffers of one rank.
         """
         return _Pairs(steps, local=local, runs=self.runs, make=make)
 
     def between(self, across: Callable[[int, int | None], Schedule]) -> Phases:
-        """The phases in which each lane runs an exscan of the sums of the runs.
+        """The phases in which the ranks with the same lane in all runs make an exscan of the sums of their runs.
 
-        Lanes whose parts have the same number of blocks share a phase.
+        A run is consecutive ranks on one host. Lanes whose parts have the same number of blocks share a phase.
 
-        :param across: function that returns the schedule of an exscan, as for `scan_lanes`.
+        :param across: function that takes the number of runs and the number of blocks of a part, and returns the
+            schedule of an exscan.
         """
         lengths, run = np.diff(self.bounds), np.arange(self.runs.number)
         return tuple(
@@ -187,7 +190,7 @@ class _Vector:
         return Placed.of(inner, self.runs.owner(run, lane), places, vectors=(inner.blocks, self.blocks))
 
     def collected(self, rank: Integers, lane: Integers) -> Rows:
-        """The rows in which ranks send parts of their vectors to the ranks of their runs that have these lanes.
+        """The schedule rows by which ranks send parts of their vectors to the ranks of their runs that add them up.
 
         :param rank: rank whose vector each part belongs to.
         :param lane: lane of each part.
@@ -196,7 +199,9 @@ class _Vector:
         return transfers(0, rank, self._owner(rank, lane), (INPUT, at), (SCRATCH, self._slot(rank) + at), count)
 
     def added(self, rank: Integers, lane: Integers) -> Rows:
-        """The rows that add to each rank's part the sum of the parts of earlier ranks of its run; one rank per step.
+        """The local moves that add to each rank's part the sum of the parts of earlier ranks of its run.
+
+        The i-th rank of a run, from 0, has its sum after step i - 1.
 
         :param rank: rank whose vector each part belongs to.
         :param lane: lane of each part.
@@ -208,9 +213,9 @@ class _Vector:
         return transfers(step, owner, owner, (SCRATCH, here - self.blocks), (SCRATCH, here), count, REDUCE)
 
     def preceded(self, rank: Integers, lane: Integers) -> Rows:
-        """The rows that add the sum of all earlier runs to the prefix sums within a run.
+        """The local moves that add the sum of all earlier runs to the prefix sums within a run.
 
-        :param rank: rank to which each prefix sum leads.
+        :param rank: last rank that each prefix sum includes.
         :param lane: lane of each sum.
         """
         rank, lane = (one[self.runs.of_rank[rank] > 0] for one in (rank, lane))
@@ -219,7 +224,7 @@ class _Vector:
         return transfers(0, owner, owner, before, (SCRATCH, self._slot(rank) + at), count, REDUCE)
 
     def spread(self, rank: Integers, lane: Integers) -> Rows:
-        """The rows of a scan that send prefix sums, which include the receiver's vector, to the outputs of their ranks.
+        """The schedule rows of a scan that send each rank's prefix sums, including its own vector, to its output.
 
         :param rank: receiving rank of each sum.
         :param lane: lane of each sum.
@@ -228,9 +233,9 @@ class _Vector:
         return transfers(0, self._owner(rank, lane), rank, (SCRATCH, self._slot(rank) + at), (OUTPUT, at), count)
 
     def spread_before(self, rank: Integers, lane: Integers) -> Rows:
-        """The rows of an exscan that send each rank the prefix sums of the rank before it; rank 0 gets nothing.
+        """The schedule rows of an exscan that send each rank the prefix sums of the rank before it.
 
-        The first rank of a run gets the sum of all earlier runs.
+        The first rank of a run gets the sum of all earlier runs, and rank 0 nothing.
 
         :param rank: receiving rank of each sum.
         :param lane: lane of each sum.

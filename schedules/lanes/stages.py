@@ -27,7 +27,7 @@ class Across:
     """The algorithm that hosts run in each lane (a part of the data that one rank per host carries).
 
     :param generate: function that takes a network whose ranks are the hosts, a root host and a number of blocks (None
-        for the algorithm's own), and returns the schedule.
+        for the algorithm's default), and returns the schedule.
     :param pipeline: whether the algorithm sends its own blocks one after another. Otherwise the vector is divided into
         segments, each of which runs the whole algorithm one step after the segment before it.
     """
@@ -60,8 +60,8 @@ class Vector:
         :param network: the job's network.
         :param across: algorithm that the hosts run in each lane.
         :param root: the root's rank; 0 if there is none.
-        :param blocks: number of blocks of the algorithm across hosts if ``across.pipeline``, by default its own
-            number; else number of segments, by default 1.
+        :param blocks: if ``across.pipeline``, number of blocks of the algorithm across hosts, by default as many as the
+            algorithm chooses; else number of segments, by default 1.
         """
         lanes = Lanes(network)
         root = checked_root(network.num_ranks, root)
@@ -79,7 +79,10 @@ class Vector:
         return self.segments * self.span
 
     def between(self, buffer: int) -> Phases:
-        """The phases of the exchanges across hosts of all lanes and segments, on a vector that is in ``buffer``."""
+        """The exchanges across hosts, a phase per segment, in which all lanes run ``across`` at once.
+
+        :param buffer: number of the buffer that has the vector on each rank, and receives the result.
+        """
         lane, blocks = np.arange(self.lanes.number)[:, None], self.across.blocks
         parts = []
         for segment in range(self.segments):
@@ -90,7 +93,12 @@ class Vector:
         return tuple(parts)
 
     def own_parts(self, target: int) -> Rows:
-        """The rows by which each rank copies the parts of its own lanes from its input to the buffer ``target``."""
+        """The local moves by which each rank copies the parts of the lanes that it carries from its input to a buffer.
+
+        The result is schedule rows, one per move, shape (rows, 9).
+
+        :param target: number of the buffer that receives the parts.
+        """
         tables = [np.empty((0, 9), dtype=np.int64)]
         for _, groups, first in self.lanes.alike():
             begin = np.arange(self.segments)[:, None, None] * self.span + first[:-1] * self.across.blocks
@@ -179,12 +187,12 @@ class Inside(Phase):
         return cls(steps, vector=vector, make=make, buffers=buffers, operation=operation, hosts=chosen, before=before)
 
     def rows(self) -> Rows:
-        """The rows of all hosts."""
+        """The schedule rows (one per transfer) of all hosts."""
         tables = [self._of_host(host) for host in self.hosts.tolist()]
         return np.concatenate([np.empty((0, 9), dtype=np.int64), *tables])
 
     def of_rank(self, rank: int) -> Rows:
-        """The rows that a rank takes part in. Cost: the rows of its host are made."""
+        """The schedule rows that a rank takes part in. Cost: the rows of its host are made."""
         host = int(self.vector.lanes.network.rank_host[rank])
         return taken(self._of_host(host), rank) if host in self.hosts else np.empty((0, 9), dtype=np.int64)
 

@@ -87,7 +87,11 @@ def _along_ring(
 
 
 def _scatter(tree: Tree, cut: Integers) -> Rows:
-    """The rows that send each node the shares of its sub-tree, which are a range."""
+    """The schedule rows by which each node of the tree receives the shares of its sub-tree, a range of shares.
+
+    :param tree: tree of the scatter; node i has share i at the end.
+    :param cut: first block of each share, and the number of blocks, shape (nodes + 1,).
+    """
     child = tree.others
     parent, first = tree.parent[child], cut[child]
     source = np.where(parent == 0, INPUT, OUTPUT)
@@ -96,7 +100,14 @@ def _scatter(tree: Tree, cut: Integers) -> Rows:
 
 
 def _ring(tree: Tree, cut: Integers, order: Integers) -> Grid:
-    """The ring in which each node sends on, in each step, the share received in the step before."""
+    """The allgather on a ring: each node sends its own share to the next node, then each share a step after it came.
+
+    Shares that the next node already has from the scatter are not sent.
+
+    :param tree: tree of the scatter.
+    :param cut: first block of each share, and the number of blocks, shape (nodes + 1,).
+    :param order: rank of each node, shape (nodes,).
+    """
 
     def wanted(node: Integers, share: Integers) -> NDArray[np.bool_]:
         behind = (node + 1) % tree.size
@@ -104,8 +115,9 @@ def _ring(tree: Tree, cut: Integers, order: Integers) -> Grid:
 
     buffer = np.where(np.arange(order.max() + 1) == order[0], INPUT, OUTPUT)  # the root receives nothing
     whole = ring(order, cut[:-1], np.diff(cut), buffer, wanted=wanted)
-    # The last receiver of a share is the nearest node before the share's node that is not its ancestor. A tree of two
-    # nodes has none.
+    # Share s starts from node s, so that node s - 1 would be the last on the ring to receive it, from node s - 2. But
+    # ancestors of node s have the share since the scatter. The last sender is therefore the first node, from s - 2
+    # backwards, whose next node on the ring is no ancestor. In a tree of two nodes there is none.
     share = np.flatnonzero(np.diff(cut))
     before = (share - 2) % tree.size
     for _ in range(tree.size):
@@ -117,10 +129,14 @@ def _ring(tree: Tree, cut: Integers, order: Integers) -> Grid:
 
 
 def _handed_on(order: Integers, every: Integers, cut: Integers) -> Grid:
-    """The rows that pass shares on, as they arrive at each rank of the ring, from rank to rank of those behind it.
+    """The transfers that pass shares on from each rank of the ring, one by one, along the ranks that it supplies.
 
-    The i-th rank of the ring has share i - s before step s: its own, or the one received from its neighbour in step s -
-    1.
+    In step s, from 0, the i-th rank of the ring passes on share i - s (modulo their number): its own if s is 0, else
+    the share that it received from its neighbour in step s - 1.
+
+    :param order: ranks of the ring.
+    :param every: all ranks, each behind the rank of the ring that supplies it.
+    :param cut: first block of each share, and the number of blocks.
     """
     count, place = len(order), np.argsort(every)
     heads = np.flatnonzero(np.isin(every, order))

@@ -11,7 +11,7 @@ __all__ = ["main"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import ``main``, with every command, at its first use, because others import only single modules from here."""
+    """Import ``main`` at its first use, because modules that import only one module of this package do not need it."""
     if name == "main":
         from .app import main
 

@@ -1,4 +1,4 @@
-"""The command line's common part: list of commands, common options, one-line errors, import of only the called one."""
+"""The entry of the command line, which imports the called command alone, and prints an error as one line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .terminal import HELP, guard_streams
 
 __all__ = ["COMMANDS", "app", "main"]
 
-# By name of the command: its module and function (or group of subcommands), and its line in the list of commands.
+# For each command, by its name: its module and function (or group of subcommands), and its line in the general help.
 COMMANDS = {
     "schedule": (
         "schedule.app:schedule",
@@ -54,7 +54,7 @@ COMMANDS = {
 
 
 class _WhenAsked(MutableMapping[str, Any]):
-    """A mapping of the commands by name, each imported at its first look-up."""
+    """A mapping of the commands by name, in which a command's module is imported at the command's first look-up."""
 
     def __init__(self) -> None:
         self._made: dict[str, Any] = {}
@@ -79,7 +79,11 @@ class _WhenAsked(MutableMapping[str, Any]):
 
 
 def _command(name: str, found: Any) -> Any:
-    """Return the click command that typer makes of a group or a function."""
+    """Convert a function, or a typer group, to a click command.
+
+    :param name: name of the command.
+    :param found: the function or the group.
+    """
     group = found
     if not isinstance(found, typer.Typer):
         group = typer.Typer(add_completion=False)
@@ -91,7 +95,7 @@ def _command(name: str, found: Any) -> Any:
 
 
 class _Commands(TyperGroup):
-    """The group of all commands; its help lists them without importing any."""
+    """The group of all commands, which lists the commands in its help without importing their modules."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -130,7 +134,7 @@ def options(
 
 
 def main() -> None:
-    """Run the command line; print an error as one line on standard error (with --debug, its traceback), exit code 1."""
+    """Run the command line. An error gives exit code 1, and one line (with --debug, a traceback) on standard error."""
     guard_streams()
     if "--version" in sys.argv[1:]:  # valid with every command; no option takes this word as its value
         print(f"topompi {__version__}")
@@ -141,7 +145,7 @@ def main() -> None:
         if "--debug" in sys.argv:
             raise
         if isinstance(error, BrokenPipeError):
-            sys.stderr.close()  # the reader of the output has gone, so that nobody would read the message
+            sys.stderr.close()  # else Python would print another error at exit, when it flushes the output
         else:
             words = f"expecting less than what memory holds, got more: {error}"
             print(f"topompi: {words if isinstance(error, MemoryError) else error}", file=sys.stderr)

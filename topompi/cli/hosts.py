@@ -1,4 +1,4 @@
-"""The hosts that a command works on: the hosts of its option ``--hosts``, else of the Slurm job, else all hosts."""
+"""The hosts that a command works on: those of its option ``--hosts``, else of the Slurm job, else of the topology."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ HOSTS_HELP = f"A host list such as n[01-16], a file, or {ALL}; else ${JOB_HOSTS}
 
 
 def find_hosts(option: str | None) -> list[str] | None:
-    """Return the hosts of ``--hosts``, else of the Slurm job (with a note on standard error); None means all hosts.
+    """Return the hosts of ``--hosts``, else of the Slurm job (with a note on standard error); None for all hosts.
 
+    :param option: value of ``--hosts``, a host list, a file or ``all``; None if the option is not given.
     :raises SourceError: if the host list is malformed.
     """
     if option == ALL:

@@ -1,4 +1,4 @@
-"""Options that several commands have, groups of them, and the reading of topologies with progress on a terminal."""
+"""Options that several commands have, dataclasses that group them, and reading of topologies with shown progress."""
 
 from __future__ import annotations
 
@@ -63,9 +63,12 @@ Rails = Annotated[list[str] | None, typer.Option("--rails", metavar="WHICH", hel
 
 
 def grouped(command: Callable[..., T]) -> Callable[..., T]:
-    """Make a typer command of a function; a parameter annotated with a dataclass stands for an option per field.
+    """Convert a function to one that typer can take as a command, with dataclasses as groups of options.
 
-    The options appear in the help at the parameter's place. A field with ``init=False`` is no option.
+    In the place of each parameter that is annotated with a dataclass, the result has a parameter per field. A field
+    with ``init=False`` is left out.
+
+    :param command: the function of the command.
     """
     groups: dict[str, dict[str, inspect.Parameter]] = {}
     options: dict[str, inspect.Parameter] = {}
@@ -90,7 +93,7 @@ def grouped(command: Callable[..., T]) -> Callable[..., T]:
 
 
 def _options(group: type) -> dict[str, inspect.Parameter]:
-    """Return a parameter for each field of a dataclass that its constructor takes."""
+    """Return a parameter of a signature, by name, for each field of a dataclass that its constructor takes."""
     hints = get_type_hints(group, include_extras=True)
     return {
         field.name: inspect.Parameter(
@@ -106,11 +109,11 @@ def _options(group: type) -> dict[str, inspect.Parameter]:
 
 @dataclass(frozen=True)
 class Adapters:
-    """Options that tell which hosts InfiniBand adapters belong to, and which adapters count.
+    """Options that define the hosts to which InfiniBand adapters belong, and the adapters that are used.
 
-    :param rails: conditions on the adapters to keep, see `select_rails`; None for all.
-    :param names: file of host names by GUID; None if there is none.
-    :param rule: regular expression that finds host names in node descriptions; None for the usual rule.
+    :param rails: conditions that used adapters meet, see `topompi.topology.inspection.select_rails`; None to use all.
+    :param names: path of a file with host names by GUID; None if there is none.
+    :param rule: regular expression that finds the host name in a node description; None for the default.
     """
 
     rails: Rails = None
@@ -119,25 +122,25 @@ class Adapters:
 
     @property
     def naming(self) -> HostNaming:
-        """Rules that find the hosts."""
+        """The rules by which the host of each adapter is found."""
         return naming_of(self.names, self.rule)
 
     def read(self, source: str, lfts: Path | None, report: Report, down: Sequence[str] | None = None) -> Routes:
-        """Read a topology, and return the routes between the adapters that count.
+        """Read a topology, and return the routes between the adapters that are used.
 
         :param source: topology source.
-        :param lfts: forwarding tables that are not part of the source; None if there are none.
-        :param report: receiver of problems and progress, made with `naming`.
-        :param down: switches and cables that are down, see `without`.
+        :param lfts: path of forwarding tables that are not part of the source; None if there are none.
+        :param report: object that collects problems and shows progress, made with `naming`.
+        :param down: switches and cables that are down, see `topompi.topology.inspection.without`.
         """
         return routes_of(load(source, lfts, report), self.rails, down)
 
 
 @dataclass(frozen=True)
 class Reading(Adapters):
-    """Options for the reading of a topology.
+    """Options for the reading of a topology: those of `Adapters`, and the treatment of faults.
 
-    :param partial: True to go on after faults in the source with its valid part.
+    :param partial: whether a source with faults is read in part; else a fault is an error.
     """
 
     partial: Partial = False
@@ -145,7 +148,13 @@ class Reading(Adapters):
 
 @dataclass(frozen=True)
 class JobOnFabric:
-    """Options that name a topology, a job's hosts, and switches and cables that are down."""
+    """Options that name a topology, a job's hosts, and switches and cables that are down.
+
+    :param source: topology source.
+    :param lfts: path of the forwarding tables, if they are separate from the source; else None.
+    :param hosts: value of ``--hosts``, see `find_hosts`.
+    :param down: switches (by id or name) and cables (SWITCH:PORT) that are down; None if all work.
+    """
 
     source: Source
     lfts: Lfts = None
@@ -161,13 +170,13 @@ def reporting(
     partial: bool | None = None,
     naming: HostNaming | None = None,
 ) -> Iterator[Report]:
-    """Provide a report on the reading of an input, and show its progress on a terminal until the context ends.
+    """Provide a `Report` for the reading of an input, and show the progress on a terminal until the context ends.
 
-    :param error: error class that replaces a ValueError raised in the context, so that the user sees one line.
+    :param error: class of the error that is raised instead of a ValueError, so that the user sees one line.
     :param words: text shown until there is progress.
-    :param partial: True to go on after faults in the input with its valid part; if False, errors of faults that it
-        passes over say that --partial helps; None if the command has no such option.
-    :param naming: rules that find the hosts of InfiniBand adapters; the usual ones by default.
+    :param partial: value of the command's option --partial: True if an input with faults is read in part. If it is
+        False, error messages recommend the option if it would help. None if the command has no such option.
+    :param naming: rules by which the hosts of InfiniBand adapters are found; None for the default rules.
     """
     with console(to_error=True).status(words) as status:
 
@@ -187,26 +196,26 @@ def reporting(
 
 @contextmanager
 def reading(source: str, lfts: Path | None, how: Reading) -> Iterator[tuple[Discovery, Report]]:
-    """Read a topology; provide it with its report, and show progress on a terminal until the context ends.
+    """Read a topology; provide the topology and the report on it, and show progress until the context ends.
 
     :param source: topology source as the user gave it.
     :param lfts: path of the forwarding tables, if they are separate from the source; else None.
-    :param how: options for the reading; `routes_of` applies its conditions on adapters.
+    :param how: options for the reading, except ``rails``, which `routes_of` takes.
     """
     with reporting(SourceError, f"reading {source}", partial=how.partial, naming=how.naming) as report:
         yield load(source, lfts, report), report
 
 
 def routes_of(discovery: Discovery, rails: Sequence[str] | None = None, down: Sequence[str] | None = None) -> Routes:
-    """Return the routes of a topology that ``load`` has read, which has found or computed them.
+    """Return the routes of a topology, without adapters that are not used, and without parts that are down.
 
-    :param discovery: the topology.
-    :param rails: conditions on the adapters to keep, see `select_rails`.
-    :param down: switches and cables that are down, see `without`.
+    :param discovery: topology as ``load`` returns it, with routes.
+    :param rails: conditions that used adapters meet, see `topompi.topology.inspection.select_rails`; None to use all.
+    :param down: switches and cables that are down, see `topompi.topology.inspection.without`.
     """
     from ..topology.inspection import select_rails, without  # imported here, because few commands take these options
 
-    assert discovery.routes is not None  # load() always fills them in
+    assert discovery.routes is not None  # load() always sets them
     return without(select_rails(discovery.routes, rails or [], discovery.devices), down or [])
 
 
@@ -226,13 +235,13 @@ def job_view(
     *,
     virtual: bool = False,
 ) -> TopologyInterface:
-    """Read a topology, and place a job's ranks on its hosts.
+    """Read a topology, place a job's ranks on its hosts, and return the job's topology.
 
     :param source: topology source, its forwarding tables if they are separate, and the options about adapters.
     :param hosts: names of the job's hosts; None for all.
     :param ppn: number of ranks on each host.
-    :param placement: ``block``, ``cyclic`` or ``random:SEED``.
-    :param report: receiver of problems and progress.
+    :param placement: order of the ranks over the hosts: ``block``, ``cyclic`` or ``random:SEED``.
+    :param report: object that collects problems and shows progress.
     :param virtual: whether the job only pretends to run on these hosts.
     :raises HostError: if a host is unknown, or no links join some of the hosts to the others.
     """

@@ -21,15 +21,17 @@ __all__ = ["SHOWN", "AsCsv", "Listing", "Rows", "RowsOfLinks", "print_rows"]
 
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 Rows = list[dict[str, Any]]
-SHOWN = 12  # maximum number of names that a table's cell lists, and of example pairs, so that a row stays short
+# Maximum number of names in a cell of a table, so that its row stays short; also the default of --top in topompi
+# topology diff, for names and pairs of hosts.
+SHOWN = 12
 
 
 @dataclass(frozen=True)
 class RowsOfLinks(Reading):
-    """Options for the reading of a topology, and for rows of figures about its links.
+    """Options for the reading of a topology, and for the output of rows of figures about its links.
 
-    :param as_json: True to print JSON.
-    :param as_csv: True to print the rows as CSV.
+    :param as_json: whether to print JSON.
+    :param as_csv: whether to print CSV. If both are False, a table is printed.
     """
 
     as_json: AsJson = False
@@ -38,9 +40,9 @@ class RowsOfLinks(Reading):
 
 @dataclass(frozen=True)
 class Listing(RowsOfLinks):
-    """Options for the reading of a topology, for its parts that are down, and for rows of figures about it.
+    """Options for the reading of a topology with parts that are down, and for the output of rows of figures.
 
-    :param down: switches and cables of the source that are down.
+    :param down: switches and cables of the source that are down; None if all work.
     """
 
     down: Without = None
@@ -50,10 +52,10 @@ def print_rows(words: str, facts: Mapping[str, Any], rows: Rows, *, as_json: boo
     """Print rows of figures as a table with a heading, as a JSON object, or as CSV with a line of column names.
 
     :param words: heading of the table.
-    :param facts: other fields of the JSON object, which has the rows as its field ``rows``.
-    :param rows: figures of each row by name; all rows have the same names.
-    :param as_json: True to print JSON.
-    :param as_csv: True to print CSV.
+    :param facts: fields of the JSON object beside its field ``rows``.
+    :param rows: figures of each row by column name; all rows have the same columns.
+    :param as_json: whether to print JSON.
+    :param as_csv: whether to print CSV. If both are False, a table is printed.
     :raises SourceError: if both JSON and CSV are asked for.
     """
     if as_json and as_csv:
@@ -79,7 +81,11 @@ def _cell(value: Any, separator: str) -> Any:
 
 
 def _read_as(name: str, value: Any) -> str:
-    """Format a table cell for a human reader."""
+    """Format a figure for a table's cell, with its unit.
+
+    :param name: name of the figure, on which the unit depends.
+    :param value: the figure; None if it is unknown.
+    """
     if value is None:
         return "-"
     if isinstance(value, list):

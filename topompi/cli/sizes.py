@@ -1,4 +1,4 @@
-"""Sizes in bytes in the notation of the command line."""
+"""Parsing of sizes in bytes (64K, 1M) on the command line."""
 
 from __future__ import annotations
 

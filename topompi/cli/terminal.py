@@ -1,4 +1,4 @@
-"""Help settings and output that all commands use: text is printed without markup and control characters."""
+"""The help settings of all commands, and their output, in which control characters and markup have no effect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..visible import visible
 
 __all__ = ["HELP", "Limit", "Screen", "console", "guard_streams", "overwrite"]
 
-HELP = {"help_option_names": ["-h", "--help"]}  # settings of a command line, inherited by its commands
+HELP = {"help_option_names": ["-h", "--help"]}  # typer's settings of a command line, which its commands inherit
 
 
 def _raised(entries: list[str] | None) -> list[str] | None:
@@ -27,16 +27,18 @@ def _raised(entries: list[str] | None) -> list[str] | None:
     return entries
 
 
-# The option of every command that reads files. It sets the limits of the process, so that commands need not pass it on.
+# The option --limit of every command that reads files. Its callback sets limits for the whole process, so that commands
+# need not pass its value on.
 Limit = Annotated[
     list[str] | None,
     typer.Option("--limit", metavar="NAME=NUMBER", callback=_raised, help="Raise a limit of reading: see SECURITY.md."),
 ]
 
-UNREAD = 10_000  # columns of a table if the output is no terminal, so that a file or program gets it uncut
-# Colours and rich's cursor movements for progress; none of these sequences sets titles, clipboards or links.
+UNREAD = 10_000  # maximum width of a table in characters if the output is no terminal, so that no column is cut
+# The escape sequences of rich that are let through: colours, and the cursor movements of progress. Others, for example
+# those that set the terminal's title, its clipboard or links, are not.
 _RICH = re.compile("(\x1b\\[[0-9;]*[mAKG]|\x1b\\[\\?25[lh]|\r)")
-# Replacements of characters that the locale may not encode; it prints a question mark for all others.
+# Replacements of characters that the locale cannot encode; any other is printed as a question mark.
 PLAIN = {"█": "#", "→": "->", "×": "x", "├": "|", "└": "`", "│": "|", "─": "-"}
 
 
@@ -56,7 +58,11 @@ class Screen(Console):
         return Text(visible(text), style, **place)
 
     def status(self, status: RenderableType, **look: Any) -> Status:
-        """Show a line about the present work on a terminal until the context ends."""
+        """Return a context manager that shows a line about the present work on a terminal until the context ends.
+
+        :param status: the line.
+        :param look: other settings of rich.
+        """
         return _Status(_plain(status), console=self, **look)
 
 
@@ -70,11 +76,11 @@ def _plain(words: RenderableType) -> RenderableType:
 
 
 def console(*, to_error: bool = False, width: int | None = None) -> Screen:
-    """Return a screen for a command's tables. On a terminal they are cut to its width, elsewhere they are not cut.
+    """Return a screen for a command's tables, which are cut to the width of a terminal, but not for other outputs.
 
-    :param to_error: True to print to standard error instead of standard output.
-    :param width: number of columns, if output may pass through other programs (``mpirun``), which also turns colours
-        off; else None.
+    :param to_error: whether to print to standard error; else to standard output.
+    :param width: width in characters, without colours, for output that may pass through ``mpirun``; None to find width
+        and colours by the output.
     """
     stream = sys.stderr if to_error else sys.stdout
     if width is not None:
@@ -83,11 +89,14 @@ def console(*, to_error: bool = False, width: int | None = None) -> Screen:
 
 
 class _Shown:
-    """A text stream that shows control characters as escapes, whatever code writes to it."""
+    """A text stream that shows control characters as escapes, for all code that writes to standard output or error.
+
+    :param stream: the stream that receives the text.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
-        self.rich_proxied_file = _Coloured(stream)  # rich's consoles write to this attribute instead
+        self.rich_proxied_file = _Coloured(stream)  # rich writes to this attribute of a stream that has it
 
     def write(self, text: str) -> int:
         self.stream.write(visible(text))
@@ -102,7 +111,7 @@ class _Shown:
 
 
 class _Coloured(_Shown):
-    """A text stream that shows control characters as escapes, except rich's sequences that colour and erase lines."""
+    """A text stream that shows control characters as escapes, except rich's sequences for colours and progress."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -113,7 +122,7 @@ class _Coloured(_Shown):
 
 
 def overwrite(words: str) -> None:
-    """Show progress in a line of standard error that the next call overwrites; do nothing if it is not a terminal."""
+    """Show words in a line of standard error that the next call overwrites; do nothing if this is no terminal."""
     if sys.stderr.isatty():
         stream = getattr(sys.stderr, "stream", sys.stderr)
         stream.write(f"\r\x1b[K{visible(words)}")
@@ -121,7 +130,10 @@ def overwrite(words: str) -> None:
 
 
 def guard_streams() -> None:
-    """Make this process print control characters as escapes, and replace characters that its locale cannot encode."""
+    """Replace ``sys.stdout`` and ``sys.stderr`` by streams that show control characters as escapes.
+
+    Characters that the locale cannot encode are replaced, too, instead of raising an error.
+    """
     codecs.register_error("topompi", _in_plain)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)

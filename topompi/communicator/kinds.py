@@ -78,7 +78,8 @@ class Intercomm(NativeIntercomm, metaclass=StandIn):
 
 # topompi's classes by mpi4py's name, in the order in which the class for a communicator is looked up.
 KINDS: dict[str, StandIn] = {
-    # Comm is not replaced, because compiled code, for example dolfinx, checks for it by the bases of a class.
+    # MPI.Comm is not replaced. Compiled code, for example of dolfinx, looks up the class of this name, and accepts an
+    # object only if the class is among the bases of the object's type. A class that replaces Comm is not.
     kind.__name__: kind
     for kind in (Cartcomm, Graphcomm, Distgraphcomm, Topocomm, Intracomm, Intercomm)
 }

@@ -1,4 +1,4 @@
-"""Counters of collective calls: for each operation, size class and algorithm the number, bytes, times and reason."""
+"""Counters of collective calls by operation, size class and algorithm: calls, bytes, durations, reason of choice."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LATEST = 1000  # maximum number of durations that a row holds, the latest ones, 
 class Row:
     """The calls of one operation and size class that one algorithm ran on this rank.
 
-    :param reason: why the algorithm was chosen for the latest call.
+    :param reason: reason why the algorithm was chosen for the latest call, in words.
     :param predicted: seconds that the cost model predicts for the latest call; None if there is no prediction.
     :param calls: number of calls.
     :param bytes: bytes of all calls together.
@@ -40,10 +40,10 @@ class Row:
 
 
 class Counters:
-    """The counters of this process; several threads may use them at once.
+    """The counters of this process's collective calls; several threads may use them at once.
 
     :param enabled: True if calls are to be counted.
-    :ivar rows: counted calls by operation, size class and algorithm.
+    :ivar rows: counted calls by operation, size class (bit length of the size in bytes) and algorithm.
     """
 
     def __init__(self, enabled: bool = False) -> None:

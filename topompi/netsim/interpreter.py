@@ -1,4 +1,4 @@
-"""The flow model in Python and numpy, used if its C extension is missing; the events and their order are the same."""
+"""The flow model in Python and numpy, used if its C extension is missing; events have the same order in both."""
 
 from __future__ import annotations
 
@@ -80,11 +80,11 @@ class Interpreter(Ranks):
         return NO_TIME if self.idle else max(found, OVER)
 
     def read(self, ends: Floats, arrivals: Floats, /) -> None:
-        """Fill ``ends`` with the time at which each rank ended the first run of its program, and count arrivals.
+        """Write to ``ends`` when each rank ended its program's first run, to ``arrivals`` how often messages arrived.
 
-        :param ends: array for the times in seconds, shape (ranks,); NaN for a rank still in its first run.
-        :param arrivals: array for the number of times that each message arrived, shape (messages,), with the fraction
-            of the current transfer that has flowed.
+        :param ends: array that receives the times in seconds, shape (ranks,); NaN for a rank still in its first run.
+        :param arrivals: array that receives the number of times that each message arrived, plus the fraction of the
+            message that has flowed if it is under way, shape (messages,).
         """
         ends[:], arrivals[:] = self.end, self.arrivals
         arrivals[self.flowing] += self._parts()

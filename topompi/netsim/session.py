@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 # Reasons why an engine stopped: the time is over; nothing more can happen; no memory; a repeated program takes no time.
 OVER, ENDLESS, _NO_MEMORY, NO_TIME = range(4)
-END = -1  # number in the records of an engine that stands for the end of a run, in place of a named step
+END = -1  # third entry of a record of an engine if a run ended; else the entry is the number of a named step
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,8 +146,9 @@ class Engine(Protocol):
     def records(self) -> list[tuple[float, int, int]]:
         """The records since the last call, sorted by time.
 
-        A record is (time in seconds, job, number of the completed named step), or has ``END`` as its number if a run
-        ended.
+        A record is (time in seconds, job, number). The number is ``END`` if the job ended a run; else the job completed
+        a named step (a step in the job's ``Program.named``), and it is the number of this step, counted from 0 through
+        the named steps of all jobs.
         """
 
 
@@ -155,7 +156,14 @@ class Engine(Protocol):
 class _Entry:
     """A program of a session, with the times of its runs and named steps so far.
 
-    Named steps are numbered through all programs of the session; ``first_mark`` is the number of the program's first.
+    Named steps (those in ``Program.named``) are numbered through all programs of the session.
+
+    :param program: the program.
+    :param begin: time at which the first run begins, in seconds.
+    :param first_mark: number of the program's first named step.
+    :param ends: time at which each run ended, in seconds.
+    :param marks: times at which each named step was complete, in seconds, by its index among the program's named steps.
+    :param removed: whether the program was removed.
     """
 
     program: Program
@@ -256,7 +264,7 @@ class Programs:
         return ended
 
     def _note(self) -> list[int]:
-        """Copy the engine's new times into the entries, and return the jobs that ended a run."""
+        """Copy the times in the engine's new records into the entries, and return the jobs that ended a run."""
         ended: dict[int, None] = {}
         for seconds, job, mark in self._events.records():
             entry = self._entries[job]

@@ -1,4 +1,4 @@
-"""Siblings, that is, the communicators made by one split (for example the rows of a grid), and their network."""
+"""Siblings, the communicators made by one split (for example the rows of a grid), and the network of their ranks."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class Siblings:
 
     @cached_property
     def network(self) -> Network:
-        """The network of the ranks of all groups."""
+        """The network of the ranks of all these communicators."""
         return network_of(restricted(self.interface, self.ranks))
 
     @property
     def sibling_groups(self) -> SiblingGroups:
-        """The groups and their network as the argument by which algorithms of schedules learn of siblings."""
+        """The groups and their network, in the type in which algorithms of schedules take siblings as an argument."""
         return SiblingGroups(self.network, self.groups, self.number)
 
 

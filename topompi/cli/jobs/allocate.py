@@ -1,4 +1,4 @@
-"""``topompi jobs allocate``: nodes for one job beside the running ones."""
+"""``topompi jobs allocate``: the choice of nodes for one job while other jobs run."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def allocate(
 ) -> None:
     """Find the nodes that a policy gives a job beside the running jobs, and the reason.
 
-    Of squeue's jobs those count that hold nodes, also completing and suspended ones; of sinfo's nodes, idle ones are
-    open. Exit code 1 if the job has to wait.
+    From squeue's output, all jobs that hold nodes are taken, also completing and suspended ones. From sinfo's output,
+    all nodes that are not idle are closed. The exit code is 1 if the job has to wait.
     """
     with reporting(SourceError, f"reading {cluster}", partial=how.partial, naming=how.naming) as report:
         machine = read_cluster(cluster, nodes, lfts, report, how.rails)
@@ -95,7 +95,7 @@ def allocate(
 
 
 def _counted(found: Offer) -> str:
-    """Return the nodes with the number of slots on each, as launchers' host files have them: ``n[0-1]*4,n2*1``."""
+    """Return the found nodes and the number of slots on each in one text, for example ``n[0-1]*4,n2*1``."""
     from ...inputs.slurm.reports import cells  # imported here, because few offers have slots
 
     by_count: dict[int, list[str]] = {}

@@ -1,4 +1,4 @@
-"""``topompi jobs``: workload logs on a cluster, comparison of policies, nodes for one job, jobs that share links."""
+"""``topompi jobs``: simulation of workload logs, comparison of policies, nodes for one job, jobs that share links."""
 
 from __future__ import annotations
 
@@ -44,7 +44,16 @@ app = typer.Typer(help="Many jobs on one machine: queues, allocation of nodes, i
 
 @dataclass(frozen=True)
 class LogOnCluster:
-    """Options that name a log and describe the cluster on which its jobs run."""
+    """Options that name a workload log, and describe the cluster on which its jobs run.
+
+    :param log: path of the log.
+    :param cluster: specification of a cluster (``leaves=18x18``), or a topology source.
+    :param nodes: number of nodes of a specified cluster; None for that of the log's machine.
+    :param lfts: path of the forwarding tables of a source; None if they are in the source.
+    :param cores: number of processors of a node, by which sizes in the log become nodes; None for ``slots``.
+    :param slots: number of slots of each node; None for one.
+    :param share: whether jobs may share nodes if the log does not say which may.
+    """
 
     log: Annotated[Path, typer.Argument(help="A log: SWF, sacct (-P, --json), or Batsim's JSON, packed or not.")]
     cluster: Annotated[
@@ -61,7 +70,13 @@ class LogOnCluster:
 
 @dataclass(frozen=True)
 class Lines:
-    """Options that choose the jobs of a log and tell how its lines are read."""
+    """Options that choose jobs of a log, and define how its lines are read.
+
+    :param limit: number of jobs, counted from the first, that are taken; None for all.
+    :param partial: whether wrong lines are skipped and counted; else they are errors.
+    :param columns: names of the fields of sacct's lines, with commas; None if the log has them.
+    :param arrivals: whether jobs that wait, run or were cancelled are taken, too, with their time limit as run time.
+    """
 
     limit: Annotated[int | None, typer.Option("--limit", help="Only the first jobs.", min=1)] = None
     partial: Annotated[bool, typer.Option("--partial", help="Go on after lines that are wrong, and count them.")] = (
@@ -79,7 +94,12 @@ class Lines:
 
 @dataclass(frozen=True)
 class Discipline:
-    """Options that define the queue."""
+    """Options that define the queue, which decides the order in which waiting jobs start.
+
+    :param depth: number of waiting jobs with a reservation, or ``all``.
+    :param order: name of the order of waiting jobs, or ``module:function``.
+    :param queue: name of a queue, or ``module:function``, in place of these two; None for the two.
+    """
 
     depth: Annotated[
         str, typer.Option("--depth", help="Reservations: 0, 1 (EASY), a number, or all (conservative).")
@@ -90,7 +110,7 @@ class Discipline:
     ] = None
 
     def make(self) -> Queue:
-        """Make the queue.
+        """Make the queue that the options define.
 
         :raises JobsError: if the depth is neither a number nor ``all``, or a name is unknown.
         """
@@ -204,7 +224,7 @@ app.command("check")(check_command)
 
 
 def _policies(policies: str, scenario: str | None) -> dict[str, tuple[str, str]]:
-    """Return allocator and speed of each policy, by its name."""
+    """Return the names of the allocator and the speed model of each policy, or of the scenario's policies, by name."""
     if scenario is None:
         split = {name: name.partition("@") for name in policies.split(",")}
         return {name: (policy, speed or "as-logged") for name, (policy, _, speed) in split.items()}
@@ -222,9 +242,9 @@ def _compare_parts(
     scenario: str | None,
     as_json: bool,
 ) -> None:
-    """Compare policies over parts of the log.
+    """Run each part of a log under each policy, and print the means and confidence intervals of the figures.
 
-    In Pollard's scenario, also print the speed-up above which isolation pays.
+    In Pollard's scenario, also print the speed-up of isolated jobs above which isolation pays.
     """
     parts, found = segments(workload, count), dict[str, dict[str, Interval]]()
     for name, (policy, speed) in policies.items():
@@ -260,7 +280,7 @@ def _tell_check(watch: IsolationCheck, as_json: bool) -> None:
 
 
 def _inputs(given: LogOnCluster, adapters: Adapters, lines: Lines) -> tuple[Workload, Cluster]:
-    """Read the chosen jobs of a log and the cluster; list problems and notes on standard error."""
+    """Read the log and the cluster, return the chosen jobs and the cluster, and print problems on standard error."""
     columns = lines.columns.split(",") if lines.columns else None
     with reporting(JobsError, f"reading {given.log}", partial=lines.partial, naming=adapters.naming) as report:
         workload = read_workload(given.log, given.cores or given.slots or 1, lines.partial, columns, lines.arrivals)

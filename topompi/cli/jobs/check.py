@@ -1,4 +1,4 @@
-"""``topompi jobs check``: running jobs that share links, and the position of each on the fabric."""
+"""``topompi jobs check``: running jobs that share links, and the leaf switches and links of each job."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ def check_command(
 ) -> None:
     """List running jobs that can share directed links between switches; exit code 1 if some do.
 
-    For a topology source, also print a row per job: its leaves, levels, over-subscription (of its worst leaf: its hosts
-    there over the uplinks that its routes use), busiest link, and the jobs whose links it shares.
+    For a topology source, also print a row per job: its leaf switches, levels, over-subscription, busiest link, and the
+    jobs with which it shares links. The over-subscription of a leaf switch is the job's hosts below the switch divided
+    by the uplinks that the job's routes use; the largest one is printed.
     """
     if (running is None) != live:
         raise AllocationError("expecting a file of running jobs, or --slurm")
@@ -60,8 +61,9 @@ def show_sharing(
     :param cluster: specification of a cluster (``leaves=18x18``), or a topology source.
     :param nodes: number of nodes of a specified cluster; None if it follows from the specification.
     :param lfts: path of the forwarding tables of a source; None if they are in the source.
-    :param how: form of the answer; adapters that count, and parts of the source that are down or may be faulty.
-    :param slots: number of slots of each node, of which the held ones are told for nodes that jobs share; else None.
+    :param how: options for the reading of a source, and for the output.
+    :param slots: number of slots of each node, for notes on how many of them are held on nodes that several jobs share;
+        None if nodes have no slots.
     :raises AllocationError: if an option that only sources have is given with a specification.
     """
     notes: list[str] = []

@@ -1,4 +1,4 @@
-"""Tables of ``topompi jobs``: facts about the workload log that was read, and figures of each policy's outcome."""
+"""The output of ``topompi jobs``: facts about the workload log and the cluster, and tables of figures by policy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ PLACES = {"average_hops": "hops", "percent": "share", "partners": "partners"}
 
 
 def print_workload(workload: Workload, cluster: Cluster) -> None:
-    """Print how many jobs were read and left out, the cluster's shape, and the size of the log's own machine."""
+    """Print the numbers of read and skipped jobs, of the cluster's nodes, leaves and pods, and of the log's own nodes.
+
+    :param workload: jobs of the log.
+    :param cluster: the simulated cluster.
+    """
     screen = console()
     dropped = "".join(f"; {count:,} left out: {reason}" for reason, count in workload.reading.dropped.items())
     problems = len(workload.reading.problems)
@@ -34,7 +38,10 @@ def print_workload(workload: Workload, cluster: Cluster) -> None:
 
 
 def print_outcomes(outcomes: Mapping[str, Outcome]) -> None:
-    """Print the figures of outcomes, one policy per line."""
+    """Print waits, slowdown, use of the machine and distances under each policy, one policy per line.
+
+    :param outcomes: result of the simulation by the policy's name.
+    """
     table = _table("policy", "jobs", "rejected", *WAITS.values(), "slowdown", "in use", *PLACES.values())
     for name, outcome in outcomes.items():
         one = figures(outcome)
@@ -47,7 +54,11 @@ def print_outcomes(outcomes: Mapping[str, Outcome]) -> None:
 
 
 def print_intervals(policies: Mapping[str, Mapping[str, Interval]], parts: int) -> None:
-    """Print each figure's mean over parts of a log, with half of its 95 % confidence interval, one policy per line."""
+    """Print each figure's mean over parts of a log, with half of its 95 % confidence interval, one policy per line.
+
+    :param policies: for each policy, by its name, the interval of each figure by the figure's name.
+    :param parts: number of parts.
+    """
     columns = ("wait, min", "makespan, d", "slowdown", "in use, %", "hops", "share, %", "partners")
     table = _table("policy", *columns, "leaf pairs", "pod pairs")
     for name, of in policies.items():

@@ -34,7 +34,12 @@ app = typer.Typer()
 
 @dataclass(frozen=True)
 class GivenGraph:
-    """Options that name the file of the communication graph and tell how it is read."""
+    """Options that name the file of the communication graph (bytes between ranks), and define how it is read.
+
+    :param graph: path of the file; None if it is not given.
+    :param columns: meaning of the columns in a list's lines, with commas; None for the default.
+    :param ranks: number of ranks, if the graph names fewer; None for those of the graph.
+    """
 
     graph: Annotated[Path | None, typer.Option("--graph", help="Who sends how much to whom.")] = None
     columns: Annotated[
@@ -46,16 +51,16 @@ class GivenGraph:
     )
 
     def path(self) -> Path:
-        """Return the graph's path.
+        """Return the path of the graph's file.
 
-        :raises MapCommandError: if there is none.
+        :raises MapCommandError: if --graph is not given.
         """
         if self.graph is None:
             raise MapCommandError("expecting --graph FILE; topompi map --help lists its formats")
         return self.graph
 
     def read(self) -> CommunicationGraph:
-        """Read the graph, and tell on standard error which guesses about its file can be wrong."""
+        """Read the graph, and print on standard error what was assumed about its file and may be wrong."""
         notes: list[str] = []
         graph = read_graph(self.path(), self.ranks, self.columns.split(",") if self.columns else (), notes)
         for note in notes:
@@ -114,8 +119,8 @@ def make(
     --distribution=arbitrary (SLURM_HOSTFILE=F), plane for srun's distribution of that name if it can express the map,
     json for topompi.
 
-    'best' includes the given order among its candidates, so its map is never worse; the other mappers return their
-    result. Slots are by default the ranks evenly over the hosts, or what the Slurm job says.
+    'best' includes the given order among its candidates, so that its map is never worse than this; the other mappers
+    return their own map. Slots are by default the ranks evenly over the hosts, or what the Slurm job says.
     """
     if context.invoked_subcommand is not None:
         return
@@ -189,7 +194,12 @@ def compare(
 
 
 def _give(text: str, output: Path | None, told: dict[str, Any] | None) -> None:
-    """Write the map's text to the output file, if there is one; print ``told`` as JSON, or else an unwritten text."""
+    """Write a map to its file and print JSON, as far as asked for; if neither was, print the map.
+
+    :param text: the map in the format of its file.
+    :param output: path of the file; None to write none.
+    :param told: figures to print as JSON; None to print none.
+    """
     if output is not None:
         write_text(output, text)
     if told is not None:
@@ -199,7 +209,12 @@ def _give(text: str, output: Path | None, told: dict[str, Any] | None) -> None:
 
 
 def _check_files(form: str | None, output: Path | None, plot: Path | None) -> str:
-    """Return the format to write; raise before any long work if a format or plot name is wrong."""
+    """Return the name of the map's format; raise before any long work if a format or a picture's name is unknown.
+
+    :param form: name of the format; None to choose it by the ending of ``output``.
+    :param output: path of the map's file; None if it is printed.
+    :param plot: path of the picture; None if none is drawn.
+    """
     if form is not None and form not in WRITERS:
         raise MapCommandError(f"expecting --format {', '.join(WRITERS)}, got {form!r}")
     if plot is not None:
@@ -208,7 +223,11 @@ def _check_files(form: str | None, output: Path | None, plot: Path | None) -> st
 
 
 def _allocation(place: Place, *names: str) -> tuple[tuple[str, ...], list[int]] | None:
-    """Return hosts and slots of the first map's file if the options name none and the machine is a topology."""
+    """Return the hosts and slots in the first map's file, or None if the options determine the hosts.
+
+    :param place: the options that define the places for ranks.
+    :param names: path of each map's file, or ``given`` for the given order, which has no file.
+    """
     files = [name for name in names if name != "given"]
     if place.machine is not None or place.hosts is not None or place.slots is not None or not files:
         return None
@@ -224,14 +243,14 @@ def _read(name: str, machine: Machine, graph: CommunicationGraph) -> Mapping:
 
 
 def _summary(graph: CommunicationGraph, machine: Machine, maps: dict[str, Mapping], place: Place) -> dict[str, Any]:
-    """Return all figures of the two mappings, as they are printed."""
+    """Return the figures of two mappings, with a title, for `topompi.cli.map.table.draw`."""
     title = f"{graph.size:,} ranks on {machine.num_hosts:,} hosts ({machine.num_slots:,} slots), {place.source}"
     found = side_by_side(graph, machine, maps, from_topology=place.topology is not None)
     return {"title": title, "source": place.source, **found}
 
 
 def _verdict(summary: dict[str, Any], mapping: Mapping, objective: str, found: str) -> str:
-    """Describe in one line how the map changes the objective; the line begins with a warning if it worsens.
+    """Describe in one line how the map changes the objective; a line about an increase begins with a warning.
 
     :param summary: figures of the given order and of the map.
     :param mapping: the map.
@@ -263,7 +282,12 @@ def _times(value: float | None) -> str:
 
 
 def _show(summary: dict[str, Any], *, full: bool, to_error: bool) -> None:
-    """Print the summary as a table if ``full``, else only its verdict, to standard output or standard error."""
+    """Print a summary of two mappings.
+
+    :param summary: figures of the mappings.
+    :param full: whether to print all figures as a table; else only the verdict, in one line.
+    :param to_error: whether to print to standard error; else to standard output.
+    """
     screen = console(to_error=to_error)
     if full:
         draw(screen, summary)

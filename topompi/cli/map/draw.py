@@ -17,8 +17,10 @@ __all__ = ["check_draw", "draw_map", "heading", "plot_maps"]
 
 
 def check_draw(path: Path, place: Place) -> None:
-    """Check, before any long work, the picture's file name and that ``--topology`` gives a fabric to draw.
+    """Check, before any long work, the name of the picture's file, and that ``--topology`` names a fabric to draw.
 
+    :param path: path of the picture.
+    :param place: options that name the topology.
     :raises MapCommandError: if --topology is not given.
     :raises PictureError: if no writer takes the file name's suffix.
     """
@@ -32,9 +34,10 @@ def check_draw(path: Path, place: Place) -> None:
 def draw_map(
     path: Path, place: Place, graph: CommunicationGraph, given: Mapping, mapped: Mapping, words: str, report: Report
 ) -> None:
-    """Draw a mapping on its fabric, with each link's width by its load.
+    """Draw mapped ranks on their fabric, with links as wide as their loads.
 
-    The link that is busiest in the given order or in the map has the full width, so that pictures can be compared.
+    The full width stands for the larger one of the busiest links' loads in the given order and in the map, so that
+    pictures of both can be compared.
 
     :param path: file of the picture.
     :param place: options that name the topology.
@@ -42,7 +45,7 @@ def draw_map(
     :param given: the given order of the ranks.
     :param mapped: the map that is drawn, over the same hosts.
     :param words: heading of the picture.
-    :param report: object that shows the progress.
+    :param report: object that collects problems and shows progress.
     """
     from ...views.picture.mapped import mapped_scene  # imported here, because few maps are drawn
     from ...views.picture.writers import write
@@ -55,10 +58,10 @@ def draw_map(
 def heading(file: Path | None, place: Place, graph: CommunicationGraph, algorithm: str) -> str:
     """Return a picture's title: the program, its ranks, the fabric, and how the ranks were placed.
 
-    :param file: file of the graph.
-    :param place: the options that name the topology.
+    :param file: path of the graph's file.
+    :param place: options that name the topology or the regular tree.
     :param graph: bytes between ranks.
-    :param algorithm: name of the mapper; empty if the given order stays.
+    :param algorithm: name of the mapper; empty if it found nothing better than the given order.
     """
     program, fabric = (cut_middle(bare_name(str(name)), 40) for name in (file, place.source))
     how = f"mapped by {algorithm}" if algorithm else "in the given order, which stays"
@@ -73,14 +76,14 @@ def plot_maps(
     maps: dict[str, Mapping],
     summary: dict[str, Any],
 ) -> None:
-    """Draw the traffic of two maps.
+    """Draw the traffic of two maps side by side: bytes by distance, and bytes between hosts.
 
-    :param path: file of the picture.
-    :param file: file of the graph.
+    :param path: path of the picture.
+    :param file: path of the graph's file.
     :param graph: bytes between ranks.
     :param machine: hosts of both maps.
     :param maps: the two maps by name.
-    :param summary: figures of the two maps.
+    :param summary: figures of the two maps, as for `topompi.cli.map.table.draw`.
     """
     classes = {name: side["bytes_by_distance"] for name, side in summary["maps"].items()}
     program = cut_middle(bare_name(str(file)), 40)

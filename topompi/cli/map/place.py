@@ -1,4 +1,4 @@
-"""The options of ``topompi map`` that define the places for ranks, and the machine that they describe."""
+"""The options of ``topompi map`` that define hosts, slots and distances, and the machine made of these."""
 
 from __future__ import annotations
 
@@ -29,17 +29,19 @@ class MapCommandError(TopompiError, ValueError):
 
 @dataclass(frozen=True)
 class Place(Adapters):
-    """The options of ``topompi map`` that define the places for ranks; an option that was not given is None.
+    """The options of ``topompi map`` that define hosts, slots and distances; an option that was not given is None.
 
-    :param topology: a topology source, see `topompi.topology.load`.
-    :param lfts: forwarding tables of that source.
-    :param hosts: a host list or a file of hosts.
-    :param slots: slots of each host, see `topompi.inputs.slurm.environment.parse_slots`.
-    :param machine: levels of a regular tree, innermost first: slots per host, hosts per cluster, clusters per larger
-        cluster (``16:16:8``).
+    Distances are those of a topology, or of a regular tree.
+
+    :param topology: topology source, see `topompi.topology.load`.
+    :param lfts: path of the forwarding tables of the source.
+    :param hosts: a host list, the path of a file of hosts, or ``all``.
+    :param slots: number of slots of each host, see `topompi.inputs.slurm.environment.parse_slots`.
+    :param machine: numbers of parts in each level of a regular tree, innermost first: slots per host, hosts per
+        cluster, clusters per larger cluster (``16:16:8``).
     :param distances: distance of two ranks whose smallest common part is a host, a cluster, a larger cluster
         (``1:10:100``).
-    :param loaded: the topology's routes, once they are read.
+    :ivar loaded: list with the topology's routes after they were read, before that empty.
     """
 
     topology: Annotated[str | None, typer.Option("--topology", help="A source, as for topompi topology show.")] = None
@@ -57,7 +59,8 @@ class Place(Adapters):
     def check(self) -> None:
         """Refuse options that contradict each other, before any long work.
 
-        :raises MapCommandError: if there is no source of distances, or two, or if --slots is given with --machine.
+        :raises MapCommandError: if not exactly one of --topology and --machine is given, if --machine or --distances is
+            given without the other, or if --machine is given with options that only a topology has.
         """
         if (self.topology is None) == (self.machine is None):
             raise MapCommandError("expecting either --topology SOURCE or --machine with --distances")
@@ -70,18 +73,18 @@ class Place(Adapters):
 
     @property
     def source(self) -> str:
-        """The source of the distances, in words."""
+        """The topology source, or the regular tree and its distances in words, for headings."""
         return self.topology if self.topology is not None else f"{self.machine}, distances {self.distances}"
 
     def build(
         self, ranks: int, report: Report, allocation: tuple[Sequence[str], Sequence[int]] | None = None
     ) -> Machine:
-        """Return the machine that ``ranks`` ranks can be mapped to.
+        """Return the machine (hosts, slots and distances) to which ranks are mapped.
 
-        :param ranks: number of ranks that need a slot.
-        :param report: object that collects problems and shows the progress of the reading.
-        :param allocation: hosts and number of slots of each, from a map's file, which replace the options' hosts and
-            slots; None if the options or the Slurm job determine them.
+        :param ranks: number of ranks, each of which needs a slot.
+        :param report: object that collects problems and shows progress.
+        :param allocation: names of the hosts and number of slots of each, used in place of the options; None if the
+            options or the Slurm job determine hosts and slots.
         :raises MapCommandError: if there are fewer slots than ranks.
         """
         self.check()
@@ -114,7 +117,13 @@ class Place(Adapters):
         return machine_on(routes, names, slots, source=self.topology or "")
 
     def _allocation(self, ranks: int, all_hosts: Sequence[str]) -> tuple[Sequence[str], Sequence[int]]:
-        """Return hosts and slots; if they are only the first hosts of the fabric, note that on standard error."""
+        """Return the job's hosts and the number of slots of each, from options, Slurm job or the fabric's first hosts.
+
+        If they are the fabric's first hosts, a note on standard error says so.
+
+        :param ranks: number of ranks that need a slot.
+        :param all_hosts: names of the fabric's hosts.
+        """
         try:
             found = allocation_of(ranks, all_hosts, self.hosts, self.slots, os.environ)
         except SettingError as error:

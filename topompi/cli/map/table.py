@@ -22,7 +22,12 @@ BAR = 32
 
 
 def draw(console: Screen, summary: dict[str, Any]) -> None:
-    """Print two mappings side by side: the figures, their ratio, and the bytes of each class of distance."""
+    """Print two mappings side by side: figures of each, ratios of the figures, and bytes by distance.
+
+    :param console: screen to print on.
+    :param summary: figures of both mappings, as `topompi.mapping.comparison.compare` returns them, with a title and a
+        verdict.
+    """
     (first, before), (second, after) = summary["maps"].items()
     console.print(summary["title"], soft_wrap=True)
     table = Table("", first, second, "ratio", box=None)

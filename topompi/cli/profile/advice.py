@@ -10,7 +10,7 @@ from ...profile import Profile
 
 __all__ = ["commands", "hint_of", "where"]
 
-WORTH = 0.98  # ratio of a map's hop-bytes to the given order's; a map above it saves too little to be recommended
+WORTH = 0.98  # largest ratio of a map's hop-bytes to the given order's at which the map is recommended
 LAUNCHERS = ("mpirun", "mpiexec", "prterun")
 
 
@@ -29,7 +29,10 @@ def where(found: Profile, recorded: Path, topology: str, lfts: Path | None, host
 
 
 def commands(advice: dict[str, Any], found: Profile, topology: str, options: str) -> list[str]:
-    """Return the command lines that apply those parts of the advice that gain enough.
+    """Return the command lines that run the program with a better map, or with topompi's collectives.
+
+    The map is left out if its hop-bytes are above ``WORTH`` times those of the given order, the collectives if the MPI
+    library's algorithms are the fastest.
 
     :param advice: result of `topompi.profile.advice.advise`.
     :param found: the profile.
@@ -46,7 +49,12 @@ def commands(advice: dict[str, Any], found: Profile, topology: str, options: str
 
 
 def _launch(found: Profile, options: list[str], *, module: bool = False) -> str:
-    """Return the recorded command with more launcher options for Open MPI and, if ``module``, with -m topompi."""
+    """Return the recorded command line, changed, as one text.
+
+    :param found: the profile, which contains the command.
+    :param options: options for Open MPI's launcher that are added.
+    :param module: whether the program is run by ``-m topompi``.
+    """
     words = shlex.split(found.command) or ["python", "app.py"]
     if Path(words[0]).name not in LAUNCHERS:
         words = ["mpirun", "-n", str(found.size), *words[:1], *(["-m", "topompi"] if module else []), *words[1:]]
@@ -54,7 +62,11 @@ def _launch(found: Profile, options: list[str], *, module: bool = False) -> str:
 
 
 def hint_of(saving: dict[str, Any], options: str) -> str:
-    """Describe the bytes times hops that another order of the ranks would save, and the command that finds it."""
+    """Describe in a line the bytes times hops that another order of ranks would save, and the command that finds it.
+
+    :param saving: figures of the other order; its ``ratio`` is that of the hop-bytes to those of the given order.
+    :param options: options of topompi map, as ``where`` returns them.
+    """
     if saving["ratio"] > WORTH:
         return "no order of the ranks on these hosts was found that moves clearly fewer bytes times hops"
     fewer = f"{100 * (1 - saving['ratio']):.0f} %"

@@ -1,4 +1,4 @@
-"""``topompi profile``: recording of a program's messages, and their distances and links."""
+"""``topompi profile``: the recording of a program's messages, and tables and pictures of their distances and links."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["app"]
 
 
 class _Recording(TyperGroup):
-    """A command group in which a first word that is not a command is a program to record."""
+    """A group of commands in which a first word that is no command's name begins the command line to be recorded."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
@@ -57,7 +57,12 @@ Palette = Annotated[str, typer.Option("--palette", help=f"One of {', '.join(PALE
 
 @dataclass(frozen=True)
 class _Hosts:
-    """Options that name the forwarding tables, and the hosts of a profile's ranks if they are not the recorded ones."""
+    """Options that name the forwarding tables, and hosts of a profile's ranks that replace the recorded hosts.
+
+    :param lfts: path of the forwarding tables, if they are separate from the topology source; else None.
+    :param hosts: host list or file of hosts; None for the recorded hosts.
+    :param placement: order of the ranks over ``hosts``: ``block``, ``cyclic`` or ``random:SEED``.
+    """
 
     lfts: Lfts = None
     hosts: Annotated[
@@ -73,7 +78,12 @@ class _Hosts:
         return load_routes(topology, self.lfts, progress)
 
     def placed(self, found: Profile, routes: Routes, topology: str) -> TopologyInterface:
-        """Place a profile's ranks on the hosts."""
+        """Place a profile's ranks on the hosts, and return the job's topology.
+
+        :param found: the profile.
+        :param routes: routes of the topology.
+        :param topology: topology source.
+        """
         return placed(found, routes, topology, self.hosts, self.placement)
 
 
@@ -90,7 +100,7 @@ def record_command(
     Open MPI's monitoring component counts messages and bytes per pair of ranks below the calls, inside collectives too.
     The exit code is the program's.
     """
-    Profile(1, "").view_of(granularity, count)  # reports a wrong word before the program runs
+    Profile(1, "").view_of(granularity, count)  # raises an error for an unknown option value before the program runs
     if not output.resolve().parent.is_dir():
         raise ProfileError(f"--output: expecting a file in a folder that exists, got {output}")
     found, code = record(command, output.resolve().parent, read_hosts(hosts) if hosts else ())

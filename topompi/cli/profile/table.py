@@ -14,7 +14,11 @@ BAR = 32
 
 
 def draw(console: Screen, summary: dict[str, Any]) -> None:
-    """Print the figures of `topompi.profile.summary.summarise`."""
+    """Print tables of a profile's messages and bytes by distance, and of its busiest hosts, switches and links.
+
+    :param console: screen to print on.
+    :param summary: result of `topompi.profile.summary.summarise`.
+    """
     timed = f"{summary['timed']} {summary['seconds']:.3g} s; " if summary["seconds"] else ""
     console.print(f"{summary['command'] or 'a program'}: {timed}method: {summary['method']}", soft_wrap=True)
     console.print(summary["job"], soft_wrap=True)
@@ -62,7 +66,11 @@ def _links(rows: list[dict[str, Any]]) -> Table:
 
 
 def draw_advice(console: Screen, advice: dict[str, Any]) -> None:
-    """Print the figures of `topompi.profile.advice.advise`."""
+    """Print tables of messages by distance, of predicted times, and of the savings of another order or algorithm.
+
+    :param console: screen to print on.
+    :param advice: result of `topompi.profile.advice.advise`.
+    """
     from ...prediction.words import footnotes  # imported here, because other commands do without predictions
 
     console.print(advice["job"], soft_wrap=True)

@@ -1,1 +1,1 @@
-"""Commands about the runs of a job: tune, probe, why, export."""
+"""Commands that prepare a job's runs: tune and probe measure, why explains choices, export configures MPI libraries."""

@@ -1,4 +1,4 @@
-"""``topompi export``: configuration files that describe the network to MPI libraries."""
+"""``topompi export``: files that tell MPI libraries the positions of ranks, or their fastest algorithms by size."""
 
 from __future__ import annotations
 

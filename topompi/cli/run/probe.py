@@ -1,4 +1,4 @@
-"""``topompi probe``: measurement of the tree of this job's hosts, written as a topology source."""
+"""``topompi probe``: measurement of distances between this job's hosts, written as a topology source (a tree)."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def probe(
         failure = _finish(found, output, as_json) if speaks and found is not None else None
         if (failure := world.bcast(failure)) is not None:
             raise failure
-    except TopompiError as error:  # same on all ranks; rank 0 prints it before any ends, as mpirun then ends all
+    except TopompiError as error:  # same on all ranks; rank 0 prints it before any rank ends, as mpirun then ends all
         if "--debug" in sys.argv:
             raise
         if speaks:
             _say(str(error))
         world.Barrier()
         raise typer.Exit(1) from None
-    except Exception:  # perhaps on this rank alone, so that the other ranks would wait for it
+    except Exception:  # perhaps on this rank alone, for which the others would wait without Abort
         import traceback
 
         traceback.print_exc()
@@ -70,14 +70,19 @@ def _say(words: str) -> None:
 
 
 def _unwritable(output: Path | None) -> SourceError | None:
-    """Return the error that would prevent the writing of a file, or None; called before the long measurements."""
+    """Return the error that would prevent the writing of a file, to be seen before long measurements; None if none."""
     if output is None or os.access(output.parent, os.W_OK):
         return None
     return SourceError(f"{output}: cannot be written: {output.parent} is absent, or not yours to write")
 
 
 def _finish(found: Probed, output: Path | None, as_json: bool) -> SourceError | None:
-    """Write the file and print the result; return the error that prevented the writing, if any."""
+    """Write the file and print the result; return the error that prevented the writing, None if there was none.
+
+    :param found: result of the measurements.
+    :param output: path of the file; None to write none.
+    :param as_json: whether to print JSON.
+    """
     if output is not None:
         try:
             write_text(output, found.document())

@@ -1,4 +1,4 @@
-"""``topompi tune``: measurement of every algorithm of some collectives in this job, and rules from it."""
+"""``topompi tune``: measurement of every algorithm of some collectives in this job, and rules that follow from it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ..terminal import Limit, console, overwrite
 __all__ = ["TuneError", "tune"]
 
 ROUNDS = 20  # minimum number of timed calls of each algorithm, if the user gives no number
-MOST_BYTES = 1 << 29  # maximum bytes of one rank's buffers; a size that needs more is left out, to spare its memory
+MOST_BYTES = 1 << 29  # maximum bytes of one rank's buffers; sizes that need more are left out, to spare hosts' memory
 
 
 class TuneError(TopompiError, ValueError):
@@ -76,14 +76,14 @@ def tune(
     world = MPI.COMM_WORLD
     try:
         _run(world, collectives, _sizes(sizes), rounds, _names(algorithms), topology, hosts, output, record, as_json)
-    except TopompiError as error:  # same on all ranks; rank 0 prints it before any ends, as mpirun then ends all
+    except TopompiError as error:  # same on all ranks; rank 0 prints it before any rank ends, as mpirun then ends all
         if "--debug" in sys.argv:
             raise
         if world.Get_rank() == 0:
             print(f"topompi: {error}", file=sys.stderr, flush=True)
         world.Barrier()
         raise typer.Exit(1) from None
-    except Exception:  # perhaps on this rank alone, so that the other ranks would wait for it
+    except Exception:  # perhaps on this rank alone, for which the others would wait without Abort
         import traceback
 
         traceback.print_exc()
@@ -143,7 +143,7 @@ def _run(
 
 
 def _finish(done: TuneRecord, speaker: _Speaker, output: Path | None, record: Path | None, as_json: bool) -> None:
-    """Write the files, and print how often native won."""
+    """Write the rules to ``output`` and all samples to ``record``, and print at how many sizes native won."""
     for path, text in ((record, done.to_json), (output, lambda: _rules_text(done))):
         if path is not None:
             write_text(path, text())
@@ -157,7 +157,11 @@ def _rules_text(done: TuneRecord) -> str:
 
 
 class _Speaker:
-    """The output of rank 0; on other ranks, its methods print nothing."""
+    """The output of rank 0; on other ranks, its methods print nothing.
+
+    :param speaks: whether this is rank 0.
+    :param as_json: whether only JSON and warnings are printed.
+    """
 
     def __init__(self, speaks: bool, as_json: bool) -> None:
         self._speaks, self._tables = speaks, speaks and not as_json
@@ -221,7 +225,7 @@ def _method(name: str) -> str:
 
 
 def _require_runs(methods: Sequence[str], algorithms: Sequence[str]) -> None:
-    """Raise if an algorithm can run none of the methods."""
+    """Raise an error if one of the algorithms can run none of the methods."""
     from ...tuning.measuring import candidates
 
     for name in algorithms:
@@ -233,7 +237,11 @@ def _require_runs(methods: Sequence[str], algorithms: Sequence[str]) -> None:
 
 
 def _register_given(methods: Sequence[str], algorithms: Sequence[str]) -> list[tuple[str, str]]:
-    """Register users' functions under the given names; return the pairs of collective and name."""
+    """Register the functions among the algorithms, and return the pairs of a collective and a function's name.
+
+    :param methods: names of mpi4py's methods.
+    :param algorithms: names of algorithms, of which functions have the form ``module:function``.
+    """
     from ...schedules.registry import ALGORITHMS, find_algorithm, register
 
     collectives = dict.fromkeys(CALLS[method].collective for method in methods)
@@ -248,7 +256,7 @@ def _register_given(methods: Sequence[str], algorithms: Sequence[str]) -> list[t
 
 
 def _prove(functions: Sequence[tuple[str, str]], interface: TopologyInterface) -> None:
-    """Raise if a user's function makes a wrong schedule on this job's network."""
+    """Raise an error if a user's function makes a wrong schedule on this job's network."""
     from ...schedules.registry import make
     from ...views.network import network_of
 
@@ -260,7 +268,7 @@ def _prove(functions: Sequence[tuple[str, str]], interface: TopologyInterface) -
 
 
 def _cells(methods: Sequence[str], sizes: Sequence[int], ranks: int) -> list[tuple[str, int]]:
-    """Return pairs of a method and a size in bytes, rounded to a size that the method can have."""
+    """Return all pairs of a method and a size in bytes, which is rounded to one that the method can have."""
     from ...tuning.measuring import whole
 
     return list(dict.fromkeys((method, whole(method, size, ranks)) for method in methods for size in sizes))
@@ -274,7 +282,7 @@ def _names(text: str) -> list[str] | None:
 
 
 def _sizes(text: str) -> list[int]:
-    """Parse sizes in bytes, each double the one before."""
+    """Parse ``MIN:MAX`` or one size, and return the sizes MIN, 2 MIN, 4 MIN, ... up to MAX in bytes."""
     low, colon, high = text.partition(":")
     first, last = (parse_bytes(word, "-m", TuneError) for word in (low, high if colon else low))
     if first > last:

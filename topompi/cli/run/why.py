@@ -104,7 +104,10 @@ def _print(facts: dict[str, Any]) -> None:
 
 
 def _runs(facts: dict[str, Any]) -> str:
-    """Describe in a line what runs, and the reason."""
+    """Return the line that names the chosen algorithm and the reason.
+
+    :param facts: the answer as it is printed as JSON.
+    """
     name = facts["algorithm"]
     own = " (the MPI library's own)" if name == "native" else ""
     return f"runs: {name}{own}; reason: {facts['reason'].removeprefix(f'{name}: ')}"
@@ -124,7 +127,11 @@ def _library(words: str) -> Any:
 
 
 def _method(name: str) -> str:
-    """Return mpi4py's name of a call whose size all ranks know, or agree on (``Alltoallv`` and ``Alltoallw``).
+    """Return mpi4py's name of a call for which a size can be given.
+
+    All ranks know its size, or agree on one (``Alltoallv`` and ``Alltoallw``).
+
+    :param name: name of the call, in any case.
 
     :raises WhyError: if the call is unknown, or its ranks know no common size.
     """

@@ -118,7 +118,14 @@ def schedule(
 def _asked(
     collective: str, algorithm: str, export: str | None, output: Path | None, draw: Path | None
 ) -> Sequence[str]:
-    """Return the names of the chosen algorithms; raise before any long work if options are wrong."""
+    """Return the names of the algorithms whose schedules are made; raise before any long work if options are wrong.
+
+    :param collective: name of the collective.
+    :param algorithm: name of an algorithm, or ``all``.
+    :param export: name of the format; None if nothing is exported.
+    :param output: file or folder of the export; None if nothing is exported.
+    :param draw: path of the picture; None if none is drawn.
+    """
     if collective not in ALGORITHMS:
         raise ScheduleCommandError(f"expecting a collective of {', '.join(ALGORITHMS)}, got {collective!r}")
     if algorithm != "all":
@@ -137,7 +144,7 @@ def _asked(
 
 
 def _found(collective: str, algorithm: str) -> str:
-    """Return the present name of an algorithm; raise if it does not exist."""
+    """Return the name of an algorithm, the new one if it was renamed; raise an error if it does not exist."""
     try:
         pieces_of(collective, algorithm, 1)
     except ValueError as error:
@@ -146,7 +153,10 @@ def _found(collective: str, algorithm: str) -> str:
 
 
 def _parameters(settings: Sequence[str] | None) -> dict[str, Any]:
-    """Parse NAME=VALUE; the value is read as JSON (4, true) if it is JSON, else as a word."""
+    """Return the values of --set by name, each parsed as JSON (4, true) if it is JSON, else as a word.
+
+    :param settings: texts of the form NAME=VALUE; None if the option is not given.
+    """
     parameters: dict[str, Any] = {}
     for setting in settings or ():
         name, equals, value = setting.partition("=")
@@ -160,7 +170,12 @@ def _parameters(settings: Sequence[str] | None) -> dict[str, Any]:
 
 
 def _made(collective: str, name: str, *rest: Any) -> Made:
-    """Make a schedule by ``Made.make``; a TypeError is reported as the user's error in ``--set``, if that is given."""
+    """Make a schedule by ``Made.make``; if --set is given, a TypeError is reported as the user's error in this option.
+
+    :param collective: name of the collective.
+    :param name: name of the algorithm.
+    :param rest: other arguments of ``Made.make``; the last has the values of --set.
+    """
     try:
         return Made.make(collective, name, *rest)
     except TypeError as error:

@@ -10,7 +10,7 @@ from ..terminal import Screen
 
 __all__ = ["draw_comparison", "draw_steps"]
 
-MOST_STEPS = 64  # maximum number of steps that a table shows; of a longer schedule, the first and the last ones
+MOST_STEPS = 64  # maximum number of steps that a table shows; of a longer schedule, it shows the first and last 32
 PARTS = {
     "host_out": "the busiest host's bytes out",
     "host_in": "the busiest host's bytes in",

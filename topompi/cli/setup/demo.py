@@ -47,7 +47,8 @@ FABRIC, TABLES, GRAPH = "fabrics/fattree64.ibnetdiscover.xz", "fabrics/fattree64
 # Number of hosts of the job, number of ranks on each, and seed of the random order of the hosts. The job has every
 # fourth host of the fabric, as a busy scheduler may leave them.
 HOSTS, PER_HOST, SEED = 16, 2, 2
-# Bytes and our algorithm of each simulated collective: the largest gain of this fabric, and one that has none.
+# For each simulated collective, the bytes of the call and the name of topompi's algorithm. The collective with the
+# largest gain on this fabric, and one without gain, are among them.
 COLLECTIVES = {
     "allreduce": (1 << 20, "halving"),
     "bcast": (1 << 20, "scatter_allgather"),
@@ -66,11 +67,11 @@ class DemoError(TopompiError, ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """The demo's job on its fabric.
+    """The job of the demonstration on its fabric.
 
     :param routes: routes of the whole fabric.
     :param names: host of each rank in the given order.
-    :param graph: bytes between the ranks of the recorded program.
+    :param graph: communication graph (bytes between ranks) of the recorded program.
     """
 
     routes: Routes
@@ -78,7 +79,7 @@ class Stage:
     graph: CommunicationGraph
 
     def network(self, names: list[str]) -> Network:
-        """Return the job's network if its ranks are on the named hosts; every link gets the same assumed latency.
+        """Return the network of the job with its ranks on the given hosts; all links have the latency ``LATENCY``.
 
         :param names: host of each rank.
         """
@@ -86,7 +87,7 @@ class Stage:
         return replace(found, latency=np.full(len(found.capacity), LATENCY))
 
     def loads(self, names: list[str]) -> Loads:
-        """Return the bytes of the program's messages on each link if its ranks are on the named hosts.
+        """Return the bytes of the program's messages on each link, with its ranks on the given hosts.
 
         :param names: host of each rank.
         """
@@ -94,7 +95,7 @@ class Stage:
         return link_loads(self.routes, numbers, (self.graph.sources, self.graph.targets, self.graph.volume))
 
     def job(self, names: list[str]) -> DrawnJob:
-        """Return the job for a picture: its hosts, and the ranks on each.
+        """Return the job in the form that pictures take: numbers of its hosts, and ranks on each host.
 
         :param names: host of each rank.
         """
@@ -158,7 +159,7 @@ def _draw_job(screen: Screen, stage: Stage, output: Path) -> None:
 
 
 def _exchange(screen: Screen, stage: Stage) -> list[str]:
-    """Map the recorded program, print the times of its exchange before and after, and return the ranks' hosts after."""
+    """Map the recorded program, print the times of its messages in both orders, and return each rank's mapped host."""
     graph, names = stage.graph, stage.names
     _say(screen, "3. A program's exchange, in the order given and mapped", heading=True)
     volume = amount(float(graph.volume.sum()), "B")
@@ -188,7 +189,7 @@ def _share_within(graph: CommunicationGraph, mapping: Mapping) -> float:
 
 
 def _simulated(stage: Stage, names: list[str]) -> float:
-    """Return the simulated seconds until every rank has sent and received all messages of the graph, posted at once."""
+    """Return the simulated seconds until all messages of the graph, which all ranks send at once, have arrived."""
     network, graph = stage.network(names), stage.graph
     apart = graph.sources != graph.targets
     source, target, volume = graph.sources[apart], graph.targets[apart], graph.volume[apart].astype(np.float64)
@@ -206,7 +207,7 @@ def _simulated(stage: Stage, names: list[str]) -> float:
 
 def _busiest(screen: Screen, stage: Stage, mapped: list[str], output: Path) -> None:
     _say(screen, "4. The busiest links, before and after", heading=True)
-    full = float(stage.loads(stage.names).seconds.max())  # both pictures have the same scale
+    full = float(stage.loads(stage.names).seconds.max())  # link widths have the same scale in both pictures
     for name, names in (("given", stage.names), ("mapped", mapped)):
         loads = stage.loads(names)
         busy = [
@@ -222,7 +223,7 @@ def _busiest(screen: Screen, stage: Stage, mapped: list[str], output: Path) -> N
 
 
 def _collectives(screen: Screen, stage: Stage) -> None:
-    """Simulate collectives over all hosts by the algorithms of MPI libraries and by ours, and print the times."""
+    """Simulate collectives over all hosts by algorithms of MPI libraries and of topompi, and print the times."""
     from ...netsim.packets import running
     from ...prediction.libraries import KNOWN
 
@@ -252,7 +253,7 @@ def _collectives(screen: Screen, stage: Stage) -> None:
 
 
 def _of_library(library: Library, collective: str, size: int, network: Network) -> Schedule:
-    """Return the schedule of a library's own algorithm, for which all hosts are equally far apart."""
+    """Return the schedule of the algorithm that an MPI library chooses; it takes all hosts as equally far apart."""
     from ...prediction.libraries import Question
 
     decision = library.decide(Question(collective.capitalize(), size, np.asarray(network.rank_host)))
@@ -262,11 +263,11 @@ def _of_library(library: Library, collective: str, size: int, network: Network) 
 
 
 def _seconds(schedule: Schedule, network: Network, size: int) -> float:
-    """Return the simulated seconds of a schedule, by packets if their engine was compiled, else by flows.
+    """Return the simulated seconds of a schedule, by the model of packets if it is compiled, else by that of flows.
 
     :param schedule: the schedule.
     :param network: the network of its ranks.
-    :param size: bytes of the call's message, for an alltoall those from each rank to each.
+    :param size: bytes of the call's message; for an alltoall, bytes from each rank to each other one.
     """
     from ...netsim import packets
 

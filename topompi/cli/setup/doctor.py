@@ -30,7 +30,7 @@ __all__ = ["Finding", "doctor", "examine"]
 
 HERE = "this host"
 OK, ABSENT, FAULT = "ok", "absent", "fault"
-PATIENCE = 60.0  # maximum seconds that an MPI library may take to start, or a tool to answer
+PATIENCE = 60.0  # seconds after which an MPI library that does not start, or a tool without an answer, is given up
 # A program that is run in a process of its own, because an MPI library that cannot start ends the process.
 _ASK_MPI = """
 import json, mpi4py
@@ -43,7 +43,8 @@ facts = {"library": library, "standard": MPI.Get_version(), "module": MPI.__spec
 print(json.dumps({**facts, "mpi4py": mpi4py.__version__, "compiled": compiled}))
 """
 _ASK_NAMESPACES = "ip link set lo up && tc qdisc add dev lo root tbf rate 1mbit burst 5000 limit 10000"
-# By words in the version text of a library or launcher, its family; a launcher starts only programs of its own family.
+# Family (a number) of MPI libraries and launchers, by a word that occurs in the text of their version. A launcher can
+# start programs of its own family only.
 VENDORS = {"Open MPI": 0, "MPICH": 1, "HYDRA": 1, "Intel": 1, "MVAPICH": 1}
 _PLACES = ("/etc/slurm/topology.conf", "/etc/slurm/topology.yaml", "/etc/slurm-llnl/topology.conf")
 _TOOLS = {SHOW_TOPOLOGY[0]: " ".join(SHOW_TOPOLOGY), "ibnetdiscover": "ibnetdiscover"}
@@ -53,7 +54,7 @@ _TOOLS = {SHOW_TOPOLOGY[0]: " ".join(SHOW_TOPOLOGY), "ibnetdiscover": "ibnetdisc
 class Finding:
     """The result of one check of this machine or job.
 
-    :param what: name of the checked thing.
+    :param what: name of what was checked, for example ``MPI`` or ``hosts``.
     :param state: ``ok``; ``absent`` if it is missing and topompi works without it; ``fault`` if it must be repaired.
     :param says: description in one line, with a remedy.
     """
@@ -90,7 +91,7 @@ def doctor(
 
 
 def examine(environment: Mapping[str, str], topology: str | None, hosts: str | None) -> Iterator[Finding]:
-    """Yield the results of all checks of this machine and job.
+    """Make all checks of this machine and this job, and yield the result of each.
 
     :param environment: the environment variables.
     :param topology: a topology source; None if none is named.
@@ -127,7 +128,10 @@ def _mpi() -> Iterator[Finding]:
 
 
 def _launcher(library: str) -> Finding:
-    """Check whether a launcher is installed, and whether it belongs to the MPI library that programs load."""
+    """Check whether a launcher is installed, and whether it belongs to the MPI library that programs load.
+
+    :param library: version text of the library; empty if there is none.
+    """
     beside = str(Path(sys.executable).parent)
     search = (None, beside) if shutil.which("mpirun") or shutil.which("mpiexec") else (beside, None)
     found = [shutil.which(name, path=where) for where in search for name in ("mpirun", "mpiexec", "srun")]
@@ -184,7 +188,11 @@ def _fabric(environment: Mapping[str, str], topology: str | None, hosts: str | N
 
 
 def _job(environment: Mapping[str, str], hosts: str | None) -> tuple[list[str], str]:
-    """Return the job's hosts, and the name of their source."""
+    """Return the names of the job's hosts, and the option or variable that names them (``HERE`` for this host alone).
+
+    :param environment: the environment variables.
+    :param hosts: value of --hosts; None if it is not given.
+    """
     for written, whose in ((hosts, "--hosts"), *((environment.get(one), one) for one in ("TOPOMPI_HOSTS", JOB_HOSTS))):
         if written:
             return list(dict.fromkeys(read_hosts(written))), whose
@@ -212,7 +220,7 @@ def _simgrid() -> Finding:
 
 
 def _emulation() -> Finding:
-    """Check by a trial whether network namespaces and token buckets can be made, because a container may forbid it."""
+    """Check whether network namespaces and token buckets can be made, by making some: root in a container may not."""
     missing = [name for name in ("ip", "tc", "nsenter", "unshare") if shutil.which(name) is None]
     if os.name != "posix" or os.geteuid() != 0:
         return Finding("emulation", ABSENT, "osu_like_bench emulate needs root")

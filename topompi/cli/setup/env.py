@@ -18,7 +18,7 @@ from ..terminal import console
 
 __all__ = ["OURS", "Variable", "env", "fault", "variables"]
 
-# By name of the variable, its meaning in a line; docs/settings.md describes each in full.
+# Meaning of each of topompi's variables in a line, by its name; docs/settings.md describes each in full.
 OURS = {
     "TOPOMPI_TOPOLOGY": "topology source, where the program names none",
     "TOPOMPI_SERVER": "topology service that the source auto asks",
@@ -38,7 +38,7 @@ OURS = {
     "TOPOMPI_EMULATE_STATE": "folder in which emulated networks are kept",
     "TOPOMPI_SHARED_DATA": "folder of real data, for tests",
 }
-# Values of unset variables, if not empty.
+# Values that topompi uses for variables that are not set; variables without an entry are then empty.
 DEFAULTS = {
     "TOPOMPI_FALLBACK": WORDS["TOPOMPI_FALLBACK"][0],
     "TOPOMPI_MAP_QUALITY": "0",
@@ -46,7 +46,7 @@ DEFAULTS = {
     "TOPOMPI_PROFILE_COMMAND": WORDS["TOPOMPI_PROFILE_COMMAND"][0],
     "TOPOMPI_PROFILE_GRANULARITY": WORDS["TOPOMPI_PROFILE_GRANULARITY"][0],
 }
-# Variables of other programs that topompi reads.
+# Meaning of the variables of other programs that topompi reads, by name.
 FOREIGN = {
     **SLURM,
     "XDG_CACHE_HOME": "folder in which what trials found is kept; else ~/.cache",
@@ -72,7 +72,10 @@ class Variable:
 
 
 def variables(environment: Mapping[str, str]) -> list[Variable]:
-    """List all variables that topompi reads: its own, then other programs', then unknown names with ``TOPOMPI_``."""
+    """List topompi's variables, then those of other programs that it reads, then unknown ones named ``TOPOMPI_...``.
+
+    :param environment: the environment variables.
+    """
     known = {**OURS, **FOREIGN}
     strange = sorted(name for name in environment if name.startswith("TOPOMPI_") and name not in VARIABLES)
     rows = [
@@ -83,7 +86,10 @@ def variables(environment: Mapping[str, str]) -> list[Variable]:
 
 
 def fault(environment: Mapping[str, str]) -> str:
-    """Return the error in the variables' values that a program with topompi would report; "" if there is none."""
+    """Return the error message that a program with topompi would print for the variables' values; "" if they are right.
+
+    :param environment: the environment variables.
+    """
     try:
         check_settings(environment, speaks=False)
         if environment.get("TOPOMPI_RULES"):

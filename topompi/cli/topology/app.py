@@ -90,7 +90,7 @@ def route(
     as_json: AsJson = False,
     limit: Limit = None,
 ) -> None:
-    """Print the route from host A to host B: the host, the switches' GUIDs in order, the other host."""
+    """Print the route from host A to host B: the name of A, the GUIDs of the switches in order, the name of B."""
     with reading(source, lfts, how) as (discovery, report):
         routes = routes_of(discovery, how.rails)
         pair = HostRoutes(routes, require_hosts(routes.fabric, [sender, receiver]))

@@ -1,4 +1,4 @@
-"""``topompi topology discover``: a query of the network's state, kept in an archive."""
+"""``topompi topology discover``: collection of a network's switches, cables and routes in an archive."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ def discover(
 ) -> None:
     """Ask the fabric for its switches, cables and routes, and keep the answer in an archive, which is a source.
 
-    Run alone, it calls ibnetdiscover and dump_fts, which need an administrator's rights; without them it lists other
-    ways. On the ranks of a Slurm job (srun or mpirun), it collects from each what Slurm tells it about the switches
-    above its host. The exit code is 1 if a check failed; the archive is written all the same.
+    Run alone, it calls ibnetdiscover and dump_fts, which need an administrator's rights; without these rights it lists
+    other ways to get a topology. Run on all ranks of a Slurm job (by srun or mpirun), it collects from each rank the
+    switches that Slurm names above the rank's host. The exit code is 1 if a check of the archive failed; the archive is
+    written all the same.
     """
     if not output.parent.is_dir():  # checked before minutes of work
         raise SourceError(f"{output}: expecting a folder to write it into, got none")
@@ -48,11 +49,11 @@ def discover(
 
 
 def _tried(gather: Callable[[Path], Gathered], output: Path, environment: dict[str, str]) -> bool:
-    """Gather the network's state and write the archive; if nothing can be gathered, print the reason and other ways.
+    """Gather a topology and write the archive; if that fails, print the reason, and other ways to get a topology.
 
-    :param gather: function that gathers into a folder.
+    :param gather: function that takes a folder, and writes the gathered files there.
     :param output: path of the archive.
-    :param environment: environment variables, by which the other ways are found.
+    :param environment: environment variables, by which the other ways are chosen.
     :returns: True if all checks of the archive passed.
     """
     try:
@@ -67,7 +68,12 @@ def _tried(gather: Callable[[Path], Gathered], output: Path, environment: dict[s
 
 
 def _keep(gather: Callable[[Path], Gathered], output: Path) -> bool:
-    """Gather into a temporary folder, write the archive, and print its content and its problems."""
+    """Gather into a temporary folder, write the archive, and print its numbers of hosts and links and its problems.
+
+    :param gather: function that takes a folder, and writes the gathered files there.
+    :param output: path of the archive.
+    :returns: True if all checks of the archive passed.
+    """
     with tempfile.TemporaryDirectory(prefix="topompi-") as name:
         manifest = store(gather(Path(name)), output, _say)
     counts: dict[str, Any] = manifest["counts"]
@@ -81,20 +87,25 @@ def _keep(gather: Callable[[Path], Gathered], output: Path) -> bool:
 
 
 def _in_job(output: Path, ranks: int) -> bool:
-    """Collect from every rank the switches that Slurm names above its host; rank 0 writes the archive."""
+    """Collect from every rank the switches that Slurm names above its host; rank 0 writes the archive.
+
+    :param output: path of the archive.
+    :param ranks: number of ranks that the launcher started.
+    :returns: True, on all ranks, if all checks of the archive passed.
+    """
     require_mpi()
     from mpi4py import MPI
 
     world = MPI.COMM_WORLD
-    if world.Get_size() == 1:  # otherwise every rank would write only what it knows
+    if world.Get_size() == 1:  # no common job, so that each rank would write only its own host
         raise SourceError(
             f"expecting {ranks} ranks in one MPI job, got ranks alone: is the launcher the MPI library's?"
         )
     told = world.gather((MPI.Get_processor_name(), own_address(os.environ)))
-    # Without Slurm's variable, so that the way that is tried now is not recommended if it fails.
+    # Slurm's variable is left out, so that on failure the way that has just failed is not among the recommended ways.
     others = {name: value for name, value in os.environ.items() if name != ADDRESS}
     passed = told is None or _tried(lambda folder: from_addresses(told, folder), output, others)
-    return bool(world.bcast(passed))  # before any rank ends, because the launcher then ends all
+    return bool(world.bcast(passed))  # no rank ends before this, because mpirun then ends all
 
 
 def _say(words: str) -> None:

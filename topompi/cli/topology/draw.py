@@ -74,7 +74,14 @@ def draw(
 
 
 def _ranks(fabric: Fabric, hosts: str | None, ppn: int, placement: str, mapping: Path | None) -> list[str] | None:
-    """Return the host of each rank of the job to draw; None if the options define no job."""
+    """Return the name of the host of each rank of the job to draw; None if the options define no job.
+
+    :param fabric: the fabric.
+    :param hosts: value of --hosts; None if it is not given.
+    :param ppn: number of ranks on each host, unless a host is listed several times.
+    :param placement: order of the ranks over the hosts: ``block``, ``cyclic`` or ``random:SEED``.
+    :param mapping: path of a map's file, which is used in place of the others; None if there is none.
+    """
     if mapping is not None:
         found = read_mapping(mapping)
         return [found.hosts[host] for host in found.host_of_rank.tolist()]

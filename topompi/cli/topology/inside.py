@@ -1,4 +1,4 @@
-"""``topompi topology inside``: the parts of a host."""
+"""``topompi topology inside``: the packages, NUMA nodes, caches, cores and adapters of a host."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def inside(
 ) -> None:
     """Show the packages, NUMA nodes, shared caches, cores and adapters of a host.
 
-    They are the levels below the host in a job whose ranks are bound.
+    In a job whose ranks are bound to CPUs, these parts form the levels below the host.
     """
     found = find_inside() if file is None else read_file(file)
     joined = None
@@ -48,7 +48,11 @@ def inside(
 
 
 def _place_in(fabric: Fabric, found: Inside) -> dict[str, Any]:
-    """Find the fabric's host with these adapters, and the switch of each adapter port that the fabric has."""
+    """Return, ready for JSON, the name of a host in a fabric, and the switch at each of its adapters, by GUID.
+
+    :param fabric: the fabric.
+    :param found: the inside of the host, whose adapters are looked up in the fabric.
+    """
     ports = {}
     for guid in found.guids():
         adapter = fabric.adapter_index.get(guid)
@@ -92,7 +96,15 @@ def _draw(found: Inside, joined: dict[str, Any] | None) -> None:
 
 
 def _add(above: Tree, found: Inside, parts: list[Part], adapters: tuple[Adapter, ...]) -> None:
-    """Add parts of a host to a tree: each largest set of CPUs with the parts that have it, and below it inner parts."""
+    """Add parts of a host to a tree, in which each node has a set of CPUs and below it the parts within this set.
+
+    Parts with the same CPUs, for example a package and its NUMA node, are one node of the tree.
+
+    :param above: the printed tree, or a node of it, to which nodes are added.
+    :param found: the inside of the host.
+    :param parts: the parts to add.
+    :param adapters: the adapters to add, each below the innermost node with all of its CPUs.
+    """
     while parts:
         most = max(parts, key=lambda part: part.cpus.bit_count()).cpus
         same = [part for part in parts if part.cpus == most]

@@ -1,4 +1,4 @@
-"""``topompi topology links``, ``leaves`` and ``diff``: an administrator's questions about a fabric."""
+"""``topompi topology links``, ``leaves`` and ``diff``: links and leaf switches by use, and changes of a fabric."""
 
 from __future__ import annotations
 
@@ -162,7 +162,13 @@ def diff(
 
 
 def _second(after: str, lfts: Path | None, how: Reading, first: Report) -> Routes:
-    """Read the other source; its problems and notes are added to those of the first."""
+    """Read the topology to compare with, and return its routes.
+
+    :param after: topology source.
+    :param lfts: path of the forwarding tables, if they are separate from the source; else None.
+    :param how: options for the reading.
+    :param first: report on the first topology, to which problems and notes of this one are added.
+    """
     with reading(after, lfts, how) as (discovery, report):
         routes = routes_of(discovery, how.rails)
     first.problems.extend(report.problems)

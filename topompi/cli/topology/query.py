@@ -1,4 +1,4 @@
-"""``topompi topology query``: a question to a topology service, sent without importing the other commands."""
+"""``topompi topology query``: a question to a topology service, sent without importing other commands, to be fast."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ KINDS = ("health", "counters", "generation")
 def answer(pair: str | None, server: str, kinds: Sequence[str]) -> int:
     """Ask a topology service, print its answer, and return the exit code: 1 if it reports bad health, else 0.
 
-    :param pair: two hosts, ``A:B``, whose route is asked for; None if another question is asked.
+    :param pair: two hosts, ``A:B``, if the question is the route between these; else None.
     :param server: address at which the service listens.
-    :param kinds: other questions, of ``KINDS``.
-    :raises ServiceError: if there is not exactly one question, or no answer to it.
+    :param kinds: names of other questions, from ``KINDS``; empty if ``pair`` is given.
+    :raises ServiceError: if there is not exactly one question, or the service does not answer it.
     """
     if (pair is not None) + len(kinds) != 1:
         raise ServiceError(f"expecting one of A:B, {', '.join(f'--{kind}' for kind in KINDS)}")
@@ -39,7 +39,9 @@ def answer(pair: str | None, server: str, kinds: Sequence[str]) -> int:
 
 
 def ask_quickly(words: Sequence[str]) -> int | None:
-    """Answer a plain question and return the exit code; None if the full command line has to parse the words.
+    """Run ``topompi topology query`` without typer, which loads slowly, and return the exit code.
+
+    The result is None if there are options that only typer can parse; then nothing was done.
 
     :param words: words of the command line after ``topology query``.
     """

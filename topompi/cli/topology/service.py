@@ -45,8 +45,8 @@ def serve(
 ) -> None:
     """Read a topology once and answer the questions of jobs, until SIGTERM; SIGHUP reads it again.
 
-    With --unix alone, it listens at no port. If a new generation cannot be read, the old one stays, and `query
-    --health` reports it. The log, one line of JSON per event, goes to standard error.
+    With --unix alone, it listens at no port. If the topology cannot be read again, the service keeps the old one, and
+    `query --health` reports it. The log, one line of JSON per event, goes to standard error.
     """
     from ...daemon.log import log_as_json
     from ...daemon.unit import own_command
@@ -57,7 +57,7 @@ def serve(
     from ...topology.service.unit import unit_text
     from ...topology.sources import is_input
 
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # ignored until the service can read its source again
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # ignored until the service can handle it
     addresses = [Address(path=str(unix))] if unix is not None else []
     if listen is not None or unix is None:
         addresses.append(Address.parse(listen or LISTEN))
@@ -107,7 +107,10 @@ def query(
 
 
 def is_local(host: str) -> bool:
-    """Return whether only this host can reach an address at which a service listens: loopback or ``localhost``."""
+    """Return whether a service that listens at an address is reached from this host only.
+
+    :param host: an IP address or a name; loopback addresses and ``localhost`` are local.
+    """
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Tables of summaries, and cluster trees, for a terminal."""
+"""Printing of a topology's summary as tables, and of the tree of a job's hosts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ BAR = 40
 
 
 def draw_summary(console: Screen, summary: dict[str, Any]) -> None:
-    """Print a summary (see ``topompi.topology.summary``) as tables."""
+    """Print the summary of a fabric and a job on it: numbers, levels, shared links, and host pairs by hops.
+
+    :param console: screen to print on.
+    :param summary: the summary, see ``topompi.topology.summary``.
+    """
     job = summary["job"]
     console.print(summary["source"], style="bold")
     console.print(
@@ -54,7 +58,11 @@ def draw_summary(console: Screen, summary: dict[str, Any]) -> None:
 
 
 def draw_levels(console: Screen, levels: list[dict[str, Any]]) -> None:
-    """Print the levels of a fabric or a job (see ``topompi.topology.summary``): switches, capacity down and up."""
+    """Print a table of the levels of switches: number of switches, capacity of the links down and up, and their ratio.
+
+    :param console: screen to print on.
+    :param levels: figures of each level of a fabric or a job, see ``topompi.topology.summary``.
+    """
     table = Table("level", "switches", "down", "up", "over-subscription", box=None, title_justify="left")
     for row in levels:
         unit = 1e9 if row["unit"] == "bytes/s" else 1
@@ -77,9 +85,12 @@ def _hops_table(hops: dict[str, Any]) -> Table:
 
 
 def draw_tree(console: Screen, interface: TopologyInterface) -> None:
-    """Print the cluster tree of a job's hosts; the hosts of one cluster are in one line.
+    """Print the tree of clusters of a job's hosts, with the hosts of one cluster in one line.
 
-    A cluster below a single switch has the switch's name.
+    A cluster has the name of the lowest switch above all its hosts, if there is exactly one.
+
+    :param console: screen to print on.
+    :param interface: the job's topology.
     """
     if interface.num_hosts:
         names = ClusterNames(interface)

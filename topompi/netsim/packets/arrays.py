@@ -28,7 +28,8 @@ MOST = 1 << 28  # most ranks, messages, steps or links, because events name them
 class ProgramArrays:
     """The programs of all jobs as arrays.
 
-    :param columns: arrays of the engine, by name.
+    :param columns: arrays that the engine reads, by the engine's name for each; most names begin with the thing (job,
+        rank, step, row, message, ...) of which the array has an entry each.
     :param base: first rank of each job, and the number of ranks, shape (jobs + 1,).
     :param pairs: sending host, receiving host, bytes and job of each message, four arrays of shape (messages,).
     """
@@ -43,7 +44,7 @@ class ProgramArrays:
 
         :param tables: the network.
         :param programs: one program per job.
-        :param lanes: number of lanes.
+        :param lanes: number of virtual lanes of the network.
         :param begins: time at which each job begins, in seconds, shape (jobs,).
         :param skew: delay of each rank's start after its job's, in seconds, shape (ranks,).
         :raises NetsimError: if a host or lane does not exist, or a time is too long.
@@ -130,7 +131,7 @@ def _short(column: Any) -> NDArray[np.int32]:
 
 
 def link_arrays(tables: Tables, settings: Settings) -> dict[str, NDArray[Any]]:
-    """The links, the next-hop tables and the arbitration tables, under the engine's names."""
+    """The links, the next-hop tables and the arbitration tables, as arrays by the engine's names for them."""
     arbitration = settings.arbitration
     low = arbitration.low
     if not low and not arbitration.high:

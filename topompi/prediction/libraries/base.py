@@ -48,7 +48,7 @@ class Decision:
     :param algorithm: name of the schedule's algorithm, for ``schedules.find_algorithm``.
     :param says: description of the algorithm in the library's words, for example ``tuned: pipeline, segments of 128
         KiB``.
-    :param blocks: number of blocks into which a message is divided; None for the algorithm's own number.
+    :param blocks: number of blocks into which a message is divided; None for the algorithm's default number.
     :param parameters: further arguments of the generator, by name.
     """
 
