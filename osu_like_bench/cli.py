@@ -73,11 +73,9 @@ def bench(
     place: Annotated[str | None, typer.Option(help="block, cyclic or random:SEED.", metavar="POLICY")] = None,
     versus: Annotated[Native | None, typer.Option("--vs", help="Compare, interleaved.")] = None,
     only: Annotated[Side | None, typer.Option(help="The side to run.")] = None,
-    grid: Annotated[str | None, typer.Option(help="Grid of processes of a kernel: 4,2,2.", metavar="8x8x8")] = None,
+    grid: Annotated[str | None, typer.Option(help="Grid of processes of a kernel.", metavar="8x8x8")] = None,
     periodic: Annotated[bool, typer.Option("--periodic", help="The grid wraps around.")] = False,
-    faces: Annotated[
-        str | None, typer.Option(help="Relative sizes of the messages by dimension: 1,1,2.", metavar="A,B,C")
-    ] = None,
+    faces: Annotated[str | None, typer.Option(help="Relative sizes of messages by dimension.", metavar="A,B,C")] = None,
     reorder: Annotated[Reorder | None, typer.Option(help="Who orders the ranks of topompi's side.")] = None,
     json: Annotated[str | None, typer.Option(help="Write the record here.", metavar="FILE")] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
