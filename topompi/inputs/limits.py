@@ -37,8 +37,8 @@ class Limits:
     :param rows: number of rows (transfers) of a schedule; an alltoall of 4,096 ranks with one row per message just
         reaches the limit.
     :param seconds: seconds for reading one source.
-    :param answer: bytes of an answer of a topology service; its default is also that of the bytes that a service holds
-        for all of its clients.
+    :param answer: bytes of one answer of a topology service; the same default limits the memory that a service uses for
+        the answers and requests of all of its clients together.
     """
 
     bytes: int = 4 << 30
