@@ -116,7 +116,7 @@ def _disconnected(interface: TopologyInterface) -> int:
 
 
 def _hosts_per_leaf(interface: TopologyInterface) -> dict[int, int]:
-    """Number of the interface's hosts on a leaf switch, by any adapter -> number of leaf switches with this many."""
+    """Count leaf switches by their number of hosts of the interface: number of hosts -> number of leaf switches."""
     if interface.host_routes is None:
         return {}
     sizes, leaves = np.unique(interface.host_routes.on_leaves[1], return_counts=True)

@@ -48,7 +48,7 @@ def holds_nodes(states: object) -> bool:
 
 
 def form_of(text: InputFile) -> Callable[[InputFile], Iterator[Row]] | None:
-    """Return the reader for a text that Slurm printed; None for other texts."""
+    """Return the function that reads jobs from an output of Slurm's commands; None if the text is no such output."""
     lines = [line.strip() for line in text.head().splitlines() if line.strip()]
     first = next((line for line in lines if not line.startswith("#")), "")
     if first.startswith("{"):
