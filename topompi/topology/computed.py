@@ -53,7 +53,8 @@ class ComputedLinks:
     :param group: group of each leaf switch, shape (switches,), -1 for the other switches.
     :param distance: number of links from each switch to the nearest other switch of each group, shape (groups,
         switches); FAR if there is no path.
-    :param offset: start of each row in ``choices``, shape (groups * switches + 1,); rows at distance 1 are empty.
+    :param offset: position of each row's first link in ``choices``, shape (groups * switches + 1,); the row of a switch
+        at distance 1 from the group is empty.
     :param choices: candidate links, each one hop nearer to the group, sorted by (row, next switch, port).
     :param links: all links between switches, sorted by (switch, next switch, port).
     :param pairs: each pair of joined switches as the number switch * (number of switches) + next switch, ascending; the

@@ -219,8 +219,7 @@ class TopologyInterface:
 
     @cached_property
     def sharing_groups(self) -> tuple[tuple[str, ...], ...]:
-        """The distinct groups of host names that traffic from other leaf switches reaches by one link into their
-        leaf."""
+        """The distinct groups of host names that traffic from other leaf switches reaches by one link into the leaf."""
         groups = [] if self.host_routes is None else self.host_routes.sharing()
         return tuple(dict.fromkeys(tuple(self.hosts[host] for host in group) for group in groups))
 
