@@ -18,11 +18,11 @@ _NAMES = re.compile(_NAME)
 
 
 def batch_hosts(text: str) -> list[str] | None:
-    """Return one host name per slot of a job; None if the text has none of these forms.
+    """Return one host name per slot of a job; None if the text is not a host list of PBS or LSF.
 
-    A virtual node of PBS has as many slots as ``mpiprocs`` says, else ``ncpus``, else one.
+    The number of slots of a virtual node of PBS is ``mpiprocs``, else ``ncpus``, else one.
 
-    :param text: the value of the attribute or variable, or a line ``NAME=value``.
+    :param text: value of one of these variables of PBS or LSF, or a line ``NAME=value`` with its name.
     :raises SourceError: if there are more slots than the limit ``ranks`` allows.
     """
     text = text.strip()
@@ -34,10 +34,11 @@ def batch_hosts(text: str) -> list[str] | None:
 
 
 def _counted(text: str, named: bool) -> Iterator[tuple[str, int]]:
-    """Yield hosts and their slots; nothing if the text has another form.
+    """Yield each host and its number of slots; nothing if the text is not a host list of PBS or LSF.
 
-    :param text: the value.
-    :param named: whether the value came with the name of its variable, so that blanks alone separate hosts.
+    :param text: value of a variable of PBS or LSF.
+    :param named: whether the name of the variable is known; only then are words separated by blanks, without numbers,
+        taken for hosts (``LSB_HOSTS``).
     """
     words = text.split()
     if (

@@ -1,4 +1,4 @@
-"""Colours and names in pictures, and files of matplotlib: no text is a formula, and equal data give equal files."""
+"""Colours and names in pictures of matplotlib, whose texts are not read as formulas, and writing of their files."""
 
 from __future__ import annotations
 
@@ -39,12 +39,13 @@ __all__ = [
 
 # M. Okabe and K. Ito, Color Universal Design, 2008, but for yellow, which is faint on white, and black, which is text.
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-# Colours of distances: inside a host, then 1, 3, 5 and 7 hops; and of other distances, in order.
+# Distance in hops (0: inside a host) -> its colour, for distances of fat trees; then the colours of all other
+# distances, nearest first.
 DISTANCES = {0: "#000000", 1: "#009e73", 3: "#0072b2", 5: "#cc79a7", 7: "#56b4e9"}
 FURTHER = ("#e69f00", "#d55e00", "#f0e442", "#999999")
-OTHERS = "#9a9a9a"  # colour of further series, which have their names at their ends
+OTHERS = "#9a9a9a"  # colour of all series after the first six; only the names at their ends distinguish them
 FAINTEST = 0.15  # intensity of the smallest non-zero amount in a heat map
-SUFFIXES = (".svg", ".png")  # of pictures that matplotlib draws
+SUFFIXES = (".svg", ".png")  # endings of the files to which pictures can be written
 UNITS = (("days", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 PACKED = {".bz2", ".conf", ".gz", ".ibnetdiscover", ".json", ".log", ".swf", ".txt", ".xml", ".xz", ".yaml"}
 
@@ -54,11 +55,11 @@ def colours_by_hops(
 ) -> dict[int, str]:
     """Return the colour of each distance, nearest first, pairs without a route last.
 
-    If there are more other distances than colours for them, the surplus ones share the last colour.
+    If more distances lack a fixed colour than ``further`` has colours, the remaining distances share its last colour.
 
     :param hops: distances in hops, 0 inside a host; negative if pairs have no route.
-    :param fixed: colours that some distances have on every page.
-    :param further: colours of other distances, in order.
+    :param fixed: distance -> its colour, for distances whose colour is the same in all pictures.
+    :param further: colours of the distances that are not in ``fixed``, nearest first.
     """
     classes = sorted(set(hops), key=lambda one: (one < 0, one))
     others = [one for one in classes if one not in fixed]
@@ -83,10 +84,11 @@ def bare_name(path: str) -> str:
 
 
 def short_names(names: Sequence[str], most: int) -> list[str]:
-    """Shorten names to at most ``most`` letters so that they differ as long as possible.
+    """Shorten names to at most ``most`` letters, and keep them different from each other if possible.
 
-    The end that all share from a separator on is left out even if there is room, for example ``:MQM9701/U1``. If the
-    names are still too long, the words at both ends that all share go, then those in the middle, then letters.
+    A common ending of all names that begins with a separator, for example ``:MQM9701/U1``, is always left out. If the
+    names are still too long, these are left out one after another: words with which all names begin or end, words that
+    all names have in their middle, and single letters.
 
     :param names: names, for example those of all switches of a level.
     :param most: number of letters that a name has room for.
@@ -105,7 +107,7 @@ def short_names(names: Sequence[str], most: int) -> list[str]:
 
 
 def without_common_end(names: Sequence[str]) -> list[str]:
-    """Leave out the end that all of several names share, from a separator on, for example ``:MQM9701/U1``."""
+    """Leave out the common ending of several names that begins with a separator, for example ``:MQM9701/U1``."""
     if len(set(names)) < 2:
         return list(names)
     shared = _shared([name[::-1] for name in names])
@@ -160,10 +162,10 @@ def size_name(nbytes: float) -> str:
 
 
 def log_axes(axes: Any, places: Sequence[float], name: Callable[[float], str] = size_name) -> None:
-    """Make both axes logarithmic, with a name at each place across and plain numbers upwards.
+    """Make both axes logarithmic, with names along the horizontal axis and plain numbers along the vertical one.
 
     :param axes: the axes of matplotlib.
-    :param places: horizontal positions, for example sizes of messages in bytes.
+    :param places: positions of the names on the horizontal axis, for example sizes of messages in bytes.
     :param name: function from a position to its name.
     """
     from matplotlib.ticker import LogLocator
@@ -176,24 +178,24 @@ def log_axes(axes: Any, places: Sequence[float], name: Callable[[float], str] = 
 
 
 def joined(names: Sequence[str]) -> str:
-    """Return the name of a line on which several series coincide."""
+    """Join the names of several series into one for the line on which they coincide, of about 34 letters or less."""
     whole = " = ".join(names)
     return whole if len(whole) <= 34 else f"{cut_middle(names[0], 22)} = {len(names) - 1} more"
 
 
 def name_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]], height: float = 0.034) -> None:
-    """Write names to the right of the axes at the ends of their lines, as far apart as their letters need.
+    """Write the name of each line to the right of the axes, near the line's end, and so that no names overlap.
 
     :param axes: the axes of matplotlib, with their final limits and scales.
     :param ends: x and y of each line's last point, its name and its colour.
-    :param height: height of a line of text as a part of the axes' height.
+    :param height: height of a name's letters divided by the height of the axes.
     """
     both = axes.transData + axes.transAxes.inverted()
     wanted = sorted((both.transform((x, y))[1], name, colour, both.transform((x, y))) for x, y, name, colour in ends)
     places: list[float] = []
     for at, *_ in wanted:
         places.append(max(at, places[-1] + height) if places else at)
-    # The names pushed up the most come down together, as far as the axes' upper end and their neighbours below allow.
+    # The loop above may have moved names beyond the upper end of the axes; this loop moves them down again.
     limit = 1.0
     for number in reversed(range(len(places))):
         places[number] = min(places[number], limit)
@@ -239,15 +241,15 @@ def check_plot(path: Path, option: str, error: type[Exception]) -> None:
 def shaded(
     amount: NDArray[np.float64], kind: NDArray[np.int64], colours: Mapping[int, str], largest: float
 ) -> NDArray[np.float64]:
-    """Return the image of a heat map, shape (rows, columns, 3): the colour of each cell's kind, paler with less amount.
+    """Return the image of a heat map, shape (rows, columns, 3): its colours show kinds, their intensities amounts.
 
-    The intensity is the square root of the amount over the largest, because amounts span decades; a cell without any
+    The intensity grows with the square root of amount / ``largest``, because amounts span decades; a cell with amount 0
     is white.
 
-    :param amount: amount of each cell, shape (rows, columns).
-    :param kind: kind of each cell, for example its number of hops, of the same shape.
-    :param colours: colour of each kind, as #rrggbb.
-    :param largest: amount that has the full colour.
+    :param amount: quantity that each cell shows, for example bytes, 0 or more, shape (rows, columns).
+    :param kind: number that decides the colour of each cell, for example its hops, shape (rows, columns).
+    :param colours: kind -> its colour, as #rrggbb.
+    :param largest: amount that is drawn at full intensity.
     """
     full = np.ones((*amount.shape, 3))
     for one, colour in colours.items():

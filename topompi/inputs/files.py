@@ -23,7 +23,7 @@ __all__ = ["InputFile", "kinds_of", "open_begun", "open_inputs", "read_input", "
 
 HEAD_BYTES = 4096
 LINES_A_LOOK = 4096  # lines that are read between two checks of the time limit
-MOST_LOOKED_AT = 256  # files; limits those whose kinds are determined for an error message
+MOST_LOOKED_AT = 256  # files; an error message describes the kinds of no more than these, because each has to be opened
 _NODES = (
     (stat.S_ISDIR, "a directory"),
     (stat.S_ISFIFO, "a FIFO (write its content to a file)"),
@@ -77,12 +77,12 @@ class InputFile:
                 yield number, line.rstrip("\r\n")
 
     def data(self) -> bytes:
-        """Return all bytes."""
+        """Return all bytes of the input, unpacked."""
         with guarded(self.name, self.error), self.open() as stream:
             return stream.read()
 
     def text(self) -> str:
-        """Return the whole text, for parsers that need it at once."""
+        """Return the whole text of the input, for parsers that cannot read a stream."""
         return self.data().decode("utf-8-sig", errors="replace")
 
 
@@ -160,8 +160,8 @@ def open_begun(
     :param path: path of the file.
     :param error: class of the error that is raised.
     :param wanted: expected content, in words.
-    :param owners: numbers of the users one of whom must own the file, which then must not be a symbolic link; None to
-        allow any file.
+    :param owners: user numbers; if given, one of these users must own the file, and it must not be a symbolic link;
+        None to allow any file.
     :raises TopompiError: ``error``, as in `open_inputs`, and if a user who is not in ``owners`` owns the file.
     """
     budget = Budget(current_limits(), error)

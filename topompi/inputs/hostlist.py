@@ -60,7 +60,7 @@ def expand(expression: str) -> list[str]:
 
 
 def _parse_name(text: str, position: int, allowed: int) -> tuple[list[list[str]], int]:
-    """Return the alternatives of each part of the name at a position, and the position after the name."""
+    """Parse one name of texts and brackets; return the words that each of these stands for, and the next position."""
     parts: list[list[str]] = []
     count = 1
     while position < len(text):
@@ -176,7 +176,7 @@ def _follows(last: str, number: str) -> bool:
 
 
 def _counted(text: str) -> list[str] | None:
-    """Return the hosts of an expression that has numbers of ranks, a host per rank; None for other expressions."""
+    """Expand an expression with numbers of ranks (``n0:2``) into one host per rank; None if it has no such numbers."""
     text, parts, at = text.strip(), list[tuple[str, int | None]](), 0
     while at < len(text) and (match := _COUNTED.match(text, at)):
         count = next((int(one) for one in match.groups()[1:] if one), None)
@@ -193,7 +193,7 @@ def _counted(text: str) -> list[str] | None:
 
 
 def _hosts_in(text: str) -> list[str]:
-    """Return the hosts that a text names in any of the notations: a job's of PBS or LSF, a launcher's, Slurm's."""
+    """Return the hosts that a text names in the notation of PBS, of LSF, of a launcher's host file, or of Slurm."""
     return batch_hosts(text) or _counted(text) or expand(text.rstrip(" \t,"))
 
 
@@ -237,13 +237,13 @@ def _read_file(path: str) -> Iterator[str]:
 
 
 class HostNames:
-    """The host names of a machine, in which names as jobs spell them are found.
+    """The host names of a machine, with a search that also finds names that a job spells differently.
 
-    The rules are tried in this order, and the first that finds a host decides. (1) The names are equal. (2) Their first
-    labels (up to a dot) are equal, and only one host has this label. (3) The labels differ only in case, and only one
-    host has this label in any case. (4) If all hosts of the machine are bare numbers, as in node maps, a name is
-    compared by the last number of its first label, zeros included: ``lrdn0059`` and ``lrdn0059.site`` match ``0059``,
-    because the map omits the prefix.
+    Four rules are tried in this order, until one finds a host. (1) The names are equal. (2) Their first labels (up to a
+    dot) are equal, and only one host has this label. (3) The labels differ only in case, and only one host has this
+    label in any case. (4) If all hosts of the machine are bare numbers, as in node maps, a name is compared by the last
+    number of its first label, zeros included: ``lrdn0059`` and ``lrdn0059.site`` match ``0059``, because the map omits
+    the prefix.
 
     :param hosts: the machine's host names, each once.
     """
@@ -252,7 +252,7 @@ class HostNames:
         self.hosts = hosts
 
     def find(self, name: str) -> int:
-        """Return the number of the host that a name means; -1 if it means none."""
+        """Find a host by a name as a job spells it; return its position in ``hosts``, -1 if no rule finds it."""
         number = self.index.get(name, -1)
         if number < 0:
             number = self._by_label.get(_first_label(name), -1)
@@ -260,7 +260,7 @@ class HostNames:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Host name -> host number."""
+        """Host name -> its position in ``hosts``."""
         return {name: number for number, name in enumerate(self.hosts)}
 
     @cached_property

@@ -21,8 +21,8 @@ def parse_json(
 ) -> Any:
     """Parse a JSON text.
 
-    A whole number with more digits than Python converts (4,300) is cut to 4,000 digits, so that the later check of its
-    field refuses it and can name the field.
+    A whole number with more digits than Python converts (4,300) is cut to 4,000 digits, so that it can be read; the
+    reader that checks the field's range later refuses it, and names the field.
 
     :param text: the JSON text.
     :param name: beginning of error messages, usually the file's name.
@@ -50,7 +50,7 @@ def _loads(content: str, **hooks: Any) -> Any:
         return json.loads(content, **hooks)
     except (json.JSONDecodeError, _ConstantError, TopompiError):
         raise
-    except ValueError:  # a number is too long to convert; the hook is set only now, because a call per number is slow
+    except ValueError:  # a number is too long; ``_whole`` is passed only now, because calling it per number is slow
         return json.loads(content, parse_int=_whole, **hooks)
 
 

@@ -32,13 +32,14 @@ class Limits:
     :param members: number of files in a directory or archive.
     :param hosts: number of hosts of a fabric or a host list; Fugaku has 158,976.
     :param ranks: number of ranks of a communication graph or a mapping; Fugaku has 7,630,848 cores.
-    :param routes: number of entries of one of these: forwarding tables (paths x switches x adapters), computed routes
-        (links between switches x groups of leaf switches with the same neighbours), a job's host pairs (hosts x hosts).
+    :param routes: number of entries of one of these: forwarding tables (alternative routes x switches x adapters),
+        computed routes (links between switches x groups of leaf switches with the same neighbours), a job's host pairs
+        (hosts x hosts).
     :param rows: number of rows (transfers) of a schedule; an alltoall of 4,096 ranks with one row per message just
         reaches the limit.
     :param seconds: seconds for reading one source.
-    :param answer: bytes of an answer of a topology service; its default is also that of the bytes that a service holds
-        for all of its clients.
+    :param answer: bytes of one answer of a topology service; the same default limits the memory that a service uses for
+        the answers and requests of all of its clients together.
     """
 
     bytes: int = 4 << 30

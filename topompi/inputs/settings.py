@@ -28,7 +28,7 @@ __all__ = [
 PATIENCE = 30  # seconds after which the watchdog reports a call, if ``TOPOMPI_CHECK`` is 1
 LONGEST_PATIENCE = 10**6  # seconds; largest value of ``TOPOMPI_CHECK``
 SOCKET = "/run/topompi/topology.sock"  # default path of the socket of this host's topology service
-NATIVE_CALLS = 8  # small calls that a new communicator leaves to MPI, because making a plan takes as long as about 10
+NATIVE_CALLS = 8  # a new communicator's first small calls, left to MPI, because making a plan takes as long as 10 calls
 WORDS = {
     "TOPOMPI_TUNE": ("measure", "again", "off"),
     "TOPOMPI_FALLBACK": ("error", "print", "silent"),
@@ -98,7 +98,9 @@ def word_of(name: str, environment: Mapping[str, str]) -> str:
 
 
 def map_quality(environment: Mapping[str, str], error: type[Exception] = SettingError) -> float:
-    """Return ``TOPOMPI_MAP_QUALITY``: mapping ends at this share of the cost of the given order of ranks; 0 if unset.
+    """Return ``TOPOMPI_MAP_QUALITY``, a part of the unmapped ranks' cost; 0 if unset.
+
+    The search for a mapping of ranks ends as soon as its cost is at most this part of the cost of the given order.
 
     :param environment: the environment variables.
     :param error: class of the error that is raised if the value is not a number from 0 to 1.

@@ -66,7 +66,7 @@ class Store:
         self.length = 0
 
     def write(self, chunk: bytes) -> None:
-        """Append bytes."""
+        """Append a chunk of unpacked bytes to the store."""
         if self.length <= IN_MEMORY < self.length + len(chunk):
             file = tempfile.TemporaryFile()  # noqa: SIM115 -- it lives as long as the store
             file.write(cast(io.BytesIO, self._file).getbuffer())
@@ -75,7 +75,7 @@ class Store:
         self.length += len(chunk)
 
     def open(self) -> IO[bytes]:
-        """Open a stream of all bytes, with its own position."""
+        """Open a stream that reads all bytes of the store from the first; several streams may be open at once."""
         return io.BufferedReader(Part(self._file, 0, self.length, owned=False))
 
 
@@ -123,13 +123,14 @@ class Part(io.RawIOBase):
 
 
 def unpack(stream: IO[bytes], size: int, name: str, budget: Budget, *, begun: bool = False) -> Store | None:
-    """Unpack a file and return its content, None if it is not packed; damage is found here, before anything is parsed.
+    """Unpack a whole file and return its content, so that damage is found before any parsing; None if it is not packed.
 
     :param stream: stream of the file, at its beginning.
     :param size: size of the file in bytes.
     :param name: name of the file in messages.
     :param budget: counter of the bytes.
-    :param begun: whether the content before an early end or damage is returned; if not, these raise an error.
+    :param begun: if true, the content before damage or an early end is returned; if false, damage and an early end
+        raise an error.
     """
     magic = stream.read(6)
     stream.seek(0)

@@ -31,11 +31,12 @@ class Entry:
         return f"{self.file}:{self.node.start_mark.line + 1}"
 
     def fields(self, allowed: Sequence[str] | None, problem: Problem) -> dict[str, Entry]:
-        """Return the values of a mapping by key, without empty values.
+        """Return the values of this mapping by key, without null values; SourceError if this value is no mapping.
 
-        :param allowed: keys that the mapping may have; None for any, of which the first of equal ones counts.
-        :param problem: function that is called with an error for each key that is not allowed, and for each repeated
+        :param allowed: keys that the mapping may have; None to allow any key, and to take the first value of a repeated
             key.
+        :param problem: function that is called with an error for each key that is not in ``allowed``, and for each
+            repetition of a key in it.
         """
         shown = ", ".join(allowed or ["names and values"])
         if not isinstance(self.node, yaml.MappingNode):
@@ -55,13 +56,13 @@ class Entry:
         return found
 
     def items(self) -> list[Entry]:
-        """Return the values of a list."""
+        """Return the values of this list; SourceError if this value is no list."""
         if not isinstance(self.node, yaml.SequenceNode):
             raise SourceError(f"{self.place}: expecting a list, got {self._describe()}")
         return [Entry(node, self.file) for node in self.node.value]
 
     def text(self) -> str:
-        """Return the value of a scalar."""
+        """Return the text of this scalar; SourceError if this value is a mapping or a list."""
         if not isinstance(self.node, yaml.ScalarNode):
             raise SourceError(f"{self.place}: expecting a name or a host list, got {self._describe()}")
         return str(self.node.value)

@@ -22,7 +22,7 @@ class ClusterNames:
         self._interface = interface
 
     def name(self, node: int) -> str:
-        """The name of the lowest switch above all hosts of a cluster; empty if there is none, or several are as low.
+        """The name of the lowest switch above all hosts of a cluster; empty if there is no single lowest one.
 
         :param node: the cluster, as a node of the job's cluster tree.
 
@@ -39,7 +39,7 @@ class ClusterNames:
 
     @cached_property
     def _below(self) -> NDArray[np.bool_]:
-        """Whether links that lead down only join each switch to each host, shape (switches, hosts)."""
+        """Whether each switch has a path to each host on which every link leads down; shape (switches, hosts)."""
         assert self._interface.routes is not None  # ``name`` has checked this
         fabric = self._interface.routes.fabric
         below = np.zeros((fabric.num_switches, fabric.num_hosts), dtype=bool)

@@ -46,21 +46,22 @@ class ComputedLinks:
 
     Leaf switches with the same neighbours are equally far from every other switch. Therefore distances and candidate
     links (those on some shortest path) are kept per group of leaf switches with the same neighbours; in a fat tree of
-    three levels, these are the leaves of a pod. Row g * (number of switches) + s belongs to group g and switch s.
+    three levels, these are the leaves of a pod. ``choices`` has one row of candidate links per pair of group g and
+    switch s, row number g * (number of switches) + s.
 
     :param fabric: the fabric.
     :param group: group of each leaf switch, shape (switches,), -1 for the other switches.
     :param distance: number of links from each switch to the nearest other switch of each group, shape (groups,
         switches); FAR if there is no path.
-    :param offset: start of each row in ``choices``, shape (groups * switches + 1,); rows at distance 1 are empty.
+    :param offset: position of each row's first link in ``choices``, shape (groups * switches + 1,); the row of a switch
+        at distance 1 from the group is empty.
     :param choices: candidate links, each one hop nearer to the group, sorted by (row, next switch, port).
     :param links: all links between switches, sorted by (switch, next switch, port).
     :param pairs: each pair of joined switches as the number switch * (number of switches) + next switch, ascending; the
         links of pair i are ``links[begin[i] : begin[i + 1]]``.
     :param begin: start of each pair in ``links``, shape (pairs + 1,).
-    :param divisor: number of each link by which destination numbers are divided, shape (all links,). A switch takes the
-        candidate at position (destination // divisor) modulo the number of candidates; the divisor is that of its first
-        candidate.
+    :param divisor: one divisor per link, shape (all links,). Of its n candidate links towards destination adapter d, a
+        switch takes the one at position (d // divisor of the first candidate) modulo n.
     """
 
     fabric: Fabric
@@ -102,13 +103,14 @@ class ComputedLinks:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Numbers of paths per adapter (always 1), of switches and of adapters."""
+        """Shape of the equivalent table: (alternative routes per destination adapter, always 1; switches; adapters)."""
         return 1, self.fabric.num_switches, self.fabric.num_adapters
 
     def at(self, path: int, switches: IntArray, adapters: IntArray) -> IntArray:
         """The next-hop link from ``switches[i]`` towards ``adapters[i]`` for each i, shape (n,); -1 if there is none.
 
-        :param path: path number; only 0 is valid, because one path per adapter is computed.
+        :param path: number of the alternative route; only 0 is valid, because one route per destination adapter is
+            computed.
         :param switches: switch numbers, shape (n,).
         :param adapters: adapter numbers, shape (n,).
         Cost: some thirty array operations.

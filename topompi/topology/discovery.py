@@ -23,7 +23,7 @@ class Discovery:
     :param rank_hosts: host name of each rank if the source places ranks (MPICH coordinates); else None.
     :param lids: LID -> adapter or switch id, to read forwarding tables whose entries contain no GUID.
     :param served: the topology service that answered, if any.
-    :param naming: ways by which the source's adapters were given to hosts, in words; empty if the source names hosts.
+    :param naming: rules by which the hosts of adapters were found, in words; empty if the source names the hosts.
     :param devices: device name of adapters, by id, from their descriptions.
     """
 
@@ -41,15 +41,15 @@ class Discovery:
 
 @dataclass
 class Report:
-    """A collector of the problems that parsers meet; without ``partial`` the first problem is raised at once.
+    """A collector of the problems that parsers meet. Unless it is partial, it raises the first problem at once.
 
     :param partial: whether to record problems and continue with the sound part of the input.
     :param progress: callback that long work calls with the current step in words, the number of pieces done, and the
         number of all pieces, 0 if unknown.
-    :param naming: rules that find the hosts of InfiniBand adapters.
-    :param problems: messages of the problems met so far; stays empty without ``partial``.
+    :param naming: rules that find the host of each InfiniBand adapter.
+    :param problems: messages of the problems met so far; always empty if ``partial`` is false.
     :param notes: remarks for the user on complete but unusual input, with file and line.
-    :ivar refused: the raised error, which ``partial`` would have passed over; None if there is none.
+    :ivar refused: the first problem, raised because ``partial`` is false; None if no problem was met.
     """
 
     partial: bool = False
@@ -60,7 +60,7 @@ class Report:
     refused: TopompiError | None = field(default=None, init=False)
 
     def problem(self, error: TopompiError) -> None:
-        """Raise the error; with ``partial``, record its message and return instead."""
+        """Raise the error, or, if the report is partial, only record its message."""
         if not self.partial:
             self.refused = error
             raise error

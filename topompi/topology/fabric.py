@@ -120,7 +120,7 @@ class Fabric:
 
     @cached_property
     def host_names(self) -> HostNames:
-        """The host names, in which names of a job are found."""
+        """The host names of the fabric, with the search for names that jobs spell differently."""
         return HostNames(self.hosts)
 
     @property

@@ -42,9 +42,9 @@ def require_hosts(fabric: Fabric, names: Sequence[str]) -> IntArray:
 
 
 def require_joined(fabric: Fabric, names: Sequence[str]) -> None:
-    """Refuse hosts in parts of the fabric that no links join.
+    """Raise an error if hosts are in different connected components of the fabric.
 
-    :raises HostError: if there are such hosts; the message contains the first five of them.
+    :raises HostError: with the first five hosts outside of the component that has most of the hosts.
     """
     apart = hosts_apart(fabric, names)
     if apart:
@@ -55,13 +55,13 @@ def require_joined(fabric: Fabric, names: Sequence[str]) -> None:
 
 
 def parts_of(fabric: Fabric, host: int) -> set[int]:
-    """The parts of the fabric, whose switches links join, in which a host has adapters."""
+    """Numbers of the connected components of the fabric in which a host has adapters."""
     leaves = fabric.adapter_leaf[fabric.host_adapters[host]]
     return set(fabric.switch_component[leaves[leaves >= 0]].tolist())
 
 
 def hosts_apart(fabric: Fabric, names: Sequence[str]) -> list[str]:
-    """Those of the named hosts that no links join to the part of the fabric in which most of the named hosts are.
+    """The named hosts outside of the connected component of the fabric that has most of the named hosts.
 
     :param fabric: the whole fabric.
     :param names: host names; names that match no host are left out.

@@ -15,18 +15,20 @@ __all__ = ["NO_GUID", "Adapter", "HostNaming", "NamedAdapter", "naming_of", "rea
 # Default node descriptions of firmware and drivers, which adapters have if no administrator has set a host name.
 _NAMELESS = re.compile(r"(localhost\b.*|\(none\).*|MT\d+\b.*|)")
 _NAMELESS_CHIP = re.compile(r".*\bMellanox Technologies\b.*")
-# A card's model, which is no name of a device, because equal cards have equal ones.
+# Model of a card at the end of a description. It cannot serve as a device name, because a host may have two cards of
+# one model.
 _MODEL = re.compile(
     r"(?<=\S)\s[\s-]{0,9}(?:(?:Mellanox|NVIDIA)\s{1,9})?(?:MT\d{4,5}|ConnectX|Connect-?IB|BlueField|InfiniHost)\b",
     re.IGNORECASE,
 )
-# Names that drivers give devices, and the numbers of adapters in descriptions that init scripts set.
+# Device names that drivers assign (``mlx5_0``), and adapter numbers that init scripts write into descriptions
+# (``HCA-1``).
 _NUMBERED = r"(?:(?:IB[-_])?HCA[-_]?|mlx[45]_|hfi1_)\d{1,4}"
 _DRIVERS = (
     rf"(?:(?:{_NUMBERED}|(?:mlx[45]_ib|mlx[45]_bond_|mthca|qib|ipath|cxi|bnxt_re|irdma|rdmap)\d{{1,4}}"
     r"|(?:ibp|ibs|rocep|roces)\d\w{0,40})(?:[/:]\d{1,2})?)"
 )
-# Words for adapters that are names of devices only after a blank, because host names contain them, too.
+# Words that count as device names only after a blank (``n1 NIC2``), because host names may end in them, too.
 _WORDS = r"(?:(?:NIC|CA|RAIL|PORT|IB|P|OPA|EFA|BOND|RDMA|VF)[-_]?\d{1,3}|PORT\s\d{1,3}|HCA(?:\s?#?\d{1,3})?)"
 _DEVICE = rf"(?:{_DRIVERS}|{_WORDS})"
 _BETWEEN = r"[@:/,;|=]"
@@ -59,7 +61,7 @@ class Adapter:
 
     :param description: node description, usually host name and device.
     :param port: port number on its card.
-    :param card: node GUID or system image GUID of its card.
+    :param card: GUID by which the report identifies the port's card, usually the node GUID.
     :param place: place of the line, ``file:line``.
     """
 
@@ -71,7 +73,7 @@ class Adapter:
 
 @dataclass(frozen=True)
 class NamedAdapter:
-    """An adapter with the host that a naming finds for it.
+    """An adapter with the host that the rules of a `HostNaming` find for it.
 
     :param identity: port GUID.
     :param adapter: the adapter.
@@ -253,10 +255,10 @@ def read_names(path: str) -> dict[str, str]:
 
 
 def naming_of(names: str | None, rule: str | None) -> HostNaming:
-    """Make a naming of a file of names and a regular expression, each None if absent.
+    """Make a `HostNaming` from a file of names and a regular expression.
 
-    :param names: path of the file, see `read_names`.
-    :param rule: regular expression, see `HostNaming`.
+    :param names: path of the file, see `read_names`; None for no names.
+    :param rule: regular expression, see `HostNaming`; None for no expression.
     :raises SourceError: if the file or the expression is malformed.
     """
     try:
@@ -267,10 +269,10 @@ def naming_of(names: str | None, rule: str | None) -> HostNaming:
 
 
 def repeated(members: Sequence[NamedAdapter]) -> Iterable[tuple[NamedAdapter, NamedAdapter]]:
-    """Yield each adapter of a host whose device and port another one has, with that earlier one.
+    """Yield pairs of a host's adapters with the same device name and port: the repeated adapter, then the first one.
 
-    Adapters without a numbered device are not compared, because rdma-ndd may be told to write the host name alone; nor
-    are those that the user named.
+    Adapters without a number in their device name are left out, because rdma-ndd may be configured to write only host
+    names. Adapters whose host the user named are left out, too.
     """
     seen: dict[tuple[str, int], NamedAdapter] = {}
     for one in members:

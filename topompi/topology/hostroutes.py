@@ -131,7 +131,7 @@ class HostRoutes:
     def _sharing_of_paths(self) -> list[IntArray]:
         paths = self.paths()
         length = (paths >= 0).sum(axis=2)
-        sender, receiver = np.nonzero(length >= 3)  # two links to hosts and one between switches
+        sender, receiver = np.nonzero(length >= 3)  # shorter routes stay within a leaf switch
         links = paths[sender, receiver, length[sender, receiver] - 2]
         pairs = np.unique(np.stack((links, receiver.astype(np.int32))), axis=1)
         bounds = np.flatnonzero(np.diff(pairs[0])) + 1

@@ -53,7 +53,7 @@ class TopologyInterface:
     :param hosts: the job's host names in the order of their first rank, length n.
     :param rank_host: position of each rank's host in ``hosts``, shape (p,).
     :param routes: routes over the part of the fabric that joins these hosts, with hosts numbered as in ``hosts``; None
-        if only the hosts are known (one flat level).
+        if only the hosts are known; all hosts then count as equally near.
     :param virtual: whether the placement is hypothetical, that is, the ranks do not run on these hosts.
     :param domains: levels inside hosts, coarsest first, each as its name, for example ``package``, and the number of
         each rank's domain (part of the host), -1 if the rank is bound to none.
@@ -81,11 +81,12 @@ class TopologyInterface:
         """Make the view of a job whose rank i runs on host ``rank_hosts[i]``.
 
         :param rank_hosts: host name of each rank, length p.
-        :param routes: routes over the whole fabric; None if only the hosts are known, which gives one flat level of
-            hosts.
+        :param routes: routes over the whole fabric; None if only the hosts are known; all hosts then count as equally
+            near.
         :param source: source of the topology, in words; the fabric's name if empty.
         :param virtual: whether the placement is hypothetical.
-        :param missing: reaction to hosts that the fabric does not have: ``error`` raises, ``flat`` ignores the routes.
+        :param missing: reaction to hosts that the fabric does not have: ``error`` raises HostError, ``flat`` proceeds
+            as if ``routes`` were None.
         :raises HostError: if ``rank_hosts`` is empty, or, with ``missing="error"``, if hosts are not in the fabric; the
             message contains their names.
         :raises RouteError: if the number of pairs of hosts exceeds the limit ``routes``.
@@ -218,17 +219,17 @@ class TopologyInterface:
 
     @cached_property
     def sharing_groups(self) -> tuple[tuple[str, ...], ...]:
-        """The distinct groups of host names whose traffic from other leaf switches enters their leaf by one link."""
+        """The distinct groups of host names that traffic from other leaf switches reaches by one link into the leaf."""
         groups = [] if self.host_routes is None else self.host_routes.sharing()
         return tuple(dict.fromkeys(tuple(self.hosts[host] for host in group) for group in groups))
 
     def get_hosts_sharing_links(self) -> tuple[str, ...]:
-        """The job's hosts that share a network link just above the leaf level with another of its hosts."""
+        """The job's hosts that share a link into their leaf switch with another of its hosts (``sharing_groups``)."""
         sharing = {host for group in self.sharing_groups for host in group}
         return tuple(host for host in self.hosts if host in sharing)
 
     def get_num_hosts_sharing_links(self) -> int:
-        """Number of the job's hosts that share a network link just above the leaf level with another of its hosts."""
+        """Number of the job's hosts that share a link into their leaf switch with another of its hosts."""
         return len(self.get_hosts_sharing_links())
 
     def get_avg_hosts_per_leaf_switch(self) -> float:

@@ -26,7 +26,7 @@ def with_routes(discovery: Discovery, report: Report) -> Discovery:
 
     :param discovery: the outcome of reading a source.
     :param report: receiver of progress and problems.
-    :raises RouteError: (through the report) if a route loops or ends at a switch without a next-hop link.
+    :raises RouteError: (a partial report only records it) if a route loops or ends at a switch without a next-hop link.
     """
     if discovery.routes is None:
         report.step("routes")
@@ -44,7 +44,8 @@ def check_routes(routes: Routes, report: Report) -> None:
 
     :param routes: the routes to check.
     :param report: receiver of progress and the problem.
-    :raises RouteError: (through the report) with the number of pairs without a route and up to three of them by name.
+    :raises RouteError: (a partial report only records it) with the number of pairs without a route and up to three of
+        them by name.
     Cost: one route followed per leaf switch, adapter and alternative route; none if the routes are computed and
     certainly reach all hosts.
     """

@@ -46,7 +46,7 @@ class Routes:
 
     @property
     def num_entries(self) -> int:
-        """Number of next-hop links: paths x switches x adapters."""
+        """Number of next-hop links: alternative routes x switches x destination adapters."""
         return prod(self.table.shape)
 
     @property

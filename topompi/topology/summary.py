@@ -116,7 +116,7 @@ def _disconnected(interface: TopologyInterface) -> int:
 
 
 def _hosts_per_leaf(interface: TopologyInterface) -> dict[int, int]:
-    """Number of the interface's hosts on a leaf switch, by any adapter -> number of leaf switches with this many."""
+    """Count leaf switches by their number of hosts of the interface: number of hosts -> number of leaf switches."""
     if interface.host_routes is None:
         return {}
     sizes, leaves = np.unique(interface.host_routes.on_leaves[1], return_counts=True)
@@ -151,9 +151,9 @@ def _job_levels(fabric: Fabric, interface: TopologyInterface) -> list[dict[str, 
 
 
 def levels_of(routes: Routes) -> list[dict[str, Any]]:
-    """Count switches and capacities per level of a whole fabric, for switches that routes between its hosts cross.
+    """Count the switches of each level of a fabric that routes cross, and the capacity of their links.
 
-    :returns: one row per level, as ``levels`` in `summarise`.
+    :returns: one row per level of switches, leaf switches (level 0) first, with the fields of `levels_between`.
     """
     fabric = routes.fabric
     part = routes.restrict(np.arange(fabric.num_hosts, dtype=np.int32)).fabric.switch_index
@@ -162,20 +162,19 @@ def levels_of(routes: Routes) -> list[dict[str, Any]]:
 
 
 def levels_between(fabric: Fabric, crossed: NDArray[np.bool_]) -> list[dict[str, Any]]:
-    """Count switches and capacities per level of a fabric, for the switches that some routes cross.
+    """Count the given switches of each level of a fabric, and the capacity of their links.
 
     :param fabric: the whole fabric.
     :param crossed: whether routes cross each switch, shape (switches,).
-    :returns: one row per level, as ``levels`` in `summarise`.
+    :returns: one row per level of switches, leaf switches (level 0) first: ``level``, number of ``switches``, capacity
+        of the links that lead up to the level (``down``) and up from it (``up``), their ``unit``, whether it is the
+        ``top``, and ``oversubscription``, down / up; None if unknown.
     """
     return _switch_levels(fabric, fabric.switch_level, _links_of_switches(fabric, crossed))
 
 
 def _switch_levels(fabric: Fabric, level: NDArray[np.int32], links: NDArray[np.intp]) -> list[dict[str, Any]]:
-    """Make one row per level: the number of switches at the ends of some links, and the capacity of these links.
-
-    ``down`` is the capacity of the links that enter the level from below, ``up`` of the links that leave it upwards;
-    over-subscription is ``down`` divided by ``up``.
+    """Make the rows that `levels_between` returns, counting the given links and the switches at their ends.
 
     :param fabric: a whole fabric or a part of one.
     :param level: level of each of its switches, shape (switches,).

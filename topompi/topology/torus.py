@@ -13,19 +13,18 @@ __all__ = ["SwitchTorus", "find_torus"]
 
 IntArray = NDArray[np.int64]
 Neighbours = Callable[[int], frozenset[int]]
-LEAST = 4  # least number of switches, because the graph of fewer is a line or a full mesh, too
+LEAST = 4  # switches; a smaller graph is not taken for a torus, because it is also a line or a full mesh
 
 
 @dataclass(frozen=True, eq=False)
 class SwitchTorus:
-    """The coordinates of switches in a torus, or in a grid that is a mesh in the dimensions that are no rings.
+    """The coordinates of switches in a grid; each dimension is a ring (as in a torus) or a line (as in a mesh).
 
-    A ring of four switches is the same graph as two dimensions of two. Two dimensions of two are therefore merged into
-    one of four.
+    Two dimensions of size 2 are merged into one of size 4, because their graph is that of a ring of four switches.
 
     :param dims: number of switches along each dimension, at least 2.
     :param wrap: whether each dimension is a ring; true for dimensions of two switches.
-    :param coordinates: coordinates of each switch, shape (switches, d).
+    :param coordinates: coordinates of each switch, shape (switches, dimensions).
     """
 
     dims: tuple[int, ...]

@@ -7,7 +7,7 @@ import re
 
 __all__ = ["array_tasks", "count_of", "is_cut", "is_unknown", "job_number", "moment", "span"]
 
-# Words in place of a time or a duration, of which a table may cut the end.
+# Words that Slurm writes in place of a time or a duration; a table may cut a word and end it with a plus.
 _UNKNOWN = ("unlimited", "partition_limit", "unknown", "none", "invalid", "n/a", "(null)")
 _DAYS = re.compile(r"([0-9]{1,6})-([0-9]{1,2})(?::([0-9]{1,2}))?")
 _SPAN = re.compile(r"(?:([0-9]{1,6})-)?(?:([0-9]{1,8}):)?([0-9]{1,8}):([0-9]{1,2})(?:\.[0-9]+)?")
@@ -18,7 +18,7 @@ _COUNT = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([KMGTP])")
 
 
 def is_unknown(text: str) -> bool:
-    """Return whether a word tells that a time or a duration is unknown or unlimited; a table cuts it with a plus."""
+    """Return whether a word, or its beginning with a plus, stands for an unknown or unlimited time or duration."""
     word = text.lower()
     return not word or word in _UNKNOWN or (len(word) > 1 and word[-1] == "+" and _begins_one(word[:-1]))
 
@@ -28,7 +28,7 @@ def _begins_one(word: str) -> bool:
 
 
 def is_cut(text: str) -> bool:
-    """Return whether Slurm cut the list of tasks of a JobID, which ends with ``...`` or, in a table, with a plus."""
+    """Return whether Slurm cut the list of array tasks in a JobID, as ``700_[1,2...]`` or, in a table, ``700_[1,+``."""
     return "_[" in text and ("..." in text or not text.endswith("]"))
 
 
@@ -39,7 +39,7 @@ def job_number(text: str) -> int | None:
 
 
 def array_tasks(text: str) -> int:
-    """Return the number of tasks of an array that a JobID such as ``700_[3-10:2,12%4]`` stands for; 1 for others."""
+    """Count the array tasks that a JobID such as ``700_[3-10:2,12%4]`` stands for; 1 for a JobID without a list."""
     match = _WAITING.fullmatch(text)
     parts = [_TASKS.fullmatch(part) for part in match[1].split(",")] if match else []
     if not parts or None in parts:
@@ -65,7 +65,7 @@ def moment(text: str) -> int | None:
 def span(text: str) -> int | None:
     """Parse a duration such as ``1-02:03:04`` (days first), ``1-02:03``, ``1-02``, ``02:03:04``, ``03:04``; else None.
 
-    :returns: seconds; behind days hours come first, as in Slurm's time limits.
+    :returns: seconds. The number after the days is hours, as in Slurm's time limits: ``1-02`` is a day and two hours.
     """
     if "-" in text and (match := _DAYS.fullmatch(text)):
         return 86400 * int(match[1]) + 3600 * int(match[2]) + 60 * int(match[3] or 0)

@@ -33,7 +33,7 @@ def hosts_of_job(environment: Mapping[str, str]) -> list[str] | None:
 
 
 def own_address(environment: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return Slurm's address of this host (its switches and its name), and the address's pattern; else None.
+    """Return Slurm's address of this host (its switches and its name) and its pattern; None if Slurm sets no address.
 
     :param environment: environment of a task.
     """

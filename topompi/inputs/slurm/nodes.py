@@ -14,11 +14,12 @@ from .reports import cells, mark_of, records, yaml_values
 
 __all__ = ["is_idle", "node_states", "read_closed"]
 
-# Host list, its place in the file, and whether the nodes are closed; None if they are idle in a partition that is not
-# up, but may be in another one that is.
+# Host list, its place in the file, and whether its nodes take no job; None in place of this if the nodes are idle but
+# the line's partition is down, because another line may list them in a partition that is up.
 Row = tuple[str, str, bool | None]
 
-# States that do not keep an idle node from taking a job, because Slurm starts a node that saves power.
+# States in which an idle node can still take a job; among them those of saving power, because Slurm starts the node for
+# a job.
 _HARMLESS = {
     *("IDLE", "PLANNED", "PLND", "CLOUD", "DYNAMIC_NORM", "POWER_DOWN", "POWERED_DOWN", "POWERING_DOWN", "POW_DN"),
     *("POWER_UP", "POWERING_UP", "POW_UP", "POWERED_UP", "POWER_SAVING"),
@@ -28,8 +29,9 @@ _STATES = _HARMLESS | {
     *("FAIL", "FAILING", "FAILG", "FUTURE", "FUTR", "MAINT", "RESV", "RESERVED", "BLOCK", "BLOCKED", "INVAL"),
     *("REBOOT", "REBOOT_ISSUED", "PERFCTRS", "NPC", "UNK", "UNKNOWN", "NO_RESPOND", "ERROR", "ERR", "INACT"),
 }
-_SIGNS = "~#!%-*$@^"  # that sinfo writes behind a state
-# Columns of sinfo without its heading (-h), by their number: those of -o '%N %T', of -N, and of sinfo itself.
+_SIGNS = "~#!%-*$@^"  # marks that sinfo may append to a state
+# Number of columns -> their names, for output of sinfo without a heading (-h): of sinfo -o '%N %T', sinfo -N, and sinfo
+# without options.
 _BARE = {
     2: ("NODELIST", "STATE"),
     4: ("NODELIST", "NODES", "PARTITION", "STATE"),
@@ -52,12 +54,13 @@ def is_idle(states: object) -> bool:
 def read_closed(argument: str, error: type[TopompiError] = SourceError) -> tuple[str, ...]:
     """Return the names of the nodes that take no job, each once.
 
-    A file has the output of ``sinfo`` or ``scontrol show nodes`` (text, JSON or YAML), of which nodes that are not idle
-    are taken, and those of which no partition is up; or of ``sinfo -R``, or lines with host lists, of which all are.
+    In the output of ``sinfo`` or ``scontrol show nodes`` (text, JSON or YAML), a node takes no job if it is not idle,
+    or if none of its partitions is up. In the output of ``sinfo -R``, and in a file with one host list per line, no
+    node takes a job.
 
     :param argument: a host list such as ``n[5-6]``, or the path of a file, packed or not.
     :param error: class of the error that is raised.
-    :raises TopompiError: ``error``, if a host list is malformed or the file is; with the file and line.
+    :raises TopompiError: ``error``, if the file or a host list is malformed, with the file and line.
     """
     if os.path.exists(argument) or "/" in argument:
         return node_states(open_inputs(argument, error, "states of nodes"), error)[1]
@@ -172,8 +175,9 @@ def _of_table(text: InputFile) -> Iterator[Row]:
 
 
 def _row(text: InputFile, names: list[str], words: list[str], place: str) -> Row | None:
-    """Return a line's row; None if it is a partition without nodes."""
-    # A reason may have blanks: columns before it are counted from the left, the last one from the right.
+    """Parse a line of sinfo's table, given as its words; None if the line is a partition without nodes."""
+    # The column REASON may contain blanks. Therefore columns before it are counted from the left, the last one from the
+    # right.
     at = names.index("NODELIST")
     found = dict(zip(names, words, strict=False))
     if found.get("NODES") == "0":

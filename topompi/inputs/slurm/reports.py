@@ -12,18 +12,18 @@ from ..yamlvalues import parse_yaml
 __all__ = ["MARKS", "cells", "mark_of", "records", "yaml_values"]
 
 MARKS = "|;,"
-DEEPEST = 8  # levels of YAML that are kept; nodes and jobs need four
-# Marks outside of brackets, because those within them belong to a host list or to a reason.
+DEEPEST = 8  # levels of nesting of YAML that are kept, because memory is limited; nodes and jobs need four
+# Mark -> pattern of the mark outside of brackets, because a mark in brackets is part of a host list or of a reason.
 _SPLIT = {mark: re.compile(rf"{re.escape(mark)}(?![^\[\]]*\])(?![^()]*\))") for mark in MARKS}
 
 
 def mark_of(line: str) -> str:
-    """Return the mark that separates the columns of a table by its first line; empty if blanks do."""
+    """Find the mark (one of MARKS) that separates columns in a table's first line; empty if blanks separate them."""
     return next((mark for mark in MARKS if _SPLIT[mark].search(line)), "")
 
 
 def cells(line: str, mark: str) -> list[str]:
-    """Split a line of a table at a mark outside of brackets, or at blanks, and strip quotes and blanks."""
+    """Split a line of a table into its cells at a mark outside of brackets, or at blanks if the mark is empty."""
     if not mark:
         return line.split()
     parts = [part.strip(" \t\"'") for part in _SPLIT[mark].split(line)]
@@ -31,12 +31,12 @@ def cells(line: str, mark: str) -> list[str]:
 
 
 def records(text: InputFile, first: str, others: tuple[str, ...]) -> Iterator[tuple[dict[str, str], str]]:
-    """Yield the fields of each record of ``scontrol show`` and its place, whether it has one line or several.
+    """Yield each record of ``scontrol show``, of one or several lines: its fields, and ``file:line`` of its begin.
 
-    Of a field that occurs twice in a record the first value counts, because free texts follow the others.
+    If a field occurs twice in a record, its first value counts, because a later one may be part of a comment.
 
     :param text: output of scontrol.
-    :param first: name of the field that begins a record, and a line.
+    :param first: name of the field with which each record begins, at the beginning of a line.
     :param others: names of further fields to return.
     """
     field = re.compile(rf"(?:^|(?<=\s))({'|'.join((first, *others))})=(\S*)")
@@ -54,7 +54,7 @@ def records(text: InputFile, first: str, others: tuple[str, ...]) -> Iterator[tu
 
 
 def yaml_values(text: InputFile) -> Any:
-    """Return the YAML of a file as dictionaries, lists and texts; null becomes None, what lies too deep too."""
+    """Parse YAML into dictionaries, lists and texts; null, and anything below DEEPEST levels, becomes None."""
     return _plain(parse_yaml(text).node, DEEPEST)
 
 

@@ -15,8 +15,8 @@ from ..hostlist import expand
 __all__ = ["RunningJob", "jobs_of", "read_running"]
 
 
-# The job's name, its host list (empty if it has no nodes), their place, ``file:line``, and its CPUs on all hosts or by
-# host, 0 if the file does not tell.
+# Name of a job, its host list (empty if it has no nodes), the place of the list in the file (``file:line``), and the
+# number of its CPUs, in all or by host; 0 if unknown.
 Row = tuple[str, str, str, int | dict[str, int]]
 
 
@@ -27,7 +27,7 @@ class RunningJob:
     :param name: name of the job, a text that no other job of the file has.
     :param hosts: names of its hosts, each once.
     :param place: ``file:line``, or the file.
-    :param slots: CPUs that the job holds on each of its hosts; empty if the file does not tell.
+    :param slots: number of CPUs that the job holds on each of its hosts; empty if the file does not contain it.
     """
 
     name: str
@@ -39,12 +39,12 @@ class RunningJob:
 def read_running(
     path: str | os.PathLike[str], error: type[TopompiError] = SourceError, notes: list[str] | None = None
 ) -> list[RunningJob]:
-    """Return the jobs of a file that hold nodes, in its order.
+    """Return the jobs in a file that hold nodes, in the file's order.
 
-    The file has one of three forms: the output of ``squeue`` (``--json``, ``--yaml``, or a table with JOBID and
-    NODELIST), from which the jobs are taken that hold nodes, with those that are completing, suspended, stopped or
-    configuring; CSV with ``job,hosts`` per line, in which a host list needs no quotes around its commas; lines with a
-    job and its host list, separated by blanks.
+    The file has one of three forms. (1) The output of ``squeue`` (``--json``, ``--yaml``, or a table with JOBID and
+    NODELIST); besides running jobs, those that are completing, suspended, stopped or configuring hold nodes. (2) CSV
+    with ``job,hosts`` per line; a host list needs no quotes around its commas. (3) Lines with a job and its host list,
+    separated by blanks.
 
     :param path: path of the file, packed or not.
     :param error: class of the error that is raised.

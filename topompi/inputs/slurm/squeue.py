@@ -15,8 +15,8 @@ from .reports import cells, mark_of, records, yaml_values
 
 __all__ = ["form_of", "holds_nodes"]
 
-# The job's name, its host list (empty if it has no nodes), their place, ``file:line``, and its CPUs on all hosts or by
-# host, 0 if the file does not tell.
+# Name of a job, its host list (empty if it has no nodes), the place of the list in the file (``file:line``), and the
+# number of its CPUs, in all or by host; 0 if unknown.
 Row = tuple[str, str, str, int | dict[str, int]]
 
 # States of jobs that have no nodes any more, or none yet. A job in any other state, known or not, holds its nodes.
@@ -25,8 +25,8 @@ _RELEASED = {
     *("OUT_OF_MEMORY", "REVOKED", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD"),
     *("PD", "CD", "CA", "F", "TO", "NF", "PR", "BF", "DL", "OOM", "RV", "RQ", "RF", "RH", "SE", "RD"),
 }
-# States that hold nodes whatever other states they stand beside: a job that COMPLETED is COMPLETING until its nodes
-# are clean, and a PENDING job is CONFIGURING while its nodes boot.
+# States in which a job holds nodes even if it is in another state, too: a COMPLETED job is also COMPLETING until its
+# nodes are clean, and a PENDING job is also CONFIGURING while its nodes boot.
 _HOLDING = {
     *("RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT"),
     *("POWER_UP_NODE", "R", "S", "CG", "CF", "ST", "RS", "SI", "SO"),
@@ -48,7 +48,7 @@ def holds_nodes(states: object) -> bool:
 
 
 def form_of(text: InputFile) -> Callable[[InputFile], Iterator[Row]] | None:
-    """Return the reader for a text that Slurm printed; None for other texts."""
+    """Return the function that reads jobs from an output of Slurm's commands; None if the text is no such output."""
     lines = [line.strip() for line in text.head().splitlines() if line.strip()]
     first = next((line for line in lines if not line.startswith("#")), "")
     if first.startswith("{"):
@@ -102,7 +102,7 @@ def _held(text: InputFile, jobs: list[Any]) -> Iterator[Row]:
 
 
 def _hosts(job: Mapping[str, Any]) -> object:
-    """Return a job's host list, which also stands among its resources."""
+    """Return the host list of a job, from its field ``nodes``, else from ``job_resources``."""
     if job.get("nodes") or not isinstance(job.get("job_resources"), dict):
         return job["nodes"]
     hosts = job["job_resources"].get("nodes")
@@ -110,7 +110,7 @@ def _hosts(job: Mapping[str, Any]) -> object:
 
 
 def _cpus(job: Mapping[str, Any]) -> int | dict[str, int]:
-    """Return the CPUs that a job holds on each host if its resources tell, else those on all hosts, else 0."""
+    """Return the number of CPUs that a job holds, by host if ``job_resources`` has it, else in all; 0 if unknown."""
     resources = job.get("job_resources")
     nodes = resources.get("nodes") if isinstance(resources, dict) else None
     listed = nodes.get("allocation") if isinstance(nodes, dict) else None

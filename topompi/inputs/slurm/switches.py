@@ -16,7 +16,7 @@ Note = Callable[[str], None]  # function that records a remark on input that is 
 
 
 def no_note(message: str) -> None:
-    """Drop a remark."""
+    """Do nothing with a remark, for callers that do not want remarks."""
 
 
 @dataclass(frozen=True)

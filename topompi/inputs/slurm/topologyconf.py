@@ -49,8 +49,9 @@ def read_switches(texts: Sequence[InputFile], problem: Problem, note: Note = no_
     the site's own choice (Slurm's manual: "arbitrary"). A block becomes a leaf switch, and several blocks are below one
     switch named ``topology/block``; ``BlockSizes`` and ``AggregatedBlock``, which only describe how Slurm may aggregate
     neighbouring blocks, are ignored. The output of ``scontrol show topology`` is read, too; in it, a switch with
-    ``Level`` and child switches also lists all nodes below it, which are ignored. Slurm reads one kind of topology,
-    which another file chooses; beside switches, all other kinds are left out with a note.
+    ``Level`` and child switches also lists all nodes below it, which are ignored. If the file defines other kinds of
+    topologies besides switches, only the switches are read, and a note names the others, because ``slurm.conf`` decides
+    which kind Slurm uses.
 
     :param texts: the files.
     :param problem: function that is called with each error, which names file and line.
@@ -106,10 +107,10 @@ def _nothing(name: str, others: Mapping[str, str]) -> str:
 
 
 def _logical_lines(text: InputFile) -> Iterator[tuple[str, str]]:
-    """Yield lines without comments.
+    """Yield the place, ``file:line``, and the text of each line without its comment.
 
-    A line that ends with a backslash is joined with the next line, and has the place of the first; no blank parts them
-    within a list.
+    A line that ends with a backslash is joined with the next line, and has the place of the first of them. A blank
+    separates the joined lines, except next to a comma, where it would split a list.
     """
     start, joined = 0, ""
     for number, line in text.lines():

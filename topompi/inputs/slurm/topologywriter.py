@@ -60,7 +60,7 @@ def _checked(kind: str) -> str:
 
 
 def _lists(row: SwitchRow) -> Iterator[tuple[str, str]]:
-    """The kind and the list of a switch's hosts, or of the switches below it."""
+    """Yield key and host list of the hosts at a switch (``nodes``) and of the switches below it (``switches``)."""
     for key, names in (("nodes", row.nodes), ("switches", row.switches)):
         if names:
             yield key, compress(names)
@@ -71,5 +71,5 @@ def _blocks(rows: Sequence[SwitchRow]) -> list[SwitchRow]:
 
 
 def _base(blocks: Sequence[SwitchRow]) -> int:
-    """The size of the smallest block: Slurm plans with as many nodes of every block."""
+    """Return the number of nodes of the smallest block, because Slurm uses one block size for all blocks."""
     return min(len(row.nodes) for row in blocks)

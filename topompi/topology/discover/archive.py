@@ -44,9 +44,9 @@ class Gathered:
 def store(gathered: Gathered, archive: Path, say: Callable[[str], None]) -> dict[str, Any]:
     """Read the discovered files as a topology source, and pack them with a manifest of the results into an archive.
 
-    Problems in their contents do not stop the packing; the manifest lists them.
+    If the files contain damaged parts, they are packed all the same, and the manifest lists the problems.
 
-    :param gathered: files and facts of the discovery; both files are in one folder.
+    :param gathered: the topology file and the tables file, both in one folder, and facts for the manifest.
     :param archive: path of the archive to write (tar, packed with xz); it is created only when it is complete.
     :param say: callback for progress messages.
     :returns: the manifest.

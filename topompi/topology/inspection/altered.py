@@ -15,7 +15,7 @@ Cable = tuple[tuple[str, int], tuple[str, int]]
 def exchanged_switches(one: Fabric, other: Fabric) -> dict[str, str]:
     """Find switches that another switch of the same name replaced: id in the second fabric -> id in the first.
 
-    The name must be unique in both fabrics, and not merely the id.
+    The name must be unique in each fabric, and differ from the switch's id.
     """
     gone, new = (
         {
@@ -55,7 +55,7 @@ def altered(one: Fabric, other: Fabric, same_id: dict[str, str]) -> dict[str, li
 
 
 def _rated(fabric: Fabric, same_id: dict[str, str]) -> Iterator[tuple[Cable, float, str]]:
-    """Yield each cable whose ports and rate are known once: its ends, its rate in bytes/s, and its ends in words."""
+    """Yield the ends, the rate in bytes/s, and the ends in words of each cable with known ports and rate."""
     labels = switch_labels(fabric)
     ends = zip(
         *(fabric.link_source.tolist(), fabric.link_source_port.tolist()),

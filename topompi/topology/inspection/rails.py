@@ -22,10 +22,11 @@ _EXAMPLES = "adapter=mlx5_[0-7], switch=leaf*, host=gpu*, rate>=50 (GB/s or a na
 
 
 def select_rails(routes: Routes, words: Sequence[str], devices: Mapping[str, str]) -> Routes:
-    """Keep the adapters that all conditions select; of several conditions on one property, one has to hold.
+    """Keep the adapters that the conditions on every property select (device, leaf switch, host, rate).
 
-    A condition with ``!`` leaves out the adapters that it matches. Hosts without adapters, and parts of the fabric
-    without hosts, are left out. Computed routes are computed again.
+    Several conditions on one property select the adapters that fulfil one or more of them. A condition with ``!``
+    excludes the adapters that it matches. Hosts without adapters, and parts of the fabric without hosts, are left out.
+    Computed routes are computed again.
 
     :param routes: the routes over the whole fabric.
     :param words: conditions ``adapter=PATTERN`` (device name or id), ``switch=PATTERN`` (name or id of the leaf

@@ -1,4 +1,4 @@
-"""Links that are slower than others like them, which are often cables or ports that failed in part."""
+"""Links that are slower than other links in the same place, often because a cable or port has partly failed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ Floats = NDArray[np.float64]
 
 
 def usual_rates(fabric: Fabric) -> Floats:
-    """Bandwidth in bytes/s of the links like each link if the link is slower, else NaN; shape (links,).
+    """Usual bandwidth in bytes/s of the links that are slower than usual, NaN for all other links; shape (links,).
 
-    Links are alike if they join the same two vertices, in either direction; the fastest of these counts. They are also
-    alike if they join the same two levels of switches, or hosts and leaf switches; of these the rate counts that more
-    than half of them have, because in a fabric of several generations no rate is the usual one.
+    Usual is the larger of two bandwidths: (1) that of the fastest link between the same two vertices, in either
+    direction; (2) that which more than half of the links between the same two levels have (hosts and leaf switches, or
+    two levels of switches). If no bandwidth has this majority, as in a fabric of several hardware generations, only (1)
+    counts.
     """
     level = np.concatenate((np.full(fabric.num_adapters, -1), fabric.switch_level))
     ends = np.stack((fabric.link_source, fabric.link_target))
@@ -47,7 +48,7 @@ def _of_majority(rates: Floats) -> float:
 
 
 def slow_cables(fabric: Fabric, most: int = 5) -> str:
-    """Describe in one line the cables that are slower than others like them; empty if there are none.
+    """Describe in one line the cables that are slower than usual (see `usual_rates`); empty if there are none.
 
     :param fabric: the fabric.
     :param most: number of cables to name.

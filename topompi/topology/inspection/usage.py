@@ -110,7 +110,8 @@ def link_rows(use: LinkUse, by: str = "routes") -> list[dict[str, Any]]:
 
     ``share`` is the number of routes divided by the number of ordered pairs of the hosts; ``rate`` is in bytes/s, None
     if unknown. ``time`` is the number of seconds for which the link is busy if every pair sends 1 MB, None if the rate
-    is unknown. ``slower_than`` is the bandwidth in bytes/s of links like this one if it is slower, else None.
+    is unknown. ``slower_than`` is the usual bandwidth in bytes/s of links in this place (see `usual_rates`) if the link
+    is slower, else None.
 
     :param use: counts of routes.
     :param by: ``routes`` or ``time``, by which the links are sorted.

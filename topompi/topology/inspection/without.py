@@ -75,7 +75,7 @@ def cut(
     adapters: IntArray | None = None,
     hosts: IntArray | None = None,
 ) -> Routes:
-    """Find the routes over a part of a fabric; computed ones are computed again, others lose entries of other links.
+    """Restrict routes to a part of the fabric: recompute computed routes, or remove a table's entries for other links.
 
     :param routes: the routes over the whole fabric.
     :param links: numbers of the links to keep, whose ends are kept.

@@ -15,17 +15,18 @@ class Bounds:
     is the part of the routes that joins a job's hosts; a tree is the cluster tree of all hosts.
 
     :param clients: maximum number of connections; when a further client connects, the longest silent connection of the
-        peer that has most is closed.
+        peer with most connections is closed.
     :param line_bytes: maximum size of a request in bytes.
-    :param hosts: maximum number of hosts named in a request for a view; a view without names may have more.
+    :param hosts: maximum number of host names in a request for a view; a request without names, for all hosts, is not
+        limited by it.
     :param matrix_hosts: maximum number of hosts of a view with a hosts x hosts matrix.
-    :param entries: maximum number of next-hop links of a view: paths x switches x adapters.
+    :param entries: maximum number of next-hop links of a view: alternative routes x switches x destination adapters.
     :param rate: maximum number of requests per second from one client; further requests wait.
-    :param waiting: maximum number of requests for views and trees that wait or are in work; if there is one more, the
-        last request of the peer that has most is refused.
+    :param waiting: maximum number of requests for views and trees that wait or are being computed; if there is one
+        more, the last request of the peer with most of these requests is refused.
     :param held_bytes: maximum number of bytes of incomplete requests and unread answers of all clients; if it is
-        exceeded, the clients with most bytes of the peers with most bytes are dropped.
-    :param workers: maximum number of views and trees in work at the same time; at most one per peer.
+        exceeded, connections are closed, beginning with the largest client of the largest peer.
+    :param workers: maximum number of views and trees that are computed at the same time; at most one per peer.
     :param work_seconds: maximum time in seconds of the work for one view or tree.
     :param work_bytes: maximum memory in bytes of the work for one view or tree.
     :param answer_bytes: maximum size in bytes of the answer to one view or tree.

@@ -60,10 +60,10 @@ class Connection(asyncio.Protocol):
         self.busy: asyncio.Task[None] | None = None  # the view or tree in work
         self.ending = self.postponed = False
         self.asked = 0  # number of requests in the current second
-        self.unsent = 0  # bytes of unread answers, as far as they count towards ``held``
+        self.unsent = 0  # bytes of unread answers if they exceeded UNCOUNTED_BYTES, else 0; a part of ``held``
         self.held = 0  # bytes charged to the peer: unread answers and incomplete requests
         self.since = 0.0  # start time of the incomplete request; 0 if there is none
-        self.left = 0  # number of unread bytes at the time ``stalled``
+        self.left = 0  # unread bytes of answers at the time ``stalled``, to see how many were read since
         self.stalled = 0.0  # start time of the client's delay in reading answers; 0 if there is none
         self.last = monotonic()
 
@@ -91,7 +91,7 @@ class Connection(asyncio.Protocol):
             self.busy.cancel()
 
     def pause_writing(self) -> None:
-        """Note that the client is slow in reading its answers."""
+        """Record that the client is slow in reading its answers: the write buffer is full."""
         self.stalled = self.stalled or monotonic()
         self.unsent = self.left = self.transport.get_write_buffer_size()
         self._charge()

@@ -8,7 +8,7 @@ from ...daemon.counters import counter
 
 __all__ = ["PREFIX", "Counters"]
 
-PREFIX = "topompi_service"  # of the metrics' names in Prometheus
+PREFIX = "topompi_service"  # beginning of every metric's name in Prometheus
 
 
 @dataclass

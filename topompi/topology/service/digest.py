@@ -18,9 +18,9 @@ DIGITS = 16
 
 
 def digest_of(routes: Routes) -> str:
-    """Hexadecimal digest of the fabric, the engine's name and the next links.
+    """Hexadecimal digest of the fabric, the engine's name and the table of next-hop links.
 
-    Computed next-hop links are left out, because the fabric determines them.
+    Computed next-hop links are not part of it, because the fabric determines them.
 
     :param routes: the routes over the whole fabric.
     Cost: one pass over the table of next-hop links, some milliseconds per million.

@@ -14,7 +14,7 @@ _HEAD = struct.Struct("=IHHII")  # struct nlmsghdr
 _QUESTION = struct.Struct("=BBBxI2s2s16s16sI8s")  # struct inet_diag_req_v2
 _ANSWER = struct.Struct("=4x48x12xII")  # struct inet_diag_msg: the socket's user and inode number
 _NO_COOKIE = b"\xff" * 8
-_SECONDS = 1.0  # ample, because the kernel answers within the call
+_SECONDS = 1.0  # seconds; limits the wait for the kernel, which answers at once
 
 _User = struct.Struct("=iII")  # struct ucred
 

@@ -24,7 +24,7 @@ class Client(Protocol):
         """Do the work that is due once per second; ``now`` is the time of the monotonic clock in seconds."""
 
     def finish(self) -> None:
-        """Answer the received requests, then close."""
+        """Answer the received requests, then close the connection."""
 
     def abort(self) -> None:
         """Close at once."""

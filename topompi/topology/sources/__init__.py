@@ -178,7 +178,8 @@ def _format_of(text: InputFile, alone: bool) -> ModuleType | None:
     """Find the module that reads a text; None if the text is no topology, for example another file of an archive.
 
     :param text: the text.
-    :param alone: whether the text is the source's only one; if so, errors of its first bytes are raised.
+    :param alone: whether the source has only this text; if so, an error is raised if its first bytes are empty or
+        binary.
     """
     try:
         head = text.head()

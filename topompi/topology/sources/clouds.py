@@ -1,4 +1,4 @@
-"""Reader of hierarchies: answers of AWS, OCI and GCP, paths of GCP, labels of Kubernetes' nodes, racks of Flux."""
+"""Reader of switch hierarchies: answers of AWS, OCI and GCP, GCP's paths, Kubernetes' node labels, Flux's racks."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _of_paths(text: InputFile, report: Report) -> Iterator[Place]:
 
 
 def _above(path: str) -> list[str]:
-    """Return the paths of the switches above a machine, from the topmost, of its path, whose last part is itself."""
+    """Return the paths of the switches above a machine, topmost first, from its path, which ends with the machine."""
     parts = path.strip("/").split("/")
     return ["/" + "/".join(parts[: level + 1]) for level in range(len(parts) - 1)]
 

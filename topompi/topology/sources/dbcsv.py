@@ -47,7 +47,8 @@ def read(texts: Sequence[InputFile], report: Report) -> Discovery:
 
     :param texts: the files.
     :param report: receiver of problems and progress.
-    :raises SourceError: (through the report) if a row is damaged, or a link ends at a node that is not listed.
+    :raises SourceError: (a partial report only records it) if a row is damaged, or a link ends at a node that is not
+        listed.
     """
     cabling = Cabling(source_name(texts), report)
     for text in texts:

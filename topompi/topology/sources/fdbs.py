@@ -35,7 +35,7 @@ def read_tables(text: InputFile, report: Report) -> Iterator[SwitchTable]:
 
     :param text: the text of the routes.
     :param report: receiver of problems.
-    :raises SourceError: (through the report) for malformed lines and truncated tables.
+    :raises SourceError: (a partial report only records it) for malformed lines and truncated tables.
     """
     tables: list[SwitchTable] = []
     for number, line in text.lines():

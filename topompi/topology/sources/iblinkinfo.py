@@ -51,7 +51,7 @@ def read(texts: Sequence[InputFile], report: Report) -> Discovery:
 
     :param texts: the reports.
     :param report: receiver of problems and progress.
-    :raises SourceError: (through the report) if a line is damaged, or the two sides of a cable disagree.
+    :raises SourceError: (a partial report only records it) if a line is damaged, or the two sides of a cable disagree.
     """
     cabling = Cabling(source_name(texts), report)
     found = [one for text in texts for one in _lines(text, report)]

@@ -47,8 +47,8 @@ def read(texts: Sequence[InputFile], report: Report) -> Discovery:
 
     :param texts: the reports.
     :param report: receiver of problems and progress.
-    :raises SourceError: (through the report) if a line is damaged, a device or host appears twice, the two sides of a
-        cable disagree, or a switch has no section.
+    :raises SourceError: (a partial report only records it) if a line is damaged, a device or host appears twice, the
+        two sides of a cable disagree, or a switch has no section.
     """
     cabling = Cabling(source_name(texts), report)
     sections: dict[str, str] = {}

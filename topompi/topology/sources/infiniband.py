@@ -19,7 +19,8 @@ __all__ = ["Adapter", "Cabling", "End", "guid", "link_rate", "numbers_fit", "sou
 # End of a link: (node GUID, port number) at a switch, (port GUID, port number) at an adapter.
 End = tuple[str, int]
 
-# SHARP's aggregation nodes are parts of switch chips, although they appear as channel adapters.
+# Descriptions of SHARP's aggregation nodes, which are no hosts: they are parts of switch chips, although reports list
+# them as channel adapters.
 _SWITCH_INTERNAL = "Aggregation Node"
 
 
@@ -223,7 +224,8 @@ class Cabling:
                 self.report.problem(SourceError(f"{link.place}: {_port(source)} {message}"))
                 del links[source]
             elif link.rate != back.rate and not isnan(link.rate + back.rate):
-                # A cable has one rate, but a report sees its ends at different times: the lower rate promises less.
+                # A cable has one rate, but its two ends were read at different times. The lower rate is the cautious
+                # choice.
                 message = f"has a rate of {link.rate:g} bytes/s, but {back.place} has {back.rate:g}"
                 self.report.note(f"{link.place}: {_port(source)} {message}: the lower rate is taken")
                 rate = min(link.rate, back.rate)

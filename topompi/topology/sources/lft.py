@@ -28,7 +28,8 @@ _NO_GUID = re.compile(r"|[:#] (?:\(?unknown node and type\)?|\(node info not ava
 _PATH = re.compile(r"path #(\d{1,9}) out of")
 
 INVALID_PORT = 255
-# Values in place of an adapter's index: another device, an entry with only a LID, an unassigned LID, a damaged line.
+# Codes in place of an adapter's index: another device has the LID; the entry names no device, only a LID; the LID is
+# unassigned; the line is damaged.
 OTHER, BY_LID, INVALID, DAMAGED = -1, -2, -3, -4
 
 
@@ -117,8 +118,8 @@ class Entries:
     :param row: index of the entry's line in the table.
     :param lid: destination LID of the entry.
     :param port: output port of the switch for this LID.
-    :param destination: index of the adapter that has the LID; ``OTHER`` or a lower value if no adapter of the fabric
-        has it.
+    :param destination: index of the adapter that has the LID; if no adapter of the fabric has it, a negative code
+        (``OTHER`` or below) of the reason.
     """
 
     row: IntArray

@@ -31,7 +31,7 @@ def read(texts: Sequence[InputFile], report: Report) -> Discovery:
 
     :param texts: the lists.
     :param report: receiver of problems and progress.
-    :raises SourceError: (through the report) if a line is damaged, or a port has two cables.
+    :raises SourceError: (a partial report only records it) if a line is damaged, or a port has two cables.
     """
     cabling = Cabling(source_name(texts), report)
     for text in texts:

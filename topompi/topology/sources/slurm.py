@@ -38,7 +38,8 @@ def build_tree(name: str, rows: Iterable[SwitchRow], report: Report, allow_empty
     :param name: name of the fabric.
     :param rows: definitions of the switches, each with its hosts and child switches.
     :param report: receiver of problems.
-    :param allow_empty: whether switches with neither hosts nor child switches are no reason for a note.
+    :param allow_empty: whether switches may have neither hosts nor child switches; if not, the report gets a note that
+        names them.
     :raises FabricError: if a host or switch is repeated, a child is unknown, or switches form a cycle.
     Cost: linear in switches, hosts and cables.
     """

@@ -44,9 +44,10 @@ def read(texts: Sequence[InputFile], discovery: Discovery, report: Report) -> Ro
     :param texts: the texts of the tables.
     :param discovery: the fabric and the LIDs of its devices.
     :param report: receiver of problems, notes and progress.
-    :raises SourceError: (through the report) if a table is truncated, damaged, missing or of an unknown switch, or an
-        entry leads to a port without a link.
-    :raises RouteError: (through the report) if a route loops or ends before its destination, see ``check_routes``.
+    :raises SourceError: (a partial report only records it) if a table is truncated, damaged, missing or of an unknown
+        switch, or an entry leads to a port without a link.
+    :raises RouteError: (a partial report only records it) if a route loops or ends before its destination, see
+        ``check_routes``.
     """
     reader = _Reader(discovery, report)
     for text in texts:

@@ -107,7 +107,7 @@ def _reach(fabric: Fabric, leaves: Integers) -> NDArray[np.bool_]:
 
 
 class _Names:
-    """Names that Slurm takes, each given once.
+    """A generator of switch names that Slurm accepts; it returns no name twice.
 
     :ivar notes: remarks on names that were changed.
     """
@@ -137,7 +137,7 @@ class _Names:
 
 
 def _lost(fabric: Fabric, written: int) -> Iterator[str]:
-    """Remarks on properties of a fabric that Slurm's formats cannot hold."""
+    """Yield remarks on the properties of a fabric that Slurm's formats cannot express."""
     if fabric.num_switches > written:
         yield f"{fabric.num_switches:,} switches are {written:,} here: a tree has one switch above each group"
     if fabric.cabled:
