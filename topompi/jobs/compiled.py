@@ -1,4 +1,4 @@
-"""The event loop in C, for the policies that it implements; absent if the extension was not compiled."""
+"""A simulation by the event loop in C, which implements some policies; unavailable if the C extension is missing."""
 
 from __future__ import annotations
 
@@ -102,7 +102,13 @@ def run_compiled(
 
 
 def _in_order(sizes: NDArray[np.int32], first: Integers, held: NDArray[np.int32]) -> tuple[Integers, NDArray[np.int32]]:
-    """Reorder the held nodes from the order of starts to that of jobs; return the offsets of jobs, and the nodes."""
+    """Reorder the held nodes from the order in which jobs started to the order of the workload.
+
+    :param sizes: number of nodes of each of the n jobs, shape (n,).
+    :param first: position of each job's first node in ``held``, shape (n,); empty if nodes were only counted.
+    :param held: the held nodes, job after job in the order of starts.
+    :returns: position of each job's first node in the reordered nodes, shape (n + 1,), and the reordered nodes.
+    """
     offset = np.zeros(len(sizes) + 1, dtype=np.int64)
     if len(first):
         np.cumsum(sizes, out=offset[1:])

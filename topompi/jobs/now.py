@@ -57,17 +57,17 @@ def offer(
 ) -> Offer:
     """Find the nodes, or slots of nodes, for a further job beside the running ones, with the reason.
 
-    Running jobs may share nodes; no closed node is offered, and none that one of them holds, unless the policy gives
-    slots and the job's own are told.
+    Running jobs may share nodes. A closed node is not offered. A node of a running job is offered only if the policy
+    gives slots and it is known how many slots the running job holds there.
 
-    :param size: number of nodes that the job needs, or, with ``share``, of slots.
+    :param size: number of nodes that the job needs; if ``share`` is set, number of slots.
     :param cluster: the machine.
     :param running: the running jobs, with their hosts.
     :param policy: name of an allocator that names nodes, or ``module:function``.
     :param closed: names of nodes that take no job, for example drained ones; hosts of other clusters are ignored.
     :param share: whether the job asks for slots, and other jobs may use further slots of its nodes.
-    :raises AllocationError: if the policy only counts nodes, or gives no slots, but ``share`` is set, or a host of a
-        job, or all closed hosts, are not in the cluster.
+    :raises AllocationError: if the policy only counts nodes; if ``share`` is set and the policy gives no slots; if a
+        job has hosts inside and outside of the cluster, or no job has hosts in it; or if no closed host is in it.
     """
     running = list(running)
     jobs, allocator = held_nodes(running, cluster), within_parts(find_allocator(policy), cluster)
@@ -99,10 +99,14 @@ def offer(
 
 
 def _entries(held: Nodes, counts: Sequence[int], state: Occupancy) -> tuple[Nodes, Nodes | None]:
-    """Return the nodes that a running job takes in a state, and its slot at each; None for whole nodes.
+    """Return the nodes that a running job takes in a state, and its slot at each entry; None for whole nodes.
 
-    Only a state of slots knows jobs that share a node; else the first of them has it. A job takes all free slots of a
-    node if its own number is unknown, or larger.
+    If the state counts no slots, a node that several jobs share belongs to the first of them. If the state counts
+    slots, a job takes its number of slots of each node, or all free slots if its number is unknown or larger.
+
+    :param held: numbers of the job's nodes.
+    :param counts: number of the job's slots on each of these nodes; empty if unknown.
+    :param state: the state with the running jobs before this one.
     """
     if not isinstance(state, SlotOccupancy) or (not len(counts) and not state.busy[held].any()):
         return held[state.busy[held] == 0], None
@@ -143,9 +147,9 @@ def node_names(cluster: Cluster) -> tuple[str, ...]:
 
 
 def shared_links(jobs: Sequence[NDArray[np.integer]], cluster: Cluster) -> Conflicts:
-    """Find the links that jobs share, by their positions; the jobs may share nodes.
+    """Find the links that each pair of jobs shares; the jobs may share nodes.
 
-    :param jobs: numbers of the nodes of each job.
+    :param jobs: one array per job with the numbers of its nodes; the result numbers jobs by their positions here.
     :param cluster: the machine that they run on.
     """
     slots = {number: np.full(len(nodes), number) for number, nodes in enumerate(jobs)}
@@ -155,7 +159,7 @@ def shared_links(jobs: Sequence[NDArray[np.integer]], cluster: Cluster) -> Confl
 def held_nodes(running: Iterable[RunningJob], cluster: Cluster) -> dict[str, Nodes]:
     """Return the numbers of the nodes of each running job, by its name.
 
-    A job without any host in the cluster holds none of its nodes, and is left out if another job has hosts there.
+    A job without hosts in the cluster is left out of the result if at least one job has hosts in the cluster.
 
     :param running: the running jobs, with the names of their hosts.
     :param cluster: the machine that they run on.
@@ -188,7 +192,7 @@ def remarks(
     :param running: the running jobs, with the names of their hosts.
     :param hosts: names of the machine's hosts.
     :param name: name of the machine.
-    :param slots: number of slots of each host, to say how many of them are held where the jobs tell; else None.
+    :param slots: number of slots of each host, for lines with the number of held slots; None to leave that number out.
     """
     known, found = HostNames(hosts), list[str]()
     users: dict[int, list[tuple[str, int]]] = {}  # name and slots of the jobs on each host; 0 slots if unknown

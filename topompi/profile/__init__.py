@@ -4,10 +4,11 @@
 
 Modules: ``recording`` has the data of a recorded run, ``file`` its file. ``monitored`` records by Open MPI's monitoring
 component. ``live`` records from inside a program: ``methods`` replaces the methods of communicators by counting ones
-(from ``messages``, ``collectives``, ``neighbourhoods``, ``requests``), ``counting`` has the counters, ``counted`` the
-methods that use them in C or Python, and ``windows`` counts one-sided calls. ``analysis`` finds the distances and links
-of messages, ``summary`` collects all results; ``pictures``, ``tree`` and ``colours`` draw them, ``page`` makes an
-interactive page, ``advice`` finds possible improvements, ``export`` writes files for other programs.
+(from ``messages``, ``collectives``, ``neighbourhoods``, ``requests``), ``counting`` has the counters, ``counted`` makes
+methods that run a call and add it to the counters in C or Python, and ``windows`` counts one-sided calls. ``analysis``
+sums messages and bytes by hops, level and link, ``summary`` collects all results; ``pictures``, ``tree`` and
+``colours`` draw them, ``page`` makes an interactive page, ``advice`` finds possible improvements, ``export`` writes
+files for other programs.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ def record(
 
     :param comm: a communicator of topompi; if it is mpi4py's, the block gets a communicator of topompi over it.
     :param file: path of the profile.
-    :param granularity: kind of the peers for which messages are counted: ``process``, or ``host``, which needs memory
-        per host instead of per rank.
-    :param every: seconds between two writes of each rank's numbers so far.
-    :raises ProfileError: if the folder does not exist or another recording is active; the same on all ranks.
+    :param granularity: unit of the receivers for which each rank counts messages: ``process`` for a counter per rank,
+        or ``host`` for a counter per host, which takes less memory.
+    :param every: seconds after which each rank again writes the counts that it has so far to a file of its own.
+    :raises ProfileError: if the folder of ``file`` does not exist, or another recording is active; all ranks raise it.
 
-    Cost: 16 bytes per peer and kind of message on each process, 0.1 to 0.5 us per call of arrays if
-    C counts them, more per other call (docs/profile.md); nothing outside the block.
+    Cost: 16 bytes on each process per receiver (rank or host) and kind of message, 0.1 to 0.5 us per call on arrays if
+    the C extension counts it, more per other call (docs/profile.md); nothing outside the block.
     """
     from .live import Recording
 

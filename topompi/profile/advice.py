@@ -1,4 +1,7 @@
-"""Advice on a recorded program: possible gains by another order of its ranks or other schedules, and their limits."""
+"""Advice on a recorded program: seconds that it could save by another order of its ranks or by other algorithms.
+
+The advice also names the traffic that neither of them can improve.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ from .seconds import message_seconds, rates_known
 
 __all__ = ["advise", "seconds_by_order"]
 
-# Reasons why calls have no prediction.
+# Reasons why collective calls have no prediction: key, and end of a sentence that begins with their number.
 EXCLUDED = {
     "parts": "on parts of the ranks: which ranks these were is not recorded",
     "uneven": "with blocks of unlike sizes: no prediction from a mean",
@@ -67,7 +70,7 @@ def advise(profile: Profile, interface: TopologyInterface, library: Library | No
 
 
 def _traffic(profile: Profile, interface: TopologyInterface) -> list[dict[str, Any]]:
-    """Messages and bytes by kind of call and hop class."""
+    """Messages and bytes by kind of traffic (see ``KINDS``) and number of hops, as rows for JSON."""
     total = profile.sent[1] or 1
     return [
         {
@@ -84,7 +87,10 @@ def _traffic(profile: Profile, interface: TopologyInterface) -> list[dict[str, A
 
 
 def _operations(mapping: dict[str, Any] | None, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Predicted seconds of messages and of each collective in the given order of ranks, longest first."""
+    """Predicted seconds of all messages, and of each collective, in the job's present order of ranks, longest first.
+
+    The list is empty if the seconds are unknown.
+    """
     if mapping is None or mapping["before"]["seconds"] is None:
         return []
     rows = [("messages", mapping["before"]["message_seconds"])]
@@ -96,7 +102,10 @@ def _operations(mapping: dict[str, Any] | None, calls: list[dict[str, Any]]) -> 
 
 
 def _mapping(profile: Profile, interface: TopologyInterface, library: Library | None) -> dict[str, Any] | None:
-    """The costs of the given order and of the best one found on the same hosts; None if no data cross hosts."""
+    """The costs of the job's order of ranks (``before``), and of the best order found on the same hosts (``after``).
+
+    The result is None if no data are sent between hosts.
+    """
     graph, machine = profile.graph(), machine_of(interface)
     given = Mapping.on_hosts(interface.rank_host, machine)
     before = evaluate(given, graph, machine)
@@ -129,14 +138,15 @@ def seconds_by_order(
     library: Library | None = None,
     model: Model | None = None,
 ) -> list[tuple[float, float] | None]:
-    """Predicted seconds of messages and of collective calls for each order of the ranks; None if rates are unknown.
+    """For each order of the ranks, the predicted seconds of messages and of collective calls.
 
+    An entry is None if the seconds of messages cannot be predicted, for example because link rates are unknown.
     Collective calls are predicted only if all of them can be predicted. Otherwise their seconds are 0, and the bytes
     that they ask to move are predicted as messages.
 
     :param profile: a profile by process.
     :param interface: the hosts and links of the job.
-    :param orders: host of each rank, shape (ranks,), for each order.
+    :param orders: one array per order, of shape (ranks,), with the number of each rank's host.
     :param library: the model of the MPI library; if it is None, the fastest modelled library takes its place.
     :param model: the model of start-up times; if it is None, the model of networks with equally fast host links.
     """
@@ -157,7 +167,10 @@ def seconds_by_order(
 
 
 def _even_calls(profile: Profile) -> tuple[list[Call], dict[str, int]]:
-    """Collective calls with equal blocks on all ranks, and the numbers of other calls, by reason of their exclusion."""
+    """Collective calls of all ranks with equal blocks; and the number of other calls, by the reason of their exclusion.
+
+    The reasons are the keys of ``EXCLUDED``.
+    """
     even, others = [], dict.fromkeys(EXCLUDED, 0)
     for call in _calls_of(profile):
         spec = CALLS.get(call.name)
@@ -173,10 +186,10 @@ def _even_calls(profile: Profile) -> tuple[list[Call], dict[str, int]]:
 
 
 def _calls_of(profile: Profile) -> list[Call]:
-    """The calls that moved data, by size, as one rank recorded them.
+    """The collective calls that moved data, each counted once: a row per name, number of ranks and size of a call.
 
-    Every rank that takes part in a call records it, but if objects are sent, only the root knows their size: for each
-    call and number of ranks, the record of the rank that knows most sizes counts.
+    Every rank that takes part in a call records it, but if Python objects are sent, only the root knows their size.
+    Therefore the rows of each name and number of ranks are those of the rank that recorded the most calls with a size.
     """
     best: dict[tuple[str, int], list[Call]] = {}
     for one in profile.of_rank:
@@ -196,10 +209,10 @@ def _times(calls: list[Call]) -> int:
 def _collectives(
     profile: Profile, interface: TopologyInterface, library: Library | None
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """The calls with their algorithms by the model, longest first; and reasons why other calls have no prediction."""
+    """Collective calls with predicted seconds per algorithm, longest first; and why other calls have no prediction."""
     if not any(one.calls for one in profile.of_rank):
         if not profile.total("I" + ASKED)[0]:
-            return [], []  # the program made no collective calls
+            return [], []  # no bytes of collectives: the program made no collective call, and nothing is left out
         return [], ["schedules of collectives: sizes of calls were not recorded (only mpi4py's recording has them)"]
     predictor = Predictor(replace(interface, virtual=False), library)
     if predictor.inapplicable:

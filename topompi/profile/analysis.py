@@ -69,7 +69,7 @@ def by_hops(graph: CommunicationGraph, interface: TopologyInterface) -> list[Tra
 
 
 def by_level(graph: CommunicationGraph, interface: TopologyInterface) -> list[Traffic]:
-    """Messages and bytes by the innermost level that contains both ranks, innermost first.
+    """Messages and bytes by the innermost level (host, leaf switch, ...) in which both ranks are, innermost first.
 
     :raises ProfileError: if the graph has another number of ranks than the job.
     """
@@ -83,7 +83,7 @@ def by_level(graph: CommunicationGraph, interface: TopologyInterface) -> list[Tr
 
 
 def units_of(interface: TopologyInterface, granularity: str) -> tuple[list[str], Integers]:
-    """The names of the units (processes, hosts or leaf switches), and the unit of each rank, shape (ranks,).
+    """The names of the units (processes, hosts or leaf switches), and the number of each rank's unit, shape (ranks,).
 
     :param interface: the placement of the ranks.
     :param granularity: kind of units: ``process``, ``host`` or ``switch``.
@@ -104,10 +104,10 @@ def units_of(interface: TopologyInterface, granularity: str) -> tuple[list[str],
 
 
 def contract(graph: CommunicationGraph, unit: Integers, units: int) -> CommunicationGraph:
-    """The communication graph of units, for example hosts: the traffic between their ranks, summed.
+    """The communication graph of units, for example hosts, with the summed traffic from each unit's ranks to another's.
 
     :param graph: communication graph of the ranks.
-    :param unit: unit of each rank, shape (ranks,).
+    :param unit: number of each rank's unit, from 0, shape (ranks,).
     :param units: number of units.
     """
     if units == graph.size and (unit == np.arange(units)).all():
@@ -116,11 +116,11 @@ def contract(graph: CommunicationGraph, unit: Integers, units: int) -> Communica
 
 
 def link_loads(graph: CommunicationGraph, interface: TopologyInterface) -> NDArray[np.float64]:
-    """Bytes over each directed link of the job's part of the fabric, shape (links,); shape (0,) if there is no fabric.
+    """Bytes over each directed link of ``interface.routes.fabric``, shape (links,); shape (0,) if there is no fabric.
 
     :raises ProfileError: if the graph has another number of ranks than the job.
 
-    Cost: a walk per distinct pair of a leaf switch and a receiving host.
+    Cost: following one route per pair of a sending leaf switch and a receiving host.
     """
     _check(graph, interface)
     if interface.routes is None:

@@ -21,15 +21,16 @@ from .requests import counted
 
 __all__ = ["collective", "collective_later", "of_objects", "parts"]
 
-IN_ALL_BLOCKS = ("Alltoall", "Allgather")  # calls whose size is counted as one block, while the message has all blocks
+IN_ALL_BLOCKS = ("Alltoall", "Allgather")  # their size is that of one block; `counting.asked` takes that of all blocks
 
 
 def collective(native: Method, counters: Counters, group_of: GroupOf, spec: CallSpec) -> Method:
-    """Make a blocking or non-blocking collective method that counts the bytes which its calls ask to move.
+    """Make a collective method, blocking or not, that counts the bytes which each call asks this rank to send.
 
     :param native: the method that makes the call.
     :param counters: the counters of the recording.
-    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
+    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
+        counters: the number of a rank, or of a host, of the recorded communicator.
     :param spec: the description of the call.
     """
     at, root_at = _places(spec)
@@ -52,13 +53,16 @@ def collective(native: Method, counters: Counters, group_of: GroupOf, spec: Call
 
 
 def _places(spec: CallSpec) -> tuple[int, int]:
-    """Index of the argument whose array alone determines the call's size, and of the root; -1 if there is none."""
+    """Positions of two arguments, -1 if missing: the array that alone determines the call's size, and the root."""
     alone = {"Gatherv": 0, "Allgatherv": 0}.get(spec.name, spec.sized_by)
     return -1 if alone is None else alone, spec.parameters.index("root") if spec.rooted else -1
 
 
 def ran(comm: Any) -> Sent | None:
-    """The messages of topompi's plan for the communicator's latest call; None if the library ran it."""
+    """Take the messages that topompi sent for the communicator's latest call; None if the MPI library ran the call.
+
+    A second query about the same call returns None, too.
+    """
     held = comm._held
     if held is None or held.executor.ran is None:
         return None
@@ -70,7 +74,7 @@ def ran(comm: Any) -> Sent | None:
 def _count(
     group: Group, spec: CallSpec, args: tuple[Any, ...], named: dict[str, Any], sent: Sent | None = None
 ) -> Callable[[], None]:
-    """A function that counts a call. If topompi cannot read the call, though the MPI library ran it, it has 0 bytes."""
+    """Return a function that counts one call; a call whose arguments topompi cannot read counts with 0 bytes."""
     given = {**DEFAULTS, **dict(zip(spec.parameters, args, strict=False)), **named}
     arguments, root = tuple(given.get(one) for one in spec.parameters), int(given.get("root") or 0)
     try:
@@ -86,7 +90,7 @@ def _count(
 
 
 def _size(spec: CallSpec, arguments: tuple[Any, ...], group: Group) -> int:
-    """Bytes of a call, as `counting.asked` takes them."""
+    """Bytes of a call: of one rank's message, or of all blocks together, as the ``nbytes`` of `counting.asked`."""
     if spec.name in ("Gatherv", "Allgatherv"):
         if is_in_place(arguments[0]):
             return 0 if spec.rooted else int(parts(spec, arguments, group.size)[group.rank])
@@ -96,13 +100,13 @@ def _size(spec: CallSpec, arguments: tuple[Any, ...], group: Group) -> int:
 
 
 def parts(spec: CallSpec, arguments: tuple[Any, ...], number: int) -> NDArray[np.int64]:
-    """Bytes of each part of the message that a rank sends in a call with uneven blocks, shape (number,).
+    """Bytes of each block that a rank sends in a call with uneven blocks, for example Alltoallv, shape (number,).
 
-    In an in-place call the parts are in the receive buffer.
+    The blocks are in the send buffer, or, in an in-place call, in the receive buffer.
 
     :param spec: the description of the call.
     :param arguments: the arguments of the call, in the order of its parameters.
-    :param number: number of parts, one per rank or neighbour.
+    :param number: number of blocks, one per rank, or per neighbour in a neighbourhood call.
     """
     message = arguments[1] if is_in_place(arguments[0]) else arguments[0]
     if spec.counts is not Counts.TYPED:
@@ -129,11 +133,12 @@ def _count_parts(
 
 
 def collective_later(native: Method, counters: Counters, group_of: GroupOf, spec: CallSpec) -> Method:
-    """Make a persistent collective method whose requests count the call at each start.
+    """Make a method that returns a persistent collective request, which counts a call whenever it is started.
 
     :param native: the method that makes the request.
     :param counters: the counters of the recording.
-    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
+    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
+        counters: the number of a rank, or of a host, of the recorded communicator.
     :param spec: the description of the call.
     """
 
@@ -146,12 +151,15 @@ def collective_later(native: Method, counters: Counters, group_of: GroupOf, spec
 
 
 def of_objects(native: Method, counters: Counters, group_of: GroupOf, spec: CallSpec) -> Method:
-    """Make a collective method for Python objects that pickles them a second time to count their bytes.
+    """Make a collective method for Python objects (for example ``bcast``) that counts the bytes of the pickled objects.
+
+    Each object is pickled twice: by mpi4py to send it, and here to count its bytes.
 
     :param native: the method that makes the call.
     :param counters: the counters of the recording.
-    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
-    :param spec: the description of the call on buffers.
+    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
+        counters: the number of a rank, or of a host, of the recorded communicator.
+    :param spec: the description of the same call on buffers, for example of ``Bcast`` for ``bcast``.
     """
     parameters = tuple(one for one in spec.parameters if one != "recvbuf")
 

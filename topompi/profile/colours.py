@@ -1,4 +1,4 @@
-"""The colours of hop classes, in pictures and on the interactive page."""
+"""The colours of the classes of pairs of ranks by number of hops, in pictures and on the interactive page."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from .errors import ProfileError
 
 __all__ = ["DEFAULT", "PALETTES", "colours_of"]
 
-# For each palette the colours by number of hops (0 within a host), then colours for other classes, in order. The
-# reference palette is that of Subramoni 2013, section 7; ``colour-blind``, for all colour vision, is the default.
+# By name of the palette: fixed colours by number of hops (0 within a host), and the colours of all other numbers, in
+# order of use. ``reference`` is the palette of Subramoni 2013, section 7; ``colour-blind``, the default, can be told
+# apart by readers with colour blindness, too.
 PALETTES: dict[str, tuple[dict[int, str], tuple[str, ...]]] = {
     "colour-blind": (DISTANCES, FURTHER),
     "reference": (
@@ -22,11 +23,11 @@ DEFAULT = "colour-blind"
 
 
 def colours_of(hops: Iterable[int], palette: str = DEFAULT) -> dict[int, str]:
-    """The colour of each class of pairs by its hops, nearest first, pairs without a route last.
+    """Return a colour per number of hops, the smallest number first; pairs of ranks without a route are last.
 
-    If there are more classes than colours, the surplus classes share the last colour.
+    If there are more numbers than colours, the surplus numbers share the last colour.
 
-    :param hops: numbers of hops; negative if pairs have no route.
+    :param hops: numbers of hops between pairs of ranks, repeated or not; negative for pairs without a route.
     :param palette: name of a palette, a key of ``PALETTES``.
     :raises ProfileError: if the palette is unknown.
     """

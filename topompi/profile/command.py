@@ -1,4 +1,4 @@
-"""The command line in a profile, without arguments that look like secrets."""
+"""The program's command line as a profile contains it, without values that look like secrets."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ _NAMED_NEXT = ("-env", "--env", "-genv", "-x")  # launchers' options followed by
 def kept_command(words: Sequence[str]) -> str:
     """A command line as it is stored in a profile: quoted, with *** in place of values that look like secrets.
 
-    These are the values in ``--password=X``, ``--password X``, ``PASSWORD=X`` and ``scheme://user:X@``, also with other
-    names of secrets. If ``TOPOMPI_PROFILE_COMMAND`` is ``whole``, they are kept.
+    A secret is the X in ``--password=X``, ``--password X``, ``PASSWORD=X`` and ``scheme://user:X@``, and also if
+    another word for secrets stands for ``password``. If the environment variable ``TOPOMPI_PROFILE_COMMAND`` is
+    ``whole``, no value is replaced.
 
     :param words: the words of the command line.
     """
@@ -39,7 +40,11 @@ def kept_command(words: Sequence[str]) -> str:
 
 
 def _announces(before: str, word: str) -> bool:
-    """Whether the word after ``word`` is a secret."""
+    """Whether ``word`` is an option or variable whose value, the next word of the command line, is a secret.
+
+    :param before: the word before ``word``.
+    :param word: a word of the command line.
+    """
     option = word.startswith("-") or before in _NAMED_NEXT
     return option and "=" not in word and _is_secret(word.lstrip("-"))
 

@@ -1,4 +1,4 @@
-"""Methods that run a call and then count it: in C where a compiler was at hand, else in Python."""
+"""Methods that run a call and then count it: in C if the extension ``_counted`` was compiled, else in Python."""
 
 from __future__ import annotations
 
@@ -24,15 +24,18 @@ Method = Callable[..., Any]
 
 @cache
 def dense_sizes() -> dict[int, int]:
-    """Bytes of MPI's own datatypes without gaps, by ``id``, which no other object gets; needs MPI to be initialised."""
+    """Bytes of an element of each predefined MPI datatype without gaps, by the ``id`` of mpi4py's object.
+
+    The objects exist until the program ends, so that no other object gets their ``id``. MPI must be initialised.
+    """
     own = [one for one in vars(MPI).values() if isinstance(one, MPI.Datatype) and one != MPI.DATATYPE_NULL]
     return {id(one): one.Get_size() for one in own if one.Get_size() and one.Get_extent() == (0, one.Get_size())}
 
 
 def timed(count: Method, counters: Counters) -> Method:
-    """Make a function that counts a call in Python, and adds the seconds that this takes to the counters.
+    """Make a function that calls ``count``, and adds 1 call and its seconds to the counters' ``slow_...`` attributes.
 
-    :param count: the function that counts.
+    :param count: the function that counts a call in Python.
     :param counters: the counters of the recording.
     """
 
@@ -77,9 +80,10 @@ def counted_here(
     :param count: a function of the same arguments that counts any call.
     :param counters: the counters of the recording.
     :param parameters: names of the method's parameters.
-    :param places: place among them of the message (-1 if there is none), and of the destination or root (-1).
-    :param name: name of the collective; None if the method sends messages.
-    :param tables: counters of messages and of bytes by peer, for a method that sends messages.
+    :param places: two positions in ``parameters``: of the message, and of the destination or root; -1 if there is none.
+    :param name: name of the collective; None for a point-to-point method.
+    :param tables: number of messages, and of bytes, sent to each peer, of shape (peers,) each, for a point-to-point
+        method; empty for a collective.
     """
     if Counted is None:
         return after(native, count, counters)

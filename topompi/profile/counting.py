@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 __all__ = ["Counters", "Group", "asked"]
 
 Integers = NDArray[np.int64]
-MOST_CALLS = 512  # maximum number of different calls that a group holds; then they are added to the counters
+MOST_CALLS = 512  # different calls in ``Group.calls``, at most, to limit its memory; ``fold`` empties it then
 MOST_SIZES = 512  # maximum number of rows of the table of calls with exact sizes; later sizes are rounded up to 2^k
 
 
 def asked(spec: CallSpec, size: int, rank: int, root: int, nbytes: int) -> tuple[Integers, Integers]:
-    """The ranks to which a collective call asks one rank to move data, and the bytes to each, both of shape (peers,).
+    """The ranks to which a collective call asks rank ``rank`` to send data, and the bytes to each, both shape (peers,).
 
     A broadcast or scatter moves data from the root to each rank, a gather or reduction from each rank to the root, an
     allgather or alltoall from each rank to each. An allreduce counts as the least that has to move (Patarasuk and Yuan
@@ -38,7 +38,7 @@ def asked(spec: CallSpec, size: int, rank: int, root: int, nbytes: int) -> tuple
     :param size: number of ranks of the communicator.
     :param rank: the sending rank.
     :param root: the root; ignored in calls without one.
-    :param nbytes: bytes of the message; in alltoall, allgather and reduce-scatter, of all blocks together.
+    :param nbytes: bytes of the rank's message; in alltoall, allgather and reduce-scatter, of all blocks together.
     """
     if spec.form is Form.NOTHING:
         peers, each = [], 0
@@ -62,11 +62,13 @@ def _share(spec: CallSpec, size: int, nbytes: int) -> int:
 class Counters:
     """The counters of one rank's traffic, by kind and peer.
 
-    :param size: number of peers: ranks, or hosts.
-    :param peers: rank by which each peer is named in a file, shape (size,); of a host, its lowest rank.
+    A kind is a letter of ``KINDS``, for example E for messages sent by the program. A peer is a receiving rank or host.
 
-    :ivar slow_calls: number of calls that Python counted, because C could not.
-    :ivar slow_seconds: seconds that counting these took.
+    :param size: number of peers.
+    :param peers: rank that names each peer in the profile's file, shape (size,): the rank, or the host's lowest rank.
+
+    :ivar slow_calls: number of calls that Python counted, because the C extension is missing or does not know the call.
+    :ivar slow_seconds: seconds that Python took to count these calls.
 
     Cost: 16 bytes per peer and kind of message that occurs.
     """
@@ -79,7 +81,7 @@ class Counters:
         self.slow_calls, self.slow_seconds = 0, 0.0
 
     def table(self, kind: str) -> tuple[array[int], array[int]]:
-        """The arrays, to be counted in, of the messages and bytes to each peer, for a kind of message.
+        """The number of messages and of bytes to each peer, for one kind, as two arrays that the caller may increase.
 
         :param kind: a letter of ``KINDS``.
         """
@@ -88,10 +90,10 @@ class Counters:
         return self.tables[kind]
 
     def group(self, rank: int, units: Integers) -> Group:
-        """The group of a communicator; communicators with the same ranks share one.
+        """The `Group` of a communicator; communicators with the same ranks in the same order share one `Group`.
 
         :param rank: this rank's number in the communicator.
-        :param units: number of the peer that stands for each of its ranks, shape (ranks,); -1 if the rank is not
+        :param units: number of the peer for each rank of the communicator, shape (ranks,); -1 if the rank is not
             recorded.
         """
         key = rank, units.tobytes()
@@ -124,7 +126,7 @@ class Counters:
         self.sizes[name, ranks, nbytes] = self.sizes.get((name, ranks, nbytes), 0) + count
 
     def seconds_a_call(self, quick: float) -> float:
-        """Mean seconds that counting took per message and collective call of this rank; ``quick`` if there were none.
+        """Mean seconds that counting took per message or collective call of this rank; ``quick`` if it made none.
 
         :param quick: seconds that counting in C takes per call.
         """
@@ -134,7 +136,7 @@ class Counters:
         return (quick * max(0, number - self.slow_calls) + self.slow_seconds) / number if number else quick
 
     def rows(self, rank: int, host: str) -> RankRows:
-        """All counted numbers, as the record of a rank.
+        """All counts, as the `RankRows` of this rank.
 
         :param rank: the rank in the profile.
         :param host: name of the host on which it runs.
@@ -157,11 +159,11 @@ class Group:
 
     :param owner: the counters.
     :param rank: this rank's number in the communicator.
-    :param units: number of the peer that stands for each rank, shape (ranks,).
+    :param units: number of the peer for each rank of the communicator, shape (ranks,); -1 if the rank is not recorded.
     :ivar owner: the counters.
-    :ivar units: number of the peer that stands for each rank, in a form that is fast to index.
-    :ivar calls: number of calls by name, root, bytes, and messages of topompi's plan that ran the call (None if the MPI
-        library ran it).
+    :ivar units: the same numbers as a range or array of Python, which is faster to index than numpy's.
+    :ivar calls: number of calls by (name, root, bytes, messages), with the messages that topompi's plan of the call
+        sends, or None if the MPI library ran the call.
     """
 
     def __init__(self, owner: Counters, rank: int, units: Integers) -> None:
@@ -174,7 +176,7 @@ class Group:
         return np.asarray(self.units, dtype=np.int64)[ranks]
 
     def called(self, name: str, root: int, nbytes: int, sent: Sent | None = None) -> None:
-        """Count a call that differs from all calls since the latest ``fold``.
+        """Count a call in ``calls``; if ``calls`` is full, first add its calls to the counters.
 
         :param name: a key of ``CALLS``.
         :param root: the root; 0 in calls without one.
@@ -187,7 +189,7 @@ class Group:
         self.calls[key] = self.calls.get(key, 0) + 1
 
     def fold(self) -> None:
-        """Add the calls to the counters."""
+        """Add the calls in ``calls`` to the counters, and remove them from ``calls``."""
         for key in list(self.calls):
             (name, root, nbytes, sent), count = key, self.calls.pop(key)
             if sent is None:
@@ -195,5 +197,5 @@ class Group:
                 self.owner.add("C", self[peers], volume, count)
             else:
                 self.owner.add("I", self[sent.peers], sent.nbytes, count)
-            in_blocks = name in ("Alltoall", "Allgather")  # rules count one block of these
+            in_blocks = name in ("Alltoall", "Allgather")  # the table of calls has the size of one block
             self.owner.note(name, self.size, nbytes // self.size if in_blocks else nbytes, count)

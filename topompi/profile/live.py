@@ -77,7 +77,7 @@ class Recording:
         self._before: dict[int, Any] = {}
 
     def _check(self, comm: MPI.Intracomm) -> None:
-        """Raise an error on all ranks if one of them cannot record."""
+        """Raise an error on all ranks if one of them cannot record; else remove old files that ranks left."""
         why = ""
         if _active is not None:
             why = f"expecting one recording at a time, got {self.path} while {_active.path} is being recorded"
@@ -132,8 +132,8 @@ class Recording:
         return self._runs
 
     def flush(self) -> None:
-        """Write this rank's numbers so far to a file of its own, without communication."""
-        with suppress(OSError):  # a full disk must not end the program; ``close`` reports it
+        """Write the counts that this rank has so far to this rank's own file, without communication."""
+        with suppress(OSError):  # a full disk must not end the program; ``close`` reports the error
             write_lines((head_line(self._head()), rank_line(self._rows())), part_of(self.path, self.rank))
 
     def _keep(self) -> None:
@@ -153,10 +153,11 @@ class Recording:
     def close(self, joint: bool = True) -> None:
         """Stop the recording and write the profile; collective if ``joint``.
 
-        :param joint: True if rank 0 writes one profile; False to keep each rank's own file instead, without messages.
-        :raises ProfileError: if rank 0 cannot write; the same on all ranks.
+        :param joint: True if all ranks make this call, so that rank 0 collects and writes one profile; False to keep
+            each rank's own file instead, without communication.
+        :raises ProfileError: if rank 0 cannot write the profile; all ranks raise the error.
 
-        Cost: each rank's line is sent to rank 0, which holds one at a time.
+        Cost: each rank's line of the file is sent to rank 0, which holds one line at a time.
         """
         global _active
         if self._done.is_set():
@@ -181,7 +182,7 @@ class Recording:
                 write_lines(lines, self.path)
             except OSError as error:
                 why = f"{self.path}: expecting a file that can be written: {error.strerror}"
-                for _ in lines:  # else the other ranks wait
+                for _ in lines:  # receive the remaining lines, because otherwise the other ranks wait in their sends
                     pass
         else:
             comm.send(rank_line(self._rows()), 0)
@@ -196,12 +197,12 @@ class Recording:
             yield comm.recv(source=rank)
 
     def units_of(self, group: MPI.Group) -> NDArray[np.int64]:
-        """Number of the counted peer that stands for each rank of a group, shape (ranks,); -1 if it is not recorded."""
+        """Index in the counters of each rank of an MPI group, shape (ranks,); -1 for a rank that is not recorded."""
         ranks = np.array(group.Translate_ranks(None, self._group), dtype=np.int64)
         return np.where(ranks >= 0, self._unit[ranks], -1)
 
     def _group_of(self, comm: Any) -> Group:
-        """The group of a communicator, kept with its handle."""
+        """The `Group` of a communicator, which is also stored as the attribute ``_group`` of the communicator."""
         group = comm.Get_group()
         found: Group = self.counters.group(comm.Get_rank(), self.units_of(group))
         group.Free()
@@ -210,7 +211,7 @@ class Recording:
 
 
 def _units(size: int, rank_host: NDArray[np.int64] | None) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Number of the peer that stands for each rank, shape (ranks,), and a rank that names each peer, shape (peers,)."""
+    """The number of each rank's peer (the rank, or its host), shape (ranks,), and each peer's lowest rank, (peers,)."""
     if rank_host is None:
         return np.arange(size, dtype=np.int32), np.arange(size, dtype=np.int64)
     _, first, unit = np.unique(rank_host, return_index=True, return_inverse=True)
@@ -218,7 +219,7 @@ def _units(size: int, rank_host: NDArray[np.int64] | None) -> tuple[NDArray[np.i
 
 
 def running() -> Recording | None:
-    """The recording that counts calls now; None if there is none, or it is stopped."""
+    """The recording that counts calls now; None if no recording is active, or the active one is stopped."""
     return _active if _active is not None and _active.is_running else None
 
 

@@ -37,7 +37,10 @@ EXCHANGES = ("Sendrecv", "Sendrecv_replace", "Isendrecv", "Isendrecv_replace")
 
 
 def bytes_of(message: Any) -> int:
-    """Bytes of a message in any of mpi4py's forms; 0 if topompi cannot read it, though the MPI library may send it."""
+    """Bytes of a message given to mpi4py, for example a buffer or ``[buffer, count, datatype]``; 0 if it is unreadable.
+
+    The MPI library may be able to send a message that topompi cannot read.
+    """
     if (known := quick_bytes(message)) is not None:
         return known
     try:
@@ -47,7 +50,10 @@ def bytes_of(message: Any) -> int:
 
 
 def quick_bytes(message: Any) -> int | None:
-    """Bytes of an array, or of an array with one of MPI's own datatypes; None for any other message."""
+    """Bytes of a message that is a numpy array, or a list of an array and one of MPI's predefined datatypes, else None.
+
+    The result is also None if the array does not contain a whole number of elements of the datatype.
+    """
     if type(message) is ndarray:
         return message.nbytes
     if type(message) is list and len(message) == 2 and type(message[0]) is ndarray:
@@ -57,16 +63,17 @@ def quick_bytes(message: Any) -> int | None:
 
 
 def length_of(value: Any) -> int:
-    """Bytes of an object as mpi4py sends it, pickled."""
+    """Number of bytes of an object after pickling, which is how mpi4py sends it."""
     return len(MPI.pickle.dumps(value))
 
 
 def sending(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """Make a method that sends a buffer, or sends one and receives another, and counts the sent message.
+    """Make a method that sends a buffer (``Send``) or also receives one (``Sendrecv``), and counts the sent message.
 
     :param native: the method that sends.
     :param counters: the counters of the recording.
-    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
+    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
+        counters: the number of a rank, or of a host, of the recorded communicator.
     """
     tables = messages, volume = counters.table("E")
     exchanges = "sendrecv" in native.__name__.lower() and not native.__name__.endswith("_replace")
@@ -82,11 +89,15 @@ def sending(native: Method, counters: Counters, group_of: GroupOf) -> Method:
 
 
 def sending_object(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """Make a counting send method for objects, which pickles the object itself, as mpi4py does, to know its bytes.
+    """Make a method that sends a Python object and counts the message.
 
-    :param native: the method that sends.
+    The method pickles the object, as mpi4py would do, and sends the pickled bytes as a buffer, so that it knows their
+    number without pickling twice.
+
+    :param native: mpi4py's method for objects, for example ``send``.
     :param counters: the counters of the recording.
-    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
+    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
+        counters: the number of a rank, or of a host, of the recorded communicator.
     """
     buffers = getattr(MPI.Comm, native.__name__.capitalize())
     messages, volume = counters.table("E")
@@ -105,11 +116,14 @@ def sending_object(native: Method, counters: Counters, group_of: GroupOf) -> Met
 
 
 def exchanging_objects(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """Make a method that sends and receives objects, and pickles the sent one a second time to count its bytes.
+    """Make a method that sends and receives Python objects, and counts the sent message.
 
-    :param native: the method that sends and receives.
+    The sent object is pickled twice: by mpi4py to send it, and here to count its bytes.
+
+    :param native: mpi4py's ``sendrecv``.
     :param counters: the counters of the recording.
-    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
+    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
+        counters: the number of a rank, or of a host, of the recorded communicator.
     """
     messages, volume = counters.table("E")
 
@@ -122,22 +136,23 @@ def exchanging_objects(native: Method, counters: Counters, group_of: GroupOf) ->
 
 
 def group_for(comm: Any, counters: Counters, group_of: GroupOf) -> Group:
-    """The ranks of a communicator as peers in some counters, made at the first use.
+    """Return a communicator's `Group`: the one stored with it if it belongs to these counters, else a new one.
 
-    :param comm: the communicator, which keeps the group.
+    :param comm: the communicator.
     :param counters: the counters of the active recording.
-    :param group_of: function that makes the group.
+    :param group_of: function that makes the group of a communicator and stores it with the communicator.
     """
     group = getattr(comm, "_group", None)
     return group if group is not None and group.owner is counters else group_of(comm)
 
 
 def sending_later(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """Make a method for persistent sends whose requests count a message at each start.
+    """Make a method that returns a persistent send request, which counts a message whenever it is started.
 
     :param native: the method that makes the request.
     :param counters: the counters of the recording.
-    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
+    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
+        counters: the number of a rank, or of a host, of the recorded communicator.
     """
 
     def prepare(self: Any, buf: Any, dest: int, tag: int = 0) -> Any:

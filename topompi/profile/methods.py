@@ -38,7 +38,8 @@ def install(counters: Counters, group_of: GroupOf) -> None:
     """Replace methods of topompi's communicators by methods that count the data which they send.
 
     :param counters: the counters of the recording.
-    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
+    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
+        counters: the number of a rank, or of a host, of the recorded communicator.
     """
     Executor.watched = True
     for name in SENDS:

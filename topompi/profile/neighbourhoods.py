@@ -23,7 +23,8 @@ def neighbours(native: Method, counters: Counters, group_of: GroupOf) -> Method:
 
     :param native: the method that makes the call.
     :param counters: the counters of the recording.
-    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
+    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
+        counters: the number of a rank, or of a host, of the recorded communicator.
     """
 
     def count(self: Any, sendbuf: Any, recvbuf: Any) -> None:
@@ -37,7 +38,8 @@ def neighbours_later(native: Method, counters: Counters, group_of: GroupOf) -> M
 
     :param native: the method that makes the request.
     :param counters: the counters of the recording.
-    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
+    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
+        counters: the number of a rank, or of a host, of the recorded communicator.
     """
 
     def prepare(self: Any, sendbuf: Any, recvbuf: Any, *info: Any) -> Any:
@@ -86,7 +88,8 @@ def neighbour_objects(native: Method, counters: Counters, group_of: GroupOf) -> 
 
     :param native: the method that makes the call.
     :param counters: the counters of the recording.
-    :param group_of: function of a communicator, which returns its ranks as peers in these counters.
+    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
+        counters: the number of a rank, or of a host, of the recorded communicator.
     """
 
     def count(self: Any, sendobj: Any) -> None:

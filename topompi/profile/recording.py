@@ -109,12 +109,12 @@ class Profile:
 
     @property
     def timed(self) -> str:
-        """Words before ``seconds``: the whole command ran for them, or the program recorded itself for them."""
+        """Words for the meaning of ``seconds``: ``ran for`` (the whole command) or ``recorded for`` (a part of it)."""
         return "recorded for" if ASKED in self.moves else "ran for"
 
     @property
     def sent(self) -> tuple[int, int]:
-        """Number of messages and of bytes that moved."""
+        """Number of messages and of bytes of the kinds in ``moves``, over all ranks."""
         return self.total(self.moves)
 
     @cached_property
@@ -144,19 +144,19 @@ class Profile:
 
     @property
     def most_calls(self) -> int:
-        """Number of the program's messages and collective calls on the rank that has most of both together."""
+        """Largest number, over the ranks, of messages and collective calls of one rank together."""
         sent = [one.messages[one.kind == list(KINDS).index("E")].sum() for one in self.of_rank]
         called = [sum(call.times for call in one.calls) for one in self.of_rank]
         return int(max((a + b for a, b in zip(sent, called, strict=True)), default=0))
 
     @property
     def coverage(self) -> float | None:
-        """Fraction of the bytes of collectives that were seen as messages; None if there are no collectives.
+        """Fraction of the bytes of collectives that were recorded as messages; None if there are no collectives.
 
-        If messages were recorded below the MPI library, the whole is the bytes that collectives asked to move. The
-        fraction is below 1 if data went through shared memory, or if an algorithm moved fewer bytes than the calls'
-        definition counts. If calls were recorded above the library, the whole is the bytes of topompi's plans and the
-        bytes that calls asked the library to move, whose messages are not seen.
+        If messages were recorded below the MPI library, the divisor is the bytes that collectives asked to move, and
+        the fraction is below 1 if data went through shared memory, or if an algorithm moved fewer bytes than
+        `counting.asked` counts. If calls were recorded above the library, the divisor is the bytes of topompi's own
+        messages plus the bytes that calls asked the library to move, because the library's messages are not recorded.
         """
         seen, asked = self.total("I")[1], self.total(ASKED)[1]
         every = seen + asked if ASKED in self.moves else asked

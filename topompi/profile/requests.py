@@ -9,22 +9,22 @@ from mpi4py import MPI
 
 __all__ = ["Prequest", "counted"]
 
-_Native = MPI.Prequest  # kept, because the launcher replaces the name
+_Native = MPI.Prequest  # mpi4py's own class, because the launcher replaces ``MPI.Prequest`` by the class below
 
 
 class Prequest(MPI.Prequest):
-    """A persistent request that calls its ``count`` at each start."""
+    """A persistent request that calls its attribute ``count`` after each start."""
 
     count: Callable[[], None]
 
     def Start(self) -> None:
-        """Start the request, and count it."""
+        """Start the request, and call ``count``."""
         super().Start()
         self.count()
 
     @classmethod
     def Startall(cls, requests: list[MPI.Prequest]) -> None:
-        """Start the requests, and count those of this class."""
+        """Start all requests, and call ``count`` of each one that is of this class."""
         _Native.Startall(requests)
         for request in requests:
             if isinstance(request, Prequest):
@@ -32,12 +32,15 @@ class Prequest(MPI.Prequest):
 
 
 def counted(request: Any, count: Callable[[], None]) -> Any:
-    """Make a persistent request call ``count`` at each start, and return it, perhaps as a new object."""
+    """Return a persistent request that calls ``count`` at each start.
+
+    A request of topompi's plans is changed in place; one of mpi4py is replaced by a new `Prequest`.
+    """
     if isinstance(request, _Native):
         ours = Prequest(request)
         ours.count = count
         return ours
-    start = request.Start  # a plan of topompi, which is not an MPI request
+    start = request.Start  # the request is a plan of topompi, not an object of mpi4py, and can be changed
 
     def counted_start() -> None:
         start()

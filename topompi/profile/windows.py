@@ -25,7 +25,7 @@ _TARGET_AT = {"Get_accumulate": 2, "Rget_accumulate": 2, "Fetch_and_op": 2, "Com
 _MOVES = {
     **dict.fromkeys(("Put", "Rput", "Accumulate", "Raccumulate"), "S"),
     **dict.fromkeys(("Get", "Rget"), "R"),
-    **dict.fromkeys(_TARGET_AT, "SR"),  # new data go to the target, old data come back
+    **dict.fromkeys(_TARGET_AT, "SR"),  # counted twice, because new data go to the target and old data come back
 }
 
 
@@ -48,7 +48,7 @@ def _method(name: str) -> Any:
 
 
 def _units(window: Any, recording: Any) -> Any:
-    """Number of the peer that stands for each rank of a window, shape (ranks,); kept with the window."""
+    """Index in the counters of each rank of a window's group, shape (ranks,); stored in the window."""
     held = getattr(window, "_units", None)
     if held is None or held[0] is not recording:
         group = window.Get_group()

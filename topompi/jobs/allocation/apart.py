@@ -1,4 +1,4 @@
-"""An allocator that keeps the nodes of one job on different links into their leaves."""
+"""An allocator that chooses a job's nodes so that the job's routes enter a leaf by a different link for each node."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Entries(NamedTuple):
         return cls(number, int(number.max(initial=-1)) + 1)
 
     def masks(self, leaves: Indices, nodes: Indices) -> list[int]:
-        """The links by which routes from some leaves enter each node's leaf, as the bits of an integer per node."""
+        """Links by which routes from some leaves to each node enter its leaf, as the bits of an integer per node."""
         entered = np.zeros((len(nodes), self.most + 1), dtype=bool)  # the last column is for -1
         entered[np.arange(len(nodes)), self.number[leaves[:, None], nodes]] = True
         packed = np.packbits(entered[:, :-1], axis=1)

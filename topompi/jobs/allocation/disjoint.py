@@ -60,7 +60,7 @@ class _Links(Occupancy):
 
     def _count(self, changed: NDArray[np.integer], sign: int) -> None:
         super()._count(changed, sign)
-        self._found.clear()  # also after nodes were closed
+        self._found.clear()  # also after nodes are closed or reopened, which changes the state
 
     @property
     def open(self) -> Mask:

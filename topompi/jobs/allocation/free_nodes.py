@@ -15,7 +15,7 @@ Parts = Sequence[tuple[int, int]]  # (leaf, nodes on it), pod by pod
 
 
 class FreeNodes:
-    """Numbers of free nodes per leaf and pod, and of the jobs that spread over several leaves or pods.
+    """Numbers of free nodes per leaf and pod, and numbers of jobs that spread over several leaves or pods.
 
     The numbers are in lists of integers, because numpy is slow on short arrays. Small jobs fit a leaf, medium jobs a
     pod; all others are large. ``wide`` counts the medium and large jobs of each leaf, ``large`` the large jobs of each
@@ -46,8 +46,8 @@ class FreeNodes:
 
         :param kind: kind of the job: SMALL, MEDIUM or LARGE.
         :param held: all nodes of the job, as (leaf, number of nodes).
-        :param changed: those nodes of the job that become used, or free, as (leaf, number of nodes); its other nodes
-            are closed or held by further jobs.
+        :param changed: nodes of the job that become used, or free, as (leaf, number of nodes); the job's other nodes
+            do not change, because they are closed or another job holds them, too.
         :param sign: 1 for a start, -1 for an end.
         """
         if kind == SMALL:

@@ -20,7 +20,11 @@ NOTHING: Mapping[str, Any] = {}
 
 
 class Job(NamedTuple):
-    """A job as an allocator sees it: number, least number of nodes, estimated seconds, values of further columns."""
+    """A job as an allocator sees it.
+
+    It consists of the job's number, the least number of nodes (``size``), the estimated run time in seconds, and the
+    job's values (``asks``), by column, in the workload's further columns.
+    """
 
     number: int
     size: int
@@ -92,7 +96,7 @@ class Occupancy:
         self._change(job, placement, 1)
 
     def end(self, index: int) -> None:
-        """Record that a job gives its nodes back."""
+        """Record that the job of this number gives its nodes back."""
         job, placement = self.running.pop(index)
         self._change(job, placement, -1)
 
@@ -176,7 +180,7 @@ class Allocator:
     that fits still fits after other jobs have ended; if this is false, a job that is promised a start is also promised
     the nodes found for it. ``heeds``: names of the workload's further columns that the found nodes depend on, besides
     the job's size and the state. ``holds_more``: a placement may have more nodes than the job needs. ``names_nodes``:
-    false if nodes are only counted.
+    false if the policy only counts nodes and does not determine which ones a job gets.
     """
 
     name = ""

@@ -23,10 +23,10 @@ class Requests:
     """The requests of n jobs: their sizes, and their values in the workload's further columns that an allocator heeds.
 
     :param sizes: least number of nodes of each job, shape (n,).
-    :param kinds: number of each job's kind, shape (n,), which is equal for jobs with equal requests; the job's size if
-        the allocator heeds no further columns.
-    :param asks: values, by column, of the columns that the allocator heeds, one mapping per kind; empty if it heeds
-        none.
+    :param kinds: number of each job's kind, shape (n,); jobs have the same kind if their requests are equal. If the
+        allocator heeds no further columns, the number is the job's size.
+    :param asks: for each kind, a mapping from the columns that the allocator heeds to the kind's values; empty if the
+        allocator heeds no further columns.
     """
 
     sizes: Integers

@@ -27,8 +27,8 @@ class Sharing:
 
     :param leaf_pairs: number of pairs of jobs that shared a leaf's links.
     :param pod_pairs: number of pairs of jobs that shared a pod's links.
-    :param percent: percentage of jobs that shared with another job; on a cluster with routes, a link of these.
-    :param partners: mean number of jobs with which a job shared.
+    :param percent: percentage of jobs that shared links with another job, as the module defines it.
+    :param partners: mean number of other jobs with which a job shared links.
     """
 
     leaf_pairs: int
@@ -38,7 +38,7 @@ class Sharing:
 
 
 def sharing(outcome: Outcome) -> Sharing:
-    """Count the pairs of jobs that share leaves' or pods' links, and the jobs that share at all.
+    """Count the pairs of jobs that share the links of leaves or pods, and the jobs that share links with any other job.
 
     Cost: some numbers per pair and shared leaf or pod, and, if the cluster has routes, per pair and shared link.
     """
@@ -68,10 +68,12 @@ def _links(outcome: Outcome) -> tuple[Indices, Indices]:
 
 
 def _pairs(outcome: Outcome, uses: tuple[Indices, Indices]) -> Indices:
-    """Return the pairs that use one thing at once, each pair once, as (first job) * (number of jobs) + (second job).
+    """Return the pairs of jobs that use the same leaf, pod or link at the same time, each pair once.
+
+    A pair is the number (smaller job number) * (number of jobs) + (larger job number).
 
     :param outcome: the outcome.
-    :param uses: columns of jobs and of the things that they use.
+    :param uses: two columns: jobs, and the number of a leaf, pod or link that the job uses.
     """
     count, (job, of) = len(outcome.workload), uses
     order = np.lexsort((outcome.start_pass[job], of))

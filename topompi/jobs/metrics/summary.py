@@ -75,7 +75,11 @@ def summarise(outcome: Outcome) -> Summary:
 def wait_by_size(outcome: Outcome, classes: tuple[int, ...] = SIZE_CLASSES) -> dict[str, NDArray[np.int64]]:
     """Return the waits in seconds of the jobs in each size class, by the class's name, for example ``5-18``.
 
-    Classes without jobs are left out.
+    The last class has all larger jobs, and its name no upper bound, for example ``257-``. Classes without jobs are left
+    out.
+
+    :param outcome: the outcome of a simulation.
+    :param classes: largest number of nodes of a job in each class except the last, ascending.
     """
     sizes, wait = outcome.workload.nodes[outcome.ran], (outcome.start - outcome.workload.submit)[outcome.ran]
     place = np.searchsorted(classes, sizes)

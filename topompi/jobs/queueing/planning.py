@@ -34,7 +34,11 @@ class _Plan(Protocol):
 
 
 def plan(situation: Situation, depth: int | None) -> None:
-    """Start the jobs that can start now; reserve a start for the first ``depth`` others, for all if it is None."""
+    """Start the jobs that can start now, and reserve a later start for other jobs in the order of the queue.
+
+    :param situation: the state of the simulation.
+    :param depth: number of waiting jobs, from the first that cannot start now, that get a reservation; None for all.
+    """
     waiting, kept, blocked = situation.waiting, list[int](), 0
     last = _last_that_fits(situation)
     if last < 0:
@@ -60,7 +64,10 @@ def plan(situation: Situation, depth: int | None) -> None:
 
 
 def _last_that_fits(situation: Situation) -> int:
-    """Return the position of the last waiting job that could start now, where a plan may end; -1 if there is none."""
+    """Return the position of the last waiting job that could start now; -1 if there is none.
+
+    A plan may end there, because no job behind this one can start in the present pass.
+    """
     for place in range(len(situation.waiting) - 1, -1, -1):
         index = situation.waiting[place]
         if situation.sizes[index] > situation.state.free:

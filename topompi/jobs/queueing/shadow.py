@@ -11,7 +11,7 @@ __all__ = ["start_behind_head", "start_heads"]
 
 
 def start_heads(situation: Situation) -> bool:
-    """Start jobs in the order of the queue until one finds no nodes; return whether one is left."""
+    """Start jobs in the order of the queue until a job finds no nodes; return whether a job is still waiting."""
     waiting, started = situation.waiting, 0
     for index in waiting:
         job = situation.job(index)

@@ -13,7 +13,10 @@ __all__ = ["Promise", "Situation"]
 
 
 class Promise(NamedTuple):
-    """A promise to the queue's head, job ``number``: it starts by second ``when``, on ``placement`` if on no others."""
+    """A promise to the queue's head, job ``number``, that it starts at second ``when`` or earlier.
+
+    If the allocator finds no nodes for the job then, the job starts on ``placement``, unless that is None.
+    """
 
     number: int
     when: int
@@ -56,7 +59,10 @@ class Situation:
         return Job(index, self.sizes[index], self.estimates[index], self.asks[index])
 
     def find(self, job: Job, state: Occupancy) -> Placement | None:
-        """Return nodes for a job; if the allocator finds none, those promised to the job, if they are still free."""
+        """Return the nodes that the allocator finds for a job, else nodes promised to the job that are still free.
+
+        The result is None if there are neither.
+        """
         found = self.allocator.place(job, state)
         promise = self.promise
         if found is not None or self.allocator.monotone or promise is None or promise.number != job.number:
@@ -81,7 +87,7 @@ class Situation:
         del self.releases[bisect_left(self.releases, (self._end_of.pop(index), index))]
 
     def frees(self, index: int) -> int:
-        """Return the number of nodes that become free when a running job ends; its closed nodes do not."""
+        """Return the number of nodes that become free when a running job ends; closed nodes are not counted."""
         if not self.state.any_closed or not self.allocator.names_nodes:
             return self.sizes[index]
         return int((~self.state.closed[self.state.running[index][1].nodes]).sum())
