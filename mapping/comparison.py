@@ -69,7 +69,11 @@ def ratio(after: float | None, before: float | None) -> float | None:
 
 
 def hops_known(machine: Machine, from_topology: bool) -> bool:
-    """Whether the machine's distances are numbers of switches crossed, not weights of a tree or links of a torus."""
+    """Whether the machine's distances are numbers of switches crossed, not weights of a tree or links of a torus.
+
+    :param machine: the machine.
+    :param from_topology: True if the machine was made from a topology, False if from the levels of a regular tree.
+    """
     return from_topology and not isinstance(machine.distances, Torus)
 
 

@@ -91,12 +91,12 @@ class Placed(Phase):
 
 
 def inside(schedule: Schedule, ranks: ArrayLike, places: Mapping[int, Place], unit: int = 1) -> Rows:
-    """The rows of a schedule that groups of ranks run, numbered as in the schedule of all ranks; see ``Placed``.
+    """The rows of one or several groups' schedule, with the numbers of ranks and blocks of the larger schedule.
 
     :param schedule: schedule of one group.
     :param ranks: ranks of the members, shape (members,), or (groups, members) for several groups.
-    :param places: buffer and first block in the larger schedule for each buffer of the group's; scalars, or arrays with
-        a value per rank of the larger schedule.
+    :param places: for each buffer of the group's schedule, the buffer of the larger schedule that takes its place, and
+        the first block there; numbers, or arrays with a value per rank of the larger schedule.
     :param unit: number of blocks of the larger schedule per block of the group's.
     """
     groups = np.atleast_2d(np.asarray(ranks, dtype=np.int64))

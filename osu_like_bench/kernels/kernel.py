@@ -148,7 +148,10 @@ def _pairs(phase: Messages | Alltoalls) -> Integers:
 
 
 def pairs_within(groups: Integers) -> tuple[Integers, Integers]:
-    """Return sources and targets of all ordered pairs of different ranks within each group."""
+    """Return sources and targets of all ordered pairs of different ranks within each group.
+
+    :param groups: ranks of the members of each group, shape (groups, members).
+    """
     size = groups.shape[1]
     here, there = np.nonzero(~np.eye(size, dtype=bool))
     return groups[:, here].ravel(), groups[:, there].ravel()

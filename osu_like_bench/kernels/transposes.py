@@ -36,7 +36,10 @@ class FFT3D(Transposes):
     message = "bytes that a rank has for one other"
 
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
-        """Return two phases: the alltoalls in the rows, then the alltoalls in the columns."""
+        """Return two phases: the alltoalls in the rows of the process grid, then the alltoalls in its columns.
+
+        :param nbytes: bytes that each rank sends to each other rank of its row, and of its column.
+        """
         return (self.rows(nbytes), self.columns(nbytes))
 
 
@@ -48,7 +51,10 @@ class P3DFFT(Transposes):
     sizes = "4K:4M"
 
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
-        """Return four phases: alltoalls in rows, columns, columns, rows."""
+        """Return four phases: alltoalls in rows, columns, columns and rows of the process grid.
+
+        :param nbytes: bytes of a rank's pencil, which each alltoall exchanges.
+        """
         rows, columns = self.grid
         there, across = self.rows(-(-nbytes // columns)), self.columns(-(-nbytes // rows))
         return (there, across, across, there)

@@ -99,7 +99,7 @@ class Selector:
         return self.final.get((method, size_class(nbytes), NO_NEEDS))
 
     def known(self, key: Key) -> Choice | None:
-        """The choice for a class of calls that all ranks can make without asking rank 0; None if they cannot."""
+        """The choice for a class of calls, if all ranks can determine it without asking rank 0; else None."""
         if key not in self._known:
             policy = self._policy
             self._known[key] = None if policy is None else policy.choice(key, self._job, partial(self.runs, key))

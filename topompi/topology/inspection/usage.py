@@ -88,7 +88,7 @@ def _between_leaves(tables: Tables, path: int) -> tuple[Floats, int]:
     leaf = tables.leaf[adapters]
     leaves, size = np.unique(leaf[leaf >= 0], return_counts=True)
     count, arrived = np.zeros(tables.num_links), 0
-    from_leaf = np.zeros(len(leaves))  # number of routes of each host on the leaf, including the one to itself
+    from_leaf = np.zeros(len(leaves))  # routes from any one host of the leaf; that to itself is subtracted below
     for some in slices(len(adapters), len(leaves)):
         theirs = leaf[some]
         senders = size[:, None] - (leaves[:, None] == theirs[None, :])
