@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 COMPUTED, RECEIVED, DEPART, START, TIMER = range(5)
 RUNS_ONCE, UNTIL_OTHERS_RAN, IN_BACKGROUND = map(REPEATS.index, (ONCE, UNTIL_ALL_RAN, BACKGROUND))
 # Columns in the order of ``Tape.arrays``, each with two words: its items (a column of "ranks" has one item per rank),
-# and the things of which its values are indices (ranks, rows, steps, ...; None for other values). A column of "ends" has
+# and the things that its values index (ranks, rows, steps, ...; None for other values). A column of "ends" has
 # the index of each job's or rank's first item and, last, the number of all items.
 COLUMNS = {
     "window": ("ranks", None),
