@@ -31,7 +31,7 @@ STEP, GROUP = 512, 4  # proposals per temperature, and columns evaluated togethe
 MOST_PLACES = 4096  # most places whose distances may be stored as a table
 # Limits up to which swaps are evaluated along `Axes`, for which the cost of each rank at each coordinate is stored: the
 # sum of the extents of all axes, and how many coordinates have another distance from a rank's new place than from its
-# old one. Above either, swaps are evaluated edge by edge, because updating so many stored costs takes longer.
+# old one. If one of them is larger, swaps are evaluated edge by edge, because it would take longer to update the costs.
 MOST_COLUMNS, MOST_CHANGED = 128, 64
 NEAREST = (6, 12)  # least and most places stored as near to a place; between them, as many as have the least distance
 ROWS = 64  # places whose distances to all places are in memory at once

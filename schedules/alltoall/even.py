@@ -17,7 +17,7 @@ Integers = NDArray[np.int64]
 SHARED = 2  # transfers per step on the busiest link, so that it does not idle while one of them waits for its partner
 WINDOW, IN_FLIGHT = 8, 16  # most steps in flight of one rank, and of all ranks of the fullest host together
 # Largest ratio, to the least number of steps, of the number of steps in which every host sends and receives once. Up to
-# this ratio such steps are taken, because they give all hosts equal loads in every step.
+# this ratio the schedule consists of these steps, because they load all hosts equally.
 CLOSE = 1.1
 # Displacements without progress before a step is added: fewer than by default, because a further step costs little if
 # steps overlap.

@@ -16,7 +16,7 @@ from tests.fuzz.seeds import real, small
 
 
 def cases(seed: int, only: str | None = None) -> Iterator[Case]:
-    """What was crafted, each seed as it is, then mutations without end: of each reader as many.
+    """The crafted inputs, then each seed unchanged, then mutations for ever, equally many per reader.
 
     :param seed: seed of the random numbers.
     :param only: the only reader; None for all.

@@ -93,7 +93,7 @@ class Conflicting(Observer):
 @pytest.mark.parametrize("source", ["xgft:4,3,2;1,2,2", "XGFT(2; 4,6; 1,4)"])
 @pytest.mark.parametrize("allocator", ["first", "contiguous", "disjoint"])
 def test_with_routes_jobs_share_if_they_use_one_directed_link(source, allocator):
-    """What the column tells is what ``--check`` finds, link by link."""
+    """The column counts the jobs that ``--check`` finds on shared links."""
     cluster = read_cluster(source)
     for seed in range(3):
         seen = Conflicting()

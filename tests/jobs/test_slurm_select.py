@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support import command_line
+from topompi.inputs.hostlist import compress
 from topompi.jobs import AllocationError
 from topompi.slurm.selection import select
 from topompi.topology import TopologyInterface, load
@@ -60,7 +61,7 @@ def test_without_idle_nodes_of_the_cluster_nothing_is_chosen():
         select(2, CLUSTER, ["elsewhere"])
 
 
-def test_the_command_prints_a_host_list_for_slurm_and_reads_sinfo(tmp_path, capsys):
+def test_the_command_prints_a_host_list_for_slurm_and_reads_sinfo(tmp_path):
     states = "".join(f"{host} {'idle' if number % 2 else 'alloc'}\n" for number, host in enumerate(HOSTS))
     (tmp_path / "sinfo.txt").write_text(states)
     words = ["slurm", "select", "-N", "4", "--cluster", SPEC, "--idle", str(tmp_path / "sinfo.txt")]
@@ -69,7 +70,7 @@ def test_the_command_prints_a_host_list_for_slurm_and_reads_sinfo(tmp_path, caps
     told = json.loads(command_line(*words, "--json").stdout)
     assert len(told["nodes"]) == 4
     assert np.isin(told["nodes"], HOSTS[1::2]).all()
-    assert done.stdout.strip() == "h[0001,0003],h[0005,0007]" or done.stdout.count("h") >= 1
+    assert done.stdout == f"{compress(told['nodes'])}\n"
 
 
 def test_without_slurm_the_command_says_what_to_give(monkeypatch):
@@ -77,6 +78,11 @@ def test_without_slurm_the_command_says_what_to_give(monkeypatch):
     done = command_line("slurm", "select", "-N", "2")
     assert done.returncode == 1
     assert "expecting scontrol on this machine, got none: give files instead" in done.stderr
+
+
+def test_options_of_a_source_are_refused_without_one():
+    done = command_line("slurm", "select", "-N", "2", "--rails", "host=h*")
+    assert (done.returncode, "expecting --cluster beside --lfts, --rails" in done.stderr) == (1, True)
 
 
 def test_slurm_and_files_are_not_taken_together(tmp_path):

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tests.support import shared_data
 from topompi.errors import SourceError
-from topompi.topology import load
+from topompi.topology import Discovery, FabricBuilder, Report, load
+from topompi.topology.routecheck import with_routes
 from topompi.topology.writers import ENDINGS, written
 from topompi.topology.writers.slurmtree import named_by, node_names, slurm_tree
 
@@ -70,6 +71,19 @@ def test_every_switch_of_any_tree_has_one_parent_and_every_host_one_leaf(childre
     assert all(re.fullmatch(r"[\w/:-]+", name) for name in names)
 
 
+def test_names_of_groups_do_not_meet_names_of_switches():
+    names = ["group", "group-2", "a.b", "a-b"]
+    builder = FabricBuilder("ring")  # no switch of a ring is above two others
+    for name in names:
+        builder.add_switch(name, name)
+        builder.add_adapter(f"h{name}", f"h{name}")
+    for port, name in enumerate(names):
+        builder.add_cable(name, names[port - 1], 10, 20)
+        builder.add_cable(name, f"h{name}", 1, 1)
+    rows, _ = slurm_tree(with_routes(Discovery(builder.build()), Report()).routes)
+    assert len({row.name for row in rows}) == len(rows) > 5
+
+
 @pytest.mark.parametrize("ending", [".conf", ".yaml"])
 def test_blocks_are_the_leaf_switches(ending, tmp_path):
     routes = load("xgft:3,4;1,2").routes
@@ -105,6 +119,7 @@ def test_hosts_are_renamed_by_a_rule_or_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("spec", "text", "words"),
     [
+        ("s/h/a b/", "", "expecting node names of letters, digits, '.', '_' and '-', got 'a b000"),
         ("s/h.*/n/", "", "expecting a node of its own for each host, got n for h0000 and h0001"),
         ("s/(/n/", "", "--nodes s/(/n/: "),
         ("s/h/\\4/", "", "--nodes s/h/\\4/: invalid group reference"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Sequence
 
 from ..errors import SourceError
@@ -49,3 +50,5 @@ def _asked(command: Sequence[str], wanted: str) -> InputFile:
         return printed(command, wanted)
     except FileNotFoundError as error:
         raise SourceError(f"expecting {command[0]} on this machine, got none: give files instead") from error
+    except (OSError, subprocess.SubprocessError) as error:
+        raise SourceError(f"{' '.join(command)}: expecting {wanted}, got {error}") from error

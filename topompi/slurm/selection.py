@@ -47,14 +47,14 @@ def select(
 
     Cost: that of the allocator.
     """
-    names = node_names(cluster)
+    names, could = node_names(cluster), set(idle)
     place = {name: node for node, name in enumerate(names)}
-    known = [name for name in names if name in set(idle)]
+    known = [name for name in names if name in could]
     if not known:
         raise AllocationError(f"expecting idle nodes of {cluster.name}, got none of its {len(names):,} hosts")
     if wanted:
         return _as_wanted(size, cluster, place, wanted, len(known))
-    policy, closed = "apart" if spread else "bestfit", [name for name in names if name not in set(idle)]
+    policy, closed = "apart" if spread else "bestfit", [name for name in names if name not in could]
     found = offer(size, cluster, policy=policy, closed=closed)
     if not found.nodes:
         return Selection((), (), 0, len(known), f"{len(known):,} nodes are idle, the job needs {size:,}")

@@ -67,7 +67,10 @@ class _Hosts:
     lfts: Lfts = None
     hosts: Annotated[
         str | None,
-        typer.Option("--hosts", help="Host list or file, one a rank or the ranks evenly; else the recorded ones."),
+        typer.Option(
+            "--hosts",
+            help="Host list or file: one host per rank, or equally many ranks per host.",
+        ),
     ] = None
     placement: Annotated[str, typer.Option("--place", help="Ranks on these hosts: block, cyclic or random:SEED.")] = (
         "block"

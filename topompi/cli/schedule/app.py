@@ -11,12 +11,14 @@ import typer
 
 from ...errors import TopompiError
 from ...inputs.writing import write_text
+from ...schedules import Network
 from ...schedules.exports.goal import write_goal
 from ...schedules.exports.jsonio import to_json
 from ...schedules.exports.simgrid import write_traces
 from ...schedules.proof import check as prove
 from ...schedules.registry import ALGORITHMS, current_name
 from ...schedules.segments import pieces_of
+from ...topology import TopologyInterface
 from ...views.network import network_of
 from ...views.scheduled import Made, calibrated, short_link_names, steps_of, summarise
 from ..hosts import HOSTS_HELP, find_hosts
@@ -91,16 +93,7 @@ def schedule(
                 prove(made[-1].schedule)
         made.sort(key=lambda one: one.cost.seconds)
         if draw is not None:
-            from ...inputs.figures import bare_name, cut_middle
-            from ...schedules.drawing.charts import draw as picture
-
-            fabric = cut_middle(bare_name(topology), 40)
-            title = f"{collective} {made[0].name}, {made[0].schedule.size:,} ranks on {fabric}"
-            names_of_links = short_link_names(interface)
-            text = picture(
-                made[0].schedule, network, title=title, host_names=interface.hosts, link_names=names_of_links
-            )
-            write_text(draw, text)
+            _draw(made[0], f"{collective} {made[0].name}", topology, (interface, network), draw)
         if export is not None and output is not None:
             report.step(f"writing {output}")
             _export(made[0], export, output)
@@ -113,6 +106,24 @@ def schedule(
     draw_comparison(screen, summary, explain=explain)
     if explain and len(made) == 1:
         draw_steps(screen, steps_of(made[0], interface))
+
+
+def _draw(made: Made, words: str, topology: str, job: tuple[TopologyInterface, Network], path: Path) -> None:
+    """Draw the tree of a schedule, or its chart of links.
+
+    :param made: the schedule.
+    :param words: name of the collective and of the algorithm, for the title.
+    :param topology: topology source, for the title.
+    :param job: the job's hosts, and its network as the schedule was made for it.
+    :param path: the picture's file.
+    """
+    from ...inputs.figures import bare_name, cut_middle
+    from ...schedules.drawing.charts import draw
+
+    interface, network = job
+    title = f"{words}, {made.schedule.size:,} ranks on {cut_middle(bare_name(topology), 40)}"
+    names = short_link_names(interface)
+    write_text(path, draw(made.schedule, network, title=title, host_names=interface.hosts, link_names=names))
 
 
 def _asked(

@@ -15,8 +15,8 @@ OWN_FILES = 64  # number of files that the service may have open besides its cli
 SPARE_SECONDS = 5  # seconds between the end of answering open requests and a kill
 
 _OF_NOBODY = ("DynamicUser=yes", "PrivateDevices=yes")  # no PrivateUsers, which would make all clients one user
-# The service runs as root with access to InfiniBand's management devices, because the administrator's command queries
-# the fabric through such a device.
+# The service runs as root with access to InfiniBand's management devices, because the administrator's command uses them
+# to query the fabric.
 _OF_ROOT = ("User=root", "DevicePolicy=closed", "DeviceAllow=char-infiniband_mad rw")
 # The kernel tells the user of a local client through AF_NETLINK.
 _LOOPBACK = (

@@ -140,7 +140,7 @@ class _Reader:
         target = self._peer(match)
         # For FDR10 links, some versions print the rate that old software knows, and "FDR10" after it.
         speed = "FDR10" if "FDR10" in match["rest"] else match["speed"]
-        # Versions that do not know a width, such as 2x, print question marks.
+        # Some versions of ibnetdiscover print ?? in place of a width that they do not know, for example 2x.
         rate = link_rate(f"{match['width'] or '?'}x{speed}", self.place, self.report)
         self.cabling.add_link((source, number), (target, int(match["peer_port"])), rate, self.place)
 

@@ -33,7 +33,7 @@ def written(
     :param kind: ``tree`` or ``block``, for Slurm's formats.
     :param node_of: Slurm's name of each host, for Slurm's formats; None if Slurm's names are the hosts' own.
     :returns: the text, and remarks on what the format leaves out.
-    :raises SourceError: if the ending is unknown, or two hosts get one name.
+    :raises SourceError: if the ending is unknown, two hosts get one name, or Slurm takes no such name.
     """
     ending = next((one for one in ENDINGS if name.endswith(one)), ".json" if name == "-" else "")
     if not ending:
@@ -43,9 +43,9 @@ def written(
         from .slurmtree import named_by, slurm_tree
 
         rows, notes = slurm_tree(routes)
-        rows = rows if node_of is None else named_by(rows, node_of)
+        rows = named_by(rows, node_of or str)
         write = topologywriter.write_conf if ending == ".conf" else topologywriter.write_yaml
-        return write(rows, kind, f"{routes.fabric.name}, written by topompi"), notes
+        return write(rows, kind, f"{' '.join(routes.fabric.name.split())}, written by topompi"), notes
     if ending == ".json":
         from ..sources import fabricjson
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ __all__ = ["named_by", "node_names", "slurm_tree"]
 
 Integers = NDArray[np.int64]
 
+_NODE = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _UNSAFE = re.compile(r"[^\w/:-]", re.ASCII)  # Slurm joins names by dots and lists them with commas and brackets
 
 
@@ -29,7 +31,8 @@ def slurm_tree(routes: Routes) -> tuple[list[SwitchRow], list[str]]:
 
     A group has the name of the lowest switch above all of its hosts. If there are several, which the tree cannot hold,
     it has the first one's name with their number (``spine0-x4``). If there is none, because a group is only near, not
-    below one switch, it is called ``group`` with a number. Hosts of unconnected parts are below different roots.
+    below one switch, it is called ``group``. A name that is taken gets a number. Hosts of unconnected parts are below
+    different roots.
 
     :param routes: the routes over the fabric; groups are formed by the switches that routes cross.
     :returns: definitions of the switches, leaf switches first, and remarks on what the tree leaves out.
@@ -119,7 +122,7 @@ class _Names:
             name if times[name] == 1 else f"{name}-{_UNSAFE.sub('-', identity)}"
             for name, identity in zip(plain, fabric.switch_ids, strict=True)
         ]
-        self._given = Counter[str]()
+        self._given: set[str] = set()
         changed = sum(one != other for one, other in zip(self._switch, fabric.switch_names, strict=True))
         self.notes = [f"names of {changed:,} switches are changed to letters that Slurm takes"] if changed else []
 
@@ -132,8 +135,11 @@ class _Names:
         return self._once(self._switch[above[0]] + (f"-x{len(above)}" if len(above) > 1 else ""))
 
     def _once(self, name: str) -> str:
-        self._given[name] += 1
-        return name if self._given[name] == 1 and name != "group" else f"{name}{self._given[name]}"
+        found = next(
+            one for number in count(1) if (one := f"{name}-{number}" if number > 1 else name) not in self._given
+        )
+        self._given.add(found)
+        return found
 
 
 def _lost(fabric: Fabric, written: int) -> Iterator[str]:
@@ -149,11 +155,14 @@ def named_by(rows: Sequence[SwitchRow], node_of: Callable[[str], str]) -> list[S
 
     :param rows: definitions of the switches.
     :param node_of: function from a host's name to the node's.
-    :raises SourceError: if two hosts get one name.
+    :raises SourceError: if two hosts get one name, or Slurm takes no such name.
     """
     given: dict[str, str] = {}
     for host in (host for row in rows for host in row.nodes):
         node = node_of(host)
+        if not _NODE.fullmatch(node):
+            wanted = "node names of letters, digits, '.', '_' and '-'"
+            raise SourceError(f"expecting {wanted}, got {node!r}: rename it with --nodes, or leave it out with --rails")
         if node in given:
             raise SourceError(f"expecting a node of its own for each host, got {node} for {given[node]} and {host}")
         given[node] = host
