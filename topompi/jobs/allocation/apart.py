@@ -169,9 +169,13 @@ def sharing_nodes(nodes: Indices, cluster: Cluster) -> Indices:
     :param nodes: numbers of the job's nodes, shape (nodes,).
     :param cluster: the machine.
     """
-    masks, leaf = _Entries.of(cluster).masks(np.unique(cluster.leaf[nodes]), nodes), cluster.leaf[nodes]
-    shared = [
-        any(mask & other for at, other in enumerate(masks) if at != place and leaf[at] == leaf[place])
-        for place, mask in enumerate(masks)
-    ]
-    return nodes[shared]
+    leaf = cluster.leaf[nodes].tolist()
+    masks = _Entries.of(cluster).masks(np.unique(cluster.leaf[nodes]), nodes)
+    once, twice = (
+        dict.fromkeys(leaf, 0),
+        dict.fromkeys(leaf, 0),
+    )  # links that routes to one node, or to several, enter by
+    for mask, here in zip(masks, leaf, strict=True):
+        twice[here] |= once[here] & mask
+        once[here] |= mask
+    return nodes[[bool(mask & twice[here]) for mask, here in zip(masks, leaf, strict=True)]]
