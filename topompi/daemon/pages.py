@@ -1,0 +1,78 @@
+"""Texts of a daemon over HTTP, for a browser or for Prometheus: read only, in a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from ..errors import SettingError
+
+__all__ = ["parse_address", "served"]
+
+# Path of a request -> function that returns the media type and the text of the answer.
+Pages = Mapping[str, Callable[[], tuple[str, str]]]
+SECONDS = 10  # time limit of a request
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Parse ``host:port`` or ``port``, whose host is 127.0.0.1.
+
+    :raises SettingError: if the text is malformed.
+    """
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > 65_535:
+        raise SettingError(f"expecting an address such as 127.0.0.1:9090, or a port, got {text!r}")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+@contextmanager
+def served(address: tuple[str, int], pages: Pages) -> Iterator[int]:
+    """Answer requests of these pages as long as the context is open; the value is the port.
+
+    :param address: host and port; port 0 for a free one.
+    :param pages: the pages by path; others answer 404, and a function that raises an error 500.
+    :raises OSError: if the address is in use or not this machine's.
+    """
+    server = _Server(address, _Handler)
+    server.pages = pages
+    thread = threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    pages: Pages
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    timeout = SECONDS
+
+    def do_GET(self) -> None:
+        page = self.server.pages.get(self.path.partition("?")[0])
+        if page is None:
+            self.send_error(404)
+            return
+        try:
+            kind, text = page()
+        except Exception as error:
+            self.send_error(500, explain=str(error))
+            return
+        data = text.encode()
+        self.send_response(200)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Write nothing: the daemon's log is about its own events."""
