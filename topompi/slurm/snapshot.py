@@ -37,10 +37,9 @@ _TASKS = re.compile(r"([0-9]+)(?:-([0-9]+)(?::([0-9]+))?)?")
 _IN_USE = {"allocated", "mixed", "completing", "alloc", "mix", "comp"}
 _FREE = {"idle", "planned", "plnd"}
 _HARMLESS_SIGNS = "~#!%-"
-_WAITS_ON_ITS_OWN = re.compile(
-    r"Dependency|BeginTime|JobHeld|Reservation|JobArrayTaskLimit|Licenses|Burst|Prolog|Cleaning|DeadLine|Fed|Invalid"
-    r"|launch failed|user env"
-)
+# Reasons for which a job could not start on idle nodes. Slurm renews them while its partition is down; others, such as
+# a limit of an account, may be left over from an earlier try.
+_WAITS_FOR_MORE = ("Dependency", "BeginTime", "JobHeld", "DeadLine")
 
 
 @dataclass(frozen=True)
@@ -99,8 +98,8 @@ class SlurmJob:
 
     @property
     def waits(self) -> bool:
-        """Whether it could start if there were nodes: it waits, and for no event, time, limit of an array or user."""
-        return self.state == "PENDING" and self.priority > 0 and not _WAITS_ON_ITS_OWN.match(self.reason)
+        """Whether it waits, but for no other job, no time, and no release from a hold."""
+        return self.state == "PENDING" and self.priority > 0 and not self.reason.startswith(_WAITS_FOR_MORE)
 
 
 @dataclass(frozen=True)

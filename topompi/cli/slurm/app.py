@@ -6,6 +6,7 @@ import typer
 
 from ..inputs import grouped
 from ..topology.export import export
+from .bridge import bridge
 from .select import select
 
 __all__ = ["app"]
@@ -13,3 +14,4 @@ __all__ = ["app"]
 app = typer.Typer(help="Beside Slurm: its topology file, and nodes for jobs by the topology.", no_args_is_help=True)
 app.command("topology")(export)
 app.command()(grouped(select))
+app.command()(grouped(bridge))

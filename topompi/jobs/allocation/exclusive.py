@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..cluster import Cluster
 from .oblivious import _tightest
 from .occupancy import Allocator, Job, Occupancy, Placement
 
 __all__ = ["Exclusive", "LeafExclusive"]
+
+Nodes = NDArray[np.integer]
 
 
 class _Owned(Occupancy):
@@ -86,6 +89,19 @@ class LeafExclusive(Allocator):
             return None
         leaves = np.flatnonzero(empty[: int(np.searchsorted(total, job.size)) + 1])
         return Placement(state.take(leaves, cluster.num_nodes))
+
+    def adopt(self, job: Job, nodes: Nodes, cluster: Cluster, slots: Nodes | None = None) -> Placement:
+        """Return the placement of a job that runs already; if it is bigger than a leaf, it holds all its leaves.
+
+        :param job: the job.
+        :param nodes: the whole nodes on which the job runs.
+        :param cluster: the cluster that has these nodes.
+        :param slots: ignored, because this policy gives whole nodes only.
+        """
+        if job.size <= cluster.leaf_size:
+            return Placement(nodes)
+        held = np.flatnonzero(np.isin(cluster.leaf, np.unique(cluster.leaf[nodes])))
+        return Placement(np.concatenate([nodes, np.setdiff1d(held, nodes)]))
 
     def feasible(self, job: Job, state: Occupancy) -> bool:
         """Return whether one leaf, or the whole free leaves, have enough nodes."""

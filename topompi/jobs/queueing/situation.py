@@ -73,17 +73,40 @@ class Situation:
     def start(self, job: Job, placement: Placement) -> None:
         """Start a job now; the caller removes it from the queue."""
         self.starts += 1
-        self.state.start(job, placement)
-        self._end_of[job.number] = self.now + job.estimate
-        insort(self.releases, (self.now + job.estimate, job.number))
+        self.resume(job, placement, self.now + job.estimate)
         if self.promise is not None and self.promise.number == job.number:
             self.promise = None
         self._on_start(job.number, placement)
+
+    def resume(self, job: Job, placement: Placement, end: int) -> None:
+        """Record a job that runs already.
+
+        :param job: the job.
+        :param placement: its nodes.
+        :param end: estimated end, in seconds.
+        """
+        self.state.start(job, placement)
+        self._end_of[job.number] = end
+        insort(self.releases, (end, job.number))
 
     def end(self, index: int) -> None:
         """Record the end of a running job."""
         self.ended.append(index)
         self.state.end(index)
+        self._forget_end(index)
+
+    def expect_end(self, index: int, end: int) -> None:
+        """Change the estimated end of a running job.
+
+        :param index: number of the job.
+        :param end: estimated end, in seconds.
+        """
+        if self._end_of[index] != end:
+            self._forget_end(index)
+            self._end_of[index] = end
+            insort(self.releases, (end, index))
+
+    def _forget_end(self, index: int) -> None:
         del self.releases[bisect_left(self.releases, (self._end_of.pop(index), index))]
 
     def frees(self, index: int) -> int:

@@ -1,0 +1,1 @@
+"""Tests of the bridge that runs beside Slurm."""

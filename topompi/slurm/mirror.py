@@ -1,0 +1,167 @@
+"""The simulator's situation, kept equal to a running Slurm from one snapshot to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..jobs import Cluster
+from ..jobs.allocation import Allocator, Job, Occupancy, Placement
+from ..jobs.allocation.requests import Requests
+from ..jobs.nodestates import Capable
+from ..jobs.queueing import Situation
+
+__all__ = ["Held", "Mirror", "Request"]
+
+Nodes = NDArray[np.integer]
+MOST_OLD = 10_000  # maximum number of entries of ended jobs; then the situation is built anew
+_AMONG = "among"
+
+
+@dataclass(frozen=True)
+class Request:
+    """The request of a waiting job.
+
+    :param id: name of the job.
+    :param size: number of nodes.
+    :param seconds: time limit in seconds.
+    :param among: numbers of the nodes that it may run on, if Slurm itself places it; None if the allocator does.
+    """
+
+    id: str
+    size: int
+    seconds: int
+    among: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Held:
+    """Nodes that a job holds.
+
+    :param request: the job's request.
+    :param nodes: ascending numbers of its nodes, none of which another job holds.
+    :param end: estimated end, in seconds since 1970.
+    """
+
+    request: Request
+    nodes: tuple[int, ...]
+    end: int
+
+
+class Beside(Allocator):
+    """An allocator, and beside it jobs that Slurm places itself: these take the first free nodes that they may use.
+
+    :param inner: the allocator.
+    """
+
+    def __init__(self, inner: Allocator) -> None:
+        self.inner = inner
+        self.name, self.monotone, self.holds_more = inner.name, inner.monotone, inner.holds_more
+
+    def state(self, cluster: Cluster) -> Occupancy:
+        """Return the state of the cluster without jobs."""
+        return self.inner.state(cluster)
+
+    def place(self, job: Job, state: Occupancy) -> Placement | None:
+        """Return nodes on which a job can start now, or None if it has to wait."""
+        among = job.asks.get(_AMONG)
+        if among is None:
+            return self.inner.place(job, state)
+        free = among[state.busy[among] == 0][: job.size]
+        return self.inner.adopt(job, free, state.cluster) if len(free) == job.size else None
+
+    def adopt(self, job: Job, nodes: Nodes, cluster: Cluster, slots: Nodes | None = None) -> Placement:
+        """Return the placement of a job that runs already, by the inner allocator."""
+        return self.inner.adopt(job, nodes, cluster, slots)
+
+    def admits(self, placement: Placement, state: Occupancy) -> bool:
+        """Return whether a job may start now on nodes that were found for it in an earlier state."""
+        return self.inner.admits(placement, state)
+
+
+class Mirror:
+    """A situation of the simulator that follows a running Slurm.
+
+    :param cluster: the machine.
+    :param allocator: the allocator of its jobs.
+    :ivar started: requests that the present pass has started, with the numbers of their nodes, in order.
+    """
+
+    def __init__(self, cluster: Cluster, allocator: Allocator) -> None:
+        self.cluster, self.allocator = cluster, Beside(allocator)
+        self.started: list[tuple[Request, tuple[int, ...]]] = []
+        self.capable = Capable(self.allocator, cluster)
+        self._empty = Capable(self.allocator, cluster)
+        self._begin()
+
+    def _begin(self) -> None:
+        none = np.empty(0, dtype=np.int64)
+        self.requests: list[Request] = []
+        self._number: dict[Request, int] = {}
+        self._held: dict[int, Held] = {}
+        self.situation = Situation(self.cluster, self.allocator, Requests(none, none.copy()), [], self._start)
+
+    def _start(self, index: int, placement: Placement) -> None:
+        request = self.requests[index]
+        nodes = tuple(sorted(placement.used(request.size).tolist()))
+        self.started.append((request, nodes))
+        self._held[index] = Held(request, nodes, self.situation.now + request.seconds)
+
+    def number(self, request: Request) -> int:
+        """Return the situation's number of a job with this request; a new one if it has none yet."""
+        if request not in self._number:
+            self._number[request] = len(self.requests)
+            self.requests.append(request)
+            situation = self.situation
+            situation.sizes.append(request.size)
+            situation.estimates.append(request.seconds)
+            situation.kinds.append(request.size if request.among is None else -1 - len(self.requests))
+            asks: Mapping[str, Any] = {} if request.among is None else {_AMONG: np.array(request.among, dtype=np.int64)}
+            situation.asks.append(asks)
+        return self._number[request]
+
+    def wait(self, queue: Sequence[Request]) -> None:
+        """Set the waiting jobs, in their order; if Slurm itself places one of them, numbers of nodes do not suffice."""
+        self.situation.waiting[:] = map(self.number, queue)
+        self.allocator.by_count = self.allocator.inner.by_count and all(one.among is None for one in queue)
+
+    def can_ever_run(self, request: Request) -> bool:
+        """Return whether the allocator finds nodes for a job on the empty machine."""
+        return self._empty.holds(self.situation.job(index := self.number(request)), self.situation.kinds[index])
+
+    def can_run(self, request: Request) -> bool:
+        """Return whether the allocator would find nodes among those that are not closed, if no other job ran."""
+        return self.capable.holds(self.situation.job(index := self.number(request)), self.situation.kinds[index])
+
+    def follow(self, now: int, held: Iterable[Held], closed: NDArray[np.bool_]) -> None:
+        """Make the situation equal to Slurm's state; only differences to the state before cost time.
+
+        :param now: seconds since 1970.
+        :param held: the jobs that hold nodes.
+        :param closed: whether each node takes no job.
+        """
+        if len(self.requests) > MOST_OLD + 2 * len(self._held):
+            self._begin()
+        situation, wanted = self.situation, {self.number(one.request): one for one in held}
+        state, self.started = situation.state, []
+        situation.now, situation.promise, situation.shadow = now, None, None
+        for index in list(state.running):
+            one = wanted.get(index)
+            if one is None or index not in self._held or self._held[index].nodes != one.nodes:
+                situation.end(index)
+        if (closed != state.closed).any():
+            state.reopen(np.flatnonzero(state.closed & ~closed))
+            state.close(np.flatnonzero(closed & ~state.closed))
+            self.capable.change(state)
+        for index, one in wanted.items():
+            if index in state.running:
+                situation.expect_end(index, one.end)
+                continue
+            job = situation.job(index)
+            situation.resume(job, self.allocator.adopt(job, np.array(one.nodes), self.cluster), one.end)
+        self._held = wanted
+        situation.ended.clear()
