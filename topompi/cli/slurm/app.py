@@ -8,6 +8,7 @@ from ..inputs import grouped
 from ..topology.export import export
 from .bridge import bridge
 from .select import select
+from .setup import setup
 
 __all__ = ["app"]
 
@@ -15,3 +16,4 @@ app = typer.Typer(help="Beside Slurm: its topology file, and nodes for jobs by t
 app.command("topology")(export)
 app.command()(grouped(select))
 app.command()(grouped(bridge))
+app.command()(setup)
