@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,7 @@ PATIENCE = 60.0  # maximum seconds to wait until the daemons answer
 MOST_PATH = 107  # maximum bytes of a socket's path in Linux
 STEP = 16  # maximum letters that Slurm adds to a socket's name for the number of a job step
 _CONF = "slurm.conf"
+_CONTROLLER = ("slurmctld", "-D")
 
 # munge authenticates with a key of this cluster alone. Processes are found by their parents and tasks are not bound,
 # because the hosts share one kernel, one cgroup tree and its processors.
@@ -115,7 +117,7 @@ class EmulatedSlurm:
         self._start(self.hosts[0], [*munge, f"--socket={socket}", *files])
         self._wait_for(socket.exists, "munge")
         socket.chmod(0o600)  # everybody may write to it by default, which the records of networks refuse
-        self._start(self.hosts[0], ["slurmctld", "-D"])
+        self._controller = self._start(self.hosts[0], _CONTROLLER)
         for host in self.hosts:
             self._start(host, ["slurmd", "-D", "-N", host])
         self._wait_for(self._are_idle, f"{len(self.hosts)} idle nodes")
@@ -137,10 +139,32 @@ class EmulatedSlurm:
         put(self.folder / "topology.conf", tree)
         put(self.folder / _CONF, "\n".join([text.rstrip(), *options.lines]) + "\n")
 
-    def _start(self, host: str, command: Sequence[str]) -> None:
+    def restart_controller(self) -> None:
+        """End slurmctld, as an administrator does, and start it again; the jobs go on.
+
+        :raises BenchmarkError: if it does not end or begin within ``PATIENCE`` seconds.
+        """
+        _ended(self._controller)
+        self._daemons.remove(self._controller)
+        self._controller = self._start(self.hosts[0], _CONTROLLER)
+        self._wait_for(lambda: self.run(["scontrol", "ping"]).returncode == 0, "slurmctld")
+
+    def pause_controller(self, seconds: float) -> None:
+        """Stop slurmctld for a time in which no command gets an answer.
+
+        :param seconds: the time in seconds.
+        """
+        self._controller.send_signal(signal.SIGSTOP)
+        try:
+            time.sleep(seconds)
+        finally:
+            self._controller.send_signal(signal.SIGCONT)
+
+    def _start(self, host: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
         with open(self.folder / "daemons.log", "a", encoding="utf-8") as log:
-            started = subprocess.Popen(self._on(host, command), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            started = subprocess.Popen(self.command(host, command), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self._daemons.append(started)
+        return started
 
     def _wait_for(self, is_there: Callable[[], bool], what: str) -> None:
         until = time.monotonic() + PATIENCE
@@ -156,7 +180,12 @@ class EmulatedSlurm:
         told = self.run(["sinfo", "--noheader", "--Node", "--partition=all", "--states=idle", "--format=%N"])
         return len(set(told.stdout.split())) == len(self.hosts)
 
-    def _on(self, host: str, command: Sequence[str]) -> list[str]:
+    def command(self, host: str, command: Sequence[str]) -> list[str]:
+        """Return the command line that runs a command on a host, with this cluster's configuration.
+
+        :param host: name of the host.
+        :param command: program and arguments.
+        """
         return enter(self._network.state, host, ["env", f"SLURM_CONF={self.folder / _CONF}", *command])
 
     def run(
@@ -175,7 +204,7 @@ class EmulatedSlurm:
         :param capture: True to keep the output in the result; False to let it go to this process's output.
         :raises subprocess.TimeoutExpired: if the command takes longer.
         """
-        line = self._on(self.hosts[0], command)
+        line = self.command(self.hosts[0], command)
         return subprocess.run(line, capture_output=capture, text=True, timeout=timeout, check=False, env=environment)
 
     def down(self) -> None:
@@ -183,11 +212,7 @@ class EmulatedSlurm:
         for daemon in reversed(self._daemons):
             daemon.terminate()
         for daemon in reversed(self._daemons):
-            try:
-                daemon.wait(10)
-            except subprocess.TimeoutExpired:
-                daemon.kill()
-                daemon.wait()
+            _ended(daemon)
         self._daemons.clear()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -201,3 +226,13 @@ class EmulatedSlurm:
 
     def __exit__(self, *_: object) -> None:
         self.down()
+
+
+def _ended(daemon: subprocess.Popen[bytes]) -> None:
+    """End a daemon; kill it if it takes longer than 10 s."""
+    daemon.terminate()
+    try:
+        daemon.wait(10)
+    except subprocess.TimeoutExpired:
+        daemon.kill()
+        daemon.wait()
