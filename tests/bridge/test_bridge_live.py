@@ -141,12 +141,12 @@ def test_two_hundred_jobs_run_apart_while_everything_around_them_fails(bridged):
         if turn in (1, 5):
             time.sleep(1)
             bridged.pause_controller(3)
-        if turn == 2:
-            bridged.told("scontrol", "update", "NodeName=h0006", "State=DRAIN", "Reason=test")
         if turn == 4:
+            bridged.told("scontrol", "update", "NodeName=h0006", "State=DRAIN", "Reason=test")
+        if turn == 6:
             bridged.told("scontrol", "update", "NodeName=h0006", "State=RESUME")
             bridged.told("scontrol", "release", held)
-        if turn == 6 and f"{requeued} " in bridged.told("squeue", "-h", "-t", "R", "-o", "%i "):
+        if turn == 8 and f"{requeued} " in bridged.told("squeue", "-h", "-t", "R", "-o", "%i "):
             bridged.told("scontrol", "requeue", requeued)
     bridged.wait_until(lambda: not bridged.told("squeue", "--all", "--noheader").strip())
     jobs = bridged.completed()

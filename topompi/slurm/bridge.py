@@ -82,37 +82,35 @@ class Planner:
             waiting=len(queue),
             running=sum(job.holds for job in snapshot.jobs),
             ours=len(ours),
-            left=sum(job.among is not None for job in queue) + len(leaving),
+            left=sum(self._mirror.requests[number].among is not None for number in queue) + len(leaving),
             shared=shared,
             broken=sum(set(pair) <= ours for pair in shared),
         )
 
-    def _pass(self, view: View, queue: Sequence[Request]) -> Iterator[Move]:
+    def _pass(self, view: View, queue: Sequence[int]) -> Iterator[Move]:
         mirror, situation = self._mirror, self._mirror.situation
         mirror.wait(queue)
-        head = queue[0] if queue else None
-        if head is not None and (nodes := view.promised(head)):
-            job = situation.job(mirror.number(head))
-            placement = mirror.allocator.adopt(job, np.array(nodes), self.cluster)
-            situation.promise = Promise(job.number, view.snapshot.now, placement)
-        if queue and not self._must_wait(view, queue):
+        if queue and (nodes := view.promised(mirror.requests[queue[0]])):
+            placement = mirror.allocator.adopt(situation.job(queue[0]), np.array(nodes), self.cluster)
+            situation.promise = Promise(queue[0], view.snapshot.now, placement)
+        if queue and not self._must_wait(mirror.requests[queue[0]], view.snapshot.now):
             self.queue.start_jobs(situation)
         for request, chosen in mirror.started:
             if request.among is None:
                 yield view.start(request, [self.names[node] for node in chosen])
-        begun = {request.id for request, _ in mirror.started}
-        yield from self._promises(view, [request for request in queue if request.id not in begun])
+        yield from self._promises(view)
 
-    def _promises(self, view: View, queue: Sequence[Request]) -> Iterator[Move]:
-        """Yield a move for each job whose note names other promised nodes than it is promised now.
+    def _promises(self, view: View) -> Iterator[Move]:
+        """Yield a move for each waiting job whose note names other promised nodes than it is promised now.
 
         Only promises of named nodes are kept, which allocators make that may find none after other jobs have ended.
         """
         mirror, promise = self._mirror, self._mirror.situation.promise
         kept = promise if promise is not None and not mirror.allocator.monotone else None
-        for request in queue:
+        for number in mirror.situation.waiting:
+            request = mirror.requests[number]
             promised, mark = "", view.jobs[request.id].mark
-            if kept is not None and kept.placement is not None and kept.number == mirror.number(request):
+            if kept is not None and kept.placement is not None and kept.number == number:
                 promised = self._listed(kept.placement.nodes[: request.size]) if request.among is None else ""
             if mark.promise != promised:
                 why = f"promised {promised}" if promised else "no longer first"
@@ -121,19 +119,19 @@ class Planner:
     def _listed(self, nodes: NDArray[np.integer]) -> str:
         return compress([self.names[node] for node in sorted(nodes.tolist())])
 
-    def _must_wait(self, view: View, queue: Sequence[Request]) -> bool:
+    def _must_wait(self, head: Request, now: int) -> bool:
         """Return whether a job that Slurm itself places would starve if the bridge went on starting jobs.
 
         Enough nodes are free for it, but perhaps not those that it needs, which the bridge's jobs could always take.
         """
-        head, now, state = queue[0], view.snapshot.now, self._mirror.situation.state
+        state = self._mirror.situation.state
         fits = head.among is not None and int((state.busy[np.array(head.among)] == 0).sum()) >= head.size
         self._fits_since = {head.id: self._fits_since.get(head.id, now)} if fits else {}
         return fits and now - self._fits_since[head.id] > self.policy.starving
 
     def _sharing(self, held: Sequence[Held]) -> tuple[tuple[str, str], ...]:
         """Return the pairs of running jobs that can use the same link; computed only if the running jobs changed."""
-        key = frozenset(replace(one, end=0) for one in held)
+        key = frozenset(one._replace(end=0) for one in held)
         if key != self._shared[0]:
             known = [one for one in held if one.request.id]
             found = shared_links([np.array(one.nodes) for one in known], self.cluster)

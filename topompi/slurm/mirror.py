@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +21,7 @@ MOST_OLD = 10_000  # maximum number of entries of ended jobs; then the situation
 _AMONG = "among"
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """The request of a waiting job.
 
     :param id: name of the job.
@@ -38,8 +36,7 @@ class Request:
     among: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(NamedTuple):
     """Nodes that a job holds.
 
     :param request: the job's request.
@@ -113,29 +110,35 @@ class Mirror:
 
     def number(self, request: Request) -> int:
         """Return the situation's number of a job with this request; a new one if it has none yet."""
-        if request not in self._number:
-            self._number[request] = len(self.requests)
-            self.requests.append(request)
-            situation = self.situation
-            situation.sizes.append(request.size)
-            situation.estimates.append(request.seconds)
-            situation.kinds.append(request.size if request.among is None else -1 - len(self.requests))
-            asks: Mapping[str, Any] = {} if request.among is None else {_AMONG: np.array(request.among, dtype=np.int64)}
-            situation.asks.append(asks)
-        return self._number[request]
+        known = self._number.get(request)
+        if known is not None:
+            return known
+        number = self._number[request] = len(self.requests)
+        self.requests.append(request)
+        situation = self.situation
+        situation.sizes.append(request.size)
+        situation.estimates.append(request.seconds)
+        situation.kinds.append(request.size if request.among is None else -1 - number)
+        asks: Mapping[str, Any] = {} if request.among is None else {_AMONG: np.array(request.among, dtype=np.int64)}
+        situation.asks.append(asks)
+        return number
 
-    def wait(self, queue: Sequence[Request]) -> None:
-        """Set the waiting jobs, in their order; if Slurm itself places one of them, numbers of nodes do not suffice."""
-        self.situation.waiting[:] = map(self.number, queue)
-        self.allocator.by_count = self.allocator.inner.by_count and all(one.among is None for one in queue)
+    def wait(self, queue: Sequence[int]) -> None:
+        """Set the numbers of the waiting jobs, in their order.
 
-    def can_ever_run(self, request: Request) -> bool:
+        If Slurm itself places one of them, it does not suffice to count free nodes.
+        """
+        self.situation.waiting[:] = queue
+        own = (self.requests[number].among is None for number in queue)
+        self.allocator.by_count = self.allocator.inner.by_count and all(own)
+
+    def can_ever_run(self, number: int) -> bool:
         """Return whether the allocator finds nodes for a job on the empty machine."""
-        return self._empty.holds(self.situation.job(index := self.number(request)), self.situation.kinds[index])
+        return self._empty.holds(self.situation.job(number), self.situation.kinds[number])
 
-    def can_run(self, request: Request) -> bool:
+    def can_run(self, number: int) -> bool:
         """Return whether the allocator would find nodes among those that are not closed, if no other job ran."""
-        return self.capable.holds(self.situation.job(index := self.number(request)), self.situation.kinds[index])
+        return not self.capable.limited or self.capable.holds(self.situation.job(number), self.situation.kinds[number])
 
     def follow(self, now: int, held: Iterable[Held], closed: NDArray[np.bool_]) -> None:
         """Make the situation equal to Slurm's state; only differences to the state before cost time.

@@ -7,8 +7,9 @@ so could forge lines. The note of the administrator, which users cannot write, c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain
 
 from ..errors import SourceError
@@ -29,8 +30,9 @@ SHOW_NODES = ("sinfo", "--all", "--noheader", f"--format={_MARK.join(('%R', '%a'
 # Whole lists of array tasks, and times in seconds since 1970.
 ENVIRONMENT = {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0"}
 
+KEPT_LINES = 16_384  # lines of squeue whose jobs are kept, because most are the same a second later
 MOST_TASKS = 4_096  # maximum number of waiting tasks per array that a snapshot contains; they are alike
-_ARRAY = re.compile(r"([0-9]+)_(?:([0-9]+)|\[([0-9,:-]+)(?:%([0-9]+))?\])")
+_ARRAY = re.compile(r"([0-9]+)_(?:([0-9]+)|\[([0-9,:-]+?),?(?:\.{3})?(?:%([0-9]+))?\])")
 _TASKS = re.compile(r"([0-9]+)(?:-([0-9]+)(?::([0-9]+))?)?")
 # States in which a node takes jobs, now or after its jobs. Signs of saving power and of a planned job do not matter;
 # those of a node that does not answer (*), is maintained ($) or reboots (@, ^) stay, so that it counts as closed.
@@ -141,7 +143,7 @@ def read_snapshot(now: int, queue: str, marks: str, nodes: str) -> Snapshot:
     """
     rows = (line.split(_MARK) for line in marks.split(_MARK + "\n") if line)
     notes = {row[0]: Mark.parse(row[1]) for row in rows if len(row) == 2}
-    jobs = tuple(chain.from_iterable(_jobs(line, notes) for line in queue.splitlines() if line.strip()))
+    jobs = tuple(chain.from_iterable(_of_line(line, notes) for line in queue.splitlines() if line.strip()))
     states: dict[str, frozenset[str]] = {}
     members: dict[str, set[str]] = {}
     up: dict[str, bool] = {}
@@ -162,20 +164,27 @@ def _cells(line: str, count: int, command: str) -> list[str]:
     return cells
 
 
-def _jobs(line: str, notes: Mapping[str, Mark]) -> Iterator[SlurmJob]:
+def _of_line(line: str, notes: Mapping[str, Mark]) -> tuple[SlurmJob, ...]:
+    number = line.split(_MARK, 2)[1] if line.count(_MARK) > 1 else ""
+    return _jobs(line, notes.get(number, Mark()))
+
+
+@lru_cache(KEPT_LINES)
+def _jobs(line: str, mark: Mark) -> tuple[SlurmJob, ...]:
+    """Return the jobs of a line: one, or the tasks of an array."""
     cell = dict(zip(_COLUMNS, _cells(line, len(_COLUMNS), "squeue"), strict=True))
     try:
-        job = _job(cell, notes.get(cell["A"], Mark()))
+        job = _job(cell, mark)
+        array = _ARRAY.fullmatch(cell["i"])
+        if array is None and "_" in cell["i"]:
+            raise SourceError("expecting a job or tasks of an array")
+        if array is None:
+            return (replace(job, together="+" in cell["i"]),)
+        number, task, listed, throttle = array.groups()
+        job = replace(job, array=number, throttle=int(throttle or 0) or mark.throttle)
+        return tuple(replace(job, id=f"{number}_{one}") for one in ([int(task)] if task else _tasks(listed)))
     except (ValueError, SourceError) as problem:
-        raise SourceError(f"squeue: job {cell['i']}: {problem}") from problem
-    array = _ARRAY.fullmatch(cell["i"])
-    if array is None:
-        yield replace(job, together="+" in cell["i"])
-        return
-    number, task, listed, throttle = array.groups()
-    job = replace(job, array=number, throttle=int(throttle or 0) or job.mark.throttle)
-    for one in [int(task)] if task else _tasks(listed):
-        yield replace(job, id=f"{number}_{one}")
+        raise SourceError(f"squeue: job {cell['i'][:40]}: {problem}") from problem
 
 
 def _tasks(listed: str) -> list[int]:

@@ -132,28 +132,25 @@ class View:
             job.id, mark, self.policy.usual, hosts="" if reason == "tries" else None, release=release, why=reason
         )
 
-    def sorted_out(self, mirror: Mirror) -> tuple[list[Move], list[Request]]:
-        """Return moves for jobs that are to be left to Slurm, and the requests of all waiting jobs, in their order.
+    def sorted_out(self, mirror: Mirror) -> tuple[list[Move], list[int]]:
+        """Return moves for jobs that are to be left to Slurm, and the mirror's numbers of all waiting jobs in order.
 
         :param mirror: the machine's state, which knows the jobs that can never run.
         """
-        leaving, queue = list[Move](), list[tuple[tuple[int, int, int, int], Request]]()
-        spare = self._spare_tasks()
-        for job in filter(lambda job: job.waits, self.snapshot.jobs):
-            request = self._request(job)
-            at_door = job.partition == self.policy.door
-            if request is None or job.mark.until > self.snapshot.now:
+        leaving, queue, spare = list[Move](), list[tuple[tuple[int, int, int, int], int]](), self._spare_tasks()
+        for job in self.snapshot.jobs:
+            if not job.waits or job.mark.until > self.snapshot.now or (request := self._request(job)) is None:
                 continue
-            if at_door and (reason := self._reason_to_leave(job) or ("" if mirror.can_ever_run(request) else "size")):
-                leaving.append(self._leave(job, reason))
-                continue
-            if at_door and job.array:
-                spare[job.array] -= 1
-                if spare[job.array] < 0:
+            number = mirror.number(request)
+            if job.partition == self.policy.door:
+                if reason := _wish(job) or ("" if mirror.can_ever_run(number) else "size"):
+                    leaving.append(self._leave(job, reason))
                     continue
-            if not at_door or mirror.can_run(request):
-                queue.append((_order(job), request))
-        return leaving, [request for _, request in sorted(queue, key=lambda entry: entry[0])]
+                spare[job.array] -= bool(job.array)
+                if spare[job.array] < 0 or not mirror.can_run(number):
+                    continue
+            queue.append((_order(job), number))
+        return leaving, [number for _, number in sorted(queue)]
 
     def _spare_tasks(self) -> Counter[str]:
         """Return for each array the number of tasks that may start: by its throttle, and at most one per node."""
@@ -182,18 +179,6 @@ class View:
         nodes = {self._find(name) for name in names} - {-1}
         return tuple(sorted(node for node in nodes if not self.closed[node]))
 
-    def _reason_to_leave(self, job: SlurmJob) -> str:
-        """Return why a job at the door cannot be placed by the bridge, in one word; empty if it can."""
-        given = {
-            "together": job.together,
-            "nodelist": bool(job.wanted),
-            "exclude": bool(job.excluded),
-            "features": bool(job.features),
-            "resources": bool(job.resources),
-            "reservation": bool(job.reservation),
-        }
-        return next((word for word, is_given in given.items() if is_given), "")
-
     def promised(self, request: Request) -> list[int]:
         """Return the numbers of the nodes that a job was promised; empty if there are none, or they are not known."""
         job = self.jobs[request.id]
@@ -211,3 +196,18 @@ def _order(job: SlurmJob) -> tuple[int, int, int, int]:
     """Return the place of a job in Slurm's order: by priority, submission and number."""
     number, _, task = job.id.partition("_")
     return -job.priority, job.submit, int(number), int(task or 0)
+
+
+def _wish(job: SlurmJob) -> str:
+    """Return the wish for which the bridge cannot place a job, in one word; empty if it has none."""
+    if not (job.wanted or job.excluded or job.features or job.resources or job.reservation or job.together):
+        return ""
+    given = {
+        "together": job.together,
+        "nodelist": job.wanted,
+        "exclude": job.excluded,
+        "features": job.features,
+        "resources": job.resources,
+        "reservation": job.reservation,
+    }
+    return next(word for word, is_given in given.items() if is_given)
