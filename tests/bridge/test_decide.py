@@ -70,10 +70,13 @@ def workloads(draw):
     )
 
 
-@pytest.mark.parametrize("queue", ["easy", "no-overtaking", "conservative"])
-@pytest.mark.parametrize("name", POLICIES)
+CASES = [(name, "easy") for name in POLICIES]
+CASES += [("isolated", "no-overtaking"), ("first", "conservative"), ("disjoint", "conservative")]
+
+
+@pytest.mark.parametrize(("name", "queue"), CASES)
 @given(workload=workloads(), seed=st.integers(0, 99), cluster=st.sampled_from([TREE, FABRIC]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_the_bridge_starts_the_simulators_jobs_on_its_nodes_whenever_it_is_restarted(
     name, queue, workload, seed, cluster
 ):

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tests.bridge.fake import FakeSlurm
-from topompi.errors import SettingError
+from topompi.errors import SettingError, SourceError
 from topompi.jobs import AllocationError, Cluster
 from topompi.slurm.bridge import Planner, Policy
 from topompi.slurm.loop import Bridge, Pace
@@ -65,8 +65,11 @@ def test_failed_passes_in_sequence_open_the_door_and_the_next_good_one_closes_it
         bridge.make_pass()
         assert slurm.up["door"] == (failed == 3)
     assert bridge.counters.failed_passes == 3
+    with pytest.raises(SourceError, match="in 3 passes"):
+        bridge.health()
     bridge.make_pass()
     assert not slurm.up["door"]
+    assert bridge.health() == "ok\n"
 
 
 def test_an_error_in_the_bridge_itself_opens_the_door_and_ends_it(slurm):

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from ..daemon.counters import counter, prometheus
 from ..daemon.notify import notify
-from ..errors import SettingError, TopompiError
+from ..errors import SettingError, SourceError, TopompiError
 from .bridge import Decision, Planner
 from .controller import Move
 from .snapshot import Snapshot
@@ -175,6 +175,15 @@ class Bridge:
             log.exception("could not step aside", extra={"fields": {"why": why, "error": str(error)}})
             return
         log.warning("stepped aside", extra={"fields": {"why": why, "given_back": [move.job for move in moved]}})
+
+    def health(self) -> str:
+        """Return ``ok``.
+
+        :raises SourceError: if the last pass failed.
+        """
+        if self._failed:
+            raise SourceError(f"expecting an answer of Slurm, got none in {self._failed} passes")
+        return "ok\n"
 
     def metrics(self) -> str:
         """Return counters and present numbers in Prometheus' text format."""

@@ -66,6 +66,6 @@ def bridge(
     with ExitStack() as stack:
         if listen is not None:
             text = "text/plain; version=0.0.4"
-            pages = {"/metrics": lambda: (text, made.metrics()), "/health": lambda: ("text/plain", "ok\n")}
+            pages = {"/metrics": lambda: (text, made.metrics()), "/health": lambda: ("text/plain", made.health())}
             stack.enter_context(served(parse_address(listen), pages))
         made.run(stop)
