@@ -12,6 +12,7 @@ from tests.bridge.fake import FakeSlurm
 from topompi.errors import SettingError, SourceError
 from topompi.jobs import AllocationError, Cluster
 from topompi.slurm.bridge import Planner, Policy
+from topompi.slurm.live import Renewal
 from topompi.slurm.loop import Bridge, Pace
 from topompi.slurm.mark import Mark
 from topompi.slurm.snapshot import SlurmJob
@@ -108,6 +109,23 @@ def test_missing_partitions_are_named(slurm):
 def test_policies_that_name_no_whole_nodes_are_refused(name):
     with pytest.raises(AllocationError, match="names whole nodes"):
         Planner(CLUSTER, Policy(allocator=name))
+
+
+def test_routes_are_renewed_and_the_old_ones_stay_if_that_fails(slurm, caplog):
+    planners = iter([None, SourceError("no such file"), Planner(CLUSTER, Policy(allocator="bestfit"))])
+
+    def renewed():
+        planner = next(planners)
+        if isinstance(planner, SourceError):
+            raise planner
+        return planner
+
+    slurm.submit(door("1", 2), 60)
+    bridge = Bridge(slurm, Planner(CLUSTER, Policy(allocator="first")), renewed=renewed)
+    for _ in range(3):
+        bridge.make_pass()
+    assert bridge.counters.renewals == 1
+    assert "no such file" in str([vars(record) for record in caplog.records])
 
 
 def test_counters_and_numbers_are_text_for_prometheus(slurm):
@@ -229,3 +247,15 @@ def test_jobs_of_slurms_own_that_break_the_isolation_are_reported(slurm):
     slurm.submit(door("2", 2, hosts=("n1", "n5"), **{**spread, "partition": "run"}, mark=Mark(moved=1)), 60)
     decision = Planner(CLUSTER, Policy()).decide(slurm.snapshot())
     assert (decision.shared, decision.broken, decision.ours) == ((("1", "2"),), 0, 1)
+
+
+def test_a_source_is_read_again_on_demand_or_when_its_service_has_another_generation(monkeypatch):
+    made, again, generation = iter(range(9)), threading.Event(), [1]
+    monkeypatch.setattr("topompi.slurm.live.ask", lambda *_: {"generation": generation[0]})
+    monkeypatch.setattr("topompi.slurm.live.MINUTE", 0.0)
+    renewal = Renewal("unix:/run/topology", again, lambda: next(made))
+    assert renewal() is None
+    again.set()
+    assert (renewal(), renewal()) == (0, None)
+    generation[0] = 2
+    assert (renewal(), renewal()) == (1, None)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
 
 from ..errors import SourceError
 from ..inputs.files import InputFile
@@ -12,11 +15,15 @@ from ..inputs.slurm.nodes import node_states
 from ..inputs.slurm.running import RunningJob, jobs_of
 from ..jobs import AllocationError, Cluster
 from ..topology import Report
+from ..topology.client import Address, ask
 from ..topology.routecheck import with_routes
 from ..topology.sources import slurm
 from ..views.cluster import cluster_of
 
-__all__ = ["cluster_now", "nodes_now", "running_now"]
+__all__ = ["Renewal", "cluster_now", "nodes_now", "running_now"]
+
+MINUTE = 60.0  # seconds
+T = TypeVar("T")
 
 
 def running_now(notes: list[str] | None = None) -> list[RunningJob]:
@@ -52,3 +59,38 @@ def _asked(command: Sequence[str], wanted: str) -> InputFile:
         raise SourceError(f"expecting {command[0]} on this machine, got none: give files instead") from error
     except (OSError, subprocess.SubprocessError) as error:
         raise SourceError(f"{' '.join(command)}: expecting {wanted}, got {error}") from error
+
+
+class Renewal(Generic[T]):
+    """A function that makes a thing anew from a topology source whenever the source has changed, else returns None.
+
+    :param source: the topology source; if it is the address of a service, its generation is asked for every minute.
+    :param again: event by which somebody demands the thing anew; it is cleared.
+    :param make: function that reads the source and makes the thing.
+    """
+
+    def __init__(self, source: str, again: threading.Event, make: Callable[[], T]) -> None:
+        self._address = Address.parse(source) if Address.is_named_by(source) else None
+        self._again, self._make = again, make
+        self._generation, self._due = self._asked_generation(), time.monotonic() + MINUTE
+
+    def __call__(self) -> T | None:
+        """Return the thing made anew, or None.
+
+        :raises TopompiError: if the source cannot be read, or the service does not answer.
+        """
+        generation = self._generation
+        if self._address is not None and time.monotonic() >= self._due:
+            self._due = time.monotonic() + MINUTE
+            generation = self._asked_generation()
+        if generation == self._generation and not self._again.is_set():
+            return None
+        self._again.clear()
+        made = self._make()
+        self._generation = generation
+        return made
+
+    def _asked_generation(self) -> int:
+        if self._address is None:
+            return 0
+        return int(ask(self._address, {"request": "generation"})["generation"])

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -49,6 +49,7 @@ class Counters:
     pulled_back: int = counter("Jobs that were given nodes and did not start")
     left: int = counter("Jobs that were left to Slurm's own placement")
     refused_moves: int = counter("Moves that Slurm refused")
+    renewals: int = counter("Times that the routes were read again")
     stepped_aside: int = counter("Times that the door was opened, so that Slurm itself places all jobs")
 
 
@@ -72,11 +73,19 @@ class Bridge:
     :param controller: interface to Slurm.
     :param planner: maker of the decisions.
     :param pace: times of the loop.
+    :param renewed: function that is called before each pass; it returns a planner with the new routes if the topology
+        has changed, else None.
     :ivar decision: result of the last pass.
     """
 
-    def __init__(self, controller: Controller, planner: Planner, pace: Pace | None = None) -> None:
-        self._controller, self._planner, self._pace = controller, planner, pace or Pace()
+    def __init__(
+        self,
+        controller: Controller,
+        planner: Planner,
+        pace: Pace | None = None,
+        renewed: Callable[[], Planner | None] = lambda: None,
+    ) -> None:
+        self._controller, self._planner, self._pace, self._renewed = controller, planner, pace or Pace(), renewed
         self.counters, self.decision = Counters(), Decision()
         self._door, self._failed, self._aside = planner.policy.door, 0, True
         self._times: deque[float] = deque(maxlen=RECENT)
@@ -113,6 +122,7 @@ class Bridge:
     def make_pass(self) -> None:
         """Read the state, decide, and tell Slurm; after several failures in sequence, open the door."""
         begin = time.monotonic()
+        self._renew()
         try:
             snapshot = self._controller.snapshot()
             if snapshot.up.get(self._door) and not self._pace.dry:
@@ -131,6 +141,18 @@ class Bridge:
         self.counters.passes += 1
         self._times.append(time.monotonic() - begin)
         self._report()
+
+    def _renew(self) -> None:
+        """Take new routes if there are some; if they cannot be read, the old ones stay."""
+        try:
+            planner = self._renewed()
+        except TopompiError as error:
+            log.warning("routes not renewed", extra={"fields": {"error": str(error)}})
+            return
+        if planner is not None:
+            self._planner = planner
+            self.counters.renewals += 1
+            log.info("routes renewed", extra={"fields": {"cluster": planner.cluster.name}})
 
     def _tell(self, moves: Sequence[Move]) -> None:
         policy = self._planner.policy

@@ -15,7 +15,7 @@ from ...errors import SourceError
 from ...jobs import AllocationError
 from ...slurm.bridge import Planner, Policy
 from ...slurm.controller import Commands
-from ...slurm.live import cluster_now
+from ...slurm.live import Renewal, cluster_now
 from ...slurm.loop import Bridge, Pace
 from ...views.cluster import read_cluster
 from ..inputs import Lfts, Reading, list_findings, reporting
@@ -47,15 +47,22 @@ def bridge(
 
     Jobs wait in the partition --door, which is down meanwhile, and start in the partition --run. topompi slurm setup
     prints the lines of slurm.conf for them. On any error, and at the end, the door is opened: Slurm places all jobs.
+    SIGHUP reads the cluster again; a topology service is asked every minute whether its routes have changed.
     """
     if cluster is None and (lfts or how.rails or how.names or how.rule):
         raise AllocationError("expecting --cluster beside --lfts, --rails, --names and --name-rule, got none")
     log_as_json("topompi.slurm")
-    with reporting(SourceError, "reading", partial=how.partial, naming=how.naming) as report:
-        machine = cluster_now(report) if cluster is None else read_cluster(cluster, None, lfts, report, how.rails)
-    list_findings(report)
     rules = Policy(policy, queue, door, run, usual, patience)
-    made = Bridge(Commands(limit), Planner(machine, rules), Pace(seconds, failures, dry))
+
+    def plan() -> Planner:
+        with reporting(SourceError, "reading", partial=how.partial, naming=how.naming) as report:
+            machine = cluster_now(report) if cluster is None else read_cluster(cluster, None, lfts, report, how.rails)
+        list_findings(report)
+        return Planner(machine, rules)
+
+    again = threading.Event()
+    renewal = Renewal(cluster or "", again, plan)
+    made = Bridge(Commands(limit), plan(), Pace(seconds, failures, dry), renewal)
     if once:
         made.check_partitions()
         made.make_pass()
@@ -63,6 +70,7 @@ def bridge(
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
+    signal.signal(signal.SIGHUP, lambda *_: again.set())
     with ExitStack() as stack:
         if listen is not None:
             text = "text/plain; version=0.0.4"
