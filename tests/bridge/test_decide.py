@@ -17,7 +17,7 @@ from topompi.views.cluster import cluster_of
 
 TREE = Cluster.regular(16, 4, 2)
 FABRIC = cluster_of(load_routes("xgft:4,2,2;1,2,1"))
-POLICIES = ["first", "contiguous", "bestfit", "apart", "exclusive", "leaf-exclusive", "isolated", "disjoint"]
+POLICIES = ["first", "bestfit", "exclusive", "leaf-exclusive", "isolated", "disjoint"]
 
 
 def of_bridge(workload, cluster, policy, renew):
