@@ -110,8 +110,8 @@ def test_a_slurm_without_switches_is_told_how_to_get_them(slurm, plugin):
     ("topology", "state", "words"),
     [
         ("XGFT(2; 2,2; 1,2)", "ok", "; for 4 nodes it agrees with the topology above"),
-        ("XGFT(2; 4,1; 1,2)", "fault", "h0000 and h0002 are on one leaf switch in the topology above, and on two for"),
-        ("XGFT(2; 1,4; 1,2)", "fault", "h0000 and h0001 are on one leaf switch for Slurm, and on two in the topology"),
+        ("XGFT(2; 4,1; 1,2)", "absent", "h0000 and h0002 are on one leaf switch in the topology above, and on two for"),
+        ("XGFT(2; 1,4; 1,2)", "absent", "h0000 and h0001 are on one leaf switch for Slurm, and on two in the topology"),
     ],
 )
 def test_leaf_switches_of_slurm_are_compared_with_those_of_the_topology(slurm, topology, state, words):
@@ -121,10 +121,10 @@ def test_leaf_switches_of_slurm_are_compared_with_those_of_the_topology(slurm, t
     assert words in told[1]
 
 
-def test_a_topology_with_other_names_is_a_fault(slurm):
+def test_a_topology_with_other_names_is_told_how_to_rename_them(slurm):
     slurm(tree=TREE.replace("h[", "node["))
     state, words = found(topology="XGFT(2; 2,2; 1,2)")["Slurm's topology"]
-    assert state == "fault"
+    assert state == "absent"
     assert "none of which the topology above has: rename them" in words
 
 
@@ -132,7 +132,6 @@ def test_a_topology_with_other_names_is_a_fault(slurm):
     ("variables", "words"),
     [
         ({"SLURM_JOB_NODELIST": "h[0000-0004]"}, "expecting SLURM_TASKS_PER_NODE for 5 hosts, got 4"),
-        ({"SLURM_JOB_NODELIST": ""}, "expecting SLURM_JOB_NODELIST, got none"),
         ({"SLURM_JOB_NODELIST": "h[0000-"}, "expecting"),
         ({"SLURM_TOPOLOGY_ADDR": "a.b.x", "SLURMD_NODENAME": "h0001"}, "SLURM_TOPOLOGY_ADDR of h0001: expecting"),
     ],
@@ -150,13 +149,20 @@ def test_a_step_on_fewer_nodes_than_the_job_is_no_fault(slurm):
     assert found({**JOB, **step})["Slurm's job"][0] == "ok"
 
 
-def test_nodes_of_the_job_that_no_switch_has_are_a_fault(slurm):
+def test_nodes_of_the_job_that_no_switch_has_are_named(slurm):
     slurm(tree=TREE.replace("0003]", "0002]"))
     state, words = found(JOB)["Slurm's topology"]
-    assert (state, words) == ("fault", "1 of 4 nodes of this job are in none of its switches: h0003, ...")
+    assert (state, words) == ("absent", "1 of 4 nodes of this job are in none of its switches: h0003, ...")
 
 
-def test_a_controller_that_does_not_answer_is_a_fault_in_a_job_alone(slurm):
+def test_a_controller_that_does_not_answer_stops_no_job(slurm):
+    """A script that begins with ``topompi doctor || exit 1`` goes on while slurmctld is restarted."""
     slurm(config="slurm_load_ctl_conf error: Unable to contact slurm controller\n", code=1)
-    assert found()["Slurm"][0] == "absent"
-    assert found(JOB)["Slurm"][0] == "fault"
+    for environment in ({}, JOB):
+        assert found(environment)["Slurm"][0] == "absent"
+
+
+def test_a_job_whose_hosts_are_not_told_is_not_stopped(slurm):
+    slurm()
+    state, words = found({**JOB, "SLURM_JOB_NODELIST": ""})["Slurm's job"]
+    assert (state, words) == ("absent", "9: expecting SLURM_JOB_NODELIST, got none: pass Slurm's variables on")

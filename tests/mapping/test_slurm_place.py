@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.services import running
 from topompi.inputs.hostlist import compress
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.mapping import Mapping
@@ -17,7 +18,8 @@ from topompi.mapping.rankfiles import read_mapping
 from topompi.mapping.search import Search
 from topompi.slurm.placement import nodes_of_job, place, tasks_of_job
 from topompi.topology import Report, load_routes
-from topompi.topology.sources import automatic
+from topompi.topology.service.store import Store
+from topompi.topology.sources import automatic, slurm_addresses
 
 FABRIC = "XGFT(2; 2,2; 1,2)"  # 2 leaf switches of 2 hosts h0000 ...
 JOB = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "h[0000-0003]", "SLURM_TASKS_PER_NODE": "2(x4)"}
@@ -31,7 +33,14 @@ def run(monkeypatch, command, tmp_path):
     """Runs the command; named arguments are the job's variables, and no service or Slurm is here."""
 
     def with_job(*words, **job):
-        for name in [*JOB, "SLURM_NTASKS", "SLURM_TOPOLOGY_ADDR", "TOPOMPI_TOPOLOGY", "TOPOMPI_SERVER"]:
+        for name in [
+            *JOB,
+            "SLURM_NTASKS",
+            "SLURM_TOPOLOGY_ADDR",
+            "SLURMD_NODENAME",
+            "TOPOMPI_TOPOLOGY",
+            "TOPOMPI_SERVER",
+        ]:
             monkeypatch.delenv(name, raising=False)
         for name, value in job.items():
             monkeypatch.setenv(name, value)
@@ -156,6 +165,21 @@ def test_the_topology_is_that_of_auto_where_none_is_named(run, halo, tmp_path):
     absent = run("--graph", halo, **{**JOB, "SLURM_JOB_NODELIST": "h[0002-0005]"})
     assert "topology: hosts only: 2 hosts are not in auto: scontrol show topology" in absent.err
     assert Counter(hosts_in(absent.out)) == {f"h000{n}": 2 for n in range(2, 6)}
+
+
+def test_a_service_comes_first_and_is_asked_for_the_nodes_of_the_job(run, halo):
+    with running(Store(lambda: load_routes(FABRIC))) as (_, address):
+        done = run("--graph", halo, TOPOMPI_SERVER=str(address), **JOB)
+    assert "across leaf switches 7,200 -> 0" in done.err
+    assert done.err.endswith(f"topology: auto: {address}\n")
+
+
+def test_the_switches_of_a_job_of_one_node_are_those_that_slurm_tells_it(run, halo):
+    told = {"SLURM_TOPOLOGY_ADDR": "top.leaf1.h0002", "SLURM_TOPOLOGY_ADDR_PATTERN": "switch.switch.node"}
+    one = {**JOB, "SLURM_JOB_NODELIST": "h0002", "SLURM_TASKS_PER_NODE": "8", "SLURMD_NODENAME": "h0002", **told}
+    assert f"topology: auto: {slurm_addresses.NAME}" in run("--graph", halo, **one).err
+    two = {**one, "SLURM_JOB_NODELIST": "h[0002-0003]", "SLURM_TASKS_PER_NODE": "4(x2)"}
+    assert slurm_addresses.NAME not in run("--graph", halo, **two).err  # another node's address is not known here
 
 
 @settings(max_examples=60, deadline=None)

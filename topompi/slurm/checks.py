@@ -52,7 +52,7 @@ def check_slurm(environment: Mapping[str, str], routes: Routes | None = None) ->
         settings = dict(_SETTING.findall(_asked(SHOW_CONFIG)))
     except (TopompiError, OSError, subprocess.SubprocessError) as error:
         words = f"its commands are here, and do not answer: {' '.join(str(error).split())[:200]}"
-        yield "Slurm", FAULT if environment.get(JOB) else ABSENT, words
+        yield "Slurm", ABSENT, words
     else:
         version, name = settings.get("SLURM_VERSION", "of no version"), settings.get("ClusterName", "without a name")
         yield "Slurm", OK, f"{version}, cluster {name}, answers"
@@ -66,7 +66,10 @@ def _asked(command: Sequence[str]) -> str:
 
 
 def _topology(plugin: str, environment: Mapping[str, str], routes: Routes | None) -> Iterator[Check]:
-    """Check that Slurm knows the switches, that the job's nodes are below them, and that ``routes`` agree."""
+    """Check that Slurm knows the switches, that the job's nodes are below them, and that ``routes`` agree.
+
+    Nothing is a fault here: a tree that is coarse, old or absent is the site's own, and topompi works without it.
+    """
     what = "Slurm's topology"
     if plugin in _FLAT:
         yield what, ABSENT, f"none ({plugin or 'no TopologyPlugin'}): Slurm places jobs without the switches; {_WRITE}"
@@ -74,14 +77,14 @@ def _topology(plugin: str, environment: Mapping[str, str], routes: Routes | None
     try:
         cluster, job = cluster_now(Report(partial=True)), hosts_of_job(environment) or []
     except TopompiError as error:
-        yield what, FAULT, f"{plugin}: {' '.join(SHOW_TOPOLOGY)}: {error}"
+        yield what, ABSENT, f"{plugin}: {' '.join(SHOW_TOPOLOGY)}: {error}"
         return
     names = set(node_names(cluster))
     absent = [node for node in job if node not in names]
     if absent:
         yield (
             what,
-            FAULT,
+            ABSENT,
             f"{len(absent)} of {len(job)} nodes of this job are in none of its switches: {absent[0]}, ...",
         )
         return
@@ -91,9 +94,9 @@ def _topology(plugin: str, environment: Mapping[str, str], routes: Routes | None
         return
     both, odd = _different(cluster, routes)
     if odd:
-        yield what, FAULT, f"{leaves}: {odd}; {_WRITE}"
+        yield what, ABSENT, f"{leaves}: {odd}; {_WRITE}"
     elif both == 0:
-        yield what, FAULT, f"{leaves}, none of which the topology above has: rename them (--nodes); {_WRITE}"
+        yield what, ABSENT, f"{leaves}, none of which the topology above has: rename them (--nodes); {_WRITE}"
     else:
         yield what, OK, f"{leaves}; for {both:,} nodes it agrees with the topology above"
 
@@ -161,7 +164,7 @@ def _job(environment: Mapping[str, str]) -> Iterator[Check]:
     try:
         hosts = hosts_of_job(environment)
         if hosts is None:
-            yield what, FAULT, f"{number}: expecting {HOSTS}, got none: pass Slurm's variables on"
+            yield what, ABSENT, f"{number}: expecting {HOSTS}, got none: pass Slurm's variables on"
             return
         slots = environment.get(SLOTS, "")
         if slots and not environment.get(STEP):  # in a step they are the step's, whose nodes may be fewer
