@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from ..errors import TopompiError
 from ..inputs.slurm.addresses import switches_above
 from ..inputs.slurm.commands import LIST_MPI, SHOW_CONFIG, SHOW_TOPOLOGY, printed
+from ..inputs.slurm.configuration import mpi_interfaces, read_configuration
 from ..inputs.slurm.environment import ADDRESS, HOSTS, JOB, NODE, SLOTS, STEP, hosts_of_job, own_address, parse_slots
 from ..jobs import Cluster
 from ..jobs.now import node_names
@@ -27,8 +27,7 @@ OK, ABSENT, FAULT = "ok", "absent", "fault"
 Check = tuple[str, str, str]  # name of what was checked, state (OK, ABSENT or FAULT), and a line with a remedy
 
 _WRITE = "topompi slurm topology SOURCE -o topology.conf, and TopologyPlugin=topology/tree"
-_FLAT = {"", "(null)", "topology/none", "topology/default", "topology/flat"}
-_SETTING = re.compile(r"^(\w+)\s*= (.*?)\s*$", re.MULTILINE)
+_FLAT = {"", "topology/none", "topology/default", "topology/flat"}
 
 
 def check_slurm(environment: Mapping[str, str], routes: Routes | None = None) -> Iterator[Check]:
@@ -49,15 +48,14 @@ def check_slurm(environment: Mapping[str, str], routes: Routes | None = None) ->
             yield from _job(environment)
         return
     try:
-        settings = dict(_SETTING.findall(_asked(SHOW_CONFIG)))
+        told = read_configuration(_asked(SHOW_CONFIG))
     except (TopompiError, OSError, subprocess.SubprocessError) as error:
         words = f"its commands are here, and do not answer: {' '.join(str(error).split())[:200]}"
         yield "Slurm", ABSENT, words
     else:
-        version, name = settings.get("SLURM_VERSION", "of no version"), settings.get("ClusterName", "without a name")
-        yield "Slurm", OK, f"{version}, cluster {name}, answers"
-        yield from _topology(settings.get("TopologyPlugin", ""), environment, routes)
-        yield _starts(settings.get("MpiDefault", "none"))
+        yield "Slurm", OK, f"{told.version}, cluster {told.cluster}, answers"
+        yield from _topology(told.topology, environment, routes)
+        yield _starts(told.mpi)
     yield from _job(environment)
 
 
@@ -140,17 +138,19 @@ def _split(within: NDArray[np.int64], across: NDArray[np.int64]) -> tuple[int, i
 
 
 def _starts(default: str) -> Check:
-    """Check which interfaces srun offers to MPI libraries (``srun --mpi=list``), and which one is its default."""
+    """Check which interfaces srun offers to MPI libraries.
+
+    :param default: the one that it offers without an option; empty for none.
+    """
     what = "srun --mpi"
     try:
-        said = _asked(LIST_MPI)
+        kinds = mpi_interfaces(_asked(LIST_MPI))
     except (TopompiError, OSError, subprocess.SubprocessError) as error:
         return what, ABSENT, f"srun does not tell what it offers: {error}"
-    kinds = sorted(set(re.findall(r"\bpmi[a-z0-9_]*[0-9x]\b", said)))
     offered = ", ".join(kinds) or "none that an MPI library speaks"
     if not any(kind.startswith("pmix") for kind in kinds):
         return what, ABSENT, f"{offered}: no pmix, so that Open MPI is started by mpirun alone"
-    if default in ("", "none", "(null)"):
+    if not default:
         words = "without an option each task is an MPI program of one rank (MpiDefault=none)"
         return what, ABSENT, f"{offered}; {words}: srun --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH"
     return what, OK, f"{offered}; {default} without an option"
