@@ -15,6 +15,7 @@ from tests.emulation import may_emulate
 from tests.support import TRANSPORT
 
 CORES = 4  # of each host, as Slurm is told; more than there may be
+PATIENCE = 60  # seconds for the nodes of an allocation, and again for its command
 
 
 class SlurmCluster(EmulatedSlurm):
@@ -38,11 +39,15 @@ class SlurmCluster(EmulatedSlurm):
     ) -> subprocess.CompletedProcess[str]:
         """The end of a command in an allocation of whole hosts; parameters as for ``job``."""
         wanted = list(options) or [f"--nodes={len(self.hosts)}"]
-        allocate = ["salloc", "--quiet", "--immediate=20", "--exclusive", *wanted]
+        allocate = ["salloc", "--quiet", f"--immediate={PATIENCE}", "--exclusive", *wanted]
         # Ranks on several hosts need another transport than the tests' on one.
         one_host = [word for name in TRANSPORT for word in ("-u", name)]
         own = ["env", *one_host, *(f"{name}={value}" for name, value in (environment or {}).items())]
-        return self.run([*allocate, *own, *command])
+        try:
+            return self.run([*allocate, *own, *command], 2 * PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.run(["scancel", "--user=root"])  # or its nodes would be missing in all later tests
+            raise
 
 
 @pytest.fixture(scope="package", name="slurm")

@@ -187,7 +187,7 @@ def test_the_prolog_of_the_documentation_places_the_tasks_of_a_batch_script(slur
         path = [f"PATH={beside}", f"PYTHONPATH={ROOT}", f"TMPDIR={tmp_path}", f"TASK_GRAPH={pairs(8)}"]
         batch = ["sbatch", "--nodes=4", "--ntasks=8", "--exclusive", f"--output={out}", str(script)]
         done = slurm.run(["env", *path, *batch])
-        wait_until(lambda: not slurm.run(["squeue", "--noheader"]).stdout, 30)  # sbatch --wait looks every ten seconds
+        wait_until(lambda: not slurm.run(["squeue", "--noheader"]).stdout, 60)  # sbatch --wait looks every ten seconds
     finally:
         conf.write_text(before)
         slurm.run(["scontrol", "reconfigure"])
