@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -14,33 +15,42 @@ from tests.emulation import may_emulate
 from tests.support import TRANSPORT
 
 CORES = 4  # of each host, as Slurm is told; more than there may be
+PATIENCE = 60  # seconds for the nodes of an allocation, and again for its command
 
 
 class SlurmCluster(EmulatedSlurm):
     """A cluster in which tests run jobs."""
 
-    def job(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> list[str]:
-        """The lines that a command prints in an allocation of all hosts.
+    def job(
+        self, command: Sequence[str], environment: Mapping[str, str] | None = None, options: Sequence[str] = ()
+    ) -> list[str]:
+        """The lines that a command prints in an allocation.
 
         :param command: run on the first host; ``srun`` or ``mpirun`` start it on all.
         :param environment: variables besides those of the tests.
+        :param options: of ``salloc``, by default for all hosts.
         """
-        allocate = ["salloc", "--quiet", "--immediate=20", f"--nodes={len(self.hosts)}", "--exclusive"]
-        # Ranks on several hosts need another transport than the tests' on one.
-        one_host = [word for name in TRANSPORT for word in ("-u", name)]
-        own = ["env", *one_host, *(f"{name}={value}" for name, value in (environment or {}).items())]
-        said = self.run([*allocate, *own, *command])
+        said = self.allocated(command, environment, options)
         assert said.returncode == 0, said.stderr
         return said.stdout.splitlines()
 
-    def landed(self, options: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-        """The host of each rank of a run by ``srun``, within an allocation of all hosts, as the tasks tell it."""
-        said = self.job(["srun", *options, "sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME"], environment)
-        found = dict(line.split() for line in said)
-        return [found[str(rank)] for rank in range(len(found))]
+    def allocated(
+        self, command: Sequence[str], environment: Mapping[str, str] | None = None, options: Sequence[str] = ()
+    ) -> subprocess.CompletedProcess[str]:
+        """The end of a command in an allocation of whole hosts; parameters as for ``job``."""
+        wanted = list(options) or [f"--nodes={len(self.hosts)}"]
+        allocate = ["salloc", "--quiet", f"--immediate={PATIENCE}", "--exclusive", *wanted]
+        # Ranks on several hosts need another transport than the tests' on one.
+        one_host = [word for name in TRANSPORT for word in ("-u", name)]
+        own = ["env", *one_host, *(f"{name}={value}" for name, value in (environment or {}).items())]
+        try:
+            return self.run([*allocate, *own, *command], 2 * PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.run(["scancel", "--user=root"])  # or its nodes would be missing in all later tests
+            raise
 
 
-@pytest.fixture(scope="module", name="slurm")
+@pytest.fixture(scope="package", name="slurm")
 def slurm_cluster() -> Iterator[SlurmCluster]:
     """A cluster of two leaves of two hosts; skips if Slurm is not installed, or no network may be emulated."""
     missing = [name for name in PROGRAMS if shutil.which(name) is None]

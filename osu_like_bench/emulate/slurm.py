@@ -56,6 +56,8 @@ KillWait=2
 NodeName={hosts} CPUs={cores} State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime={minutes} OverSubscribe=NO State=UP
 """
+# Slurm's PMIx makes a folder of the same name on each host of a step, and the hosts share /tmp.
+_MPI_CONFIG = "PMIxCliTmpDirBase=/dev/shm\n"
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ class EmulatedSlurm:
         )
         tree, _ = written(load_routes(str(self._network.path)), "topology.conf")
         put(self.folder / "topology.conf", tree)
+        put(self.folder / "mpi.conf", _MPI_CONFIG)
         put(self.folder / _CONF, "\n".join([text.rstrip(), *options.lines]) + "\n")
 
     def restart_controller(self) -> None:

@@ -38,7 +38,7 @@ COMMANDS = {
     ),
     "doctor": (
         "setup.doctor:doctor",
-        "Examine this machine and this job: MPI, compiled parts, topology, hosts, variables, what may be emulated.",
+        "Examine this machine and this job: MPI, compiled parts, topology, hosts, Slurm, variables, emulation.",
     ),
     "env": (
         "setup.env:env",

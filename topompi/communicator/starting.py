@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from functools import lru_cache
+import sys
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 from mpi4py import MPI
 
 from ..errors import SettingError, TopompiError
-from ..inputs.settings import check_settings, native_calls, patience
+from ..inputs.settings import check_settings, native_calls, patience, word_of
+from ..inputs.slurm.environment import worlds_of_one
 from ..selection.policy import Policy, is_forgetful
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
             check_settings(os.environ, speaks=MPI.COMM_WORLD.Get_rank() == 0)
             answer[1:] = patience(os.environ), native_calls(os.environ)
             answer[0] |= FORGETFUL * is_forgetful(os.environ)
+            _note_worlds_of_one()
             if name := os.environ.get("TOPOMPI_RULES"):
                 from ..inputs import read_text  # imports the code that unpacks archives, and most jobs have no rules
 
@@ -52,6 +55,14 @@ def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
         raise said
     rules = None if said is None else _parsed(*said)
     return int(answer[1]), Policy(rules, bool(answer[0] & FORGETFUL), int(answer[2]))
+
+
+@cache
+def _note_worlds_of_one() -> None:
+    """Print once that each task of srun is a world of its own, unless ``TOPOMPI_FALLBACK`` is ``silent``."""
+    note = worlds_of_one(os.environ, MPI.COMM_WORLD.Get_size())
+    if note and word_of("TOPOMPI_FALLBACK", os.environ) != "silent":
+        print(f"topompi: {note}", file=sys.stderr, flush=True)
 
 
 @lru_cache(maxsize=8)

@@ -57,12 +57,13 @@ def allocation_of(
     is_named = hosts is not None or of_job is not None
     listed = of_job or (list(all_hosts) if hosts in (None, ALL) else read_hosts(str(hosts)))
     names = list(dict.fromkeys(listed))
+    where = "--slots"
     if slots is None and of_job is not None:
-        slots = (environment or {}).get(SLOTS)
+        slots, where = (environment or {}).get(SLOTS), SLOTS
     if slots is not None:
         if len(names) < len(listed):
             raise SettingError("expecting each host once beside --slots")
-        counts = parse_slots(slots, len(names), where="--slots")
+        counts = parse_slots(slots, len(names), where=where)
     elif len(names) < len(listed):  # some host is repeated, which means that hosts are named once per slot
         counts = [listed.count(name) for name in names]
     else:

@@ -38,3 +38,10 @@ def test_a_launcher_of_another_library_is_a_fault(tmp_path, monkeypatch, library
     launcher.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     assert module._launcher(library).state == state
+
+
+def test_a_task_of_srun_without_partners_is_a_fault():
+    done = run("doctor", "--json", SLURM_STEP_ID="0", SLURM_STEP_NUM_TASKS="4", SLURM_PROCID="0")
+    (fault,) = [one for one in json.loads(done.stdout)["findings"] if (one["what"], one["state"]) == ("MPI", "fault")]
+    assert done.returncode == 1
+    assert fault["says"].startswith("srun started 4 tasks, and each is an MPI program of one rank")

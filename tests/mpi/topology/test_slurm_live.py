@@ -9,7 +9,6 @@ import sys
 import pytest
 
 from tests.services import wait_until
-from tests.slurm import slurm_cluster  # noqa: F401 - a fixture
 from tests.support import ROOT, mpirun
 from topompi.topology import TopologyInterface, load
 from topompi.topology.client import Address, ask

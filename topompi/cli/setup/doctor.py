@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +21,8 @@ from ...errors import TopompiError
 from ...inputs.hostlist import read_hosts
 from ...inputs.slurm.commands import SHOW_TOPOLOGY
 from ...inputs.slurm.environment import HOSTS as JOB_HOSTS
-from ...topology import load_routes
+from ...inputs.slurm.environment import JOB, worlds_of_one
+from ...topology import Routes, load_routes
 from ...topology.hostnames import find_hosts
 from ..terminal import console
 from .env import fault, variables
@@ -39,7 +40,7 @@ from mpi4py import MPI
 extensions = "dispatch._calls", "execution._compiled", "execution._keys", "profile._counted"
 compiled = all(find_spec(f"topompi.{one}") for one in extensions)
 library = MPI.Get_library_version().split(",")[0].split(chr(10))[0].strip(chr(0))
-facts = {"library": library, "standard": MPI.Get_version(), "module": MPI.__spec__.origin}
+facts = {"library": library, "standard": MPI.Get_version(), "module": MPI.__spec__.origin, "size": MPI.COMM_WORLD.size}
 print(json.dumps({**facts, "mpi4py": mpi4py.__version__, "compiled": compiled}))
 """
 _ASK_NAMESPACES = "ip link set lo up && tc qdisc add dev lo root tbf rate 1mbit burst 5000 limit 10000"
@@ -71,7 +72,7 @@ def doctor(
     hosts: Annotated[str | None, typer.Option("--hosts", help="The job's hosts; else those of Slurm's job.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Examine this machine and this job: MPI, compiled parts, topology, hosts, variables, what may be emulated.
+    """Examine this machine and this job: MPI, compiled parts, topology, hosts, Slurm, variables, emulation.
 
     Each line is ok, absent (topompi works without it) or a fault. The exit code is 1 if there is a fault, else 0.
     """
@@ -99,8 +100,9 @@ def examine(environment: Mapping[str, str], topology: str | None, hosts: str | N
         host.
     """
     yield Finding("Python", OK, f"{platform.python_version()}, {sys.executable}")
-    yield from _mpi()
-    yield from _fabric(environment, topology, hosts)
+    yield from _mpi(environment)
+    routes = yield from _fabric(environment, topology, hosts)
+    yield from _slurm(environment, routes)
     yield from _variables(environment)
     yield _simgrid()
     matplotlib = find_spec("matplotlib") is not None
@@ -108,7 +110,7 @@ def examine(environment: Mapping[str, str], topology: str | None, hosts: str | N
     yield _emulation()
 
 
-def _mpi() -> Iterator[Finding]:
+def _mpi(environment: Mapping[str, str]) -> Iterator[Finding]:
     try:
         command = [sys.executable, "-c", _ASK_MPI]
         said = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -123,6 +125,8 @@ def _mpi() -> Iterator[Finding]:
         standard = ".".join(map(str, facts["standard"]))
         interface = Path(facts["module"]).name.split(".cpython")[0]
         yield Finding("MPI", OK, f"{facts['library']}, MPI {standard}, by mpi4py {facts['mpi4py']} ({interface})")
+        if alone := worlds_of_one(environment, facts["size"]):
+            yield Finding("MPI", FAULT, alone)
         yield Finding("compiled parts", *_compiled(facts["compiled"]))
     yield _launcher(facts.get("library", ""))
 
@@ -155,20 +159,23 @@ def _compiled(there: bool) -> tuple[str, str]:
     return ABSENT, "calls are slower (docs/cluster.md): install again with a C compiler and Python's headers"
 
 
-def _fabric(environment: Mapping[str, str], topology: str | None, hosts: str | None) -> Iterator[Finding]:
+def _fabric(
+    environment: Mapping[str, str], topology: str | None, hosts: str | None
+) -> Generator[Finding, None, Routes | None]:
+    """Check the topology that is named, and return its routes; None if there are none."""
     if topology is None:
         found = [place for place in _PLACES if Path(place).exists()]
         found += [command for tool, command in _TOOLS.items() if shutil.which(tool)]
         advice = f"; try {' or '.join(found)}" if found else ", and no Slurm or InfiniBand tool is here"
         yield Finding("topology", ABSENT, f"none named (--topology, TOPOMPI_TOPOLOGY): hosts are one level{advice}")
-        return
+        return None
     try:
         routes = load_routes(topology)
         names, whose = _job(environment, hosts)
         absent = [name for name, number in zip(names, find_hosts(routes.fabric, names), strict=True) if number < 0]
     except (TopompiError, OSError) as error:
         yield Finding("topology", FAULT, str(error))
-        return
+        return None
     fabric = routes.fabric
     yield Finding(
         "topology", OK, f"{topology}: {fabric.num_hosts:,} hosts, {fabric.num_switches:,} switches, {routes.engine}"
@@ -185,6 +192,17 @@ def _fabric(environment: Mapping[str, str], topology: str | None, hosts: str | N
         )
     else:
         yield Finding("hosts", OK, f"{len(names):,} of {len(names):,} ({whose}) are in it")
+    return routes
+
+
+def _slurm(environment: Mapping[str, str], routes: Routes | None) -> Iterator[Finding]:
+    """Check Slurm; nothing where it is neither installed nor runs the job."""
+    if shutil.which(SHOW_TOPOLOGY[0]) is None and not environment.get(JOB):
+        return
+    from ...slurm.checks import check_slurm  # imports the rooms of jobs and mappings, and most machines have no Slurm
+
+    for found in check_slurm(environment, routes):
+        yield Finding(*found)
 
 
 def _job(environment: Mapping[str, str], hosts: str | None) -> tuple[list[str], str]:

@@ -1,4 +1,4 @@
-"""``topompi slurm``: files for Slurm, and nodes for jobs."""
+"""``topompi slurm``: files for Slurm, nodes for jobs, and places for their tasks."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ import typer
 from ..inputs import grouped
 from ..topology.export import export
 from .bridge import bridge
+from .place import place
 from .select import select
 from .setup import setup
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Beside Slurm: its topology file, and nodes for jobs by the topology.", no_args_is_help=True)
+app = typer.Typer(
+    help="Beside Slurm: its topology file, and nodes for jobs by the topology.",
+    no_args_is_help=True,
+)
 app.command("topology")(export)
 app.command()(grouped(select))
 app.command()(grouped(bridge))
 app.command()(setup)
+app.command()(place)

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from ...errors import SourceError
 from ..files import InputFile
 
-__all__ = ["SHOW_JOBS", "SHOW_STATES", "SHOW_TOPOLOGY", "printed"]
+__all__ = ["LIST_MPI", "SHOW_CONFIG", "SHOW_JOBS", "SHOW_STATES", "SHOW_TOPOLOGY", "printed"]
 
 SHOW_TOPOLOGY = ("scontrol", "show", "topology")
+SHOW_CONFIG = ("scontrol", "show", "config")
+LIST_MPI = ("srun", "--mpi=list")
 SHOW_JOBS = ("squeue", "--all", "--format=%i|%T|%C|%N")
 SHOW_STATES = ("sinfo", "--noheader", "--Node", "--format=%N %T")  # a line per node and partition
 SECONDS = 10.0

@@ -1,0 +1,122 @@
+"""``topompi slurm place``: a job's tasks on the nodes of its allocation, as a file for srun or mpirun."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...inputs.writing import write_text
+from ...mapping.rankfiles import write_mapping
+from ...mapping.search import Search
+from ...slurm.placement import Placement, PlacementError, fitting_graph, nodes_of_job, tasks_of_job
+from ...slurm.placement import place as placed_on
+from ...topology.sources.automatic import AUTO
+from ..inputs import AsJson, Lfts, Reading, grouped, list_findings, reporting
+from ..map.app import Algorithm, Budget, GivenGraph, Seed
+from ..terminal import Limit, console
+
+__all__ = ["place"]
+
+_TOPOLOGY = "A topology source; else the service, SLURM_TOPOLOGY_ADDR or scontrol, whichever answers first."
+_HOSTS = "The job's nodes: a list or file; else $SLURM_JOB_NODELIST."
+_SLOTS = "Slots of each node: 16, or 16,16,8, or 16(x2),8; else $SLURM_TASKS_PER_NODE."
+
+
+@dataclass(frozen=True)
+class Where:
+    """Options that define a job's nodes and their topology; None if an option is not given.
+
+    :param topology: topology source; None for ``auto``.
+    :param lfts: path of the forwarding tables of the source.
+    :param hosts: a host list, or the path of a file of hosts.
+    :param slots: number of slots of each host, see `topompi.inputs.slurm.environment.parse_slots`.
+    """
+
+    topology: Annotated[
+        str | None, typer.Option("--topology", help=_TOPOLOGY, envvar="TOPOMPI_TOPOLOGY", show_envvar=True)
+    ] = None
+    lfts: Lfts = None
+    hosts: Annotated[str | None, typer.Option("--hosts", help=_HOSTS)] = None
+    slots: Annotated[str | None, typer.Option("--slots", help=_SLOTS)] = None
+
+    @property
+    def found(self) -> bool:
+        """Whether the topology is sought as the source ``auto`` does."""
+        return self.topology in (None, "", AUTO)
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files in which the placement is written; None if an option is not given.
+
+    :param output: path of the host file for ``srun --distribution=arbitrary``.
+    :param rankfile: path of the rank file for Open MPI's ``mpirun``.
+    :param hydra: path of the host file for MPICH's ``mpiexec``.
+    """
+
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="For SLURM_HOSTFILE; else standard output.")] = (
+        None
+    )
+    rankfile: Annotated[Path | None, typer.Option("--rankfile", help="Also for Open MPI's mpirun: a rank file.")] = None
+    hydra: Annotated[Path | None, typer.Option("--hydra", help="Also for MPICH's mpiexec: a host file.")] = None
+
+    def write(self, placement: Placement) -> None:
+        """Write the files that are named."""
+        for path, form in ((self.output, "slurm"), (self.rankfile, "rankfile5"), (self.hydra, "hydra")):
+            if path is not None:
+                write_text(path, write_mapping(placement.mapping, form))
+
+
+@grouped
+def place(
+    *,
+    given: GivenGraph,
+    where: Where,
+    files: Files,
+    how: Reading,
+    algorithm: Algorithm = "best",
+    seed: Seed = 0,
+    budget: Budget = None,
+    as_json: AsJson = False,
+    limit: Limit = None,
+) -> None:
+    """Place a job's tasks on its nodes by the bytes that they exchange, within an allocation of Slurm.
+
+    SLURM_HOSTFILE=F srun -m arbitrary ./app puts every task where the file F says. The graph may have any form that
+    topompi map reads. Without a graph, or with one that has another number of ranks, all pairs weigh the same: the
+    given order stays, with a warning.
+
+    The tasks are those of -n, else of $SLURM_NTASKS, else the graph's ranks, else one for each slot.
+    """
+    search = Search(algorithm, seed=seed, budget=budget)
+    search.check()
+    if where.found and (where.lfts or how.rails or how.names or how.rule):
+        raise PlacementError("expecting --topology beside --lfts, --rails, --names and --name-rule, got none")
+    notes: list[str] = []
+    with reporting(PlacementError, partial=how.partial, naming=how.naming) as report:
+        wanted = given.ranks or tasks_of_job(os.environ, where.hosts)
+        columns = given.columns.split(",") if given.columns else ()
+        graph, why = fitting_graph(given.graph, wanted, given.ranks, columns, notes)
+        ranks = wanted or (graph.size if graph is not None else None)
+        nodes = nodes_of_job(os.environ, ranks, where.hosts, where.slots)
+        routes = None if where.found else how.read(where.topology or "", where.lfts, report)
+        tasks, source = ranks or sum(nodes.slots), where.topology or ""
+        found = placed_on(tasks, nodes, graph, search, report, environment=os.environ, routes=routes, source=source)
+        files.write(found)
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+    if why:
+        print(f"topompi: {why}; all pairs of tasks weigh the same: the given order stays", file=sys.stderr)
+    list_findings(report)
+    if as_json:
+        print(json.dumps({**found.told(), "warning": why}))
+        return
+    if files.output is None:
+        print(write_mapping(found.mapping, "slurm"), end="")
+    console(to_error=True).print(found.words(), soft_wrap=True)
