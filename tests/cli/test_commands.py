@@ -26,7 +26,7 @@ TOPOMPI = [
 ]
 
 TOPOMPI += ["tune", "probe", "why", "demo", "doctor", "env", "export", "export ompi-rules", "export mpich-coordinates"]
-TOPOMPI += ["slurm", "slurm topology", "slurm select", "slurm bridge", "slurm setup"]
+TOPOMPI += ["slurm", "slurm topology", "slurm select", "slurm bridge", "slurm setup", "slurm page"]
 BENCH = ["compare", "simulate", "emulate", "emulate run"]
 
 

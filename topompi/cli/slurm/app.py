@@ -7,6 +7,7 @@ import typer
 from ..inputs import grouped
 from ..topology.export import export
 from .bridge import bridge
+from .page import page
 from .select import select
 from .setup import setup
 
@@ -16,4 +17,5 @@ app = typer.Typer(help="Beside Slurm: its topology file, and nodes for jobs by t
 app.command("topology")(export)
 app.command()(grouped(select))
 app.command()(grouped(bridge))
+app.command()(grouped(page))
 app.command()(setup)
