@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support import command_line
+from tests.support import ROOT, command_line
 from topompi.daemon.pages import served
 from topompi.errors import SourceError
 from topompi.inputs.hostlist import compress
@@ -328,6 +328,15 @@ def test_a_page_of_1296_nodes_is_below_a_megabyte_and_a_refresh_below_half_a_sec
     assert len(data) < 500_000
     assert len(Holdings(snapshot, LARGE).conflicts) > 1_000
     assert "and 4,700 more" in live.text()
+
+
+def test_the_picture_of_the_documentation_is_the_page_s():
+    """After a change of the drawing: write the text of ``drawn`` to the file."""
+    states = {HOSTS[15]: frozenset({"drained"})}
+    jobs = running(12, [0, 1, 4, 5]), running(13, [8, 9, 10]), running(14, [2, 3, 6]), running(15, [12, 13])
+    drawn = Holdings(state(*jobs, states=states), SITE).picture()
+    assert (ROOT / "docs" / "figures" / "slurm-page.svg").read_text() == drawn
+    assert sum("shared by jobs 12, 14" in line for line in drawn.splitlines()) == 4
 
 
 class Changing:
