@@ -23,7 +23,7 @@ from topompi.daemon.pages import served
 from topompi.errors import SourceError
 from topompi.inputs.hostlist import compress
 from topompi.jobs.isolation import check
-from topompi.slurm import livepage
+from topompi.slurm import holdings, livepage
 from topompi.slurm.holdings import COLOURS, Holdings, Site, colours_of
 from topompi.slurm.livepage import LivePage, last_lines
 from topompi.slurm.mark import Mark
@@ -362,6 +362,16 @@ def test_the_picture_is_drawn_anew_only_if_jobs_or_closed_nodes_changed(monkeypa
     assert len(drawn) == 3
     assert [digests.index(one) for one in digests] == [0, 0, 0, 3, 4]
     assert livepage.digest(live.answers["/picture"]()[1]) == digests[-1]
+
+
+def test_shared_links_are_searched_again_only_if_jobs_or_their_nodes_changed(monkeypatch):
+    asked, search = [], holdings.shared_links
+    monkeypatch.setattr(holdings, "shared_links", lambda *given: asked.append(1) or search(*given))
+    same, other = state(running(1, [0, 4]), running(2, [2, 6])), state(running(1, [0, 4]), running(2, [2]))
+    live = LivePage(Changing(same, same, other, same), SITE, every=0)
+    shown = [json.loads(live.answers["/data"]()[1])["sections"]["shared"] for _ in range(4)]
+    assert len(asked) == 3
+    assert [one == shown[0] for one in shown] == [True, True, False, True]
 
 
 def test_without_an_answer_the_last_state_stays_with_the_problem_and_its_beginning():

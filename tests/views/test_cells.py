@@ -69,6 +69,14 @@ def test_cells_keep_apart_and_within_the_picture(source):
         assert text.length <= frame[2]
 
 
+def test_a_host_of_many_jobs_has_the_colours_of_the_first_and_the_names_of_all():
+    jobs = tuple(map(str, range(9)))
+    cells = [Cell("t", jobs, COLOURS * 3), *[Cell()] * 15]
+    stripes = [box for box in boxes(scene_of("XGFT(2; 4,4; 1,2)", cells)) if box.jobs]
+    assert [box.colour for box in stripes] == [*COLOURS, COLOURS[0]]
+    assert {box.jobs for box in stripes} == {" ".join(jobs)}
+
+
 def test_the_layout_depends_on_the_fabric_alone():
     def places(scene):
         return [(box.x, box.y) for box in boxes(scene) if box.tip]

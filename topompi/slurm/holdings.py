@@ -80,7 +80,8 @@ class Holdings:
 
     :param snapshot: Slurm's state.
     :param site: the machine.
-    :param before: colours of the jobs at an earlier moment, which they keep.
+    :param before: the holdings at an earlier moment, whose jobs keep their colours; if the jobs are the same, the links
+        that they share are not searched again.
     :ivar jobs: the jobs with nodes of this machine, in Slurm's order.
     :ivar nodes: numbers of the nodes of each of these jobs, ascending.
     :ivar outside: jobs with nodes that are not in this machine.
@@ -89,7 +90,7 @@ class Holdings:
     :ivar busy: numbers of the nodes that the jobs hold.
     """
 
-    def __init__(self, snapshot: Snapshot, site: Site, before: Mapping[str, str] | None = None) -> None:
+    def __init__(self, snapshot: Snapshot, site: Site, before: Holdings | None = None) -> None:
         self._site = site
         self._states = {site.known.find(name): states for name, states in snapshot.states.items()}
         holding = [job for job in snapshot.jobs if job.holds]
@@ -97,7 +98,9 @@ class Holdings:
         self.jobs: list[SlurmJob] = [job for job, nodes in found if len(nodes)]
         self.nodes = [nodes for _, nodes in found if len(nodes)]
         self.outside = [job for job, nodes in found if len(nodes) < len(set(job.hosts))]
-        self.colours = colours_of([job.id for job in self.jobs], before or {})
+        self.colours: dict[str, str] = colours_of([job.id for job in self.jobs], before.colours if before else {})
+        if before is not None and before.held == self.held:
+            self.conflicts = before.conflicts
         unknown = set(range(len(site.names))) - self._states.keys()
         self.closed = frozenset(unknown.union(site.numbers(snapshot.closed).tolist()))
         self.busy = frozenset(node for nodes in self.nodes for node in nodes.tolist())
@@ -108,10 +111,15 @@ class Holdings:
         return shared_links(self.nodes, self._site.cluster)
 
     @property
+    def held(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Name and hosts of each of the jobs."""
+        return [(job.id, job.hosts) for job in self.jobs]
+
+    @property
     def key(self) -> object:
         """Value that changes whenever the picture does."""
-        held = tuple((job.id, job.user, self.colours[job.id], job.hosts) for job in self.jobs)
-        return held, tuple((node, self.state_words(node)) for node in sorted(self.closed))
+        users = [job.user for job in self.jobs]
+        return self.held, users, self.colours, tuple((node, self.state_words(node)) for node in sorted(self.closed))
 
     def state_words(self, node: int) -> str:
         """Return the states of a node in Slurm's words."""
@@ -147,11 +155,16 @@ class Holdings:
         return Cell("; ".join(words) or "free", names, tuple(self.colours[name] for name in names), is_closed)
 
     def _marked(self) -> dict[int, MarkedLink]:
-        users: dict[int, dict[str, None]] = {}
-        for (one, other), links in self.conflicts.pairs.items():
-            for link in links.tolist():
-                users.setdefault(link, {}).update({self.jobs[one].id: None, self.jobs[other].id: None})
-        return {link: MarkedLink(f"shared by jobs {_listed([*jobs])}", tuple(jobs)) for link, jobs in users.items()}
+        pairs = self.conflicts.pairs
+        if not pairs:
+            return {}
+        links = np.concatenate([*pairs.values()]).repeat(2)
+        jobs = np.array([*pairs]).repeat([len(of_pair) for of_pair in pairs.values()], axis=0).ravel()
+        link, job = np.divmod(np.unique(links * len(self.jobs) + jobs), len(self.jobs))
+        numbers, starts = np.unique(link, return_index=True)
+        users = [[self.jobs[one].id for one in part] for part in np.split(job, starts[1:])]
+        marked = [MarkedLink(f"shared by jobs {_listed(names)}", tuple(names)) for names in users]
+        return dict(zip(numbers.tolist(), marked, strict=True))
 
 
 def _listed(names: list[str]) -> str:

@@ -39,8 +39,7 @@ class LivePage:
         self._asked = -float("inf")  # by the monotonic clock
         self._now, self._since, self._problem = 0, 0, ""
         self._sections: dict[str, str] = {}
-        self._colours: dict[str, str] = {}
-        self._key: object = None
+        self._holdings: Holdings | None = None
         self._picture = self._digest = ""
 
     @property
@@ -94,13 +93,13 @@ class LivePage:
 
     def _take(self, snapshot: Snapshot) -> None:
         """Take over a state; the picture is drawn again only if it would be another one."""
-        holdings = Holdings(snapshot, self._site, self._colours)
+        before, holdings = self._holdings, Holdings(snapshot, self._site, self._holdings)
         lines, no_log = last_lines(self._log)
         found = sections(snapshot, holdings, self._site, lines, no_log, self._door)
-        if holdings.key != self._key:
+        if before is None or holdings.key != before.key:
             self._picture = holdings.picture()
-            self._digest, self._key = digest(self._picture), holdings.key
-        self._sections, self._colours, self._now = found, holdings.colours, snapshot.now
+            self._digest = digest(self._picture)
+        self._sections, self._holdings, self._now = found, holdings, snapshot.now
 
 
 def last_lines(path: Path | None) -> tuple[list[str] | None, str]:

@@ -8,7 +8,7 @@ from html import escape
 from ..views.picture.names import cut, listed
 from ..visible import unmarked, visible
 
-__all__ = ["LONG", "Html", "bad", "hosts", "paragraph", "table", "text"]
+__all__ = ["LONG", "MOST_ROWS", "Html", "bad", "hosts", "paragraph", "table", "text"]
 
 MOST_ROWS = 300  # rows per table; the others are counted
 LONG = 44  # letters of a host list; the whole list is in a tool tip
@@ -41,11 +41,12 @@ def hosts(names: Sequence[str]) -> Html:
     return Html(f'<span title="{text(words)}">{text(cut(words, LONG))}</span>')
 
 
-def table(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
+def table(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]], further: int = 0) -> str:
     """Return a table, with at most ``MOST_ROWS`` rows.
 
     :param heads: headings of the columns; a # in front stands for a column of numbers, and is not shown.
     :param rows: names of the jobs that a row is about, with blanks between them, and its cells.
+    :param further: number of rows that are not among these.
     """
     look = [" class=number" if head.startswith("#") else "" for head in heads]
     top = "".join(f"<th{one}>{text(head.lstrip('#'))}" for one, head in zip(look, heads, strict=True))
@@ -54,5 +55,6 @@ def table(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> st
         + "".join(f"<td{one}>{text(cell)}" for one, cell in zip(look, row, strict=True))
         for jobs, row in rows[:MOST_ROWS]
     ]
-    more = paragraph(f"and {len(rows) - MOST_ROWS:,} more") if len(rows) > MOST_ROWS else ""
+    rest = max(0, len(rows) - MOST_ROWS) + further
+    more = paragraph(f"and {rest:,} more") if rest else ""
     return f"<table><thead><tr>{top}</tr></thead><tbody>{''.join(body)}</tbody></table>{more}"

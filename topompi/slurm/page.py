@@ -14,7 +14,7 @@ from importlib.resources import files
 
 from .events import events
 from .holdings import Holdings, Site
-from .markup import Html, bad, hosts, paragraph, table, text
+from .markup import MOST_ROWS, Html, bad, hosts, paragraph, table, text
 from .snapshot import SlurmJob, Snapshot
 from .waiting import waiting
 from .words import LEFT, span_words
@@ -163,8 +163,9 @@ def _placed_by(job: SlurmJob) -> str:
 
 
 def _shared(holdings: Holdings, site: Site) -> str:
-    rows = []
-    for (one, other), links in holdings.conflicts.pairs.items():
+    rows, pairs = [], holdings.conflicts.pairs
+    worst = sorted(pairs.items(), key=lambda pair: -len(pair[1]))[:MOST_ROWS]
+    for (one, other), links in worst:
         names = [site.link(link) for link in links[:MOST_LINKS].tolist()]
         words = "; ".join(names) + _more(len(links))
         ids = holdings.jobs[one].id, holdings.jobs[other].id
@@ -174,7 +175,9 @@ def _shared(holdings: Holdings, site: Site) -> str:
         which = hosts([site.names[node] for node in nodes.tolist()])
         words = Html(f"they share {len(nodes):,} node{'s' * (len(nodes) != 1)}: {which}")
         rows.append((" ".join(ids), [*(_job(name, holdings) for name in ids), "", words]))
-    return table(("job", "job", "#links", "which"), rows) if rows else paragraph("No two running jobs share a link.")
+    if not rows:
+        return paragraph("No two running jobs share a link.")
+    return table(("job", "job", "#links", "which"), rows, len(pairs) - len(worst))
 
 
 def _closed(holdings: Holdings, site: Site) -> str:
