@@ -26,7 +26,7 @@ TOPOMPI = [
 ]
 
 TOPOMPI += ["tune", "probe", "why", "demo", "doctor", "env", "export", "export ompi-rules", "export mpich-coordinates"]
-TOPOMPI += ["slurm", "slurm topology", "slurm select", "slurm place", "slurm bridge", "slurm setup"]
+TOPOMPI += ["slurm", *(f"slurm {word}" for word in ("topology", "select", "place", "bridge", "setup", "page"))]
 BENCH = ["compare", "simulate", "emulate", "emulate run"]
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from tests.browser import chromium
 from topompi.cli.app import app
 from topompi.profile import Profile, write_profile
 from topompi.profile.recording import RankRows
@@ -33,16 +32,6 @@ point(1, 1, RANKS, "mouseup");
 point(0, 1, 2);
 document.body.append(Object.assign(document.createElement("pre"), { id: "said", textContent: said.join("\\n") }));
 </script></html>"""
-
-
-def chromium(tmp_path, *options):
-    """A browser that ends by itself, on a page."""
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("no Chromium is here")
-    usual = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--virtual-time-budget=5000"]
-    words = [browser, *usual, f"--user-data-dir={tmp_path / 'browser'}", *options]
-    return subprocess.run(words, capture_output=True, text=True, timeout=100, check=True)
 
 
 def browsed(page, tmp_path, **numbers):

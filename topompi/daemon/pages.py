@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from ..errors import SettingError
 
-__all__ = ["parse_address", "served"]
+__all__ = ["is_loopback", "parse_address", "served"]
 
 # Path of a request -> function that returns the media type and the text of the answer.
 Pages = Mapping[str, Callable[[], tuple[str, str]]]
@@ -27,9 +28,23 @@ def parse_address(text: str) -> tuple[str, int]:
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether an address is reached from this machine only.
+
+    :param host: an IP address or a name; of names only ``localhost`` is.
+    """
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 @contextmanager
 def served(address: tuple[str, int], pages: Pages) -> Iterator[int]:
     """Answer requests of these pages as long as the context is open; the value is the port.
+
+    At a loopback address only requests for a loopback host are answered, so that no page of the web, whose name leads
+    to this machine, reads these pages in a browser that runs here.
 
     :param address: host and port; port 0 for a free one.
     :param pages: the pages by path; others answer 404, and a function that raises an error 500.
@@ -57,6 +72,11 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = SECONDS
 
     def do_GET(self) -> None:
+        asked = self.headers.get("Host", "localhost")
+        host = asked if asked.endswith("]") else asked.rpartition(":")[0] or asked
+        if is_loopback(str(self.server.server_address[0])) and not is_loopback(host):
+            self.send_error(403, explain="expecting a request for localhost")
+            return
         page = self.server.pages.get(self.path.partition("?")[0])
         if page is None:
             self.send_error(404)
@@ -71,6 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(data)))
         self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
         self.end_headers()
         self.wfile.write(data)
 

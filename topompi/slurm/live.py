@@ -14,13 +14,13 @@ from ..inputs.slurm.commands import SHOW_JOBS, SHOW_STATES, SHOW_TOPOLOGY, print
 from ..inputs.slurm.nodes import node_states
 from ..inputs.slurm.running import RunningJob, jobs_of
 from ..jobs import AllocationError, Cluster
-from ..topology import Report
+from ..topology import Report, Routes
 from ..topology.client import Address, ask
 from ..topology.routecheck import with_routes
 from ..topology.sources import slurm
 from ..views.cluster import cluster_of
 
-__all__ = ["Renewal", "cluster_now", "nodes_now", "running_now"]
+__all__ = ["Renewal", "cluster_now", "nodes_now", "routes_now", "running_now"]
 
 MINUTE = 60.0  # seconds
 T = TypeVar("T")
@@ -42,14 +42,19 @@ def nodes_now() -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def cluster_now(report: Report) -> Cluster:
-    """Ask ``scontrol`` for the tree of switches; it knows no rates, parallel cables or routes.
+    """Ask ``scontrol`` for the tree of switches, and make a cluster of it; parameters and errors as in `routes_now`."""
+    return cluster_of(routes_now(report))
+
+
+def routes_now(report: Report) -> Routes:
+    """Ask ``scontrol`` for the tree of switches, and compute routes; it knows no rates, parallel cables or routes.
 
     :param report: receiver of problems and notes.
     :raises SourceError: if the command is not installed, or fails.
     """
     found = with_routes(slurm.read([_asked(SHOW_TOPOLOGY, "switches")], report), report)
     assert found.routes is not None  # with_routes() computes missing routes
-    return cluster_of(found.routes)
+    return found.routes
 
 
 def _asked(command: Sequence[str], wanted: str) -> InputFile:

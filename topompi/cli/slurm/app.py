@@ -1,4 +1,4 @@
-"""``topompi slurm``: files for Slurm, nodes for jobs, and places for their tasks."""
+"""``topompi slurm``: files for Slurm, nodes for jobs, places for their tasks, a bridge and a page."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ import typer
 from ..inputs import grouped
 from ..topology.export import export
 from .bridge import bridge
+from .page import page
 from .place import place
 from .select import select
 from .setup import setup
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    help="Beside Slurm: its topology file, and nodes for jobs by the topology.",
-    no_args_is_help=True,
-)
+_HELP = "Beside Slurm: its topology file, nodes for jobs and places for tasks by the topology, a bridge and a page."
+
+app = typer.Typer(help=_HELP, no_args_is_help=True)
 app.command("topology")(export)
 app.command()(grouped(select))
 app.command()(grouped(bridge))
+app.command()(grouped(page))
 app.command()(setup)
 app.command()(place)

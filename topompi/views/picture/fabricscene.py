@@ -20,7 +20,7 @@ from .loads import Loads, crossed_switches
 from .names import further, level_words, listed
 from .scene import LETTER, Box, Line, Scene, Text, letters, paragraph
 
-__all__ = ["DrawnJob", "fabric_scene"]
+__all__ = ["DrawnJob", "FabricPicture", "fabric_scene"]
 
 BOW = 70.0  # pixels; largest height of the curve between two switches of one level
 LEFT, TOP, SIDE = 166.0, 64.0, 16.0  # pixels; margins, the left one with the descriptions of levels
@@ -78,11 +78,11 @@ def fabric_scene(
     :param full: time of a link in seconds that is drawn at full width; by default the time of the busiest link.
     :param least: least width of the picture in pixels.
     """
-    return _Picture(routes, job, loads, full, least).scene(title)
+    return FabricPicture(routes, job, loads, full, least).scene(title)
 
 
-class _Picture:
-    """The layout of a picture and its items.
+class FabricPicture:
+    """The layout of a picture and its items; a subclass may draw the hosts, links and legend in another way.
 
     :param routes: the routes over the whole fabric.
     :param job: the job whose hosts and ranks are shown; None if no job is shown.
@@ -130,23 +130,16 @@ class _Picture:
         """Compute the positions of all nodes (boxes): a column per node, each level spread over the whole width."""
         rows = sorted({node.level for node in self.nodes}, key=lambda level: (level < 0, level))
         most = max((sum(node.level == level for node in self.nodes) for level in rows), default=1)
-        longest = max((len(self._label(node, WIDEST)[0]) for node in self.nodes), default=8)
-        words = max((len(line) for number in range(len(self.nodes)) for line in self._host_lines(number)), default=8)
-        # A level with few boxes has room for longer names; the leaves decide, because their hosts stand side by side.
-        wanted = min(WIDEST, max(NARROWEST, WIDER * LETTER * BOLD * longest + 16, LETTER * PLAIN * words + 14))
+        wanted = self._wanted()
         self.width = min(max(LEFT + most * wanted + SIDE, self.least), max(MOST_WIDE, LEFT + most * 42 + SIDE))
         self.column = min(wanted, (self.width - LEFT - SIDE) / most)
-        deepest = max((len(self._host_lines(number)) for number in range(len(self.nodes))), default=0)
-        bows = (
-            BOW
-            if any(self.nodes[one.low].level == self.nodes[one.high].level == rows[-1] for one in self.bundles)
-            else 0
-        )
+        bowed = any(self.nodes[one.low].level == self.nodes[one.high].level == rows[-1] for one in self.bundles)
+        bows = BOW if bowed else 0
         self.head = paragraph(10, 44, self._subtitle(), self.width - 20, GREY)
         self.foot = self._legend()
         lowest = max((one.y for one in self.foot), default=0.0)
         self.bottom = TOP + 30 + self.head[-1].y - 44 + bows + LEVEL * max(len(rows) - 1, 0) + BOX
-        self.legend = self.bottom + 46 + ROW * deepest + 34  # base line of the legend's first line
+        self.legend = self.bottom + 46 + self._depth() + 34  # base line of the legend's first line
         self.height = self.legend + lowest + 12
         self.y = {level: self.bottom - BOX - LEVEL * at for at, level in enumerate(rows)}
         self.x: list[float] = []
@@ -155,7 +148,19 @@ class _Picture:
             step = (self.width - LEFT - SIDE) / max(count, 1)
             self.x += [LEFT + step * (at + 0.5) for at in range(count)]
 
+    def _wanted(self) -> float:
+        """Return the width in pixels of a column in which the longest texts have room."""
+        longest = max((len(self._label(node, WIDEST)[0]) for node in self.nodes), default=8)
+        words = max((len(line) for number in range(len(self.nodes)) for line in self._host_lines(number)), default=8)
+        # A level with few boxes has room for longer names; the leaves decide, because their hosts stand side by side.
+        return min(WIDEST, max(NARROWEST, WIDER * LETTER * BOLD * longest + 16, LETTER * PLAIN * words + 14))
+
+    def _depth(self) -> float:
+        """Return the height in pixels of the hosts below the leaf switch that has the most of them."""
+        return ROW * max((len(self._host_lines(number)) for number in range(len(self.nodes))), default=0)
+
     def scene(self, title: str) -> Scene:
+        """Return the picture."""
         scene = Scene(self.width, self.height, cut_middle(title, int((self.width - 20) / (WIDER * LETTER * 15))))
         scene.items += self._bands()
         scene.items += self._links()

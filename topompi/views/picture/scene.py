@@ -20,6 +20,7 @@ class Line:
     :param width: width in pixels.
     :param tip: tool tip, shown when the pointer rests on the line.
     :param ends: numbers of the nodes (boxes of switches) at its ends; -1 if an end is at no node.
+    :param jobs: names of the jobs that it belongs to, with blanks between them, for the page around the picture.
     """
 
     points: tuple[tuple[float, float], ...]
@@ -27,6 +28,7 @@ class Line:
     width: float
     tip: str = ""
     ends: tuple[int, int] = (-1, -1)
+    jobs: str = ""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Box:
     :param edge: colour of the outline; empty if there is no outline.
     :param tip: tool tip, shown when the pointer rests on the box.
     :param node: number of the node (switches drawn as one box) that it represents; -1 if it is no node.
+    :param jobs: names of the jobs that it belongs to, with blanks between them, for the page around the picture.
     """
 
     x: float
@@ -51,6 +54,7 @@ class Box:
     edge: str = ""
     tip: str = ""
     node: int = -1
+    jobs: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,7 @@ class Text:
     :param anchor: part of the text that is at ``x``: ``start``, ``middle`` or ``end``.
     :param colour: colour of the letters.
     :param bold: whether the letters are bold.
+    :param jobs: names of the jobs that it belongs to, with blanks between them, for the page around the picture.
     """
 
     x: float
@@ -73,6 +78,7 @@ class Text:
     anchor: str = "start"
     colour: str = "#222222"
     bold: bool = False
+    jobs: str = ""
 
     @property
     def length(self) -> float:

@@ -48,19 +48,19 @@ def write(scene: Scene, path: Path) -> None:
 
 
 def svg(scene: Scene) -> str:
-    """Write a scene as SVG; tool tips become titles, and boxes and lines have their nodes' numbers as attributes."""
+    """Write a scene as SVG; tool tips become titles; nodes' numbers and jobs' names become attributes."""
     canvas = Canvas(scene.width, scene.height, scene.title)
     for item in scene.items:
         if isinstance(item, Line):
             _add_line(canvas, item)
         elif isinstance(item, Box):
             edge = {"stroke": item.edge, "stroke_width": 1, "rx": 3} if item.edge else {}
-            node = {"class": "node", "data_node": item.node} if item.node >= 0 else {}
+            node = {"class": "node", "data_node": item.node} if item.node >= 0 else _jobs(item)
             place = {"x": item.x, "y": item.y, "width": item.width, "height": item.height}
             canvas.add("rect", _tip(item.tip), **place, fill=item.colour, **edge, **node)
         else:
             weight = {"font_weight": "bold"} if item.bold else {}
-            look = {"font_size": item.size, "fill": item.colour, "text_anchor": item.anchor, **weight}
+            look = {"font_size": item.size, "fill": item.colour, "text_anchor": item.anchor, **weight, **_jobs(item)}
             canvas.add("text", escape(item.words), x=item.x, y=item.y, **look)
     return canvas.svg()
 
@@ -75,7 +75,11 @@ def _add_line(canvas: Canvas, line: Line) -> None:
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in line.points)
     ends = {"class": "link", "data_low": line.ends[0], "data_high": line.ends[1]} if line.ends[0] >= 0 else {}
     look = {"fill": "none", "stroke": line.colour, "stroke_width": line.width}
-    canvas.add("path", _tip(line.tip), d=path, **look, **ends)
+    canvas.add("path", _tip(line.tip), d=path, **look, **ends, **_jobs(line))
+
+
+def _jobs(item: Line | Box | Text) -> dict[str, str]:
+    return {"data_jobs": item.jobs} if item.jobs else {}
 
 
 def _tip(words: str) -> str:

@@ -1,0 +1,73 @@
+"""``topompi slurm page``: a page that shows a Slurm cluster, and refreshes itself."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...daemon.pages import is_loopback, parse_address, served
+from ...errors import SourceError
+from ...inputs.figures import bare_name
+from ...inputs.writing import write_text
+from ...jobs import AllocationError
+from ...slurm.controller import Commands
+from ...slurm.holdings import Site
+from ...slurm.live import routes_now
+from ...slurm.livepage import LivePage
+from ...topology import load
+from ..inputs import Lfts, Reading, list_findings, reporting, routes_of
+from ..terminal import Limit
+
+__all__ = ["page"]
+
+LISTEN = "127.0.0.1:8086"
+_CLUSTER = "A topology source; else what scontrol show topology prints, which has no routes."
+_TREE = "The fabric is Slurm's own tree, which knows no parallel cables and no routes: --cluster names a better source."
+_LOG = "The bridge's log: a line of JSON per event."
+
+
+def page(
+    cluster: Annotated[str | None, typer.Option("--cluster", help=_CLUSTER)] = None,
+    lfts: Lfts = None,
+    listen: Annotated[str, typer.Option("--listen", metavar="HOST:PORT", help="Where browsers find it.")] = LISTEN,
+    log: Annotated[Path | None, typer.Option("--log", metavar="FILE", help=_LOG)] = None,
+    door: Annotated[str, typer.Option("--door", help="Partition in which jobs wait for the bridge.")] = "door",
+    every: Annotated[float, typer.Option("--every", help="Seconds between two refreshes.", min=1)] = 5.0,
+    once: Annotated[bool, typer.Option("--once", help="Write one page, which stays as it is, and end.")] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File for --once; else it is printed.")] = None,
+    *,
+    how: Reading,
+    limit: Limit = None,
+) -> None:
+    """Show who runs where on the fabric, which links jobs share, and who waits for what, on a page in a browser.
+
+    The page only reads: it starts no command and changes nothing.
+    """
+    if output is not None and not once:
+        raise AllocationError("-o: expecting --once beside it")
+    if cluster is None and (lfts or how.rails or how.names or how.rule):
+        raise AllocationError("expecting --cluster beside --lfts, --rails, --names and --name-rule, got none")
+    address = parse_address(listen)
+    with reporting(SourceError, "reading", partial=how.partial, naming=how.naming) as report:
+        routes = routes_now(report) if cluster is None else routes_of(load(cluster, lfts, report), how.rails)
+        site = Site(routes, "Slurm cluster", _TREE) if cluster is None else Site(routes, bare_name(cluster))
+        live = LivePage(Commands().snapshot, site, every, log, door)
+        live.require()
+    list_findings(report)
+    if once:
+        text = live.text(every=0)
+        print(text) if output is None else write_text(output, text)
+        return
+    with served(address, live.answers) as port:
+        print(f"topompi: http://{address[0]}:{port}/ shows {site.name} until Ctrl-C or SIGTERM", file=sys.stderr)
+        if not is_loopback(address[0]):
+            print("topompi: the page is shown beyond this machine, and nobody is asked who he is", file=sys.stderr)
+        done = threading.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: done.set())
+        done.wait()
