@@ -23,13 +23,14 @@ from topompi.daemon.pages import served
 from topompi.errors import SourceError
 from topompi.inputs.hostlist import compress
 from topompi.jobs.isolation import check
-from topompi.slurm import holdings, livepage
-from topompi.slurm.holdings import COLOURS, Holdings, Site, colours_of
-from topompi.slurm.livepage import LivePage, last_lines
 from topompi.slurm.mark import Mark
-from topompi.slurm.page import NO_LOG, page, sections
+from topompi.slurm.page import holdings
+from topompi.slurm.page import live as livepage
+from topompi.slurm.page.holdings import COLOURS, Holdings, Site, colours_of
+from topompi.slurm.page.live import LivePage, last_lines
+from topompi.slurm.page.whole import NO_LOG, page, sections
+from topompi.slurm.page.words import reason_words, span_words
 from topompi.slurm.snapshot import SlurmJob, Snapshot
-from topompi.slurm.words import reason_words, span_words
 from topompi.topology import load
 from topompi.views.picture.cells import MARKED
 

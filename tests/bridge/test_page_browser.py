@@ -12,7 +12,7 @@ from tests.bridge.test_page import IDLE, LARGE, NOW, SITE, UP, Changing, running
 from tests.browser import chromium
 from topompi.daemon.pages import served
 from topompi.errors import SourceError
-from topompi.slurm.livepage import LivePage
+from topompi.slurm.page.live import LivePage
 from topompi.slurm.snapshot import SlurmJob, Snapshot
 
 # A reader's zoom, drag and scroll, each before the refreshes, and all that is seen after them.

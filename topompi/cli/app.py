@@ -48,7 +48,7 @@ COMMANDS = {
     "map": ("map.app:app", "Place a program's ranks on a job's slots, as a file for its launcher."),
     "profile": ("profile.app:app", "What a program really sends, by distance."),
     "export": ("run.export:app", "Files that MPI libraries read themselves."),
-    "slurm": ("slurm.app:app", "Beside Slurm: its topology file, and nodes for jobs by the topology."),
+    "slurm": ("slurm.app:app", "Beside Slurm: its topology file, nodes for jobs, places for tasks, a bridge, a page."),
     "jobs": ("jobs.app:app", "Many jobs on one machine: queues, allocation of nodes, isolation."),
 }
 

@@ -14,9 +14,9 @@ from .setup import setup
 
 __all__ = ["app"]
 
-_HELP = "Beside Slurm: its topology file, nodes for jobs and places for tasks by the topology, a bridge and a page."
-
-app = typer.Typer(help=_HELP, no_args_is_help=True)
+app = typer.Typer(
+    help="Beside Slurm: its topology file, nodes for jobs, places for tasks, a bridge, a page.", no_args_is_help=True
+)
 app.command("topology")(export)
 app.command()(grouped(select))
 app.command()(grouped(bridge))

@@ -16,9 +16,9 @@ from ...inputs.figures import bare_name
 from ...inputs.writing import write_text
 from ...jobs import AllocationError
 from ...slurm.controller import Commands
-from ...slurm.holdings import Site
 from ...slurm.live import routes_now
-from ...slurm.livepage import LivePage
+from ...slurm.page.holdings import Site
+from ...slurm.page.live import LivePage
 from ...topology import load
 from ..inputs import Lfts, Reading, list_findings, reporting, routes_of
 from ..terminal import Limit

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..errors import SourceError
-from ..inputs.hostlist import expand
-from ..views.picture.names import cut, ranges
+from ...errors import SourceError
+from ...inputs.hostlist import expand
+from ...views.picture.names import cut, ranges
+from ..snapshot import SlurmJob, Snapshot
 from .holdings import Holdings, Site
 from .markup import LONG, Html, paragraph, table, text
-from .snapshot import SlurmJob, Snapshot
 from .words import LEFT, reason_words, span_words
 
 __all__ = ["waiting"]

@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ..errors import SourceError
+from ...errors import SourceError
+from ..snapshot import Snapshot
 from .holdings import Holdings, Site
-from .page import NO_LOG, digest, sections, whole_page
-from .snapshot import Snapshot
+from .whole import NO_LOG, digest, sections, whole_page
 
 __all__ = ["LivePage", "last_lines"]
 

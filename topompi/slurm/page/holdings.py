@@ -9,17 +9,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs.hostlist import HostNames
-from ..jobs import Cluster
-from ..jobs.isolation import Conflicts
-from ..jobs.now import node_names, shared_links
-from ..topology import Routes
-from ..topology.labels import switch_labels
-from ..views.cluster import cluster_of
-from ..views.picture.cells import Cell, MarkedLink, cell_scene
-from ..views.picture.names import link_name
-from ..views.picture.writers import svg
-from .snapshot import SlurmJob, Snapshot
+from ...inputs.hostlist import HostNames
+from ...jobs import Cluster
+from ...jobs.isolation import Conflicts
+from ...jobs.now import node_names, shared_links
+from ...topology import Routes
+from ...topology.labels import switch_labels
+from ...views.cluster import cluster_of
+from ...views.picture.cells import Cell, MarkedLink, cell_scene
+from ...views.picture.names import link_name
+from ...views.picture.writers import svg
+from ..snapshot import SlurmJob, Snapshot
 
 __all__ = ["COLOURS", "Holdings", "Site", "colours_of"]
 

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from importlib.resources import files
 
+from ..snapshot import SlurmJob, Snapshot
 from .events import events
 from .holdings import Holdings, Site
 from .markup import MOST_ROWS, Html, bad, hosts, paragraph, table, text
-from .snapshot import SlurmJob, Snapshot
 from .waiting import waiting
 from .words import LEFT, span_words
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import islice
 
-from ..views.picture.names import cut
+from ...views.picture.names import cut
 from .markup import LONG, bad, paragraph, text
 from .words import LEFT, span_words
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from ..views.picture.names import cut, listed
-from ..visible import unmarked, visible
+from ...views.picture.names import cut, listed
+from ...visible import unmarked, visible
 
 __all__ = ["LONG", "MOST_ROWS", "Html", "bad", "hosts", "paragraph", "table", "text"]
 

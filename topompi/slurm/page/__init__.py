@@ -1,0 +1,1 @@
+"""The live page of a Slurm cluster: its sections, and the state behind its refreshes."""
