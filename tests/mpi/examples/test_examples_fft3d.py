@@ -39,7 +39,7 @@ def oracle(shape, steps, step, viscosity):
 
 
 def test_pencils_find_what_whole_arrays_do(tmp_path):
-    """On 1, 2, 4 and 8 ranks, either way to exchange, ours and the MPI library's communicators.
+    """On 1, 4 and 8 ranks, either way to exchange, ours and the MPI library's communicators.
 
     The larger jobs have a second run: vortices whose course is known, and more processes than points.
     """
@@ -50,7 +50,6 @@ def test_pencils_find_what_whole_arrays_do(tmp_path):
     small = ["--shape", "6x3x2", "--grid", "4x2", "--plane", "--steps", "3", "--verify"]
     for size, more, others in (
         (1, draw, []),
-        (2, ["--types"], []),
         (4, ["--comm", "topompi", *draw], [known]),
         (8, ["--grid", "2x4", "--types"], [small]),
     ):
@@ -107,5 +106,6 @@ def test_shares_are_nearly_equal_and_leave_nothing_out():
             assert max(lengths) - min(lengths) <= 1
 
 
+@pytest.mark.long
 def test_the_readme_shows_what_is_printed(tmp_path):
     check_readme("fft3d", tmp_path)
