@@ -14,7 +14,7 @@ BENCH := $(MPIRUN) -n 8 $(PY) -m osu_like_bench
 PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[0000-0001,0004,0016]' --place cyclic
 BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
-.PHONY: demo docs bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures studies fuzz test test-long test-exhaustive test-sanitize coverage test-mpi4py test-strangers soak lint venv wheel audit clean
+.PHONY: bytecode demo docs bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures studies fuzz test test-long test-exhaustive test-sanitize coverage test-mpi4py test-strangers soak lint venv wheel audit clean
 
 venv: $(VENV)/done
 
@@ -101,11 +101,15 @@ MPI_TESTS ?= tests/mpi
 PURE := $(PY) -m pytest -q -n 2 --dist loadfile --ignore tests/mpi -m
 JOBS := $(PY) -m pytest -q $(MPI_TESTS) -m
 
-test: venv
+# Where Python writes no bytecode, each rank would compile what was changed since the package was installed.
+bytecode: venv
+	@$(PY) -m compileall -q topompi schedules mapping osu_like_bench
+
+test: bytecode
 	$(if $(filter mpich,$(MPI)),,$(PURE) "not long and not exhaustive" $(PYTEST_OPTIONS))
 	$(JOBS) "not long and not exhaustive" $(PYTEST_OPTIONS)
 
-test-long: venv
+test-long: bytecode
 	$(if $(filter mpich,$(MPI)),,$(PURE) "long and not exhaustive" $(PYTEST_OPTIONS))
 	$(JOBS) "long and not exhaustive" --durations 12 --durations-min 20 $(PYTEST_OPTIONS)
 

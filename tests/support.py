@@ -183,7 +183,9 @@ def pytest_on_ranks(
     folder at the same time fail, now and then, over what another has removed.
     """
     plugins = [word for name in ("pytest_mpi", "no:tmpdir", "no:cacheprovider") for word in ("-p", name)]
-    pytest_args = ["-m", "pytest", "-q", "-x", *plugins, "--with-mpi"]
-    done = run_mpi(size, "-m", "mpi4py", *pytest_args, *options, program, timeout=timeout, env=env)
+    # Other plugins, and tests/conftest.py with Hypothesis, would take half of a rank's time until its first test.
+    pytest_args = ["-m", "pytest", "-q", "-x", *plugins, "--with-mpi", "--confcutdir", program.parent]
+    alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **(env or {})}
+    done = run_mpi(size, "-m", "mpi4py", *pytest_args, *options, program, timeout=timeout, env=alone)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -59,7 +60,7 @@ def from_json(text: str, name: str = "") -> Schedule:
     :raises ScheduleTextError: if the text is not JSON, its version is unknown, or a field is missing, unknown, repeated
         or of a wrong value; the message names the field.
     """
-    document = parse_json(text, name or "schedule", ScheduleTextError, pairs=_unique)
+    document = parse_json(text, name or "schedule", ScheduleTextError, pairs=partial(_unique, name or "schedule"))
     with guarded(name or "schedule", ScheduleTextError):
         try:
             return _schedule(document)
@@ -93,12 +94,12 @@ def _refuse(name: str, wanted: str, got: object) -> NoReturn:
     raise ScheduleTextError(f"{name}: expecting {wanted}, got {shown if len(shown) < 60 else shown[:57] + '...'}")
 
 
-def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(file: str, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ScheduleTextError(f"expecting each field once, got {json.dumps(twice)} twice")
+        raise ScheduleTextError(f"{file}: expecting each field once, got {json.dumps(twice)} twice")
     return found
 
 

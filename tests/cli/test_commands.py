@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -66,6 +67,7 @@ def test_every_command_has_short_help_and_a_version(module):
     assert done.returncode == 0, done.stderr
 
 
+@cache
 def modules_of(*words):
     """The modules that a command has imported when it ends."""
     program = (

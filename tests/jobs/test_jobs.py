@@ -129,7 +129,7 @@ def test_conservative_equals_a_naive_timeline(base):
 @pytest.mark.parametrize("allocator", list(ALLOCATORS))
 def test_no_promise_to_a_head_of_the_queue_is_broken(allocator, depth):
     promises = Promises()
-    jobs, cluster = random_workload(3, 80 if allocator != "exact" else 20, 20), Cluster.regular(24, 4, 3)
+    jobs, cluster = random_workload(3, {"exact": 20, "apart": 30}.get(allocator, 80), 20), Cluster.regular(24, 4, 3)
     simulate(jobs, cluster, Backfill(depth), allocator, observers=[promises])
     assert promises.made
     assert promises.broken == []

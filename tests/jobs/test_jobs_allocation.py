@@ -161,7 +161,7 @@ def test_no_links_in_use_are_no_conflicts():
 @pytest.mark.parametrize("allocator", [name for name in ALLOCATORS if find_allocator(name).monotone])
 def test_a_job_that_fits_still_fits_after_others_have_ended(allocator):
     rng = random.Random(4)
-    for _ in range(60 if allocator != "exact" else 3):
+    for _ in range({"exact": 3, "apart": 10}.get(allocator, 60)):
         cluster = Cluster.of("random", [rng.randint(1, 6) for _ in range(6)], [2, 1, 3])
         policy = find_allocator(allocator)
         state, running = policy.state(cluster), []

@@ -371,7 +371,7 @@ def test_promises_reckon_with_nodes_that_are_drained_under_running_jobs(allocato
     rng = np.random.default_rng(5)
     cluster = IRREGULAR if allocator == "shared" else Cluster.regular(10, 3, 2)
     made = 0
-    for _ in range(12):
+    for _ in range(5):
         run, nodes = rng.integers(20, 90, 40), np.concatenate((rng.integers(1, 4, 3), rng.integers(1, 6, 37)))
         submit = np.concatenate(([0, 0, 0], 2 + np.sort(rng.integers(0, 200, 37))))
         shares = {"slots": nodes, "shared": rng.random(40) < 0.5}

@@ -120,6 +120,8 @@ def assert_least(graph: CommunicationGraph, machine: Machine, seed: int) -> None
     """The map of ``best`` costs at most what each mapper's does."""
     least = doubled_hop_bytes(best(graph, machine, seed), graph, machine)
     for name, other in MAPPERS.items():
+        if name == "best":
+            continue
         try:
             found = other(graph, machine, seed)
         except MappingError:
@@ -127,7 +129,7 @@ def assert_least(graph: CommunicationGraph, machine: Machine, seed: int) -> None
         assert least <= doubled_hop_bytes(found, graph, machine), name
 
 
-@settings(deadline=None, max_examples=5)
+@settings(deadline=None, max_examples=3)
 @given(crowds(), st.integers(0, 3))
 def test_best_is_at_most_every_mapper(case: tuple[CommunicationGraph, Machine], seed: int) -> None:
     assert_least(*case, seed)

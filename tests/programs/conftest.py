@@ -13,8 +13,3 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
             f"rank {MPI.COMM_WORLD.Get_rank()}: {report.nodeid}\n{report.longreprtext}", file=sys.__stderr__, flush=True
         )
         MPI.COMM_WORLD.Abort(1)
-
-
-@pytest.fixture
-def _no_mpi_outside_its_folder() -> None:
-    """All tests here do."""

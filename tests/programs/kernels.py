@@ -7,7 +7,7 @@ from mpi4py import MPI
 from osu_like_bench.cli import main
 from osu_like_bench.kernels import running
 
-WHERE = ["--topology", "XGFT(2; 2,2; 1,1)", "--hosts", "h[0000-0003]", "--place", "random:1"]
+WHERE = ["--topology", "XGFT(2; 2,2; 1,1)", "--hosts", "h[0000-0003]", "--place", "random:4"]
 RUN = ["-m", "64:128", "-i", "3", "-x", "1", "-c", "--vs", "native", *WHERE]
 KERNELS = {
     "stencil3d": ["--faces", "1,2,3"],

@@ -3,10 +3,8 @@
 To be run by ``pytest_on_ranks`` of ``tests/support.py``; a failure on one rank ends all.
 """
 
-import gc
 import json
 import os
-import resource
 import tempfile
 import time
 from dataclasses import replace
@@ -348,19 +346,6 @@ def test_without_a_source_the_hosts_own_levels_are_taken():
     assert not comm.interface.virtual
     assert comm.interface.num_hosts == 1
     comm.Free()
-
-
-def test_create_use_free_leaks_no_memory():
-    view = TopologyInterface.place(HOSTS, load(SPEC).routes, virtual=True)
-    sizes = []
-    for cycle in range(300):
-        comm = topompi.Intracomm(WORLD.Dup(), topology=view)
-        comm.Bcast(np.zeros(10))
-        comm.Free()
-        if cycle in (100, 299):
-            gc.collect()
-            sizes.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-    assert sizes[1] - sizes[0] < 4096, f"{sizes[1] - sizes[0]} KiB more after 200 cycles"
 
 
 def counted(monkeypatch, kind, name):

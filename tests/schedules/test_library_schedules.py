@@ -36,7 +36,7 @@ def calls(draw, collective, name):
 
 
 @pytest.mark.parametrize(("collective", "name"), EVERY)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_it_does_what_mpi_defines_and_each_ranks_rows_are_those_of_the_whole(collective, name, data):
     network, parameters = data.draw(calls(collective, name))

@@ -44,7 +44,7 @@ def drawn(data, collective, algorithm):
 
 
 @pytest.mark.parametrize(("collective", "algorithm"), EVERY)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(data=st.data())
 def test_the_rows_of_all_ranks_are_the_whole_schedule(collective, algorithm, data):
     network, parameters, whole = drawn(data, collective, algorithm)

@@ -204,7 +204,7 @@ def with_column(value: object, name: str = "source") -> str:
             "columns: expecting fields step, source, destination, source_buffer, source_block, destination_buffer, "
             'destination_block, count, operation, got "tint"',
         ),
-        ('{"size":1,"size":2}', 'expecting each field once, got "size" twice'),
+        ('{"size":1,"size":2}', 'schedule: expecting each field once, got "size" twice'),
         ('{"size":NaN}', "schedule: expecting JSON, got NaN"),
         ("[" * 100000, "schedule: expecting JSON with brackets nested within reason, got more"),
     ],
@@ -212,6 +212,11 @@ def with_column(value: object, name: str = "source") -> str:
 def test_a_text_that_is_no_schedule_is_refused_by_the_name_of_the_field(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         from_json(text)
+
+
+def test_a_field_that_a_file_has_twice_is_refused_by_the_name_of_the_file() -> None:
+    with pytest.raises(ValueError, match=r"^one\.json: expecting each field once, got \"size\" twice$"):
+        from_json('{"size":1,"size":2}', "one.json")
 
 
 def test_text_that_is_no_json_is_refused_by_line() -> None:

@@ -21,7 +21,7 @@ from topompi.schedules.rooted.embedding import (
 )
 from topompi.schedules.trees import Tree, chain, depth_first, knomial, leaders, linear, rank_clusters, rotation
 
-SIZES = [*range(1, 34), 48, 64, 100]
+SIZES = [*range(1, 18), 24, 31, 32, 33, 48, 64, 100]
 HOPS = (5, 3, 1)  # between hosts that share no cluster, the cell, the leaf
 
 

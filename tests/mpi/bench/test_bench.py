@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import statistics
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
 
@@ -18,9 +18,9 @@ BENCH = ("-m", "osu_like_bench")
 FEW = ("-i", "3", "-x", "1")
 
 
-def lines(job: CompletedProcess[str]) -> list[list[str]]:
+def lines(printed: list[str]) -> list[list[str]]:
     """The rows of a table, cell by cell."""
-    return [line.split() for line in job.stdout.splitlines() if line and not line.startswith("#")]
+    return [line.split() for line in printed if line and not line.startswith("#")]
 
 
 # The command
@@ -50,7 +50,7 @@ def test_every_benchmark_moves_the_right_data_on_every_side(size: int, sides: tu
     job = run_mpi(size, "-c", ALL, "--hosts", "a,b", *sides, timeout=300)
     assert job.returncode == 0, job.stderr
     kinds = [kind for kind in OPERATIONS.values() if not (kind.pairs and size % 2)]
-    rows = lines(job)
+    rows = lines(job.stdout.splitlines())
     assert len(rows) == len(kinds)
     assert all(row[-1] == "Pass" for row in rows)
     assert job.stdout.count(f"# Placement: virtual, {size} ranks on 2 hosts of ") == len(kinds) > 70
@@ -59,15 +59,39 @@ def test_every_benchmark_moves_the_right_data_on_every_side(size: int, sides: tu
 def test_one_rank_is_enough_for_collectives() -> None:
     job = run_mpi(1, *BENCH, "alltoallv", *FEW, "-m", "8", "-c")
     assert job.returncode == 0, job.stderr
-    assert [row[0] for row in lines(job)] == ["1", "2", "4", "8"]
+    assert [row[0] for row in lines(job.stdout.splitlines())] == ["1", "2", "4", "8"]
 
 
-def test_a_comparison_prints_both_sides_and_what_its_record_says(tmp_path: Path) -> None:
-    path = tmp_path / "record.json"
-    flags = ("-m", "8:16", "-i", "25", "-x", "2", "--vs", "native", "--json", path)
-    job = run_mpi(2, *BENCH, "allreduce", *flags)
+PAIR = """
+import json, sys
+from mpi4py import MPI
+from osu_like_bench.cli import main
+for words in json.loads(sys.argv[1]):
+    if MPI.COMM_WORLD.rank == 0:
+        print("#####", flush=True)
+    assert not main(words), words
+"""
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[str], Path]]:
+    """Runs on two ranks, one after another in one job: the lines of each, and its record."""
+    folder, few = tmp_path_factory.mktemp("pair"), list(FEW)
+    runs = {
+        "comparison": ["allreduce", "-m", "8:16", "-i", "25", "-x", "2", "--vs", "native"],
+        "full": ["bcast", "--only", "native", "-f", "-m", "4:8", *few, "--topology", "/no/such/file"],
+        "memory": ["alltoall", *few, "-m", "64:1K", "-M", "1K"],
+    }
+    words = [[*run, "--json", str(folder / name)] for name, run in runs.items()]
+    job = run_mpi(2, "-c", PAIR, json.dumps(words))
     assert job.returncode == 0, job.stderr
-    header = next(line for line in job.stdout.splitlines() if line.startswith("# Size"))
+    parts = job.stdout.split("#####\n")[1:]
+    return {name: (part.splitlines(), folder / name) for name, part in zip(runs, parts, strict=True)}
+
+
+def test_a_comparison_prints_both_sides_and_what_its_record_says(pair) -> None:
+    printed, path = pair["comparison"]
+    header = next(line for line in printed if line.startswith("# Size"))
     assert re.split(r"\s{2,}", header) == [
         "# Size",
         "topompi(us)",
@@ -83,22 +107,18 @@ def test_a_comparison_prints_both_sides_and_what_its_record_says(tmp_path: Path)
     assert all(len(result.samples) == 25 and result.valid is None for result in record.results)
     assert record.facts.ranks == len(record.facts.hosts) == len(record.facts.affinity) == 2
     assert record.facts.virtual is False
-    for row, first, second in zip(lines(job), record.results[::2], record.results[1::2], strict=True):
+    for row, first, second in zip(lines(printed), record.results[::2], record.results[1::2], strict=True):
         medians = [statistics.median(result.samples) for result in (first, second)]
         assert row[:3] == [f"{first.size}", *(f"{median * 1e6:.2f}" for median in medians)]
         assert float(row[3]) == pytest.approx(medians[1] / medians[0], abs=0.0051)
         assert re.search(r"\] +(\d+\.\d\dx (faster|slower)|not significant)$", " ".join(row))
 
 
-def test_full_output_has_osu_columns_and_only_native_needs_no_topology(tmp_path: Path) -> None:
-    path = tmp_path / "record.json"
-    flags = ("--only", "native", "-f", "-m", "4:8", *FEW, "--topology", "/no/such/file", "--json", path)
-    job = run_mpi(2, *BENCH, "bcast", *flags)
-    assert job.returncode == 0, job.stderr
-    header = job.stdout.splitlines()[-3]
+def test_full_output_has_osu_columns_and_only_native_needs_no_topology(pair) -> None:
+    printed, path = pair["full"]
     # OSU's own line, version 7
-    assert header == "# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations"
-    for row in lines(job):
+    assert printed[-3] == "# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations"
+    for row in lines(printed):
         average, least, most = map(float, row[1:4])
         assert least <= average <= most
         assert row[4] == "3"
@@ -108,10 +128,10 @@ def test_full_output_has_osu_columns_and_only_native_needs_no_topology(tmp_path:
     )
 
 
-def test_sizes_beyond_the_memory_limit_are_left_out_and_named() -> None:
-    job = run_mpi(2, *BENCH, "alltoall", *FEW, "-m", "64:1K", "-M", "1K")
-    assert [row[0] for row in lines(job)] == ["64", "128", "256"]
-    assert "# Left out: sizes above 256" in job.stdout
+def test_sizes_beyond_the_memory_limit_are_left_out_and_named(pair) -> None:
+    printed, _ = pair["memory"]
+    assert [row[0] for row in lines(printed)] == ["64", "128", "256"]
+    assert "# Left out: sizes above 256" in "\n".join(printed)
 
 
 COLUMNS = """
@@ -135,7 +155,7 @@ def test_columns_are_those_of_osu_and_agree_with_each_other(tmp_path: Path) -> N
     job = run_mpi(2, "-c", COLUMNS.replace("RECORD", str(path)))
     assert job.returncode == 0, job.stderr
     heads = [re.split(r"\s{2,}", line) for line in job.stdout.splitlines() if line.startswith("# Size")]
-    table = lines(job)
+    table = lines(job.stdout.splitlines())
     overlap = ["# Size", "Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)"]
     assert heads[:2] == [overlap, overlap]
     assert job.stdout.count("# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait") == 3
@@ -197,7 +217,7 @@ def test_wrong_use_is_said_once_in_a_line_and_all_ranks_return_alike() -> None:
     assert all(line.startswith("osu_like_bench: ") for line in said), job.stderr
     assert "expecting a benchmark such as bcast, ibcast (--help lists all), got 'bcats'" in said[21]
     assert said[22].endswith(f"osu_latency_mt is not here: {ABSENT['latency_mt']}")
-    assert not lines(job)
+    assert not lines(job.stdout.splitlines())
 
 
 @pytest.mark.parametrize(
@@ -297,7 +317,7 @@ def test_wrong_data_fails_the_validation_of_every_benchmark() -> None:
     job = run_mpi(3, "-c", BROKEN, *NAMES)
     assert job.returncode == 1
     assert "AssertionError" not in job.stderr, job.stderr
-    verdicts = [row[-1] for row in lines(job)]
+    verdicts = [row[-1] for row in lines(job.stdout.splitlines())]
     assert verdicts.count("Fail") >= len(NAMES)
     assert verdicts.count("Pass") >= len(NAMES)
     assert job.stdout.count("# Fail: wrong data: topompi at ") == len(NAMES)

@@ -46,7 +46,7 @@ def leaks_nothing(size, cycles, timeout):
 
 
 def test_create_use_free_leaks_nothing():
-    leaks_nothing(2, 500, timeout=150)
+    leaks_nothing(2, 300, timeout=150)
 
 
 @pytest.mark.long

@@ -83,7 +83,7 @@ if late:
     ("call", "said"),
     [
         ("comm.Bcast(data, root=1)", "Bcast, root 1, bytes 16"),
-        ("comm.allreduce(3)", "allreduce, operation SUM"),
+        pytest.param("comm.allreduce(3)", "allreduce, operation SUM", marks=pytest.mark.long),
         pytest.param("comm.Split(0)", "Split", marks=pytest.mark.long),
         pytest.param(
             "comm.Ialltoall(np.zeros(comm.size), np.zeros(comm.size)).Wait()", "Ialltoall", marks=pytest.mark.long

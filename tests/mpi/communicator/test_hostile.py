@@ -109,7 +109,7 @@ def compare(outcomes, mode, cases):
 
 
 def test_generated_misuse_of_all_ranks_ends_as_natively_or_better(outcomes):
-    compare(outcomes, "schedules", some(20, seed=1, who=["all"]))
+    compare(outcomes, "schedules", some(12, seed=1, who=["all"]))
 
 
 @pytest.mark.exhaustive

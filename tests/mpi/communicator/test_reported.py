@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 
 import pytest
 from mpi4py import MPI
@@ -25,23 +26,50 @@ def rules(tmp_path_factory):
     return folder
 
 
+ASKING, ADDRESSED, UNREADABLE = (PROGRAMS / f"{name}.py" for name in ("asking", "addressed", "unreadable"))
+# Programs that share a job, by mode and number of ranks; those that leave most behind come last.
+TOGETHER = {
+    ("native", 2): (ASKING, "persist_freed.py", "tag_wrap.py"),
+    ("schedules", 2): (ASKING, "attr_copy_in_call.py", "persist_freed.py", "tag_wrap.py"),
+    ("levels", 2): (ASKING, "attr_copy_in_call.py"),
+    ("native", 3): (ADDRESSED, "persistent_order.py", "returns_none.py"),
+    ("schedules", 3): (ADDRESSED, "persistent_order.py", "returns_none.py", UNREADABLE),
+    ("levels", 3): (ADDRESSED, "returns_none.py", UNREADABLE),
+    ("measure", 3): ("whole_vector_op.py", UNREADABLE),
+}
+
+
 @pytest.fixture(scope="module")
-def lines(rules):
+def lines(rules, tmp_path_factory):
     """Runs a program on ranks in a mode, each but once; returns what all ranks printed, in order."""
 
     @cache
-    def run(mode, ranks, *program, timeout=60, **env):
-        case = [shared_data(f"cases/mpi/{program[0]}"), *program[1:]] if "/" not in str(program[0]) else program
-        done = run_mpi(ranks, "-m", *words(mode, rules), *case, timeout=timeout, env={**ENVIRONMENT, **env})
+    def run(mode, ranks, *programs, timeout=60):
+        cases = [one if isinstance(one, Path) else shared_data(f"cases/mpi/{one}") for one in programs]
+        several = [PROGRAMS / "several.py"] if len(cases) > 1 else []
+        cached = str(tmp_path_factory.mktemp("cache"))
+        env = {"TOPOMPI_TUNE": "measure", "XDG_CACHE_HOME": cached} if mode == "measure" else {}
+        launcher = words("virtual" if env else mode, rules)
+        done = run_mpi(ranks, "-m", *launcher, *several, *cases, timeout=timeout, env={**ENVIRONMENT, **env})
         assert done.returncode == 0, done.stderr[-4000:]
-        return sorted(done.stdout.splitlines())
+        if not several:
+            return {programs[0]: sorted(done.stdout.splitlines())}
+        everyone = json.loads(done.stdout)
+        return {
+            one: sorted(line for printed in everyone for line in printed[str(case)].splitlines())
+            for one, case in zip(programs, cases, strict=True)
+        }
 
-    return run
+    def of(mode, ranks, program, **options):
+        together = TOGETHER.get((mode, ranks), ())
+        return run(mode, ranks, *(together if program in together else [program]), **options)[program]
+
+    return of
 
 
 @pytest.mark.parametrize("mode", ["default", *FORCED])
 def test_communicators_and_their_classes_answer_as_natively(lines, mode):
-    assert lines(mode, 2, PROGRAMS / "asking.py") == lines("native", 2, PROGRAMS / "asking.py")
+    assert lines(mode, 2, ASKING) == lines("native", 2, ASKING)
 
 
 def test_a_communicator_that_a_program_wraps_answers_all_but_its_very_class_as_natively():
@@ -62,29 +90,45 @@ def test_another_handle_is_made_without_a_word_to_other_ranks():
     assert done.stdout == "1 2\n", done.stderr
 
 
-@pytest.mark.parametrize("algorithm", ["ring", "halving", "ring/32K", "doubling", "leaders", "levels"])
-def test_an_operation_of_the_user_s_own_sees_whole_vectors(tmp_path, algorithm):
-    path = tmp_path / "rules.json"
-    chosen = [{"methods": ["Allreduce"], "algorithm": algorithm}]
-    path.write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": chosen}))
-    place = ("--topology", "xgft:2,2,2;1,1,1", "--hosts", "h[0000,0001,0005]")
-    case = shared_data("cases/mpi/whole_vector_op.py")
-    done = run_mpi(3, "-m", "topompi", "--verbose", *place, "--rules", path, case)
-    assert done.stdout.startswith("wrong 0 "), done.stdout + done.stderr
-    pieces = f"{algorithm} cannot run: the operation is the user's own, and this schedule applies it to pieces"
-    assert any(pieces in row for row in with_reasons(done.stderr)) == (algorithm in ("ring", "halving", "ring/32K")), (
-        done.stderr
-    )
+RULED = """
+import json, os, runpy, sys
+from mpi4py import MPI
+import topompi
+from topompi.dispatch.counters import counters
+counters.enabled, world = True, MPI.COMM_WORLD
+for rules in sys.argv[2:]:
+    os.environ["TOPOMPI_RULES"] = rules
+    MPI.COMM_WORLD = topompi.Intracomm(world.Dup(), topology="xgft:2,2,2;1,1,1", hosts=["h0000", "h0001", "h0005"])
+    counters.rows.clear()
+    runpy.run_path(sys.argv[1])
+    if world.rank == 0:
+        print(json.dumps([row.reason for row in counters.rows.values()]))
+counters.enabled = False
+"""
 
 
-def test_a_trial_cuts_no_vector_of_a_user_s_operation(lines, tmp_path):
-    found = lines("virtual", 3, "whole_vector_op.py", TOPOMPI_TUNE="measure", XDG_CACHE_HOME=str(tmp_path))
-    assert found[0].startswith("wrong 0 ")
+def test_an_operation_of_the_user_s_own_sees_whole_vectors(tmp_path):
+    cut, whole = ("ring", "halving", "ring/32K"), ("doubling", "leaders", "levels")
+    files = [tmp_path / str(number) for number in range(6)]
+    for file, algorithm in zip(files, cut + whole, strict=True):
+        chosen = [{"methods": ["Allreduce"], "algorithm": algorithm}]
+        file.write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": chosen}))
+    done = run_mpi(3, "-c", RULED, shared_data("cases/mpi/whole_vector_op.py"), *files)
+    said = done.stdout.splitlines()
+    assert len(said) == 12, done.stdout + done.stderr
+    for algorithm, results, reasons in zip(cut + whole, said[::2], said[1::2], strict=True):
+        assert results.startswith("wrong 0 "), (algorithm, results)
+        pieces = f"{algorithm} cannot run: the operation is the user's own, and this schedule applies it to pieces"
+        assert any(pieces in reason for reason in json.loads(reasons)) == (algorithm in cut), (algorithm, reasons)
+
+
+def test_a_trial_cuts_no_vector_of_a_user_s_operation(lines):
+    assert lines("measure", 3, "whole_vector_op.py")[0].startswith("wrong 0 ")
 
 
 @pytest.mark.parametrize("mode", ["native", "default", *FORCED])
 def test_a_message_is_as_long_as_its_count_says_however_short_the_memory_that_gives_its_address(lines, mode):
-    assert lines(mode, 3, PROGRAMS / "addressed.py") == ["201 right"] * 3
+    assert lines(mode, 3, ADDRESSED) == ["201 right"] * 3
 
 
 def test_a_forced_ring_reduces_what_is_given_by_address(tmp_path):
@@ -167,41 +211,42 @@ def test_the_library_refuses_a_plan_among_requests_before_it_starts_any(rules):
 
 
 @pytest.mark.parametrize("mode", [*FORCED, "measure"])
-def test_no_rank_waits_for_one_whose_argument_cannot_be_read(lines, tmp_path, mode):
-    tune = {"TOPOMPI_TUNE": "measure", "XDG_CACHE_HOME": str(tmp_path)} if mode == "measure" else {}
-    assert lines("virtual" if tune else mode, 3, PROGRAMS / "unreadable.py", **tune) == ["done"] * 3
+def test_no_rank_waits_for_one_whose_argument_cannot_be_read(lines, mode):
+    assert lines(mode, 3, UNREADABLE) == ["done"] * 3
 
 
 MIXED = """
+import os, sys
 import numpy as np
 from mpi4py import MPI
 import topompi
-comm = topompi.Intracomm(MPI.COMM_WORLD, topology="xgft:2,2,2;1,1,1", hosts=["h0000", "h0004"])
-send, room = np.ones(3), np.zeros(6)
-for _ in range(3):
-    made = comm.Dup()
-    for _ in range(12):
-        made.Gather(send if comm.rank == 0 else [send, MPI.DOUBLE], room if comm.rank == 0 else None)
-    made.Free()
-print("done")
+for rules in sys.argv[1:]:
+    for native_calls in ("", "0"):
+        os.environ |= {"TOPOMPI_RULES": rules, "TOPOMPI_NATIVE_CALLS": native_calls}
+        comm = topompi.Intracomm(MPI.COMM_WORLD, topology="xgft:2,2,2;1,1,1", hosts=["h0000", "h0004"])
+        send, room = np.ones(3), np.zeros(6)
+        for _ in range(3):
+            made = comm.Dup()
+            for _ in range(12):
+                made.Gather(send if comm.rank == 0 else [send, MPI.DOUBLE], room if comm.rank == 0 else None)
+            made.Free()
+        print("done", flush=True)
 """
 
 
-@pytest.mark.parametrize("native_calls", ["", "0"])
-@pytest.mark.parametrize("named", [{"collective": "allreduce"}, {"collective": "gather", "bytes": [100000, None]}])
-def test_no_rank_waits_where_only_some_pass_arrays_to_a_call_that_rules_leave_to_the_library(
-    tmp_path, named, native_calls
-):
-    rules = tmp_path / "rules.json"
-    first = {**named, "algorithm": "binomial" if named["collective"] == "gather" else "doubling"}
-    rules.write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": [first]}))
-    env = {**ENVIRONMENT, "TOPOMPI_RULES": str(rules), "TOPOMPI_TUNE": "off", "TOPOMPI_NATIVE_CALLS": native_calls}
-    done = run_mpi(2, "-m", "mpi4py", "-c", MIXED, env=env, timeout=30)
-    assert done.stdout == "done\n" * 2, done.stderr[-2000:]
+def test_no_rank_waits_where_only_some_pass_arrays_to_a_call_that_rules_leave_to_the_library(tmp_path):
+    """A rule is for another call, or for longer messages of this one; native calls at the beginning or none."""
+    other = {"collective": "allreduce", "algorithm": "doubling"}
+    longer = {"collective": "gather", "bytes": [100000, None], "algorithm": "binomial"}
+    files = [tmp_path / "other", tmp_path / "longer"]
+    for file, rule in zip(files, (other, longer), strict=True):
+        file.write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": [rule]}))
+    done = run_mpi(2, "-m", "mpi4py", "-c", MIXED, *files, env={**ENVIRONMENT, "TOPOMPI_TUNE": "off"}, timeout=30)
+    assert done.stdout == "done\n" * 8, done.stderr[-2000:]
 
 
-def test_calls_that_the_library_refuses_leave_a_trial_whole(lines, tmp_path):
-    found = lines("virtual", 2, "tune_zero.py", TOPOMPI_TUNE="measure", XDG_CACHE_HOME=str(tmp_path))
+def test_calls_that_the_library_refuses_leave_a_trial_whole(lines):
+    found = lines("measure", 2, "tune_zero.py")
     assert sum(line.endswith("-> ok") for line in found) == 2 * 8 * 3, found
 
 
@@ -230,45 +275,6 @@ def test_no_rank_waits_in_a_communicator_that_is_revoked(rules, mode):
     revoked = [f"[{rank}] waits in Allreduce -> Exception cls={MPI.ERR_REVOKED}" for rank in (0, 2)]
     assert [one for one in found if "waits" in one] == revoked, done.stdout + done.stderr[-2000:]
     assert sum("shrunk -> 3" in one for one in found) == 3
-
-
-SCANS = """\
-from mpi4py import MPI
-comm = MPI.COMM_WORLD
-
-def never(low, high):
-    raise KeyError(low)
-
-class Unsendable:
-    def __reduce__(self):
-        raise ArithmeticError
-
-for name, call in {
-    "all": lambda: comm.scan(comm.rank, never),
-    "exclusive": lambda: comm.exscan(comm.rank, never),
-    "unsendable": lambda: comm.scan(Unsendable() if comm.rank == 1 else comm.rank, lambda low, high: low),
-    "right": lambda: comm.scan(comm.rank, lambda low, high: low + high),
-}.items():
-    try:
-        print(comm.rank, name, call(), flush=True)
-    except Exception as error:
-        print(comm.rank, name, type(error).__name__, flush=True)
-"""
-
-
-@pytest.mark.parametrize("algorithm", ["chain", "doubling", "leaders"])
-def test_an_operation_on_objects_that_raises_keeps_no_rank_waiting(tmp_path, algorithm):
-    path, script = tmp_path / "rules.json", tmp_path / "scans.py"
-    chosen = [{"methods": ["Scan", "Exscan"], "algorithm": algorithm}]
-    path.write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": chosen}))
-    script.write_text(SCANS)
-    place = ("--topology", "xgft:2,2,2;1,1,1", "--hosts", "h[0000,0001,0005]")
-    done = run_mpi(4, "-m", "topompi", *place, "--rules", path, script)
-    found = {tuple(line.split()[:2]): line.split()[2] for line in done.stdout.splitlines()}
-    assert [found[str(rank), "right"] for rank in range(4)] == ["0", "1", "3", "6"], done.stderr
-    assert {found[str(rank), "all"] for rank in range(1, 4)} == {"KeyError"}
-    assert {found[str(rank), "exclusive"] for rank in range(2, 4)} == {"KeyError"}
-    assert len(found) == 16
 
 
 def test_checks_see_receive_buffers_in_a_device_s_memory(rules):

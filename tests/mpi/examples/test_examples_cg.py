@@ -166,5 +166,6 @@ def test_all_ranks_refuse_together():
     assert failure("cg", 2, "--iterations", "many")[0] == 2
 
 
+@pytest.mark.long
 def test_the_readme_shows_what_happens(tmp_path):
     check_readme("cg", tmp_path)

@@ -38,32 +38,37 @@ def oracle(shape, steps, step, viscosity):
     return (fields(modes) ** 2).sum() / 2 / np.prod(shape)
 
 
-def test_pencils_find_what_whole_arrays_do(tmp_path):
-    """On 1, 2, 4 and 8 ranks, either way to exchange, ours and the MPI library's communicators.
+DRAW = ["--save", "w.png"] if find_spec("matplotlib") else []
+KNOWN = ["--shape", "12x12x4", "--plane", "--steps", "5", "--types", "--comm", "topompi"]
+SMALL = ["--shape", "6x3x2", "--grid", "4x2", "--plane", "--steps", "3", "--verify"]
+
+
+@pytest.mark.parametrize(
+    ("size", "more", "others"),
+    [
+        (1, DRAW, []),
+        (4, ["--comm", "topompi", *DRAW], [KNOWN]),
+        pytest.param(8, ["--grid", "2x4", "--types"], [SMALL], marks=pytest.mark.long),
+    ],
+)
+def test_pencils_find_what_whole_arrays_do(size, more, others, tmp_path):
+    """Either way to exchange, by ours and the MPI library's communicators.
 
     The larger jobs have a second run: vortices whose course is known, and more processes than points.
     """
     energy = oracle((13, 10, 9), 4, 0.05, 0.02)
     options = ["--shape", "13x10x9", "--steps", "4", "--step", "0.05", "--viscosity", "0.02", "--verify"]
-    draw = ["--save", str(tmp_path / "w.png")] if find_spec("matplotlib") else []
-    known = ["--shape", "12x12x4", "--plane", "--steps", "5", "--types", "--comm", "topompi"]
-    small = ["--shape", "6x3x2", "--grid", "4x2", "--plane", "--steps", "3", "--verify"]
-    for size, more, others in (
-        (1, draw, []),
-        (2, ["--types"], []),
-        (4, ["--comm", "topompi", *draw], [known]),
-        (8, ["--grid", "2x4", "--types"], [small]),
-    ):
-        said, *rest = run_examples("fft3d", size, [*options, *more], *others, env=PLACED if size == 4 else None)
-        assert all(one["error"] < 1e-9 for one in rest if size == 4)
-        assert all(one["serial_error"] < 1e-13 for one in rest if size == 8)
-        assert said["energy"] == pytest.approx(energy, abs=2e-12)
-        assert said["transform_error"] < 1e-14
-        assert said["inverse_error"] < 1e-13
-        assert said["serial_error"] < 1e-13
-        assert np.prod(said["grid"]) == size
-        assert 0 <= said["communication"] <= said["seconds"]
-        assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in tmp_path.glob("*.png"))
+    more = [str(tmp_path / word) if word == "w.png" else word for word in more]
+    said, *rest = run_examples("fft3d", size, [*options, *more], *others, env=PLACED if size == 4 else None)
+    assert all(one["error"] < 1e-9 for one in rest if size == 4)
+    assert all(one["serial_error"] < 1e-13 for one in rest if size == 8)
+    assert said["energy"] == pytest.approx(energy, abs=2e-12)
+    assert said["transform_error"] < 1e-14
+    assert said["inverse_error"] < 1e-13
+    assert said["serial_error"] < 1e-13
+    assert np.prod(said["grid"]) == size
+    assert 0 <= said["communication"] <= said["seconds"]
+    assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in tmp_path.glob("*.png"))
 
 
 @pytest.mark.parametrize(
@@ -107,5 +112,6 @@ def test_shares_are_nearly_equal_and_leave_nothing_out():
             assert max(lengths) - min(lengths) <= 1
 
 
+@pytest.mark.long
 def test_the_readme_shows_what_is_printed(tmp_path):
     check_readme("fft3d", tmp_path)

@@ -206,5 +206,6 @@ def test_all_ranks_refuse_together():
     assert "/no/such/fabric" in line
 
 
+@pytest.mark.long
 def test_the_readme_shows_what_happens(tmp_path):
     check_readme("stencil3d", tmp_path)

@@ -26,7 +26,9 @@ def test_a_function_is_tuned_against_the_others(folder):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("mine:short", "mine:short: end: output block 0 of rank 3 is never written"),
+        pytest.param(
+            "mine:short", "mine:short: end: output block 0 of rank 3 is never written", marks=pytest.mark.long
+        ),
         pytest.param(
             "mine:nothing", "mine:nothing: expecting a function 'nothing' in mine, got none", marks=pytest.mark.long
         ),

@@ -134,7 +134,7 @@ def test_while_some_users_abuse_the_service_every_client_of_another_one_is_answe
     unix: bool, monkeypatch, capfd
 ) -> None:
     monkeypatch.setattr(service_abuse, "CLIENTS", 100)
-    assert service_abuse.run("xgft:8,8,4;1,2,2", None, unix, 4.0) == 0, capfd.readouterr().out
+    assert service_abuse.run("xgft:8,8,4;1,2,2", None, unix, 1.0) == 0, capfd.readouterr().out
 
 
 @contextmanager

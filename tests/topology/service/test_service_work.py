@@ -23,7 +23,7 @@ from tests.services import raw, read, running, wait_until
 from tests.support import ROOT
 from topompi.topology import Routes
 from topompi.topology.client import Address, ask
-from topompi.topology.service import connection, requests, workers
+from topompi.topology.service import connection, requests, state, workers
 from topompi.topology.service.bounds import Bounds
 from topompi.topology.service.counters import Counters
 from topompi.topology.service.peers import Peer
@@ -42,7 +42,8 @@ def routes() -> Routes:
 
 @pytest.fixture
 def work(monkeypatch) -> Callable[[Callable[[], Any]], None]:
-    """Sets what the field ``hops`` of a view takes to work out."""
+    """Sets what the field ``hops`` of a view takes to work out; clients are looked at more often than once a second."""
+    monkeypatch.setattr(state, "LOOK_SECONDS", 0.1)
     return lambda does: monkeypatch.setitem(requests.FIELDS, "hops", lambda view, routes: does())
 
 
@@ -105,7 +106,7 @@ def test_a_client_that_is_closed_is_not_kept_open_by_a_worker(routes) -> None:
 
 
 def test_a_client_that_waits_is_told_nothing_but_blanks_before_its_answer(routes, work) -> None:
-    work(lambda: time.sleep(1.5) or [])
+    work(lambda: time.sleep(0.5) or [])
     with running(Store(lambda: routes)) as (_, address):
         said = raw(address, LINE, 30)
         assert said.startswith(b" ")
