@@ -17,7 +17,7 @@ __all__ = ["Isolated"]
 
 
 class _Kinds(Occupancy):
-    """A state with the nodes in use and the numbers of free nodes per leaf and pod; a preview has only the numbers."""
+    """A state with used nodes, and numbers of free nodes per leaf and pod; a copy by `preview` has only the numbers."""
 
     def __init__(self, cluster: Cluster, anchors: tuple[int, int]) -> None:
         super().__init__(cluster)
@@ -46,7 +46,10 @@ class _Kinds(Occupancy):
         return made
 
     def preview(self) -> Occupancy:
-        """Return a copy with numbers only; a full copy if nodes are closed, because a job's end does not free these."""
+        """Return a copy with the numbers of free nodes only, or a full copy if nodes are closed.
+
+        Without the list of closed nodes, the copy would count a closed node as free when the job on it ends.
+        """
         if self.any_closed:
             return self.copy()
         made = copy.copy(self)
@@ -104,7 +107,7 @@ class Isolated(Allocator):
         return _Kinds(cluster, self.anchors(cluster))
 
     def feasible(self, job: Job, state: Occupancy) -> bool:
-        """Return whether enough nodes are free for a job of this kind."""
+        """Return whether enough nodes are free for a job of its kind (small, medium or large)."""
         assert isinstance(state, _Kinds)
         return job.size <= state.free_nodes.largest(state.kind(job.size))
 
