@@ -48,7 +48,7 @@ def draw_traffic(
     :param granularity: kind of units: process, host or switch.
     :param count: ``bytes`` or ``messages``.
     :param palette: name of a palette of `topompi.profile.colours`.
-    :param title: title of the picture; if it is "", the interface in words.
+    :param title: title of the picture; if it is "", a description of the interface.
     :raises ProfileError: if an argument is another word, or matplotlib is missing.
 
     Cost: for a matrix, a cell per pair of units.
@@ -65,7 +65,7 @@ def draw_traffic(
 def _histogram(
     axes: Any, graph: CommunicationGraph, interface: TopologyInterface, granularity: str, count: str, palette: str
 ) -> str:
-    """Draw a bar per unit, and return the title of the legend, which is none."""
+    """Draw a bar per unit, and return "", because the legend needs no title."""
     names, unit = units_of(interface, granularity)
     hops, weight = edge_hops(graph, interface), _weight(graph, count)
     at, bottom = np.arange(len(names)), np.zeros(len(names))
