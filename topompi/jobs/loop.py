@@ -197,7 +197,12 @@ class _Work:
         self.left: dict[int, tuple[float, int, float]] = {}
 
     def begin(self, index: int, now: int, seconds: int) -> None:
-        """Record the start of a job at rate 1."""
+        """Record the start of a job at rate 1.
+
+        :param index: position of the job in the workload.
+        :param now: second of the start.
+        :param seconds: work of the job, in seconds at rate 1.
+        """
         self.left[index] = seconds, now, 1.0
 
     def ends(self, now: int, rates: dict[int, float]) -> list[tuple[int, int]]:

@@ -25,7 +25,7 @@ class _Kinds(Occupancy):
         self._is_preview = False
 
     def kind(self, size: int) -> int:
-        """Return the kind of a job of this size: small jobs fit a leaf, medium jobs fit a pod."""
+        """Return the kind of a job of this size: SMALL (for one leaf), MEDIUM (for one pod) or LARGE."""
         return SMALL if size <= self.anchors[0] else MEDIUM if size <= self.anchors[1] else LARGE
 
     @property
@@ -112,7 +112,7 @@ class Isolated(Allocator):
         return job.size <= state.free_nodes.largest(state.kind(job.size))
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
-        """Return the nodes that Algorithm 1 chooses, or None if the job has to wait."""
+        """Return the nodes that Algorithm 1 of Pollard et al. chooses, or None if the job has to wait."""
         assert isinstance(state, _Kinds)
         kind = state.kind(job.size)
         if job.size > state.free_nodes.largest(kind):

@@ -70,8 +70,8 @@ class Ranges(Speed):
     models are V1 and V2 of Pollard et al., SC18, section V-C. Two details that the source does not give are ours: the
     growth starts at 0 nodes, and the ranges are drawn with equal chances.
 
-    :param kind: name of the ranges: if ``V1``, 0-10, 0-20 or 0-30 per cent for every job; if ``V2``, 0 below 5 nodes,
-        0-10 or 0-20 up to 128 nodes, and 0-10, 10-20 or 10-30 for more.
+    :param kind: name of the ranges of which each job draws one, in per cent: ``V1`` has 0-10, 0-20 and 0-30; ``V2`` has
+        0 for jobs below 5 nodes, 0-10 and 0-20 up to 128 nodes, and 0-10, 10-20 and 10-30 for larger jobs.
     :param seed: seed of the draws; a job draws the same range under every policy.
     :param anchor: number of nodes at which the growth starts.
     """

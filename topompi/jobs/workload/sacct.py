@@ -45,7 +45,7 @@ _HET = re.compile(r"([0-9]{1,15})\+[0-9]+")
 def read_sacct(
     path: Source, partial: bool = False, columns: Sequence[str] | None = None, arrivals: bool = False
 ) -> Workload:
-    """Read the jobs that have run; times without a time zone are taken as UTC.
+    """Read the jobs that have run from ``sacct``'s text; times without a time zone are taken as UTC.
 
     Left out and counted are repeated lines, and jobs that have not started or ended, were cancelled before their start,
     or ran in another cluster (REVOKED). A run that ended because its job was requeued or resized (``sacct -D``) counts
