@@ -134,7 +134,7 @@ class Workload:
     def select(self, chosen: ArrayLike | slice, name: str = "") -> Workload:
         """Return the jobs that an array of positions, a mask or a slice selects; their arrival times stay.
 
-        :param chosen: ascending positions in this workload, or the mask or slice.
+        :param chosen: positions in this workload in the order of the new one, or the mask or slice.
         :param name: name of the new workload; if it is "", that of this one.
         """
         at = np.arange(len(self))[chosen if isinstance(chosen, slice) else np.asarray(chosen)]
