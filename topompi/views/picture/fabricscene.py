@@ -132,7 +132,7 @@ class _Picture:
         most = max((sum(node.level == level for node in self.nodes) for level in rows), default=1)
         longest = max((len(self._label(node, WIDEST)[0]) for node in self.nodes), default=8)
         words = max((len(line) for number in range(len(self.nodes)) for line in self._host_lines(number)), default=8)
-        # A level with few boxes has room for longer names; the leaves decide, because their hosts stand side by side.
+        # The level with the most boxes decides (mostly the leaf switches); boxes of other levels may be wider.
         wanted = min(WIDEST, max(NARROWEST, WIDER * LETTER * BOLD * longest + 16, LETTER * PLAIN * words + 14))
         self.width = min(max(LEFT + most * wanted + SIDE, self.least), max(MOST_WIDE, LEFT + most * 42 + SIDE))
         self.column = min(wanted, (self.width - LEFT - SIDE) / most)
@@ -251,7 +251,7 @@ class _Picture:
         return items
 
     def _host_look(self, number: int) -> tuple[str, float]:
-        """Colour and width of the line between a leaf switch and its hosts, by the busiest of the hosts' links."""
+        """Colour and width of the line from the node ``number`` to its hosts, by the busiest of the hosts' links."""
         if self.loads is None:
             return GREY, 1.5
         adapters = np.concatenate([self.fabric.host_adapters[host] for host in self.hosts[number]])
