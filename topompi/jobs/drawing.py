@@ -33,7 +33,8 @@ def check_plot(path: Path) -> None:
 def draw(outcome: Outcome, path: Path) -> None:
     """Draw which job holds each node, if the allocator named nodes, with the use of nodes and the length of the queue.
 
-    The picture spans the whole outcome. Steps closer than a pixel are drawn as their mean and their range.
+    The picture spans the time from the first arrival to the last end. If use or queue change more often than pixels can
+    show, the mean and the range of each span of time are drawn.
     """
     rows = 3 if outcome.has_nodes else 2
     figure = _figure(path, (10, 3 + 1.6 * rows))

@@ -39,10 +39,10 @@ def draw_traffic(
     palette: str = DEFAULT,
     title: str = "",
 ) -> None:
-    """Draw the traffic of units by number of hops: what each sends, or what each sends to each.
+    """Draw the traffic of units, coloured by number of hops: a bar per sending unit, or a matrix of all pairs of units.
 
     :param path: path of the picture, in .svg or .png.
-    :param kind: ``histogram`` for a bar per unit, stacked with the nearest lowest; ``heat`` for a matrix of units.
+    :param kind: ``histogram`` for the bars, stacked by hops with the fewest at the bottom; ``heat`` for the matrix.
     :param graph: communication graph of the ranks.
     :param interface: the placement of the ranks.
     :param granularity: kind of units: process, host or switch.

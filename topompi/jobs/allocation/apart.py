@@ -20,8 +20,8 @@ TRIES = 16  # how many numbers of leaves a search tries, from few to many; limit
 class _Entries(NamedTuple):
     """The link by which the route from each leaf enters the leaf of each node.
 
-    :param number: number of the link among those that enter the node's leaf, shape (leaves, nodes); -1 for the node's
-        own leaf.
+    :param number: number of the link, counted from 0 among the links that enter the node's leaf, shape (leaves, nodes);
+        -1 from the node's own leaf, because the route enters by no link.
     :param most: largest number of links that enter a leaf.
     """
 
@@ -50,7 +50,7 @@ class _Entries(NamedTuple):
         :param leaves: numbers of the leaves at which the routes begin.
         :param nodes: numbers of the nodes at which the routes end.
         """
-        entered = np.zeros((len(nodes), self.most + 1), dtype=bool)  # the last column is for -1
+        entered = np.zeros((len(nodes), self.most + 1), dtype=bool)  # the last column is for -1, no link
         entered[np.arange(len(nodes)), self.number[leaves[:, None], nodes]] = True
         packed = np.packbits(entered[:, :-1], axis=1)
         return [int.from_bytes(row.tobytes(), "big") for row in packed]

@@ -96,9 +96,9 @@ def _pairs(outcome: Outcome, uses: tuple[Indices, Indices]) -> Indices:
 
 
 def _passes(outcome: Outcome) -> tuple[Indices, Indices]:
-    """Return the pass over the queue that starts each job, and the first pass that starts jobs when it has ended.
+    """Return the pass over the queue that starts each job, and the first pass that starts jobs after the job's end.
 
-    Passes are compared, because several may happen in one second.
+    Jobs are compared by passes, because several passes may happen in one second.
     """
     start, run = outcome.start_pass, outcome.end > outcome.start
     order = np.argsort(start)

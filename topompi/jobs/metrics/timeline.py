@@ -20,7 +20,7 @@ class Steps(NamedTuple):
     values: NDArray[np.float64]
 
     def mean(self) -> float:
-        """Return the mean over time."""
+        """Return the mean value between the first and the last of ``times``, weighted by time."""
         spans = np.diff(self.times)
         return float((self.values[:-1] * spans).sum() / max(1, spans.sum()))
 

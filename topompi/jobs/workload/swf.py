@@ -89,7 +89,7 @@ def _without_parts(workload: Workload) -> Workload:
 def _usable(
     log: InputFile, reading: Reading, header: list[str], codes: dict[tuple[str, ...], int]
 ) -> Iterator[list[int]]:
-    """Yield, for each job that ran, the kept fields and a code of its further fields.
+    """Yield, for each job that ran, its fields in ``KEPT`` and a code for its further fields.
 
     Lines of the header go to ``header``, lines that are left out to ``reading``.
 
