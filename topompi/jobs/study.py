@@ -46,7 +46,7 @@ SCENARIOS = {"pollard": POLLARD, "jokanovic": JOKANOVIC}
 class Interval:
     """A mean over replays (simulated workloads) with its 95 % confidence interval by Student's distribution.
 
-    The bounds ``low`` and ``high`` are NaN if there is one replay only.
+    The bounds ``low`` and ``high`` are NaN if there is only one replay, or if a value is not finite.
     """
 
     mean: float
@@ -56,8 +56,9 @@ class Interval:
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """Compute the mean of independent replays and its confidence interval, with bounds of NaN if a value is not finite.
+    """Compute the mean of a figure over independent replays, and its confidence interval.
 
+    :param values: the figure of each replay.
     :raises JobsError: if there is no value.
     """
     from scipy.special import stdtrit  # imported here, because the import would delay other commands

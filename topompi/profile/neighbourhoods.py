@@ -88,7 +88,7 @@ def _counting(name: str, group: Group, edges: NDArray[np.int64], lengths: NDArra
 
 
 def neighbour_objects(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """Make a neighbourhood method for objects that pickles them a second time to count their bytes.
+    """Make a neighbourhood method for Python objects that counts their bytes, for which it pickles them a second time.
 
     :param native: the method that makes the call.
     :param counters: the counters of the recording.

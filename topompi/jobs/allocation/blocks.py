@@ -112,7 +112,7 @@ class Blocks(Allocator):
         return Placement(nodes, (f"adopted {'small' if job.size <= cluster.leaf_size else 'big'}", NO_LEAF))
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
-        """Return nodes by the rules, or None if the job has to wait."""
+        """Return nodes by the rules that are on, or None if the job has to wait."""
         assert isinstance(state, _Blocks)
         if job.size > state.free:
             return None

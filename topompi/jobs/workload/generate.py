@@ -113,7 +113,7 @@ def _drawn_below(
 
 
 def _by_half_hour(moments: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Stretch time, in seconds, at night and compress it by day, by the weights of half hours of Lublin and Feitelson.
+    """Stretch time, in seconds, at night and compress it by day, by Lublin and Feitelson's weights of the half hours.
 
     A gamma distribution gives the shares of the half hours 11 (5:00 to 5:30) to 58 (4:30 to 5:00 on the next day).
     """
