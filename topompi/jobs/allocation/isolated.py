@@ -48,7 +48,7 @@ class _Kinds(Occupancy):
     def preview(self) -> Occupancy:
         """Return a copy with the numbers of free nodes only, or a full copy if nodes are closed.
 
-        Without the list of closed nodes, the copy would count a closed node as free when the job on it ends.
+        A copy with the numbers only would count a closed node as free when the job on it ends.
         """
         if self.any_closed:
             return self.copy()

@@ -22,7 +22,7 @@ class _Slot(NamedTuple):
 
 class _Plan(Protocol):
     def earliest(self, job: Job, only_now: bool) -> _Slot | None:
-        """Return when, and on which nodes, the job can start at the earliest without delaying a job with a reservation.
+        """Return when the job can start at the earliest without delaying a job with a reservation, and on which nodes.
 
         The result is None if it can never start, or if ``only_now`` is set and it cannot start now.
         """
