@@ -32,7 +32,7 @@ def cells_of(outcome: Outcome) -> tuple[str, ...]:
 
 
 def rows_of(jobs: Workload) -> Iterator[tuple[str, ...]]:
-    """Yield the row of each policy on a load."""
+    """Yield the table's row of each policy, from simulations of a load."""
     return ((name, *cells_of(simulate(jobs, MARENOSTRUM, allocator=name))) for name in POLICIES)
 
 

@@ -1,4 +1,4 @@
-"""Figure 6.7: alltoall on a Stampede-like 5:4 allocation, over sizes."""
+"""Figure 6.7: alltoall of several sizes on a Stampede-like allocation, whose leaves have 5 hosts per 4 up-links."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def draw(full: bool) -> Figure:
 
 
 def models() -> Table:
-    """Return a table of pairwise exchange, the reference's schedule and ours on the smaller job, in both models."""
+    """Return a table of the smaller job's alltoall by three algorithms, under flows and under packets."""
     view = allocated("stampede", 64, 2, among=64)
     return table_of_models(
         "128 processes, default pairwise",

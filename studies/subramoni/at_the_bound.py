@@ -1,4 +1,4 @@
-"""Beyond the reference: the alltoalls within 5 % of the bound, and why conflict-free steps alone do not suffice."""
+"""Beyond the reference: alltoalls within 5 % of the lower bound of time, and why conflict-free steps do not suffice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["PAPER", "TITLE", "draw"]
 TITLE = "At the bound: alltoall of 256 KiB blocks on 320 hosts, 20 a leaf with 16 up-links"
 PAPER = "no counterpart; its schedules are free of conflicts in every step"
 HOSTS, BLOCK, RATE, LATENCY = 320, 1 << 18, 6.75e9, 0.25e-6
-# Algorithm, and number of a rank's steps in flight; 0 for all.
+# Algorithm, and number of steps that a rank may have in flight at once; 0 for all.
 TRIALS = (
     ("pairwise", 1),
     ("shift", 1),
@@ -59,7 +59,7 @@ def _links_of(network: Network) -> Network:
 
 
 def _trials(network: Network, caption: str) -> tuple[Table, tuple[float, float]]:
-    """Return the table of all algorithms, and the best of ours and of the peers over the bound."""
+    """Return the table of all algorithms, and our and the peers' best time, each divided by the lower bound of time."""
     rows: list[tuple[str, ...]] = []
     ours, theirs = [], []
     with Arena(network, model="flow", timeout=240) as flow, Arena(network, model="smpi", timeout=240) as smpi:

@@ -1,4 +1,4 @@
-"""Figure 4.3: broadcast on a Ranger-like allocation, over sizes at 1,024 processes and over processes at 1 MB."""
+"""Figure 4.3: broadcast on a Ranger-like allocation, by size on 1,024 processes, and by number of processes at 1 MB."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["OURS", "PAPER", "TITLE", "draw"]
 
 TITLE = "Figure 4.3: broadcast, Ranger-like, 16 processes a host"
 PAPER = "up to 14 % faster at 1,024 processes and 1 MB; small messages unaffected; gain grows with size and processes"
-BLIND = "scatter_ring"  # in rank order; MVAPICH runs it for long messages
+BLIND = "scatter_ring"  # blind to switches, in rank order; MVAPICH runs it for long messages
 OURS = ("scatter_allgather", "scatter_allgather_hosts", "reordered", "circulant", "chain", "knomial")
 SIZES = (1 << 10, 1 << 14, 1 << 17, 1 << 20)
 HOSTS = (8, 16, 32)
 RANKS = 16
-FREE = 1024  # free hosts from which the scheduler takes the job's
+FREE = 1024  # number of free hosts from which the scheduler takes the job's hosts
 
 
 def draw(full: bool) -> Figure:
@@ -47,7 +47,7 @@ def draw(full: bool) -> Figure:
 
 
 def _rows(hosts: tuple[int, ...]) -> dict[str, tuple[list[Row], list[Row]]]:
-    """Return, for each model, the rows over sizes on the most hosts, and the rows over processes at 1 MB."""
+    """Return, for each model, the rows of all sizes on the most hosts, and those of 1 MB on each number of hosts."""
     found: dict[str, tuple[list[Row], list[Row]]] = {}
     for count in hosts:
         interface = allocated("ranger", count, RANKS, among=FREE, shuffled=True)

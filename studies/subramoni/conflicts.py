@@ -15,7 +15,7 @@ TITLE = "Figure 6.5: alltoall step by step, Stampede-like 5:4, 1,024 and 2,048 p
 PAPER = "time of a step follows the over-subscribed links in it; congestion counter 35 % lower with the schedule"
 ALGORITHMS = ("pairwise", "shift", "tacs1", "colouring", "even")
 BLOCK = 1 << 16
-FREE = 160  # hosts from which the job's are drawn
+FREE = 160  # number of hosts from which the job's hosts are drawn
 
 
 def draw(full: bool) -> Figure:

@@ -14,7 +14,7 @@ from .figure import Chart, Table
 __all__ = ["Contest", "Row", "Timed", "gain", "micro", "run"]
 
 Timed = float | Failure
-JOBS = 2  # simultaneous simulations
+JOBS = 2  # number of simulations that run at the same time
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Contest:
 
     @property
     def bound(self) -> float:
-        """Seconds that no schedule on these routes can beat, without start-ups."""
+        """Lower bound of the seconds of any schedule on these routes, in which start-ups cost nothing."""
         return self.arena.bound(self.collective, self.nbytes, self.root)
 
 

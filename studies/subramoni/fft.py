@@ -69,7 +69,7 @@ def draw(full: bool) -> Figure:
 
 
 def models() -> Table:
-    """Return a table of a column of 32 of 160 hosts, in pairwise exchange and in the joint schedule, in both models."""
+    """Return a table of pairwise exchange and the joint schedule on 32 of 160 hosts, under flows and under packets."""
     view = allocated("stampede", 32, 1, among=160)
     return table_of_models(
         "512 processes, default pairwise",
@@ -84,7 +84,10 @@ _NAMES = {"MPICH": "against MPICH's order", "Open MPI": "against Open MPI's", "b
 
 
 def _jobs(hosts: int) -> list[tuple[str, Network]]:
-    """Return one column of each job: hosts side by side, some hosts ascending, and some in random order."""
+    """Return three jobs with one rank per host, as labels and networks.
+
+    The hosts are side by side, or drawn from 160, in ascending or in random order.
+    """
     routes = load_routes("stampede")
     drawn = np.random.default_rng(SEED).permutation(160)[:hosts].tolist()
     return [
@@ -95,7 +98,12 @@ def _jobs(hosts: int) -> list[tuple[str, Network]]:
 
 
 def _cells(arena: Arena, size: int, ratios: dict[str, list[float]]) -> Sequence[str]:
-    """Return the cells of one size, after those that describe the job."""
+    """Return the cells of one row that follow the job's description: times, gains, and ours over the lower bound.
+
+    :param arena: the simulated network of the job.
+    :param size: bytes that a process sends to a process of another host; each rank stands for ``RANKS`` of them.
+    :param ratios: lists, one per competitor, that receive the competitor's time over ours.
+    """
     network, each = arena.network, size * RANKS
     bound = lower_bound(network, "alltoall", block_bytes=each).seconds
     plain = {name: _timed(arena, order(network.num_ranks), each, bound) for name, order in PLAIN.items()}

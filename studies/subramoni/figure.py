@@ -104,7 +104,7 @@ class Chart:
         found = []
         for names, points in lines:
             look = {"color": "black", "linestyle": "--"}
-            if names[0] in place:  # a series has the same colour in all charts of a page, whatever coincides
+            if names[0] in place:  # by its place, so that a series has the same colour in all charts of a page
                 colour = SERIES[place[names[0]]] if place[names[0]] < len(SERIES) else OTHERS
                 look = {"color": colour, "marker": "o" if self.logarithmic else ""}
             found.append((names, points, look))

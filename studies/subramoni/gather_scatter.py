@@ -42,7 +42,7 @@ def draw(full: bool) -> Figure:
 
 
 def models() -> Table:
-    """Return a table, in both models, of 16 KiB gather and scatter over leaf leaders, and gather over host leaders."""
+    """Return a table of 16 KiB gather and scatter over leaders, under flows and under packets."""
     view, size = view_of_three_switches(), 1 << 14
     jobs = [("gather", name, background) for background in BACKGROUNDS for name in ("leaders", "nodes")]
     jobs += [("scatter", "leaders", None)]

@@ -1,4 +1,4 @@
-"""Figures 6.2 and 8.2: the cost of a link just above the leaf that a job's hosts share."""
+"""Figures 6.2 and 8.2: the cost of up-links of a leaf switch that hosts of one job share."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def draw(full: bool) -> Figure:
 
 
 def models() -> Table:
-    """Return a table of pairwise exchange and `even`, with shared and with separate links, in both models."""
+    """Return a table of pairwise exchange and `even`, with links shared and not, under flows and under packets."""
     routes, size = load_routes("stampede"), SIZES[0]
     return table_of_models(
         "16 KiB, default pairwise",
@@ -80,7 +80,11 @@ def models() -> Table:
 
 
 def _hosts(count: int, share: bool) -> list[int]:
-    """Choose half of the hosts on each of the first two leaves, in pairs that share a link, or without sharing."""
+    """Choose hosts, half of them on each of the first two leaves.
+
+    :param count: number of hosts.
+    :param share: whether the hosts form pairs that share an up-link of their leaf; else each has its own up-link.
+    """
     half = count // 2
     first = [pair + UPLINKS * other for pair in range(half // 2) for other in (0, 1)] if share else list(range(half))
     return [*first, *(LEAF + host for host in first)]

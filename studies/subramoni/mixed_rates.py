@@ -83,7 +83,7 @@ def _hosts() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def models() -> Table:
-    """Return a table of the blind tree and the tree ordered by rates on the mixed hosts, in both models."""
+    """Return a table of the tree blind to rates and the tree ordered by rates, under flows and under packets."""
     mixed = view(load_routes("glenn"), _hosts()[0].tolist(), RANKS)
     return table_of_models(
         "bytes", (Case(f"{n}", mixed, of_schedules("bcast", n, "knomial", "dft_rate"), "ranger") for n in SIZES)

@@ -83,13 +83,16 @@ def of_schedules(collective: str, nbytes: int, default: str, ours: str) -> Calla
 def of_kernel(
     kernel: Kernel, interface: TopologyInterface, sizes: Sequence[int], default: str, ours: str, system: str
 ) -> Iterator[Case]:
-    """Yield two sides of a kernel at some sizes: orders of ranks, found only once, or alltoalls of rows and columns.
+    """Yield cases that compare two variants of a kernel, one case per size.
+
+    A variant is an order of the ranks, or, in kernels with alltoalls in rows and columns, an alltoall algorithm. The
+    orders are searched for once, for all sizes.
 
     :param kernel: the communication kernel.
     :param interface: topology of the job.
     :param sizes: message sizes in bytes.
-    :param default: name of the default side.
-    :param ours: name of our side.
+    :param default: name of the default variant.
+    :param ours: name of our variant.
     :param system: system whose latencies and rates replace unknown ones of the fabric.
     """
     orders: dict[str, Order] = {}
@@ -103,7 +106,9 @@ def of_kernel(
 
 
 def table_of_models(what: str, cases: Iterable[Case]) -> Table:
-    """Return the table of default and proposal in both models; links are the figure's, and all ranks start together.
+    """Return the table of default and ours under flows and packets.
+
+    Links are those of the figure, and all ranks start together.
 
     :param what: head of the first column.
     :param cases: cases, one per row.

@@ -63,7 +63,7 @@ def draw(full: bool) -> Figure:
 
 
 def models() -> Table:
-    """Return a table of the smaller job's transposes, by pairwise exchange and the joint schedule, in both models."""
+    """Return a table of the smaller job's transposes by two algorithms, under flows and under packets."""
     system, hosts, ranks, among = JOBS[1]
     interface, kernel = allocated(system, hosts, ranks, among=among), P3DFFT((hosts, ranks))
     return table_of_models(

@@ -28,7 +28,7 @@ from topompi.views.tables import tables_of
 from .jobs import SEED, allocated, view, view_of_three_switches
 
 FDR = PRESETS["fdr"]
-SDR, DDR, FAST = 1e9, 2e9, 6.75e9  # bytes/s
+SDR, DDR, FAST = 1e9, 2e9, 6.75e9  # bytes/s of InfiniBand SDR, DDR and FDR links
 COPY = 1.5e9  # bytes/s inside a host of the age of Ranger and Glenn; assumed
 SEEDS = range(3)
 MIB, KIB = 1 << 20, 1 << 10
@@ -36,7 +36,7 @@ MIB, KIB = 1 << 20, 1 << 10
 
 @dataclass(frozen=True)
 class Job:
-    """A job in both models.
+    """A job that is simulated under flows and under packets.
 
     :param interface: topology of the job, with the places of its ranks.
     :param rate: bytes/s of links whose rate the fabric does not know.
@@ -62,7 +62,11 @@ class Job:
         return tables_of(routes, rate=self.rate, latency=FDR.latency)
 
     def seconds(self, program: Program, beside: Sequence[Program] = ()) -> np.ndarray:
-        """Return the seconds under flows and under packets, shape (2,)."""
+        """Return the seconds under flows and under packets, shape (2,).
+
+        :param program: the job's program.
+        :param beside: programs of other jobs, which run at the same time.
+        """
         tables, programs = self.tables, [program, *beside]
         found = [
             (
@@ -81,7 +85,7 @@ class Job:
         :param collective: name of the collective.
         :param algorithm: name of the algorithm.
         :param nbytes: bytes of the message, or of a block.
-        :param beside: programs of other jobs.
+        :param beside: programs of other jobs, which run at the same time.
         :param blind: whether the schedule is made without knowledge of switches.
         """
         network = self.network
@@ -100,7 +104,7 @@ def three_switches() -> Job:
 
 
 HEAD = ("figure", "what", "measured there", "flows", "packets", "agree, and why")
-Line = tuple[str, str, np.ndarray, str]  # what; measured there; flows and packets (one row per draw); why
+Line = tuple[str, str, np.ndarray, str]  # row: what, measured there, flows and packets (a row per draw), why
 
 RESTS = "no: the second job here never rests, and takes its share of the trunks"
 STORES = "no: a leader here stores all that it sends on, and a message costs its receiver 0.3 us only"
@@ -164,7 +168,7 @@ def figure_4_4() -> Iterator[Line]:
 
 
 def figure_6_2() -> Iterator[Line]:
-    """Yield the rows of figure 6.2: alltoall of hosts that share links, over that of hosts that do not."""
+    """Yield the rows of figure 6.2: time of alltoall on hosts that share links, over its time on other hosts."""
     routes = load_routes("stampede")
     for hosts, paper in ((4, "1.15"), (8, "1.21")):
         for size in (16 * KIB, 256 * KIB):

@@ -106,7 +106,7 @@ def timing(head: str, rows: Sequence[Timed], caption: str) -> Table:
 
 
 def words(rows: Iterable[Timed]) -> str:
-    """Compare, in a sentence, our orders with scheme 2, the best other order, and the given order."""
+    """Compare, in a sentence, our orders with the reference's scheme 2, the best other order, and the given order."""
     rows = list(rows)
     proposed = [_ratio(row.seconds(PROPOSED), row.seconds("best")) for row in rows]
     other = [row.other[1] / row.ours[1] for row in rows]
@@ -168,7 +168,7 @@ def hops(found: dict[str, Evaluation], caption: str) -> Table:
 
 
 def best_block(kernel: Kernel, slots: int) -> tuple[tuple[int, ...], float]:
-    """Return the shape of ``slots`` ranks that keeps most of a stencil's bytes inside, and the share that it keeps.
+    """Return the shape of a block of ``slots`` ranks with the most of a stencil's bytes inside, and their share.
 
     All shapes that divide the grid are enumerated. A dimension of extent g that is cut into lengths b keeps g - g / b
     of its g - 1 links; on a ring, it keeps a share of 1 - 1 / b of its g links.
@@ -189,7 +189,7 @@ def best_block(kernel: Kernel, slots: int) -> tuple[tuple[int, ...], float]:
 
 
 def _kept(extent: int, length: int, periodic: bool) -> float:
-    """Return the mean number of a rank's two messages along a dimension that stay in its block, except to itself."""
+    """Return how many of a rank's two messages along a dimension stay in its block, on average, but leave the rank."""
     if periodic and length == extent:
         return 2.0 if extent > 1 else 0.0
     return 2 * (length - 1) / length if periodic else 2 * (extent - extent / length) / extent

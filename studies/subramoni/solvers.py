@@ -26,7 +26,7 @@ PAPER = (
 )
 SIZES = (1 << 10, 1 << 16)
 LEVELS = 3
-FREE = 1024  # free hosts from which the scheduler takes the job's
+FREE = 1024  # number of free hosts from which the scheduler takes the job's hosts
 
 
 class Multigrid(CG):
@@ -77,7 +77,7 @@ def draw(full: bool) -> Figure:
 
 
 def models() -> Table:
-    """Return a table of MILC-like ranks in the given order and in the order by hop-bytes, in both models."""
+    """Return a table of MILC-like ranks in given order and in order by hop-bytes, under flows and under packets."""
     interface, kernel = allocated("ranger", 64, 16, among=FREE), CG((8, 8, 4, 4), periodic=True)
     return table_of_models(
         "MILC-like, 1,024 processes, default: the given order",

@@ -1,4 +1,4 @@
-"""Figure 5.5: halo exchange of a 3D stencil, over sizes at 512 processes and over processes at 64 KiB."""
+"""Figure 5.5: halo exchange of a 3D stencil, by size on 512 processes, and by number of processes at 64 KiB."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["PAPER", "TITLE", "draw"]
 TITLE = "Figure 5.5: 3D stencil, Ranger-like, 16 processes a host"
 PAPER = "mapped ranks up to 40 % faster at 512 processes"
 SIZES = (1 << 10, 1 << 16, 1 << 20)
-RANKS, FREE = 16, 1024  # per host; free hosts from which the scheduler takes the job's
+RANKS, FREE = 16, 1024  # ranks per host; free hosts from which the scheduler takes the job's hosts
 SIZE = 1 << 16
 
 
@@ -51,7 +51,7 @@ def draw(full: bool) -> Figure:
 
 
 def models() -> Table:
-    """Return a table of 512 ranks in the given order and in the order by hop-bytes, in both models."""
+    """Return a table of 512 ranks in given order and in order by hop-bytes, under flows and under packets."""
     interface, kernel = allocated("ranger", 32, RANKS, among=FREE), Stencil3D(balanced(32 * RANKS, 3))
     return table_of_models(
         "512 processes, default: the given order",

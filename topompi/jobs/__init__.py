@@ -1,8 +1,8 @@
 """Simulation of many jobs on one machine: workload logs, queues, allocation of nodes, shared links. No MPI.
 
-`simulate` runs a ``Workload`` on a ``Cluster`` under a ``Backfill`` queue, one of ``ALLOCATORS`` and a model of speed,
-and returns an ``Outcome``. `check` finds the jobs that share directed links. `offer` finds nodes for a new job beside
-the running ones.
+`simulate` runs a ``Workload`` on a ``Cluster`` under a ``Backfill`` queue, one of ``ALLOCATORS`` and a model of run
+times, and returns an ``Outcome``. `check` finds the pairs of jobs that share directed links. `offer` finds nodes for a
+new job beside the running ones.
 """
 
 from .allocation import ALLOCATORS, check_allocator, find_allocator

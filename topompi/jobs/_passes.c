@@ -36,7 +36,7 @@ shadow_by_count(const Engine *e, int32_t *extra)
     return when;
 }
 
-/* The shadow time, at which the head can start at the latest; the later view becomes the state then, without it. */
+/* The shadow time, at which the head can start at the latest; ``later`` becomes the state then, without the head. */
 static int64_t
 shadow_isolated(Engine *e)
 {
@@ -190,7 +190,7 @@ reserve(Engine *e, int32_t from, int32_t size, int64_t length)
         e->free_at[at] -= size;
 }
 
-/* Start the jobs that can start now, and reserve starts for the first others, anew in the queue's order. */
+/* Start the jobs that can start now, and make new reservations for the first others, in the queue's order. */
 static int
 plan(Engine *e, int64_t now)
 {

@@ -24,6 +24,8 @@ _REGULAR = re.compile(r"(?:leaves=)?([1-9][0-9]{0,6})(?:x([1-9][0-9]{0,6}))?(?:x
 class Cluster:
     """A cluster whose nodes are numbered leaf by leaf, and its leaves (nodes of one leaf switch) pod by pod.
 
+    A pod is a set of leaves whose switches are joined by switches one level above.
+
     :param name: name of the cluster in messages.
     :param leaf_start: first node of each leaf and, last, the number of nodes, shape (leaves + 1,).
     :param pod_start: first leaf of each pod and, last, the number of leaves, shape (pods + 1,).
@@ -32,8 +34,8 @@ class Cluster:
         link down per leaf and per pod are assumed.
     :param node_slots: number of slots (places for parts of jobs, for example cores) of each node, shape (nodes,); None
         if each node has one.
-    :param part: part of each node, from 0, shape (nodes,), if no links join some nodes; nodes of one part reach each
-        other. None if all do.
+    :param part: number of each node's part, from 0, shape (nodes,), if the network has parts that no links join; None
+        if every node reaches every other.
     """
 
     name: str
@@ -87,7 +89,7 @@ class Cluster:
 
     @classmethod
     def parse(cls, text: str, nodes: int | None = None) -> Cluster:
-        """Make the cluster of a text ``leaves=18x18`` (nodes per leaf, leaves per pod) or ``leaves=18x18x4`` (pods).
+        """Make a cluster from ``leaves=18x18`` (nodes per leaf, leaves per pod) or ``leaves=18x18x4`` (and pods).
 
         :param text: the specification.
         :param nodes: number of nodes of the cluster; needed if the specification does not contain the number of pods.

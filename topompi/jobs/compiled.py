@@ -29,7 +29,7 @@ POLICIES: dict[type[Allocator], int] = {Counts: 0, First: 1, Isolated: 2}
 
 
 class Ran(NamedTuple):
-    """The result of a simulation: second and pass of each start, second of each end, held nodes, lost jobs.
+    """The result of a simulation of n jobs, in columns with the meaning that they have in `Outcome`.
 
     The nodes (and slots) of job i are the entries from ``offset[i]`` to ``offset[i + 1]``; ``offset`` has shape (n +
     1,).
@@ -49,7 +49,7 @@ def knows(queue: Queue, allocator: Allocator, speed: Speed, observers: Sequence[
 
     :param queue: the queue discipline.
     :param allocator: the policy of allocation.
-    :param speed: the model of speed.
+    :param speed: the model of run times.
     :param observers: the observers of the simulation; the loop in C supports none.
     """
     if _engine is None or observers or not speed.steady or not find_order(queue.order).fixed:
@@ -71,9 +71,9 @@ def run_compiled(
 
     :param workload: the jobs.
     :param cluster: the cluster.
-    :param queue: the queue discipline; `knows` must be true for it, the allocator and the model of speed.
+    :param queue: the queue discipline; `knows` must be true for it, the allocator and the model of run times.
     :param allocator: the policy of allocation.
-    :param speed: the model of speed.
+    :param speed: the model of run times.
     :param progress: function that is called now and then with the number of jobs that have ended.
     """
     keys = find_order(queue.order).keys(workload, 0)

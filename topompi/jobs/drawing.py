@@ -18,7 +18,7 @@ from .outcome import Outcome
 __all__ = ["check_plot", "draw", "draw_comparison"]
 
 DAY, HOUR = 86400, 3600
-MOST_STEPS, SPANS = 1_500, 600  # steps that are drawn one by one, and spans of time if there are more
+MOST_STEPS, SPANS = 1_500, 600  # greatest number of steps drawn one by one; else number of averaged spans
 ABOVE = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": 7, "color": "#555555"}  # a name above its box
 
 
@@ -33,7 +33,8 @@ def check_plot(path: Path) -> None:
 def draw(outcome: Outcome, path: Path) -> None:
     """Draw which job holds each node, if the allocator named nodes, with the use of nodes and the length of the queue.
 
-    The picture spans the whole outcome. Steps closer than a pixel are drawn as their mean and their range.
+    The picture spans the time from the first arrival to the last end. If use or queue change more often than pixels can
+    show, the mean and the range of each span of time are drawn.
     """
     rows = 3 if outcome.has_nodes else 2
     figure = _figure(path, (10, 3 + 1.6 * rows))
@@ -123,7 +124,7 @@ def _steps(axes: Any, steps: Steps, origin: int, unit: int) -> None:
     edges = np.linspace(times[0], times[-1], SPANS + 1)
     whole = np.append(0, np.cumsum(values[:-1] * np.diff(times)))
     mean = np.diff(np.interp(edges, times, whole)) / np.diff(edges)
-    # The value that holds at each edge counts, too: several spans may pass within one step.
+    # The values at the edges of a span count, too, because no step may begin within it.
     at = np.searchsorted(times, edges, side="right") - 1
     cuts = np.stack((at[:-1], at[1:] + 1), axis=1)
     low, high = (np.array([of(values[a:b]) for a, b in cuts.tolist()]) for of in (np.min, np.max))

@@ -79,7 +79,8 @@ def write_schedule(outcome: Outcome, path: Path) -> None:
 def to_json(outcome: Outcome) -> str:
     """Return JSON with the policy, all figures, each job's times and, as far as they are known, its nodes or slots.
 
-    Nodes are those that a job holds, by their numbers in the cluster, as ranges; jobs that were lost are listed.
+    A job's nodes are those that it held, as ranges of their numbers in the cluster. ``lost`` lists the jobs that ended
+    because a node went down, if there are any.
     """
     queue, allocator, speed = outcome.policy
     content: dict[str, Any] = {

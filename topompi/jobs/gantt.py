@@ -1,4 +1,4 @@
-"""Charts of nodes over time: a bar per job and run of nodes, or, for many jobs, an image of equally spaced moments."""
+"""Charts of nodes over time: a bar per job and range of consecutive nodes, or, for many jobs, an image of samples."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["draw_nodes"]
 
 DAY = 86400
 BARS = 2_000  # rectangles; an outcome with more is drawn as an image
-COLUMNS, ROWS = 1_800, 1_000  # points of the image, at most; two columns for each pixel of a chart of 900 pixels
-# Jobs in turn are drawn in three shades of the colour of their size, so that neighbours of one size are told apart.
-FADED = (0.0, 0.1, 0.2)  # part of white in the colour
-EDGED = (1 / 300, 1 / 100)  # parts of the chart's width and height from which a bar has an edge
+COLUMNS, ROWS = 1_800, 1_000  # columns, and most rows, of the image: 2 columns per pixel of a 900-pixel chart
+# Successive jobs get three shades of the colour of their size in turn, so that neighbours of one size are told apart.
+FADED = (0.0, 0.1, 0.2)  # share of white that is mixed into the colour
+EDGED = (1 / 300, 1 / 100)  # fractions of the chart's width and height above which a bar has an edge
 
 
 def draw_nodes(axes: Any, outcome: Outcome, origin: int, unit: int = DAY) -> None:
@@ -92,7 +92,7 @@ def _image(axes: Any, outcome: Outcome, origin: int, unit: int, colours: NDArray
     """Draw the holders of evenly spaced nodes at evenly spaced moments; return the seconds between two moments."""
     last, rows = int(outcome.end.max()), min(ROWS, outcome.num_resources)
     every = max(last - origin, 1) / COLUMNS
-    # A job is in the columns whose middle it holds: long and short jobs take the area that they took of the machine.
+    # A job is drawn in the columns in whose middle it runs: on average, areas are then in proportion to node-seconds.
     first, end = (np.ceil((moment - origin) / every - 0.5).astype(np.int64) for moment in (outcome.start, outcome.end))
     row = np.full(outcome.num_resources, -1)
     row[(2 * np.arange(rows) + 1) * outcome.num_resources // (2 * rows)] = np.arange(rows)

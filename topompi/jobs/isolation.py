@@ -38,10 +38,9 @@ class Routes(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class TableRoutes:
-    """Routes in which each switch's next link depends on the destination only, as in forwarding tables.
+    """Routes in which each switch's next-hop link depends on the destination only, as in forwarding tables.
 
-    :param network: links, rates and next-hop links of the fabric, with the fabric's link numbers, and the nodes as
-        hosts.
+    :param network: tables of the fabric's links, their rates, and next-hop links; its hosts are the cluster's nodes.
     :param leaf: leaf of each node, shape (nodes,).
     :param steps: links between switches on the route from each leaf to each node in order, shape (leaves, nodes,
         longest route); -1 is padding, after and within a route. If there are alternative routes to a node (LMC), the

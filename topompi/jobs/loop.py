@@ -1,4 +1,4 @@
-"""The event loop in Python, for any queue, allocator, model of speed and observers.
+"""The event loop in Python, for any queue, allocator, model of run times and observers.
 
 Within one second all ends of jobs come first, then changes of nodes' states, then all arrivals, then one pass over the
 queue, which starts jobs; a job of 0 seconds ends before a further pass in the same second.
@@ -36,7 +36,7 @@ class Loop:
     :param cluster: the cluster.
     :param queue: the queue discipline.
     :param allocator: the policy of allocation.
-    :param speed: the model of speed.
+    :param speed: the model of run times.
     :param observers: objects whose methods are called at each start and end of a job, and after each pass over the
         queue.
     :param node_states: changes of nodes between up, drained and down; None if all nodes stay up.
@@ -197,7 +197,12 @@ class _Work:
         self.left: dict[int, tuple[float, int, float]] = {}
 
     def begin(self, index: int, now: int, seconds: int) -> None:
-        """Record the start of a job at rate 1."""
+        """Record the start of a job at rate 1.
+
+        :param index: position of the job in the workload.
+        :param now: second of the start.
+        :param seconds: work of the job, in seconds at rate 1.
+        """
         self.left[index] = seconds, now, 1.0
 
     def ends(self, now: int, rates: dict[int, float]) -> list[tuple[int, int]]:

@@ -66,13 +66,13 @@ class Capable:
         self._known: dict[int, bool] = {}
 
     def change(self, state: Occupancy) -> None:
-        """Take over the closed nodes of a state."""
+        """Use the closed nodes of this state for all later answers."""
         self.limited, self._known = state.any_closed, {}
         self._state = self._allocator.state(self._cluster)
         self._state.close(np.flatnonzero(state.closed))
 
     def holds(self, job: Job, kind: int) -> bool:
-        """Return whether a job could run; the allocator is asked once per ``kind`` (of jobs with equal requests)."""
+        """Return whether a job could run; jobs of one ``kind`` have equal requests, so that one answer serves all."""
         if kind not in self._known:
             self._known[kind] = self._allocator.feasible(job, self._state)
         return self._known[kind]

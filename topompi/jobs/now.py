@@ -209,7 +209,7 @@ def remarks(
 
 
 def _shared_node(host: str, jobs: Sequence[tuple[str, int]], slots: int | None) -> str:
-    """Say which jobs share a node, and how many of its slots they hold, if both are known."""
+    """Return a line that names the jobs on a node and, if all numbers are known, how many of its slots they hold."""
     names, held = [name for name, _ in jobs], [count for _, count in jobs]
     said = f"jobs {', '.join(names[:-1])} and {names[-1]} share node {host}"
     return said if slots is None or not all(held) else f"{said}: {sum(held)} of {slots} slots"

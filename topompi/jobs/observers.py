@@ -15,7 +15,11 @@ __all__ = ["IsolationCheck", "Observer", "PlacementCheck", "Promises"]
 
 
 class Observer:
-    """The base class of observers; a simulation calls its methods, which do nothing, at each start, end and pass."""
+    """The base class of observers, whose methods do nothing.
+
+    A simulation calls them at each start and end of a job (``job`` is its position in the workload), and at the end of
+    each pass over the queue.
+    """
 
     def started(self, job: int, situation: Situation) -> None:
         """React to the start of a job."""

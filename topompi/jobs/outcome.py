@@ -22,7 +22,7 @@ class Outcome:
 
     :param workload: the jobs.
     :param cluster: the cluster.
-    :param policy: names of the queue, the allocator and the model of speed.
+    :param policy: names of the queue, the allocator and the model of run times.
     :param start: second of each start, shape (n,); -1 for rejected jobs, which did not run.
     :param start_pass: number of the pass over the queue that started each job, from 0, shape (n,); there may be several
         passes in a second.

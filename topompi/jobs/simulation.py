@@ -1,4 +1,4 @@
-"""`simulate`: the simulation of a workload on a cluster, under a queue, an allocator and a model of speed."""
+"""`simulate`: the simulation of a workload on a cluster, with a queue, an allocator and a model of run times."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def simulate(
     :param cluster: the cluster.
     :param queue: a queue, or its name in ``QUEUES``; None for EASY in the order of arrival.
     :param allocator: an allocator, or a name that `find_allocator` knows.
-    :param speed: a model of speed, or a name that `find_speed` knows.
+    :param speed: a model of run times, or a name that `find_speed` knows.
     :param observers: objects whose methods are called at each start and end of a job, and after each pass over the
         queue.
     :param node_states: changes of nodes between up, drained and down; None if all nodes stay up.

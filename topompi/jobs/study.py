@@ -1,4 +1,4 @@
-"""Comparisons of policies, with confidence intervals: scenarios of the literature, and when isolation pays.
+"""Comparisons of policies with confidence intervals, and the reduction in run time at which isolation pays.
 
 The figures of one log are one random sample. Parts of the log, each simulated from an empty machine, give several
 samples, whose mean has a confidence interval. The effect of the empty start is not corrected.
@@ -21,7 +21,7 @@ from .workload import Workload
 
 __all__ = ["JOKANOVIC", "POLLARD", "SCENARIOS", "Interval", "break_even", "interval", "mean_wait", "replay"]
 
-# Scenarios of Pollard et al., SC18, section V-C: name -> allocator and speed; {seed} becomes the replay's number.
+# Scenarios of Pollard et al., SC18, section V-C: name -> allocator, model of run times; {seed}: replay's number.
 POLLARD = {
     "TO": ("first", "as-logged"),
     "TA": ("isolated", "as-logged"),
@@ -31,7 +31,7 @@ POLLARD = {
     "TA V1": ("isolated", "V1:{seed}"),
     "TA V2": ("isolated", "V2:{seed}"),
 }
-# Policies of A. Jokanovic, 2014, section 4.3; each of the last entries is without one rule of ``blocks``.
+# Policies of A. Jokanovic, 2014, section 4.3, by name; the last ones are ``blocks``, each without one of its rules.
 JOKANOVIC = {
     "FA": ("first", "as-logged"),
     "FC": ("contiguous", "as-logged"),
@@ -44,7 +44,10 @@ SCENARIOS = {"pollard": POLLARD, "jokanovic": JOKANOVIC}
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over replays with its 95 % confidence interval by Student's distribution; NaN bounds for one replay."""
+    """A mean over replays (simulated workloads) with its 95 % confidence interval by Student's distribution.
+
+    The bounds ``low`` and ``high`` are NaN if there is only one replay, or if a value is not finite.
+    """
 
     mean: float
     low: float
@@ -53,8 +56,9 @@ class Interval:
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """Compute the mean of independent replays and its confidence interval, with bounds of NaN if a value is not finite.
+    """Compute the mean of a figure over independent replays, and its confidence interval.
 
+    :param values: the figure of each replay.
     :raises JobsError: if there is no value.
     """
     from scipy.special import stdtrit  # imported here, because the import would delay other commands
@@ -82,7 +86,7 @@ def replay(
     :param parts: one or more workloads, each simulated from an empty machine.
     :param cluster: the cluster that they run on.
     :param allocator: a name in ``ALLOCATORS``.
-    :param speed: name of a model of speed; ``{seed}`` in it becomes the number of the part, from 0.
+    :param speed: name of a model of run times; ``{seed}`` in it becomes the number of the part, from 0.
     :param queue: a queue or its name, as in `simulate`.
     :param progress: function that is called with the number of ended jobs of the present part.
     """
@@ -101,7 +105,7 @@ def mean_wait(
     :param workload: the jobs.
     :param cluster: the cluster.
     :param allocator: a name in ``ALLOCATORS``.
-    :param speed: name of a model of speed, as in `simulate`.
+    :param speed: name of a model of run times, as in `simulate`.
     :param queue: a queue or its name, as in `simulate`.
     """
     return summarise(simulate(workload, cluster, queue, allocator, speed)).mean_wait

@@ -1,7 +1,8 @@
 /* Methods that run a call and count it, without Python code in between.
 
    Python code (code objects, frames, dictionaries) has left the caches by the next call of a program that works on its
-   data meanwhile. Messages that are not arrays, or arrays with one of MPI's own datatypes, are left to Python. */
+   data meanwhile. Python counts all messages but plain arrays and arrays that are given with one of MPI's
+   own datatypes. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -25,7 +26,7 @@ typedef struct {
     PyObject *sizes;  /* a dictionary: bytes of MPI's own datatypes without gaps, by their ids */
     PyObject *name;   /* name of the collective; NULL in methods that send messages */
     Parameter message, peer; /* peer: the destination of a message, the root of a collective */
-    Py_buffer messages, volume; /* counters of messages and of bytes, int64 by peer; without obj in collectives */
+    Py_buffer messages, volume; /* counters of messages and of bytes, int64 by peer; empty in collectives */
 } Counted;
 
 static PyTypeObject *array_type; /* numpy.ndarray */
@@ -73,7 +74,7 @@ bytes_of(const Counted *self, PyObject *message)
     return nbytes;
 }
 
-/* The peer that stands for a rank; NONE if it is not recorded, or if Python has to look. */
+/* The peer that stands for a rank; NONE if the rank is not recorded, or if Python has to find the peer. */
 static Py_ssize_t
 unit_of(PyObject *group, long rank)
 {

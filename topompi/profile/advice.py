@@ -167,9 +167,9 @@ def seconds_by_order(
 
 
 def _even_calls(profile: Profile) -> tuple[list[Call], dict[str, int]]:
-    """Collective calls of all ranks with equal blocks; and the number of other calls, by the reason of their exclusion.
+    """Collective calls in which all ranks take part with equal blocks; and the number of all other calls, by reason.
 
-    The reasons are the keys of ``EXCLUDED``.
+    The reasons for which calls are excluded are the keys of ``EXCLUDED``.
     """
     even, others = [], dict.fromkeys(EXCLUDED, 0)
     for call in _calls_of(profile):
@@ -189,7 +189,8 @@ def _calls_of(profile: Profile) -> list[Call]:
     """The collective calls that moved data, each counted once: a row per name, number of ranks and size of a call.
 
     Every rank that takes part in a call records it, but if Python objects are sent, only the root knows their size.
-    Therefore the rows of each name and number of ranks are those of the rank that recorded the most calls with a size.
+    Therefore, for each name and number of ranks, only the rows of one rank are returned, that with the most calls of
+    known size.
     """
     best: dict[tuple[str, int], list[Call]] = {}
     for one in profile.of_rank:
@@ -230,7 +231,7 @@ def _prediction(predictor: Predictor, name: str, nbytes: int, times: int) -> dic
         return algorithm.partition("/")[0] in algorithms
 
     said = predict(predictor, name, nbytes, 0, runs, always_native=True)
-    assert said.native is not None  # the caller has checked that the predictor applies
+    assert said.native is not None  # because the caller returns early if the predictor is inapplicable
     taken = {"native": said.native.seconds, **dict(said.ours)}.get(said.algorithm, said.native.seconds)
     return {
         "call": name,

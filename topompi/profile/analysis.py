@@ -29,7 +29,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Traffic:
-    """The traffic of one class of pairs of ranks, for example of all pairs 3 hops apart.
+    """The traffic of one class of pairs of ranks, for example of all pairs that are 3 hops apart.
 
     :param name: name of the class.
     :param hops: number of switches between the ranks of a pair, 0 within a host, -1 if there is no route; None if the

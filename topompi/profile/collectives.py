@@ -1,4 +1,4 @@
-"""Makers of collective methods that count, during a recording, the bytes which their calls ask to move."""
+"""Makers of collective methods that count, during a recording, the bytes which calls ask the MPI library to move."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .requests import counted
 
 __all__ = ["collective", "collective_later", "of_objects", "parts"]
 
-IN_ALL_BLOCKS = ("Alltoall", "Allgather")  # their size is that of one block; `counting.asked` takes that of all blocks
+IN_ALL_BLOCKS = ("Alltoall", "Allgather")  # `nbytes` gives one block's size; `counting.asked` takes all blocks' size
 
 
 def collective(native: Method, counters: Counters, group_of: GroupOf, spec: CallSpec) -> Method:
@@ -29,8 +29,8 @@ def collective(native: Method, counters: Counters, group_of: GroupOf, spec: Call
 
     :param native: the method that makes the call.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
-        counters: the number of a rank, or of a host, of the recorded communicator.
+    :param group_of: function that returns the `Group` of a communicator, which translates its ranks into peers of the
+        counters (ranks or hosts of the recorded communicator).
     :param spec: the description of the call.
     """
     at, root_at = _places(spec)
@@ -90,7 +90,10 @@ def _count(
 
 
 def _size(spec: CallSpec, arguments: tuple[Any, ...], group: Group) -> int:
-    """Bytes of a call: of one rank's message, or of all blocks together, as the ``nbytes`` of `counting.asked`."""
+    """Bytes of a call, as `counting.asked` takes them.
+
+    They are the bytes of this rank's message, or, in alltoall and allgather, of all blocks together.
+    """
     if spec.name in ("Gatherv", "Allgatherv"):
         if is_in_place(arguments[0]):
             return 0 if spec.rooted else int(parts(spec, arguments, group.size)[group.rank])
@@ -137,8 +140,8 @@ def collective_later(native: Method, counters: Counters, group_of: GroupOf, spec
 
     :param native: the method that makes the request.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
-        counters: the number of a rank, or of a host, of the recorded communicator.
+    :param group_of: function that returns the `Group` of a communicator, which translates its ranks into peers of the
+        counters (ranks or hosts of the recorded communicator).
     :param spec: the description of the call.
     """
 
@@ -157,8 +160,8 @@ def of_objects(native: Method, counters: Counters, group_of: GroupOf, spec: Call
 
     :param native: the method that makes the call.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
-        counters: the number of a rank, or of a host, of the recorded communicator.
+    :param group_of: function that returns the `Group` of a communicator, which translates its ranks into peers of the
+        counters (ranks or hosts of the recorded communicator).
     :param spec: the description of the same call on buffers, for example of ``Bcast`` for ``bcast``.
     """
     parameters = tuple(one for one in spec.parameters if one != "recvbuf")

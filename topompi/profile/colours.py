@@ -1,4 +1,4 @@
-"""The colours of the classes of pairs of ranks by number of hops, in pictures and on the interactive page."""
+"""Colours for pairs of ranks, one per number of hops, in pictures and on the interactive page."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class Counters:
 
         :param name: mpi4py's name of the blocking call on buffers.
         :param ranks: number of ranks of the communicator.
-        :param nbytes: size of the call in bytes, as rules count it.
+        :param nbytes: bytes of the rank's message; in alltoall and allgather, of one block.
         :param count: number of calls.
         """
         if len(self.sizes) >= MOST_SIZES and (name, ranks, nbytes) not in self.sizes:
@@ -180,7 +180,7 @@ class Group:
 
         :param name: a key of ``CALLS``.
         :param root: the root; 0 in calls without one.
-        :param nbytes: bytes of the call, as ``asked`` takes them.
+        :param nbytes: bytes of the rank's message; in alltoall, allgather and reduce-scatter, of all blocks together.
         :param sent: the messages of topompi's plan that ran the call; None if the MPI library ran it.
         """
         if len(self.calls) >= MOST_CALLS:

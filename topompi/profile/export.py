@@ -32,7 +32,7 @@ def export(graph: CommunicationGraph, path: Path) -> None:
 
 
 def _metis(graph: CommunicationGraph, path: Path) -> None:
-    """Write METIS's format (manual of 5.1, section 4.1): a pair is one edge with both directions' bytes added."""
+    """Write METIS's format (manual of 5.1, section 4.1): a pair of ranks is one edge with both directions' bytes."""
     edges = graph.undirected()
     lines = [f"{graph.size} {len(edges.targets) // 2} 001"]
     for rank in range(graph.size):

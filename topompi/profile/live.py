@@ -197,7 +197,7 @@ class Recording:
             yield comm.recv(source=rank)
 
     def units_of(self, group: MPI.Group) -> NDArray[np.int64]:
-        """Index in the counters of each rank of an MPI group, shape (ranks,); -1 for a rank that is not recorded."""
+        """Number of the counters' peer for each rank of an MPI group, shape (ranks,); -1 if it is not recorded."""
         ranks = np.array(group.Translate_ranks(None, self._group), dtype=np.int64)
         return np.where(ranks >= 0, self._unit[ranks], -1)
 

@@ -72,8 +72,8 @@ def sending(native: Method, counters: Counters, group_of: GroupOf) -> Method:
 
     :param native: the method that sends.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
-        counters: the number of a rank, or of a host, of the recorded communicator.
+    :param group_of: function that returns the `Group` of a communicator, which translates its ranks into peers of the
+        counters (ranks or hosts of the recorded communicator).
     """
     tables = messages, volume = counters.table("E")
     exchanges = "sendrecv" in native.__name__.lower() and not native.__name__.endswith("_replace")
@@ -96,8 +96,8 @@ def sending_object(native: Method, counters: Counters, group_of: GroupOf) -> Met
 
     :param native: mpi4py's method for objects, for example ``send``.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
-        counters: the number of a rank, or of a host, of the recorded communicator.
+    :param group_of: function that returns the `Group` of a communicator, which translates its ranks into peers of the
+        counters (ranks or hosts of the recorded communicator).
     """
     buffers = getattr(MPI.Comm, native.__name__.capitalize())
     messages, volume = counters.table("E")
@@ -122,8 +122,8 @@ def exchanging_objects(native: Method, counters: Counters, group_of: GroupOf) ->
 
     :param native: mpi4py's ``sendrecv``.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
-        counters: the number of a rank, or of a host, of the recorded communicator.
+    :param group_of: function that returns the `Group` of a communicator, which translates its ranks into peers of the
+        counters (ranks or hosts of the recorded communicator).
     """
     messages, volume = counters.table("E")
 
@@ -151,8 +151,8 @@ def sending_later(native: Method, counters: Counters, group_of: GroupOf) -> Meth
 
     :param native: the method that makes the request.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
-        counters: the number of a rank, or of a host, of the recorded communicator.
+    :param group_of: function that returns the `Group` of a communicator, which translates its ranks into peers of the
+        counters (ranks or hosts of the recorded communicator).
     """
 
     def prepare(self: Any, buf: Any, dest: int, tag: int = 0) -> Any:

@@ -38,8 +38,8 @@ def install(counters: Counters, group_of: GroupOf) -> None:
     """Replace methods of topompi's communicators by methods that count the data which they send.
 
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
-        counters: the number of a rank, or of a host, of the recorded communicator.
+    :param group_of: function that returns the `Group` of a communicator, which translates its ranks into peers of the
+        counters (ranks or hosts of the recorded communicator).
     """
     Executor.watched = True
     for name in SENDS:
@@ -78,7 +78,7 @@ def _put(kind: type, name: str, make: Callable[..., Method], counters: Counters,
     before, native = vars(kind).get(name), getattr(kind, name, None)
     if native is not None:
         method = make(native, counters, *more)
-        if isinstance(method, FunctionType):  # methods in C take them from the native method
+        if isinstance(method, FunctionType):  # a method in C has name and docstring of the native method already
             method.__name__, method.__doc__ = name, native.__doc__
         _replaced.append((kind, name, before))
         setattr(kind, name, method)

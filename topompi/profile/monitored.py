@@ -31,7 +31,8 @@ _SETTINGS = {"enable": "2", "enable_output": "3"}  # count internal messages sep
 def record(command: Sequence[str], folder: Path, hosts: Sequence[str] = ()) -> tuple[Profile, int]:
     """Run a command that starts an Open MPI program, and return the profile of its ranks.
 
-    :param command: words of the command, for example ``mpirun -n 4 ./app``; it runs unchanged, with variables set.
+    :param command: words of the command, for example ``mpirun -n 4 ./app``; it runs unchanged, in an environment that
+        switches monitoring on.
     :param folder: folder for the ranks' files, visible on all hosts; the files are removed.
     :param hosts: host of each rank; empty if unknown.
     :returns: the profile, and the command's exit code.

@@ -23,8 +23,8 @@ def neighbours(native: Method, counters: Counters, group_of: GroupOf) -> Method:
 
     :param native: the method that makes the call.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
-        counters: the number of a rank, or of a host, of the recorded communicator.
+    :param group_of: function that returns the `Group` of a communicator, which translates its ranks into peers of the
+        counters (ranks or hosts of the recorded communicator).
     """
 
     def count(self: Any, sendbuf: Any, recvbuf: Any) -> None:
@@ -38,8 +38,8 @@ def neighbours_later(native: Method, counters: Counters, group_of: GroupOf) -> M
 
     :param native: the method that makes the request.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
-        counters: the number of a rank, or of a host, of the recorded communicator.
+    :param group_of: function that returns the `Group` of a communicator, which translates its ranks into peers of the
+        counters (ranks or hosts of the recorded communicator).
     """
 
     def prepare(self: Any, sendbuf: Any, recvbuf: Any, *info: Any) -> Any:
@@ -51,7 +51,10 @@ def neighbours_later(native: Method, counters: Counters, group_of: GroupOf) -> M
 
 
 def _count_neighbours(name: str, comm: Any, group: Group, sendbuf: Any) -> Callable[[], None]:
-    """A function that counts a call: each rank sends one part, or the whole message, along each of its edges."""
+    """A function that counts one call of the method of this name.
+
+    In an alltoall, a rank sends another part of its buffer along each of its edges; in an allgather, the whole buffer.
+    """
     edges = np.array(comm.outedges, dtype=np.int64)
     if "alltoallw" in name:
         lengths = parts(CALLS["Alltoallw"], (sendbuf,), len(edges))
@@ -64,9 +67,10 @@ def _count_neighbours(name: str, comm: Any, group: Group, sendbuf: Any) -> Calla
 
 
 def _counting(name: str, group: Group, edges: NDArray[np.int64], lengths: NDArray[np.int64]) -> Callable[[], None]:
-    """A function that counts one call in the messages and in the table of calls.
+    """A function that adds one call to the counters: its bytes per receiver, and itself in the table of calls.
 
-    :param name: name of the method, in any of its forms.
+    :param name: name of the method, blocking (``Neighbor_...``) or not (``Ineighbor_...``), or persistent
+        (``..._init``).
     :param group: the ranks of the communicator as counted peers.
     :param edges: rank to which each edge leads, shape (edges,); negative if the edge leads nowhere.
     :param lengths: bytes sent along each edge, shape (edges,).
@@ -84,12 +88,12 @@ def _counting(name: str, group: Group, edges: NDArray[np.int64], lengths: NDArra
 
 
 def neighbour_objects(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """Make a neighbourhood method for objects that pickles them a second time to count their bytes.
+    """Make a neighbourhood method for Python objects that counts their bytes, for which it pickles them a second time.
 
     :param native: the method that makes the call.
     :param counters: the counters of the recording.
-    :param group_of: function that returns a communicator's `Group`, which has for each of its ranks the index in the
-        counters: the number of a rank, or of a host, of the recorded communicator.
+    :param group_of: function that returns the `Group` of a communicator, which translates its ranks into peers of the
+        counters (ranks or hosts of the recorded communicator).
     """
 
     def count(self: Any, sendobj: Any) -> None:

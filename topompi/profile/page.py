@@ -85,7 +85,7 @@ def _tree(profile: Profile, interface: TopologyInterface) -> str:
 
 
 def _map(profile: Profile, interface: TopologyInterface, granularity: str) -> dict[str, Any]:
-    """The units' names, and packed columns of their traffic; a pair's hops are those of most of its bytes."""
+    """The units' names, and packed columns of their traffic; a pair of units has the hops of most of its bytes."""
     graph = profile.graph()
     names, unit = units_of(interface, granularity)
     between = contract(graph, unit, len(names))

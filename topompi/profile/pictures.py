@@ -39,16 +39,16 @@ def draw_traffic(
     palette: str = DEFAULT,
     title: str = "",
 ) -> None:
-    """Draw the traffic of units by number of hops: what each sends, or what each sends to each.
+    """Draw the traffic of units, coloured by number of hops: a bar per sending unit, or a matrix of all pairs of units.
 
     :param path: path of the picture, in .svg or .png.
-    :param kind: ``histogram`` for a bar per unit, stacked with the nearest lowest; ``heat`` for a matrix of units.
+    :param kind: ``histogram`` for the bars, stacked by hops with the fewest at the bottom; ``heat`` for the matrix.
     :param graph: communication graph of the ranks.
     :param interface: the placement of the ranks.
     :param granularity: kind of units: process, host or switch.
     :param count: ``bytes`` or ``messages``.
     :param palette: name of a palette of `topompi.profile.colours`.
-    :param title: title of the picture; if it is "", the interface in words.
+    :param title: title of the picture; if it is "", a description of the interface.
     :raises ProfileError: if an argument is another word, or matplotlib is missing.
 
     Cost: for a matrix, a cell per pair of units.
@@ -65,7 +65,7 @@ def draw_traffic(
 def _histogram(
     axes: Any, graph: CommunicationGraph, interface: TopologyInterface, granularity: str, count: str, palette: str
 ) -> str:
-    """Draw a bar per unit, and return the title of the legend, which is none."""
+    """Draw a bar per unit, and return "", because the legend needs no title."""
     names, unit = units_of(interface, granularity)
     hops, weight = edge_hops(graph, interface), _weight(graph, count)
     at, bottom = np.arange(len(names)), np.zeros(len(names))

@@ -144,7 +144,7 @@ class Profile:
 
     @property
     def most_calls(self) -> int:
-        """Largest number, over the ranks, of messages and collective calls of one rank together."""
+        """Number of messages plus collective calls of the rank that made the most."""
         sent = [one.messages[one.kind == list(KINDS).index("E")].sum() for one in self.of_rank]
         called = [sum(call.times for call in one.calls) for one in self.of_rank]
         return int(max((a + b for a, b in zip(sent, called, strict=True)), default=0))

@@ -37,12 +37,12 @@ def message_seconds(
 ) -> float | None:
     """Predicted seconds of all messages between hosts; None if link rates are unknown or there are too many pairs.
 
-    The program is modelled as sending in rounds; their number is that of the messages of the pair with most. In a round
-    each rank starts its messages (``t_s`` seconds for the first, ``t_o`` for each other one), and their bytes share the
-    links max-min fairly. In some libraries (``Model.rendezvous``; Open MPI over sockets) a long message waits for the
-    receiver's answer, which is queued behind the receiver's own data. There the two directions of a pair take turns,
-    except for the bytes sent with the request; the rank that begins goes first, and the time is the mean over
-    ``STARTS`` random orders in which ranks begin.
+    The program is modelled as sending in rounds; the number of rounds is the largest number of messages of a pair of
+    ranks. In a round each rank starts its messages (``t_s`` seconds for the first, ``t_o`` for each other one), and
+    their bytes share the links max-min fairly. In some libraries (``Model.rendezvous``; Open MPI over sockets) a long
+    message waits for the receiver's answer, which is queued behind the receiver's own data. There the two directions of
+    a pair take turns, except for the bytes sent with the request; the rank that begins goes first, and the time is the
+    mean over ``STARTS`` random orders in which ranks begin.
 
     :param graph: communication graph of the ranks.
     :param interface: the hosts and links of the job.
@@ -66,7 +66,7 @@ def message_seconds(
 
 @dataclass(frozen=True)
 class _Pairs:
-    """The traffic from units to units on other hosts.
+    """The traffic between units (ranks, or hosts if there are too many ranks) on different hosts, a row per pair.
 
     :param host: host of each unit, shape (units,).
     :param source: sending unit of each pair, shape (pairs,).
@@ -107,9 +107,9 @@ def _start_ups(pairs: _Pairs, network: Network, model: Model) -> float:
 
 
 def _flowing(pairs: _Pairs, network: Network, model: Model) -> float:
-    """Seconds until all bytes have arrived, the mean over orders of beginning."""
+    """Seconds until all bytes have arrived, as the mean over random orders in which units begin."""
     waiting = pairs.waiting(model.rendezvous.above) if model.rendezvous.waits else np.zeros(len(pairs.source))
-    # The start-ups contain the latencies of the links.
+    # Without latencies, because the seconds of the start-ups contain them.
     wiring = wiring_of(replace(network, latency=np.zeros_like(network.latency)))
     random, units = np.random.default_rng(0), len(pairs.host)
     starts = [random.permutation(units) for _ in range(STARTS)] if waiting.any() else [np.arange(units)]
@@ -119,11 +119,11 @@ def _flowing(pairs: _Pairs, network: Network, model: Model) -> float:
 
 
 def _program(pairs: _Pairs, waiting: Floats, start: Integers) -> Program:
-    """A program in which each connection is a pair of ranks: bytes that need not wait, then each direction in turn.
+    """A program to simulate: each pair of units sends the bytes that need not wait, then the rest, one direction first.
 
     :param pairs: the traffic.
-    :param waiting: bytes of each pair that wait, shape (pairs,).
-    :param start: position of each unit in the order of beginning, shape (units,).
+    :param waiting: bytes of each pair that wait for the other direction, shape (pairs,).
+    :param start: position of each unit in the order in which units begin, shape (units,).
     """
     low, high = np.minimum(pairs.source, pairs.target), np.maximum(pairs.source, pairs.target)
     _, connection = np.unique(low * len(pairs.host) + high, return_inverse=True)

@@ -19,7 +19,7 @@ from .recording import ASKED, KINDS, Profile, View
 
 __all__ = ["check_hosts", "saving", "summarise"]
 
-SEARCH = 1.0  # seconds; a search for a better order that has taken so long begins no other method
+SEARCH = 1.0  # seconds after which the search for a better order of ranks tries no further method
 
 
 def summarise(

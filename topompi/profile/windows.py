@@ -48,7 +48,7 @@ def _method(name: str) -> Any:
 
 
 def _units(window: Any, recording: Any) -> Any:
-    """Index in the counters of each rank of a window's group, shape (ranks,); stored in the window."""
+    """Number of the counters' peer for each rank of a window's group, shape (ranks,); stored in the window."""
     held = getattr(window, "_units", None)
     if held is None or held[0] is not recording:
         group = window.Get_group()

@@ -54,8 +54,8 @@ def read_cluster(
 def cluster_of(routes: Routes) -> Cluster:
     """Make the cluster of all hosts that have an adapter at a leaf switch.
 
-    A host is at the leaf of its first adapter. If the fabric has parts that no links join, it is that of its first
-    adapter in the part to which most hosts have adapters.
+    A host is at the leaf of its first adapter. If the fabric has parts that no links join, the first adapter in the
+    part with adapters of the most hosts counts, if the host has one there.
 
     A pod is a set of leaf switches that are joined by switches one level above. Nodes (hosts) are sorted by pod, then
     by leaf switch, then in the fabric's order of hosts. The routes to a node include all alternative ones (LMC).
@@ -84,10 +84,11 @@ def cluster_of(routes: Routes) -> Cluster:
 
 
 def _main_adapters(fabric: Fabric) -> Indices:
-    """Return the adapter of each host that stands for it, shape (hosts,).
+    """Return the adapter of each host that alone counts in the cluster, shape (hosts,).
 
-    It is the first one in the component of the switches with adapters of the most hosts; of equal components, in that
-    with the first adapters of the most hosts.
+    If links do not join all switches, the connected components are sorted: the one with adapters of the most hosts
+    comes first, and of equal ones the one with the most hosts' first adapters. A host's adapter is the first one that
+    it has in the first of these components.
     """
     leaf, host = fabric.adapter_leaf, fabric.adapter_host
     component = np.where(leaf >= 0, fabric.switch_component[leaf], -1)

@@ -103,7 +103,7 @@ def link_names(interface: TopologyInterface) -> list[str] | None:
 
 
 def short_link_names(interface: TopologyInterface) -> list[str] | None:
-    """Names of all links for pictures, whose switches' common end is left out; None if no fabric is known."""
+    """Names of all links for pictures, without the end that all switches' names share; None if no fabric is known."""
     if interface.routes is None:
         return None
     from ..inputs.figures import cut_middle, without_common_end  # imported here, because only drawings need them
@@ -150,7 +150,7 @@ def summarise(
         "proved": made[0].schedule.collective if proved else None,
         "schedules": [_figures(collective, one) for one in made],
     }
-    if len({one.analysis.bound for one in made}) > 1:  # they move different data, as in rows and columns of an FFT
+    if len({one.analysis.bound for one in made}) > 1:  # no common bound: rows and columns of an FFT move other data
         del summary["bound"]
     if collective == "alltoall":
         choice = dcss(network)

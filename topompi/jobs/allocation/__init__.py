@@ -1,4 +1,4 @@
-"""Policies of allocation: classes with a common interface that choose free nodes for a job."""
+"""Policies of node allocation: classes with a common interface, `Allocator`, that choose free nodes for a job."""
 
 from .occupancy import Allocator, Job, Occupancy, Placement
 from .proving import check_allocator

@@ -1,4 +1,4 @@
-"""An allocator that chooses a job's nodes so that the job's routes enter a leaf by a different link for each node."""
+"""An allocator by which the job's routes to two nodes of one leaf enter the leaf switch by different links."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .occupancy import Occupancy
 __all__ = ["Apart", "sharing_nodes"]
 
 Indices = NDArray[np.integer]
-TRIES = 16  # numbers of leaves that are tried, which bounds the time of a search
+TRIES = 16  # how many numbers of leaves a search tries, from few to many; limits its time
 
 
 class _Entries(NamedTuple):
     """The link by which the route from each leaf enters the leaf of each node.
 
-    :param number: number of the link among those that enter the node's leaf, shape (leaves, nodes); -1 for the node's
-        own leaf.
+    :param number: number of the link, counted from 0 among the links that enter the node's leaf, shape (leaves, nodes);
+        -1 from the node's own leaf, because the route enters by no link.
     :param most: largest number of links that enter a leaf.
     """
 
@@ -32,7 +32,7 @@ class _Entries(NamedTuple):
     def of(cls, cluster: Cluster) -> _Entries:
         steps = cluster.links.table()
         last = np.full(steps.shape[:2], -1, dtype=np.int64)
-        for step in range(steps.shape[2]):  # the last link that is no padding; rows of some routes are shorter
+        for step in range(steps.shape[2]):  # keeps the last link of each route; padding is -1
             last = np.where(steps[:, :, step] >= 0, steps[:, :, step], last)
         leaf_of_link = np.full(cluster.links.num_links, cluster.num_leaves)
         there = last >= 0
@@ -45,20 +45,25 @@ class _Entries(NamedTuple):
         return cls(number, int(number.max(initial=-1)) + 1)
 
     def masks(self, leaves: Indices, nodes: Indices) -> list[int]:
-        """Links by which routes from some leaves to each node enter its leaf, as the bits of an integer per node."""
-        entered = np.zeros((len(nodes), self.most + 1), dtype=bool)  # the last column is for -1
+        """Return an integer per node, whose bits are the links by which routes from these leaves enter the node's leaf.
+
+        :param leaves: numbers of the leaves at which the routes begin.
+        :param nodes: numbers of the nodes at which the routes end.
+        """
+        entered = np.zeros((len(nodes), self.most + 1), dtype=bool)  # the last column is for -1, no link
         entered[np.arange(len(nodes)), self.number[leaves[:, None], nodes]] = True
         packed = np.packbits(entered[:, :-1], axis=1)
         return [int.from_bytes(row.tobytes(), "big") for row in packed]
 
 
 class Apart(BestFit):
-    """An allocator that gives a job nodes of which no two share a link into their leaf, if there are enough.
+    """An allocator that gives a job, if it finds enough, nodes of which no two share a link into their leaf switch.
 
-    Subramoni 2013, chapter 8, keeps a list of the hosts that share a link just above the leaf and never gives two of
-    them to one job. Here only links count that routes between the job's own nodes use: the nodes of a job on one leaf
-    share none. Fewer leaves are tried before more. If the search finds no nodes and at most ``repair`` nodes are free,
-    integer programming decides whether there are any; if there are none, the nodes are those of `BestFit`.
+    Subramoni 2013, chapter 8, keeps a list of the hosts that share a link into their leaf switch, and never gives two
+    of them to one job. Here a link counts only if routes between the job's own nodes use it, so that the nodes of a job
+    on one leaf share none. The search tries few leaves before many. If it finds no nodes and at most ``repair`` nodes
+    are free, an integer program searches for them. If there are none, or it does not run, the job gets the nodes that
+    `BestFit` chooses.
 
     :param repair: largest number of free nodes with which the integer program runs.
     """
@@ -83,7 +88,10 @@ class Apart(BestFit):
 
 
 def _search(size: int, state: Occupancy, entries: _Entries) -> Indices | None:
-    """Nodes on the first few leaves, of those with the most nodes on different links, that suffice; None if none do."""
+    """Return ``size`` nodes, on few leaves, of which no two share a link; None if this greedy search finds too few.
+
+    The leaves with the most nodes that share no link are tried, at first only a few of them, then more.
+    """
     nodes = np.flatnonzero(state.busy == 0)
     leaf = state.cluster.leaf[nodes]
     present = np.unique(leaf)
@@ -103,7 +111,13 @@ def _search(size: int, state: Occupancy, entries: _Entries) -> Indices | None:
 
 
 def _apart(masks: list[int], leaf: Indices) -> list[int]:
-    """Positions of nodes of which no two on one leaf have a common bit; those with the fewest bits are taken first."""
+    """Return ascending positions of nodes of which no two on one leaf share a link, chosen greedily.
+
+    Nodes whose routes enter the leaf by the fewest links are chosen first.
+
+    :param masks: the links by which routes to each node enter its leaf, as the bits of an integer.
+    :param leaf: leaf of each node.
+    """
     used: dict[int, int] = {}
     chosen = []
     for at in sorted(range(len(masks)), key=lambda at: masks[at].bit_count()):
@@ -115,10 +129,10 @@ def _apart(masks: list[int], leaf: Indices) -> list[int]:
 
 
 def _solve(size: int, state: Occupancy, entries: _Entries) -> Indices | None:
-    """Nodes on the fewest leaves of which no two share a link into their leaf; None if there are none.
+    """Return ``size`` nodes of which no two share a link into their leaf, on the fewest leaves; None if there are none.
 
-    The integer program chooses nodes x and leaves y, and z for a link that a route from a chosen leaf to a chosen node
-    uses: x + y - z <= 1. At most one node uses a link.
+    Variables of the integer program are 1 if a node is chosen (x), if a leaf is chosen (y), and if a link carries a
+    route from a chosen leaf to a chosen node (z): x + y - z <= 1. Each link may carry routes to one chosen node only.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_array, vstack
@@ -164,7 +178,7 @@ def _solve(size: int, state: Occupancy, entries: _Entries) -> Indices | None:
 
 
 def sharing_nodes(nodes: Indices, cluster: Cluster) -> Indices:
-    """Find the nodes of a job that share, with another one, a link by which the job's routes enter their leaf.
+    """Return those nodes of a job that share with another of its nodes a link by which its routes enter their leaf.
 
     :param nodes: numbers of the job's nodes, shape (nodes,).
     :param cluster: the machine.
@@ -174,7 +188,7 @@ def sharing_nodes(nodes: Indices, cluster: Cluster) -> Indices:
     once, twice = (
         dict.fromkeys(leaf, 0),
         dict.fromkeys(leaf, 0),
-    )  # links that routes to one node, or to several, enter by
+    )  # by leaf, the links by which routes to one or more nodes, or to two or more, enter it
     for mask, here in zip(masks, leaf, strict=True):
         twice[here] |= once[here] & mask
         once[here] |= mask

@@ -3,8 +3,9 @@
 A job is small if it fits a leaf (the nodes of one leaf switch), else big. Big jobs fill leaves from the first one up
 (the big block), small jobs from the last one down (the small block). A big job takes whole leaves, and the rest of its
 nodes (its remainder) on a leaf that the remainders of several jobs share (a remainder leaf); or it takes, in each of
-several leaves, the largest power of two of nodes. The source does not define where these are; here they are the first
-leaves of each pod, and a big job may take one whole while it is empty.
+several leaves, the largest power of two of nodes that a leaf has. The source does not define which leaves are remainder
+leaves; here they are the first leaves of each pod and all leaves smaller than the largest. A big job may take an empty
+one of full size whole.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ Indices = NDArray[np.integer]
 class _Blocks(Occupancy):
     """A state of the cluster that counts the jobs on each leaf.
 
-    There are three counts per leaf: of jobs of the small block, of jobs of the big block, and of big jobs that have
-    more than their remainder there. Two further counts are without the jobs that were started outside of the blocks,
-    which may be anywhere and therefore do not move the blocks' limits.
+    On each leaf, ``small`` counts the jobs of the small block, ``big`` the jobs of the big block, and ``owned`` the big
+    jobs that have more than their remainder there. ``small_placed`` and ``big_placed`` leave out jobs that this policy
+    has not placed: these may be anywhere, and therefore do not move the limits of the blocks.
     """
 
     def __init__(self, cluster: Cluster, remainder_leaves: int | None) -> None:
@@ -58,7 +59,10 @@ class _Blocks(Occupancy):
             self.owned[leaves[leaves != remainder]] += sign
 
     def limits(self, blocks: bool) -> tuple[int, int]:
-        """Return the number of the last leaf that big jobs may use, and of the first leaf that small jobs may use."""
+        """Return the number of the last leaf that big jobs may use, and of the first leaf that small jobs may use.
+
+        :param blocks: whether rule a is on; if it is off, both kinds of jobs may use all leaves.
+        """
         last = self.cluster.num_leaves - 1
         if not blocks:
             return last, 0
@@ -69,13 +73,15 @@ class _Blocks(Occupancy):
 class Blocks(Allocator):
     """The allocation policy of virtual network blocks.
 
-    :param off: letters of the rules that are switched off. a: the small and the big block have limits, which move; b:
-        leaves are cut into a part of 2^k nodes and the rest; c: remainders share the remainder leaves (without c, each
-        takes an empty leaf); d: small jobs may use remainder leaves of the big block; e: neighbouring leaves of one pod
-        are preferred; f: a job waits if these rules give it no nodes (without f, it gets any free nodes).
+    :param off: letters of the rules that are switched off. a: big jobs use only leaves before the first leaf with a
+        small job, and small jobs only leaves after the last one with a big job; b: big jobs may take a part of 2^k
+        nodes in each of several leaves, and jobs of 1 or 2 nodes the leaves' other nodes; c: remainders share the
+        remainder leaves (without c, each takes an empty leaf); d: small jobs may use remainder leaves of the big block;
+        e: neighbouring leaves of one pod are preferred; f: a job waits if these rules give it no nodes (without f, it
+        gets any free nodes).
     :param remainder_leaves: number of remainder leaves per pod; None for a third of the pod's leaves, but at most 2.
-    :param multiples: whether a job whose nodes are any multiple of a part (2^k nodes) gets whole parts; else only a job
-        with a power of two of nodes does.
+    :param multiples: whether parts of 2^k nodes (rule b) are given to all jobs whose number of nodes is a multiple of
+        2^k; if False, only to jobs whose number of nodes is a power of two.
     """
 
     name = "blocks"
@@ -95,7 +101,8 @@ class Blocks(Allocator):
     ) -> Placement:
         """Return the placement of a job that already runs; it counts as small if it fits a leaf, else as big.
 
-        Its leaves are those of its block, but it does not move the block's limit: it may be on any leaf.
+        Its leaves count as used by the small or the big block, but do not move the limits, because they may be
+        anywhere.
 
         :param job: the job.
         :param nodes: the whole nodes on which the job runs.
@@ -105,7 +112,7 @@ class Blocks(Allocator):
         return Placement(nodes, (f"adopted {'small' if job.size <= cluster.leaf_size else 'big'}", NO_LEAF))
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
-        """Return nodes by the rules, or None if the job has to wait."""
+        """Return nodes by the rules that are on, or None if the job has to wait."""
         assert isinstance(state, _Blocks)
         if job.size > state.free:
             return None
@@ -132,8 +139,8 @@ class Blocks(Allocator):
         if "d" in self.on:
             fits = leaves[state.remainders & (state.owned == 0) & (state.small == 0) & (state.leaf_free >= size)]
             if len(fits):
-                # Leaves with remainders come first, because a big job may still take an empty leaf whole. An empty one
-                # is taken last: if it were refused, a job that fits would no longer fit after a remainder's job ended.
+                # Leaves with remainders come first, because a big job may still take an empty leaf whole. An empty leaf
+                # is not refused, because otherwise a small job that fits beside a remainder would not fit when it ends.
                 leaf = int(fits[np.argmax(state.big[fits] > 0)])
                 return Placement(state.first_free(leaf, size), ("guest", NO_LEAF))
         return None
@@ -153,7 +160,7 @@ class Blocks(Allocator):
             if "c" not in self.on:
                 fits = usable & (state.big == 0) & (state.leaf_free == np.diff(state.cluster.leaf_start))
                 fits &= state.leaf_free >= rest
-            # Remainder leaves in use come first, because empty ones may still be taken whole.
+            # Used remainder leaves come first, because a big job may still take an empty one whole.
             order = sorted(np.flatnonzero(fits).tolist(), key=lambda leaf: (state.big[leaf] == 0, leaf))
             if not order:
                 return None

@@ -30,8 +30,9 @@ class _Owned(Occupancy):
 class Exclusive(Allocator):
     """An allocator that gives each pod to at most one of the jobs bigger than a leaf (Jokanovic 2014, Exclusive).
 
-    A smaller job gets nodes of one leaf. A bigger job gets the fullest pod without a bigger job that has enough free
-    nodes; if none has, it gets several of these pods, those with the most free nodes.
+    A smaller job gets nodes of one leaf. A bigger job gets nodes of a pod that no other bigger job uses: of the pods
+    with enough free nodes, the one with the fewest. If no pod has enough, the job gets several pods without other
+    bigger jobs, those with the most free nodes first.
     """
 
     name = "exclusive"
@@ -41,7 +42,7 @@ class Exclusive(Allocator):
         return _Owned(cluster)
 
     def feasible(self, job: Job, state: Occupancy) -> bool:
-        """Return whether one leaf, or for a bigger job the pods without another, have enough free nodes."""
+        """Return whether one leaf, or, for a bigger job, all pods without other bigger jobs, have enough free nodes."""
         assert isinstance(state, _Owned)
         if job.size <= state.cluster.leaf_size:
             return bool(state.leaf_free.max() >= job.size)
@@ -104,7 +105,7 @@ class LeafExclusive(Allocator):
         return Placement(np.concatenate([nodes, np.setdiff1d(held, nodes)]))
 
     def feasible(self, job: Job, state: Occupancy) -> bool:
-        """Return whether one leaf, or the whole free leaves, have enough nodes."""
+        """Return whether one leaf, or, for a bigger job, all wholly free leaves together, have enough nodes."""
         if job.size <= state.cluster.leaf_size:
             return bool(state.leaf_free.max() >= job.size)
         whole = state.leaf_free == np.diff(state.cluster.leaf_start)

@@ -11,7 +11,7 @@ from ..cluster import Cluster
 __all__ = ["LARGE", "MEDIUM", "SMALL", "FreeNodes", "Parts"]
 
 SMALL, MEDIUM, LARGE = range(3)
-Parts = Sequence[tuple[int, int]]  # (leaf, nodes on it), pod by pod
+Parts = Sequence[tuple[int, int]]  # (leaf, number of nodes on it), pod by pod
 
 
 class FreeNodes:
@@ -88,8 +88,9 @@ class FreeNodes:
     def choose(self, kind: int, size: int) -> Parts:
         """Return the leaves, each with a number of nodes, that Algorithm 1 chooses for a job for which there are nodes.
 
-        A small or medium job gets nodes of the fullest pod that fits; a small one on the pod's fullest leaf that fits,
-        a medium one on the pod's emptiest leaves. A large job gets nodes on the emptiest leaves of the emptiest pods.
+        A small or medium job gets nodes of the fullest pod with room for it: a small job on the fullest leaf with
+        enough free nodes, a medium job on the pod's emptiest leaves. A large job gets nodes on the emptiest leaves of
+        the emptiest pods.
         """
         if kind == LARGE:
             pods = [pod for pod, large in enumerate(self.large) if not large]

@@ -17,7 +17,7 @@ __all__ = ["Isolated"]
 
 
 class _Kinds(Occupancy):
-    """A state with the nodes in use and the numbers of free nodes per leaf and pod; a preview has only the numbers."""
+    """A state with used nodes, and numbers of free nodes per leaf and pod; a copy by `preview` has only the numbers."""
 
     def __init__(self, cluster: Cluster, anchors: tuple[int, int]) -> None:
         super().__init__(cluster)
@@ -25,7 +25,7 @@ class _Kinds(Occupancy):
         self._is_preview = False
 
     def kind(self, size: int) -> int:
-        """Return the kind of a job of this size: small jobs fit a leaf, medium jobs fit a pod."""
+        """Return the kind of a job of this size: SMALL (for one leaf), MEDIUM (for one pod) or LARGE."""
         return SMALL if size <= self.anchors[0] else MEDIUM if size <= self.anchors[1] else LARGE
 
     @property
@@ -46,7 +46,10 @@ class _Kinds(Occupancy):
         return made
 
     def preview(self) -> Occupancy:
-        """Return a copy with numbers only; a full copy if nodes are closed, because a job's end does not free these."""
+        """Return a copy with the numbers of free nodes only, or a full copy if nodes are closed.
+
+        A copy with the numbers only would count a closed node as free when the job on it ends.
+        """
         if self.any_closed:
             return self.copy()
         made = copy.copy(self)
@@ -104,12 +107,12 @@ class Isolated(Allocator):
         return _Kinds(cluster, self.anchors(cluster))
 
     def feasible(self, job: Job, state: Occupancy) -> bool:
-        """Return whether enough nodes are free for a job of this kind."""
+        """Return whether enough nodes are free for a job of its kind (small, medium or large)."""
         assert isinstance(state, _Kinds)
         return job.size <= state.free_nodes.largest(state.kind(job.size))
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
-        """Return the nodes that Algorithm 1 chooses, or None if the job has to wait."""
+        """Return the nodes that Algorithm 1 of Pollard et al. chooses, or None if the job has to wait."""
         assert isinstance(state, _Kinds)
         kind = state.kind(job.size)
         if job.size > state.free_nodes.largest(kind):

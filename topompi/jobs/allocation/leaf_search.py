@@ -28,7 +28,7 @@ class LeafSearch:
         self.nodes = nodes
         present, self.first, place = np.unique(leaf, return_index=True, return_inverse=True)
         self.sizes = np.diff(self.first, append=len(nodes))
-        self.place = np.append(place, 0)  # the last place is added as padding
+        self.place = np.append(place, 0)  # leaf of each node, among those with free nodes; last, one entry of padding
         self.open = np.pad(open_routes[present], ((0, 0), (0, 1)))
         self.shut = np.ascontiguousarray(~self.open.T)
         begin = np.argsort(-self.sizes, kind="stable")[:starts]
@@ -61,8 +61,9 @@ class LeafSearch:
     def _take(self, wanted: Indices) -> tuple[Indices, Mask, Mask]:
         """Take nodes of the leaf that each attempt adds in this step.
 
-        :returns: three arrays: the places of the leaf's nodes, whether each is taken, and whether the route to it from
-            each leaf crosses a link in use.
+        :param wanted: number of nodes that each attempt still needs, shape (attempts,).
+        :returns: three arrays, for each attempt and each node of its leaf: position of the node in ``nodes``, whether
+            it is taken, and whether the route to it from each leaf crosses a link in use.
         """
         rows, count = np.arange(len(wanted)), self._count()
         count[rows, self.leaf] = 0

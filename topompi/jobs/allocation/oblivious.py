@@ -69,7 +69,7 @@ class Contiguous(_ByCount):
 
 
 class BestFit(_ByCount):
-    """An allocator that takes the lowest subtree with enough free nodes; of several, that with the fewest free nodes.
+    """An allocator that takes nodes of the lowest subtree with enough free nodes; of several, that with the fewest.
 
     This is Slurm's topology/tree. A subtree is a leaf, a pod or the cluster. In the subtree, nodes are taken leaf by
     leaf until the job has all of its nodes: the next leaf is the one whose free nodes exceed the number still missing

@@ -22,8 +22,10 @@ NOTHING: Mapping[str, Any] = {}
 class Job(NamedTuple):
     """A job as an allocator sees it.
 
-    It consists of the job's number, the least number of nodes (``size``), the estimated run time in seconds, and the
-    job's values (``asks``), by column, in the workload's further columns.
+    :param number: number that identifies the job; in a simulation, its position in the workload.
+    :param size: least number of nodes on which the job can run.
+    :param estimate: estimated run time in seconds.
+    :param asks: the job's values in further columns of the workload, by column, for example of ``slots``.
     """
 
     number: int
@@ -39,7 +41,7 @@ class Job(NamedTuple):
 
     @property
     def shared(self) -> bool:
-        """Whether other jobs may use further slots of its nodes."""
+        """Whether other jobs may use further slots of this job's nodes."""
         shared: bool = self.asks.get("shared", False)
         return shared
 
@@ -65,7 +67,8 @@ class Occupancy:
 
     Equal sets of jobs give equal occupancies, whatever the order of their arrivals.
 
-    ``busy`` counts the jobs that hold each node; there may be several in a plan of future starts, at different times.
+    ``busy`` counts the jobs that hold each node, and one more if the node is closed. It also exceeds 1 in a plan of
+    future starts if several jobs are to hold a node one after another.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -134,7 +137,10 @@ class Occupancy:
         return made
 
     def preview(self) -> Occupancy:
-        """Return a copy for testing whether jobs fit; no job may be started in it on nodes that another job holds."""
+        """Return a copy for tests of whether jobs fit; the copy may have only the numbers of free nodes.
+
+        In the copy, no job may be started on nodes that another job holds.
+        """
         return self.copy()
 
     def _change(self, job: Job, placement: Placement, sign: int) -> None:

@@ -13,16 +13,17 @@ __all__ = ["OnePart"]
 
 
 class OnePart(Allocator):
-    """An allocator that gives each job nodes of one part, because processes in two parts could not communicate.
+    """An allocator that gives each job nodes of one connected part, because its processes could not reach other parts.
 
-    The inner allocator chooses among all nodes. If its nodes lie in several parts, it chooses in one part after the
-    other, in their order, as if the nodes of all others were closed.
+    The inner allocator first chooses among all nodes. If the chosen nodes lie in several parts, it chooses again in
+    each part, in the order of their numbers, as if the nodes of all other parts were closed, until it finds nodes.
 
     :param inner: the allocator that chooses.
-    :param part: part of each node, from 0, shape (nodes,).
+    :param part: number of each node's part, from 0, shape (nodes,).
     """
 
-    # Free nodes of several parts do not suffice, and the first choice among all nodes changes as jobs end.
+    # Enough nodes may be free, but in several parts. After an end of a job, the inner allocator may choose nodes of
+    # several parts where it chose nodes of one part before.
     by_count = False
     monotone = False
 

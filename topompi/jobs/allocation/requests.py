@@ -34,7 +34,11 @@ class Requests:
     asks: Sequence[Mapping[str, Any]] = ()
 
     def of_job(self, index: int, estimate: int = 0) -> Job:
-        """Return the request of one job in the form that allocators take."""
+        """Return the request of one job, as allocators take it.
+
+        :param index: position of the job in the workload.
+        :param estimate: estimated run time of the job in seconds.
+        """
         asks = self.asks[int(self.kinds[index])] if self.asks else NOTHING
         return Job(index, int(self.sizes[index]), estimate, asks)
 

@@ -40,7 +40,7 @@ class Shared(Allocator):
         return np.where(workload.shared & (workload.slots > 0), least, workload.nodes)
 
     def feasible(self, job: Job, state: Occupancy) -> bool:
-        """Return whether enough slots are free, or enough nodes are empty."""
+        """Return whether enough slots are free for a job that shares, or enough nodes are empty for another job."""
         assert isinstance(state, SlotOccupancy)
         return job.slots <= state.room.sum() if _shares(job) else job.size <= len(state.empty)
 

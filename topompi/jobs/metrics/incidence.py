@@ -17,7 +17,12 @@ _Rows = NDArray[np.integer]
 
 
 class Incidence(NamedTuple):
-    """Columns with the number of nodes, or slots, for each job and each group (leaf or pod) that it used, by job."""
+    """A table with a row for each pair of a job and a group (leaf or pod) that it used, sorted by job.
+
+    :param job: position of the job in the workload.
+    :param group: number of the leaf or pod.
+    :param amount: number of the job's nodes, or slots, in the group.
+    """
 
     job: Indices
     group: Indices
@@ -47,7 +52,10 @@ def incidence_of(outcome: Outcome, group: NDArray[np.integer], *, held: bool = F
 
 
 def _entries(outcome: Outcome, held: bool, slots: bool) -> tuple[_Rows, _Rows, _Rows | None]:
-    """Return each pair of a job and one of its nodes, and, if slots are counted, the job's slots there, else None."""
+    """Return a row per counted node, or slot, of each job, in three columns: job, node, and number of slots.
+
+    The third column is None unless slots are counted.
+    """
     each = np.diff(outcome.offset)
     job, nodes, slot = np.repeat(np.arange(len(each)), each), outcome.nodes, outcome.slots
     if not held:

@@ -32,7 +32,7 @@ def average_hops(outcome: Outcome) -> NDArray[np.float64]:
 
 
 def ideal_hops(size: int, cluster: Cluster) -> float:
-    """Return the least possible mean number of hops of a job, that of filling whole pods and in them whole leaves."""
+    """Return the mean number of hops between nodes of a job that fills whole pods and leaves: the least possible."""
     if size < 2:
         return 0.0
     apart = 0
@@ -43,7 +43,7 @@ def ideal_hops(size: int, cluster: Cluster) -> float:
 
 
 def fragmentation(outcome: Outcome) -> float:
-    """Return the share of all free node-seconds that are on leaves of which some job holds a node at the time.
+    """Return the share of the free node-seconds that are on leaves in use, on which some job holds a node at the time.
 
     The time counts from the first arrival to the last end. If jobs held slots, slot-seconds count.
     """
@@ -55,7 +55,8 @@ def fragmentation(outcome: Outcome) -> float:
     begin, span = int(jobs.submit.min()), int(outcome.end.max() - jobs.submit.min())
     order = np.lexsort((outcome.start[rows.job], rows.group))
     leaf, job = rows.group[order], rows.job[order]
-    # Seconds in which each leaf is in use: intervals are sorted by start, and each is cut at the latest end before it.
+    # Seconds in which each leaf is in use: of each job's interval, in the order of their starts, only the part after
+    # the latest end of the earlier ones is added, so that no second counts twice.
     # The leaves are placed one after another on one time axis, so that one sort serves all.
     axis = leaf * (span + 1) - begin
     start, end = outcome.start[job] + axis, outcome.end[job] + axis

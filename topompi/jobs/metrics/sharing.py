@@ -27,8 +27,9 @@ class Sharing:
 
     :param leaf_pairs: number of pairs of jobs that shared a leaf's links.
     :param pod_pairs: number of pairs of jobs that shared a pod's links.
-    :param percent: percentage of jobs that shared links with another job, as the module defines it.
-    :param partners: mean number of other jobs with which a job shared links.
+    :param percent: percentage of jobs that shared links with another job: by routes if the cluster has them, else by
+        leaves and pods.
+    :param partners: mean number of other jobs with which a job shared links, found in the same way.
     """
 
     leaf_pairs: int
@@ -95,7 +96,10 @@ def _pairs(outcome: Outcome, uses: tuple[Indices, Indices]) -> Indices:
 
 
 def _passes(outcome: Outcome) -> tuple[Indices, Indices]:
-    """Return the pass that starts each job, and the first pass that starts jobs at or after its end."""
+    """Return the pass over the queue that starts each job, and the first pass that starts jobs after the job's end.
+
+    Jobs are compared by passes, because several passes may happen in one second.
+    """
     start, run = outcome.start_pass, outcome.end > outcome.start
     order = np.argsort(start)
     moments = np.append(outcome.start[order], np.iinfo(np.int64).max)

@@ -12,7 +12,7 @@ from .timeline import utilisation
 
 __all__ = ["SHORT", "SIZE_CLASSES", "Summary", "summarise", "wait_by_size"]
 
-SHORT = 10  # seconds; least run time in the bounded slowdown, against short jobs (D. Feitelson et al., JSSPP 1997)
+SHORT = 10  # seconds; least divisor in bounded slowdowns, lest short jobs dominate (D. Feitelson et al., JSSPP 1997)
 SIZE_CLASSES = (1, 4, 18, 64, 256)  # nodes; largest size of each class of jobs, before a last class of all larger ones
 
 

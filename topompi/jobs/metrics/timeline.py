@@ -20,7 +20,7 @@ class Steps(NamedTuple):
     values: NDArray[np.float64]
 
     def mean(self) -> float:
-        """Return the mean over time."""
+        """Return the mean value between the first and the last of ``times``, weighted by time."""
         spans = np.diff(self.times)
         return float((self.values[:-1] * spans).sum() / max(1, spans.sum()))
 
@@ -40,7 +40,10 @@ def utilisation(outcome: Outcome, *, held: bool = False) -> Steps:
 
 
 def _slots(outcome: Outcome, held: bool) -> NDArray[np.float64]:
-    """Return the number of slots of each job: those held, or asked for; all of its nodes' if it asked for none."""
+    """Return the number of slots that each job held or, unless ``held`` is set, used.
+
+    A job uses the slots that it asked for, or all slots of its nodes if it asked for whole nodes.
+    """
     jobs, cluster = outcome.workload, outcome.cluster
     total = jobs.nodes.astype(np.float64) * (cluster.num_slots / cluster.num_nodes)
     if outcome.has_nodes:

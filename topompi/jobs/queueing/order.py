@@ -66,7 +66,7 @@ class SAF(Order):
     name = "saf"
 
     def keys(self, jobs: Workload, now: int) -> Keys:
-        """Return each job's area in node-seconds, shape (n,)."""
+        """Return each job's area (estimate times nodes) in node-seconds, shape (n,)."""
         return jobs.estimate * jobs.nodes
 
 

@@ -1,4 +1,4 @@
-"""Queues with several reservations, which are a plan of future starts, made anew in the queue's order at every pass.
+"""Queues with several reservations: every pass makes a new plan of future starts, job by job in the queue's order.
 
 Conservative backfilling is the plan with a reservation for every waiting job (Mu'alem and Feitelson, IEEE TPDS 12(6),
 2001).
@@ -22,14 +22,14 @@ class _Slot(NamedTuple):
 
 class _Plan(Protocol):
     def earliest(self, job: Job, only_now: bool) -> _Slot | None:
-        """Return the earliest time, with nodes, at which the job can start without delaying a job with a reservation.
+        """Return when the job can start at the earliest without delaying a job with a reservation, and on which nodes.
 
-        The result is None if there is no such time, or if ``only_now`` is set and the time is later than now.
+        The result is None if it can never start, or if ``only_now`` is set and it cannot start now.
         """
         ...
 
     def reserve(self, job: Job, slot: _Slot) -> None:
-        """Reserve nodes for a job from the time in the slot on."""
+        """Reserve nodes for a job from the start that `earliest` has found until its estimated end."""
         ...
 
 
@@ -87,7 +87,7 @@ class _CountedPlan:
             self.free.append(self.free[-1] + sum(situation.frees(job) for job in jobs))
 
     def earliest(self, job: Job, only_now: bool) -> _Slot | None:
-        """Return the first time from which enough nodes are free for the whole estimate.
+        """Return the first time from which enough nodes are free during the job's whole estimated run time.
 
         The result is None if ``only_now`` is set and this time is later than now.
         """
@@ -102,7 +102,7 @@ class _CountedPlan:
         return _Slot(self.times[first], None)
 
     def reserve(self, job: Job, slot: _Slot) -> None:
-        """Subtract the job's nodes from the free nodes during its estimate."""
+        """Subtract the job's nodes from the free nodes during its estimated run time."""
         first = bisect_left(self.times, slot.when)
         end = slot.when + max(job.estimate, 1)
         last = bisect_left(self.times, end)
@@ -121,7 +121,7 @@ class _PlacedPlan:
         self.reserved: list[tuple[int, int, Job, Placement]] = []
 
     def earliest(self, job: Job, only_now: bool) -> _Slot | None:
-        """Return the first time, and the nodes, at which no other job holds these nodes during the estimate."""
+        """Return the first time, with nodes that no other job has during this job's estimated run time from then on."""
         situation, length = self.situation, max(job.estimate, 1)
         state, now = situation.state.copy(), situation.now
         ends: dict[int, list[int]] = {now: [], **dict(situation.releases_by_time())}

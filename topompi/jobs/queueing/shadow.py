@@ -1,4 +1,4 @@
-"""EASY backfilling (D. Lifka, JSSPP 1995): the first waiting job (head) alone has a reservation, at the shadow time."""
+"""EASY backfilling (D. Lifka, JSSPP 1995): only the first waiting job (head) has a reserved start, the shadow time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def start_heads(situation: Situation) -> bool:
 
 
 def start_behind_head(situation: Situation) -> None:
-    """Start the jobs behind the head of the queue that do not delay it, each on the first nodes that are found."""
+    """Start jobs behind the head of the queue, in the queue's order, if they do not delay the head.
+
+    For each job only the nodes that the allocator finds are tried, although on other nodes it might not delay the head.
+    """
     waiting, sizes, kinds, state = situation.waiting, situation.sizes, situation.kinds, situation.state
     shadow, started = _shadow_of(situation), set[int]()
     refused = shadow.refused
@@ -41,7 +44,7 @@ def start_behind_head(situation: Situation) -> None:
 
 
 def _shadow_of(situation: Situation) -> _Shadow:
-    """Return the reservation of the queue's head: that of the last pass if it is still right, else a new one."""
+    """Return the reservation of the queue's head: that of the last pass if it is still valid, else a new one."""
     head, known = situation.job(situation.waiting[0]), situation.shadow
     if not isinstance(known, _Shadow) or known.head != head or not known.holds():
         situation.shadow = known = (_CountedShadow if situation.allocator.by_count else _PlacedShadow)(situation, head)
@@ -60,7 +63,7 @@ class _Shadow:
         self.refused: set[int] = set()
 
     def holds(self) -> bool:
-        """Return whether this is still the head's right reservation, after ends and arrivals since the last pass."""
+        """Return whether the reservation is still valid after the starts and ends of jobs since the last pass."""
         return self.starts == self.situation.starts and not self.situation.ended
 
     def admit(self, job: Job) -> Placement | None:
@@ -118,7 +121,7 @@ class _PlacedShadow(_Shadow):
         self.delaying: set[int] = set()
 
     def holds(self) -> bool:
-        """Return whether the reservation is still right.
+        """Return whether the reservation is still valid.
 
         If jobs have ended early, move it first to the earliest time at which the head finds nodes.
         """
@@ -174,7 +177,7 @@ class _PlacedShadow(_Shadow):
         return fits
 
     def admit(self, job: Job) -> Placement | None:
-        """Return nodes for a job if the head still finds nodes at the reserved time after it has started, else None."""
+        """Return nodes on which a job can start so that the head still finds nodes at its reserved time, else None."""
         kind = self.situation.kinds[job.number]
         if self.later is not None and kind in self.delaying and self.situation.now + job.estimate > self.when:
             return None

@@ -22,8 +22,8 @@ class Speed:
     """The base class of models of run time: how long a job runs at rate 1, and its present rate.
 
     A job at rate r does r seconds of its work per second. If ``steady`` is false, rates may change at each start and
-    end of a job. ``slowest`` is the lowest possible rate; it is assumed for the estimate of a job whose user requested
-    no time.
+    end of a job. ``slowest`` is the lowest possible rate; if a job's user requested no time, the job's estimate is its
+    run time at this rate.
     """
 
     name = ""
@@ -64,14 +64,14 @@ class Faster(Speed):
 
 
 class Ranges(Speed):
-    """A model with run times that are shorter by a percentage, which each job draws from a range at random.
+    """A model with run times that are shorter by a percentage, which follows from a random range and the job's nodes.
 
-    The percentage grows with the job's nodes up to 512 nodes. The models are V1 and V2 of Pollard et al., SC18, section
-    V-C. Two details that the source does not give are ours: the growth starts at 0 nodes, and the ranges are drawn with
-    equal chances.
+    The percentage grows with the job's nodes from the lower end of the job's range to the upper end at 512 nodes. The
+    models are V1 and V2 of Pollard et al., SC18, section V-C. Two details that the source does not give are ours: the
+    growth starts at 0 nodes, and the ranges are drawn with equal chances.
 
-    :param kind: name of the ranges: if ``V1``, 0-10, 0-20 or 0-30 per cent for every job; if ``V2``, none below 5
-        nodes, 0-10 or 0-20 up to 128 nodes, and 0-10, 10-20 or 10-30 for more.
+    :param kind: name of the ranges of which each job draws one, in per cent: ``V1`` has 0-10, 0-20 and 0-30; ``V2`` has
+        0 for jobs below 5 nodes, 0-10 and 0-20 up to 128 nodes, and 0-10, 10-20 and 10-30 for larger jobs.
     :param seed: seed of the draws; a job draws the same range under every policy.
     :param anchor: number of nodes at which the growth starts.
     """
@@ -87,7 +87,7 @@ class Ranges(Speed):
         self.name = f"{kind}:{seed}"
 
     def durations(self, workload: Workload) -> Integers:
-        """Return the run time of each job in seconds, shorter by the percentage that the job has drawn."""
+        """Return the run time of each job in seconds, shorter by the percentage for its range and its nodes."""
         nodes = workload.nodes
         draws = np.random.default_rng(self.seed).random(len(workload))
         ranges = np.array(self.RANGES, dtype=float)[(draws * 3).astype(int)]

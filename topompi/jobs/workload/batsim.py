@@ -1,4 +1,4 @@
-"""Reader and writer of Batsim's workload files: JSON with ``nb_res``, ``jobs``, and ``profiles`` of one kind, delays.
+"""Reader and writer of Batsim's workload files: JSON with ``nb_res``, ``jobs``, and ``profiles``, all of type delay.
 
 Batsim 5 names the profiles' type ``DelayProfile``, as batprotocol does; earlier versions name it ``delay``. Sequences
 of delays are read as their sum.
@@ -21,12 +21,12 @@ __all__ = ["batsim_of_json", "read_batsim", "write_batsim"]
 
 DELAYS = {4: "delay", 5: "DelayProfile"}  # the profiles' type, by Batsim's version
 SEQUENCES = ("composed", "sequential_composition", "SequentialCompositionProfile")
-DEEPEST = 16  # sequences within one another
+DEEPEST = 16  # greatest number of sequences within one another
 KNOWN = ("id", "subtime", "walltime", "res", "profile", "user")
 
 
 def read_batsim(path: Source, partial: bool = False) -> Workload:
-    """Read the jobs of a file; times are rounded to whole seconds, further numbers and texts of jobs become columns.
+    """Read the jobs of a file; times are rounded to whole seconds, further fields of jobs become columns.
 
     :param path: path of the file, plain or packed.
     :param partial: whether wrong jobs are skipped and counted, instead of raising an error.
@@ -106,7 +106,7 @@ def _delay(where: str, name: Any, profiles: dict[str, Any], known: dict[str, flo
 
 
 def _further(where: str, job: dict[str, Any], profiles: dict[str, Any]) -> dict[str, Value]:
-    """Return values under names that Batsim does not define, and the profile's name unless `write_batsim` chose it."""
+    """Return a job's fields that Batsim does not define, and its profile's name unless `write_batsim` made it up."""
     found: dict[str, Value] = {}
     for word, value in job.items():
         if word == "slots":

@@ -1,4 +1,4 @@
-"""Generators of random workloads, in place of logs that are not public; each names its source, and our own choices."""
+"""Generators of random workloads, in place of logs that are not public, each with its source and our own choices."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def lublin_feitelson(rng: np.random.Generator, jobs: int, nodes: int) -> Workloa
         short = rng.random(len(of)) < first[of]
         return np.where(short, rng.gamma(4.2, 0.94, len(of)), rng.gamma(312, 0.03, len(of)))
 
-    # The program multiplies the shape for rush hours, 10.2303, by 1.0225, the ratio of all hours to them.
+    # The authors' program multiplies the shape for rush hours, 10.2303, by 1.0225, its ratio of all to rush hours.
     log_gap = _drawn_below(13, jobs, lambda of: rng.gamma(10.2303 * 1.0225, 0.4871, len(of)))
     run = np.exp(_drawn_below(12, jobs, log_run)).astype(np.int64)
     submit = _by_half_hour(np.cumsum(np.exp(log_gap))).astype(np.int64)
@@ -113,7 +113,7 @@ def _drawn_below(
 
 
 def _by_half_hour(moments: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Stretch time, in seconds, at night and compress it by day, by the weights of half hours of Lublin and Feitelson.
+    """Stretch time, in seconds, at night and compress it by day, by Lublin and Feitelson's weights of the half hours.
 
     A gamma distribution gives the shares of the half hours 11 (5:00 to 5:30) to 58 (4:30 to 5:00 on the next day).
     """
@@ -127,7 +127,7 @@ def _by_half_hour(moments: NDArray[np.float64]) -> NDArray[np.float64]:
 def _arriving(
     rng: np.random.Generator, name: str, sizes: NDArray[np.int64], run: NDArray[np.int64], nodes: int, load: float
 ) -> Workload:
-    """Make jobs that arrive at random, over the time that gives this load, with requested times of whole minutes."""
+    """Make jobs with random arrivals, in a span of time that yields this load, and requested times of whole minutes."""
     span = (sizes * run).sum() / (nodes * load)
     submit = _by_day(np.sort(rng.uniform(0, span, len(run))))
     request = 60 * np.ceil(run * rng.uniform(1, 4, len(run)) / 60).astype(np.int64)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["read_sacct", "sacct_of_json"]
 
 Fields = dict[str, str]
-Parts = tuple[str, list[Fields] | WorkloadError]  # place, and the components of a job, of which most jobs have one
+Parts = tuple[str, list[Fields] | WorkloadError]  # file and line, and the components of a job (mostly 1) or an error
 
 FREE = {"User": "user_name", "Account": "account", "Partition": "partition", "QOS": "class", "JobName": "program"}
 COUNTS = ("NNodes", "AllocNodes", "ReqNodes")
@@ -36,8 +36,8 @@ TRES = ("AllocTRES", "ReqTRES")
 RUNNING = ("RUNNING", "SUSPENDED", "CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT")
 WAITING = ("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
 ROUNDED = "sacct rounds with units of 1,024"
-FAR = 10_000  # lines within which the components of a heterogeneous job stand
-MOST_TASKS = 4_000_001  # tasks of waiting arrays in a log; Slurm's largest array
+FAR = 10_000  # greatest distance, in lines, between successive components of a heterogeneous job
+MOST_TASKS = 4_000_001  # greatest number of tasks of waiting arrays in a log, that of Slurm's largest array
 _NODES = re.compile(r"(?:^|,)node=([0-9.]+[KMGTP]?)(?:,|$)")
 _HET = re.compile(r"([0-9]{1,15})\+[0-9]+")
 
@@ -45,11 +45,12 @@ _HET = re.compile(r"([0-9]{1,15})\+[0-9]+")
 def read_sacct(
     path: Source, partial: bool = False, columns: Sequence[str] | None = None, arrivals: bool = False
 ) -> Workload:
-    """Read the jobs that have run; times without a time zone are taken as UTC.
+    """Read the jobs that have run from ``sacct``'s text; times without a time zone are taken as UTC.
 
-    Jobs that have not started or ended, were cancelled before their start, or ran in another cluster (REVOKED) are left
-    out and counted, and repeated lines. A run that ended because its job was requeued or resized (``sacct -D``) is a
-    job. The components of a heterogeneous job are one job with the sum of their nodes, because they start together.
+    Left out and counted are repeated lines, and jobs that have not started or ended, were cancelled before their start,
+    or ran in another cluster (REVOKED). A run that ended because its job was requeued or resized (``sacct -D``) counts
+    as a job of its own. The components of a heterogeneous job are one job with the sum of their nodes, because they
+    start together.
 
     :param path: path of the output of ``sacct -P`` (``--parsable2``), of ``sacct``'s table, or of lines without names
         of fields, plain or packed.
@@ -115,7 +116,7 @@ def _check_names(where: str, names: list[str]) -> None:
 
 
 def _components(rows: Iterable[Row], reading: Reading) -> Iterator[Parts]:
-    """Yield the jobs without their steps and repeated lines; the components of a run of a heterogeneous job are one."""
+    """Yield jobs without steps and repeated lines; all components of a run of a heterogeneous job come together."""
     waiting, runs, seen = deque[_Run](), dict[str, _Run](), set[int]()
     for at, (where, fields) in enumerate(rows):
         name = "" if isinstance(fields, WorkloadError) else _job_id(fields)
@@ -140,7 +141,12 @@ def _components(rows: Iterable[Row], reading: Reading) -> Iterator[Parts]:
 
 @dataclass
 class _Run:
-    """A job's components so far: place of the first, fields by JobID, and number of the last one's row."""
+    """One run of a job, to which components may be added if it is heterogeneous.
+
+    :param where: file and line of the first component.
+    :param parts: by JobID, the fields of each component, or the error of a wrong line.
+    :param last: number of the row that has the last component so far.
+    """
 
     where: str
     parts: dict[str, Fields | WorkloadError]
@@ -148,14 +154,14 @@ class _Run:
 
     @property
     def job(self) -> Parts:
-        """The components, or the fault of a wrong line."""
+        """File and line of the first component, and all components, or the error of a wrong line."""
         parts = list(self.parts.values())
         wrong = next((one for one in parts if isinstance(one, WorkloadError)), None)
         return self.where, wrong or [one for one in parts if not isinstance(one, WorkloadError)]
 
 
 def _is_repeated(fields: Fields, seen: set[int], reading: Reading) -> bool:
-    """Return whether the line was there before, as in joined logs of months; count it then."""
+    """Return whether an equal line came before, for example because logs of months were joined; if so, count it."""
     run = hash(tuple(fields.values()))
     if run not in seen:
         seen.add(run)
@@ -209,7 +215,7 @@ def _values(where: str, fields: Fields, reading: Reading, arrivals: bool) -> dic
 
 
 def _unfinished(fields: Fields, run: int | None) -> str:
-    """Return the reason why a job is none that has run to its end, in words; empty if it is one."""
+    """Return in words why a job has not run to its end; empty if it has."""
     state = (fields.get("State", "").split() or [""])[0].upper().rstrip("+")
     if state == "REVOKED":
         return "revoked"
@@ -221,7 +227,7 @@ def _unfinished(fields: Fields, run: int | None) -> str:
 
 
 def _nodes(where: str, fields: Fields, reading: Reading) -> int:
-    """Return the number of nodes, of the first field that has one above 0; else 0."""
+    """Return the number of nodes, from the first field that has one above 0; 0 if no field has."""
     counts = [(word, fields[word]) for word in COUNTS if fields.get(word)]
     for word in TRES:
         counts += [(word, match[1]) for match in [_NODES.search(fields.get(word, ""))] if match]

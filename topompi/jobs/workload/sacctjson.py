@@ -18,7 +18,7 @@ def is_sacct_json(content: Any) -> bool:
 
 
 def rows_of_json(name: str, content: Any) -> Iterator[Row]:
-    """Yield the rows of the jobs; a job without a needed field is a wrong row.
+    """Yield a row per job; the row of a job without a needed field contains an error.
 
     :param name: name of the file.
     :param content: the JSON.

@@ -1,4 +1,4 @@
-"""Rows of ``sacct``'s text: field names with their values, whatever separates them, and whether names are given."""
+"""Rows of ``sacct``'s text: values by field name, from text with any separator, with or without a line of names."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .text import lines
 
 __all__ = ["Row", "is_sacct", "rows_of_text"]
 
-Row = tuple[str, dict[str, str] | WorkloadError]  # place, and the values by field, or the fault of a wrong line
+Row = tuple[str, dict[str, str] | WorkloadError]  # file and line, and the values by field or an error
 
 MARKS = "|,;\t^"
 LONG_TEXTS = ("SubmitLine", "Comment", "AdminComment", "SystemComment", "WorkDir")  # may have line breaks
 FREE_TEXTS = (*LONG_TEXTS, "Reason", "JobName")  # may have separators
-MOST_TRIED = 200  # divisions of surplus separators among the fields of free text of a line
+MOST_TRIED = 200  # greatest number of ways in which a line's surplus separators are given to fields of free text
 _JOB_WORDS = ("JobID", "JobIDRaw")
 _TIMES, _SPANS, _COUNTS = ("Submit", "Start", "End", "Eligible"), ("Elapsed", "Timelimit"), ("NNodes", "AllocNodes")
 # The names that matter, as sacct writes them: sacct takes them in any case, and programs print them as they like.
@@ -44,12 +44,12 @@ def is_sacct(first: str) -> bool:
 def rows_of_text(
     log: InputFile, columns: Sequence[str] | None, notes: list[str]
 ) -> tuple[str, list[str], Iterator[Row]]:
-    """Return the place of a log's first line, the names of its fields, and its rows.
+    """Return file and number of a log's first line, as text, the names of its fields, and its rows.
 
     :param log: the output of sacct.
     :param columns: names of the fields, in order, if the log's first line does not have them; else None.
-    :param notes: list that receives a line about names that are guessed, because neither has them.
-    :raises WorkloadError: if the names are neither there nor given, and cannot be guessed.
+    :param notes: list that receives a line if the names are guessed, because neither the log nor ``columns`` has them.
+    :raises WorkloadError: if neither the log nor ``columns`` has the names, and they cannot be guessed.
     """
     numbered = ((number, line) for number, line in lines(log) if line.strip())
     first = next(numbered)
@@ -70,7 +70,8 @@ def rows_of_text(
 def _guessed(where: str, words: list[str], notes: list[str]) -> list[str]:
     """Guess the names of nameless fields from the first line, if there is only one way to do it.
 
-    There are a job's number, a time or the three of submit, start and end, a duration, and one other whole number.
+    The line must have a job's number first, one other whole number (of nodes), and either a time (submit) with a
+    duration, or three times (submit, start and end) with or without a duration.
     """
     kinds = {"Submit": moment, "Elapsed": span, "JobID": job_number}
     found = {
@@ -89,9 +90,10 @@ def _guessed(where: str, words: list[str], notes: list[str]) -> list[str]:
 
 
 def _rows_of_marks(log: InputFile, mark: str, names: list[str], numbered: Iterator[tuple[int, str]]) -> Iterator[Row]:
-    """Return the rows; a line that begins no job belongs to the one before it if that has a field of free text.
+    """Return the rows of a log whose fields are separated by a character.
 
-    A field of long text may have any number of lines; a job's name has more than one only if fields are missing then.
+    If there are fields of free text, which may contain line breaks, a line that begins no job is joined to the line
+    before it: always if a field of long text is among them, else only if that line has too few fields.
     """
     free = [names.index(word) for word in FREE_TEXTS if word in names]
     at_job = next((names.index(word) for word in _JOB_WORDS if word in names), 0)
@@ -147,7 +149,7 @@ def _cut(line: str, mark: str) -> list[str]:
 
 
 def _glued(words: list[str], names: list[str]) -> list[str]:
-    """Join the parts of a list in brackets, of an array's tasks or of nodes, and the parts of a TRES."""
+    """Join words that belong to one value with commas: a list of nodes, a list of tasks in brackets, or a TRES."""
     found: list[str] = []
     for word in words:
         before, name = found[-1] if found else "", names[min(len(found), len(names)) - 1]
@@ -179,7 +181,7 @@ def _divided(words: list[str], mark: str, names: list[str], free: list[int]) -> 
 
 
 def _fits(names: Sequence[str], words: Sequence[str]) -> bool:
-    """Return whether the fields of times, durations and counts have one, or a word in its place."""
+    """Return whether each field of a time, duration or count contains one, another number, or a word for unknown."""
     for name, word in zip(names, (word.strip() for word in words), strict=False):
         read = moment if name in _TIMES else span if name in _SPANS else _count if name in _COUNTS else None
         if read is not None and not is_unknown(word) and read(word) is None and not word.isdecimal():

@@ -37,9 +37,9 @@ def read_swf(path: Source, cores_per_node: int = 1, partial: bool = False) -> Wo
     """Read the jobs of a log; a job's number of nodes is its processors divided by ``cores_per_node``, rounded up.
 
     The processors are the allocated ones if known, else the requested ones. Jobs without processors or run time are
-    left out and counted. If the log has a job as a whole, its parts (status 2 to 4) are left out, too. The further
-    columns are ``slots``, the number of processors, and the numbers of ``group``, ``program``, ``queue`` and
-    ``partition``, -1 if unknown.
+    left out and counted. If the log has a job that was checkpointed both as a whole and in parts (status 2 to 4), the
+    parts are left out, too. The further columns are ``slots``, the number of processors, and the numbers of ``group``,
+    ``program``, ``queue`` and ``partition``, -1 if unknown.
 
     :param path: path of the log, plain or packed.
     :param cores_per_node: number of processors per node.
@@ -75,7 +75,7 @@ def read_swf(path: Source, cores_per_node: int = 1, partial: bool = False) -> Wo
 
 
 def _without_parts(workload: Workload) -> Workload:
-    """Leave out the parts of jobs whose whole is there, too; the whole has the sum of their run times."""
+    """Leave out parts of jobs if the log also has the whole job, whose run time is the sum of the parts' run times."""
     status, number = workload["status"], workload.number
     part = np.isin(status, PARTS)
     part &= np.isin(number, number[~part])
@@ -89,7 +89,7 @@ def _without_parts(workload: Workload) -> Workload:
 def _usable(
     log: InputFile, reading: Reading, header: list[str], codes: dict[tuple[str, ...], int]
 ) -> Iterator[list[int]]:
-    """Yield, for each job that ran, the kept fields and a code of its further fields.
+    """Yield, for each job that ran, its fields in ``KEPT`` and a code for its further fields.
 
     Lines of the header go to ``header``, lines that are left out to ``reading``.
 

@@ -132,7 +132,11 @@ class Workload:
         return len(self.submit)
 
     def select(self, chosen: ArrayLike | slice, name: str = "") -> Workload:
-        """Return the jobs that an array of positions, a mask or a slice selects, in their order and at their times."""
+        """Return the jobs that an array of positions, a mask or a slice selects; their arrival times stay.
+
+        :param chosen: positions in this workload in the order of the new one, or the mask or slice.
+        :param name: name of the new workload; if it is "", that of this one.
+        """
         at = np.arange(len(self))[chosen if isinstance(chosen, slice) else np.asarray(chosen)]
         fixed = {one: getattr(self, one)[at] for one in FIXED}
         free = {one: column[at] for one, column in self.columns.items()}

@@ -152,7 +152,7 @@ class FabricPicture:
         """Return the width in pixels of a column in which the longest texts have room."""
         longest = max((len(self._label(node, WIDEST)[0]) for node in self.nodes), default=8)
         words = max((len(line) for number in range(len(self.nodes)) for line in self._host_lines(number)), default=8)
-        # A level with few boxes has room for longer names; the leaves decide, because their hosts stand side by side.
+        # The level with the most boxes decides (mostly the leaf switches); boxes of other levels may be wider.
         return min(WIDEST, max(NARROWEST, WIDER * LETTER * BOLD * longest + 16, LETTER * PLAIN * words + 14))
 
     def _depth(self) -> float:
@@ -256,7 +256,7 @@ class FabricPicture:
         return items
 
     def _host_look(self, number: int) -> tuple[str, float]:
-        """Colour and width of the line between a leaf switch and its hosts, by the busiest of the hosts' links."""
+        """Colour and width of the line from the node ``number`` to its hosts, by the busiest of the hosts' links."""
         if self.loads is None:
             return GREY, 1.5
         adapters = np.concatenate([self.fabric.host_adapters[host] for host in self.hosts[number]])

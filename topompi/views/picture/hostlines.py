@@ -18,7 +18,7 @@ def host_lines(
     one_by_one: bool,
     most: int,
 ) -> list[str]:
-    """Return the lines below a leaf switch; those that begin with + or a number are not the names of hosts.
+    """Return the lines of text below a leaf switch: names of hosts with their ranks, or numbers of hosts and ranks.
 
     :param names: names of all hosts of the fabric.
     :param ranks: host number -> its ranks, for the hosts of the job that have ranks.
