@@ -97,9 +97,9 @@ def interference_of(runs: Sequence[Record], alone: Mapping[str, float]) -> list[
 
 
 def spread(values: Sequence[float], form: str = "{:.1f}") -> str:
-    """Return median, least and greatest value as text, such as ``5.0 (4.1-7.2)``."""
+    """Return median, least and greatest value as text, such as ``5.0 (4.1 to 7.2)``."""
     middle, least, most = (form.format(f(values)) for f in (statistics.median, min, max))
-    return middle if len(values) == 1 else f"{middle} ({least}-{most})"
+    return middle if len(values) == 1 else f"{middle} ({least} to {most})"
 
 
 def interval(values: Sequence[float], seed: int = 0) -> tuple[float, float, float]:

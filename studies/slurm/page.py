@@ -70,8 +70,10 @@ def _conditions(data: Mapping[str, Any]) -> Iterator[str]:
     yield ""
 
 
-def _runs(cells: Cells, policy: str) -> list[Any]:
-    return [cell for name, cell in cells.items() if name.startswith(f"throughput/{policy}/")]
+def _runs(cells: Cells, policy: str) -> dict[int, Any]:
+    """Return the runs of a policy by their repetition, in order."""
+    names = (name for name in cells if name.startswith(f"throughput/{policy}/"))
+    return {at: cells[f"throughput/{policy}/{at}"] for at in sorted(int(name.rpartition("/")[2]) for name in names)}
 
 
 def _throughput(plan: Mapping[str, Any], cells: Cells) -> Iterator[str]:
@@ -80,33 +82,33 @@ def _throughput(plan: Mapping[str, Any], cells: Cells) -> Iterator[str]:
     leaves, _, hosts = plan["spec"].partition("x")
     nodes = int(leaves) * int(hosts)
     rows, idle = [], []
-    base = [figures(run, alone, nodes) for run in _runs(cells, "slurm")]
+    base = {at: figures(run, alone, nodes) for at, run in _runs(cells, "slurm").items()}
     for policy, name in NAMES.items():
         runs = _runs(cells, policy)
         if not runs:
             continue
-        found = [figures(run, alone, nodes) for run in runs]
-        mean, low, high = interval(interference_of(runs, alone) or [1.0])
-        worst = max(one["worst interference"] for one in found)
-        idle += [run["idle"] for run in runs if run["idle"] is not None]
-        row = [name, *(spread([one[key] for one in found], form) for key, _, form in COLUMNS)]
-        rows.append([*row, f"{mean:.3f} ({low:.3f}-{high:.3f})", f"{worst:.2f}", _change(found, base)])
+        found = {at: figures(run, alone, nodes) for at, run in runs.items()}
+        mean, low, high = interval(interference_of([*runs.values()], alone) or [1.0])
+        worst = max(one["worst interference"] for one in found.values())
+        idle += [run["idle"] for run in runs.values() if run["idle"] is not None]
+        row = [name, *(spread([one[key] for one in found.values()], form) for key, _, form in COLUMNS)]
+        rows.append([*row, f"{mean:.3f} ({low:.3f} to {high:.3f})", f"{worst:.2f}", _change(found, base)])
     if not rows:
         return
     repetitions = max(len(_runs(cells, policy)) for policy in NAMES)
     yield from ("## Throughput", "")
-    head = ["nodes chosen by", *(title for _, title, _ in COLUMNS), "interference, mean", "worst", "throughput"]
+    head = ["nodes chosen by", *(title for _, title, _ in COLUMNS), "interference, mean", "worst", "throughput, %"]
     yield from table_lines(head, rows)
     yield ""
     yield (
         f"A list of {plan['jobs']} jobs (seed {plan['seed']}), submitted at a mean gap of {plan['gap']:g} s; median "
         f"and range of {repetitions} repetitions. A job's interference is the time of its rounds over the time of the "
         "same rounds on the empty cluster; its mean over all jobs that communicate has an interval of 95 % (bootstrap "
-        "over jobs). Throughput is the median cumulative time (waits and runs) of Slurm alone over the policy's, less "
-        "1: the source saw 8 %. Pairs: `isolation.check` on Slurm's file of completed jobs at every second; compute "
-        "jobs hold links, too, which they do not use."
+        "over jobs). Throughput is the cumulative time (waits and runs) of Slurm alone over the policy's in the same "
+        "repetition, less 1: the source saw 8 %. Pairs: `isolation.check` on Slurm's file of completed jobs at every "
+        "second; compute jobs hold links, too, which they do not use."
     )
-    ways = [run["ways"] for run in _runs(cells, "select")]
+    ways = [run["ways"] for run in _runs(cells, "select").values()]
     if ways:
         told = (", ".join(f"{count} {way}" for way, count in sorted(one.items())) for one in ways)
         yield (
@@ -118,11 +120,10 @@ def _throughput(plan: Mapping[str, Any], cells: Cells) -> Iterator[str]:
     yield ""
 
 
-def _change(found: Sequence[Mapping[str, float]], base: Sequence[Mapping[str, float]]) -> str:
-    if not base:
-        return "-"
-    ratio = statistics.median(one["cumulative"] for one in base) / statistics.median(one["cumulative"] for one in found)
-    return f"{100 * (ratio - 1):+.1f} %"
+def _change(found: Mapping[int, Mapping[str, float]], base: Mapping[int, Mapping[str, float]]) -> str:
+    """Return how much faster each repetition was than Slurm alone in the same one, in per cent, as text."""
+    both = [100 * (base[at]["cumulative"] / one["cumulative"] - 1) for at, one in found.items() if at in base]
+    return spread(both, "{:+.1f}") if both else "-"
 
 
 def _alone(alone: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
