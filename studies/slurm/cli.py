@@ -39,9 +39,9 @@ def main(arguments: Sequence[str]) -> int:
         if not given.show:
             _measure(plan, results, given.parts or PARTS)
         lines = [*page.lines(results.data)]
-        print("\n".join(lines))
         if given.output is not None:
             write_text(given.output / PAGE, "\n".join(lines) + "\n")
+        print("\n".join(lines))
     except TopompiError as error:
         print(f"studies slurm: {error}", file=sys.stderr)
         return 1

@@ -161,9 +161,9 @@ def _stencil(cells: Cells) -> Iterator[str]:
     yield from table_lines(["order of the tasks", "bytes inside nodes, %", "time of the halo, s", "saved, %"], rows)
     yield ""
     yield (
-        f"A periodic stencil in two dimensions, 32 tasks on 8 nodes with 4 slots each; {len(runs)} random orders, "
-        f"median and range. The order *placed* is that of `topompi {runs[0]['placed'].get('by', 'slurm place')}`. The "
-        "source reports 40 % for a stencil in three dimensions."
+        f"A periodic stencil in two dimensions, 32 tasks on 8 nodes with 4 slots each; another random "
+        f"order in each of {len(runs)} repetitions, median and range. The order *placed* is that of `topompi slurm "
+        "place`. The source reports 40 % for a stencil in three dimensions."
     )
     yield ""
 

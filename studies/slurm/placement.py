@@ -63,8 +63,7 @@ def _stencils(plan: Plan, seed: int) -> dict[str, Any]:
         hosts = cluster.hosts[:NODES]
         given = [host for host in hosts for _ in range(SLOTS)]
         shuffled = random.Random(seed).sample(given, ranks)
-        placed, command = _placed(cluster, hosts, ranks)
-        orders = {"random": shuffled, "given": given, "placed": placed}
+        orders = {"random": shuffled, "given": given, "placed": _placed(cluster, hosts, ranks)}
         for name, order in orders.items():
             round_seconds = bound("stencil", [cluster.hosts.index(host) for host in order], plan.per_leaf, rate, uplink)
             rounds = rounds or max(1, round(SECONDS / round_seconds))
@@ -76,23 +75,18 @@ def _stencils(plan: Plan, seed: int) -> dict[str, Any]:
             one = _ran(cluster, f"stencil-{name}", lines, ranks, NODES)
             found[name] = {**one, "predicted": rounds * round_seconds}
             print(f"  {name}: {found[name]}", flush=True)
-        found["placed"]["by"] = command
     return found
 
 
-def _placed(cluster: Bench, hosts: Sequence[str], ranks: int) -> tuple[list[str], str]:
-    """Return each task's host and the command's name: ``slurm place``, or ``map`` in a topompi that lacks it."""
+def _placed(cluster: Bench, hosts: Sequence[str], ranks: int) -> list[str]:
+    """Return each task's host by ``topompi slurm place``."""
     lines = [f"{a} {b} {BYTES}" for a, b in messages("stencil", ranks)]
-    graph = cluster.script("\n".join(lines) + "\n", "graph.txt")
-    command = ["slurm", "place"]
-    if cluster.run([*TOPOMPI, *command, "--help"]).returncode:
-        command = ["map", "--format", "slurm"]
+    graph, order = cluster.script("\n".join(lines) + "\n", "graph.txt"), cluster.work / "order"
     words = ["--graph", str(graph), "--topology", str(cluster.network.path)]
-    words += ["--hosts", compress(hosts), "--slots", str(SLOTS), "-o", str(cluster.work / "order")]
-    cluster.told(*TOPOMPI, *command, *words)
-    lines = (cluster.work / "order").read_text().splitlines()
-    order = [host for line in lines if not line.startswith("#") for host in line.replace(",", " ").split()]
-    return order, " ".join(command[:2] if command[0] == "slurm" else command[:1])
+    words += ["--hosts", compress(hosts), "--slots", str(SLOTS), "-o", str(order)]
+    cluster.told(*TOPOMPI, "slurm", "place", *words)
+    kept = [line for line in order.read_text().splitlines() if not line.startswith("#")]
+    return " ".join(kept).replace(",", " ").split()
 
 
 def _cables(plan: Plan, repetition: int) -> dict[str, Any]:

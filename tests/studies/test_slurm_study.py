@@ -161,7 +161,7 @@ CELLS = {
     "throughput/select/0": {**run_of(record(1, 0, 1, 5, 4.0)), "ways": {"plain": 3, "chosen": 1}},
     "stencil/0": {
         "random": {"seconds": 5.0, "inside": 0.125},
-        "placed": {"seconds": 3.0, "inside": 0.5, "by": "slurm place"},
+        "placed": {"seconds": 3.0, "inside": 0.5},
     },
     "alltoall/trunks/0": {
         "four": {"seconds": 5.75, "inside": 0, "nodes": "h[0000-0007]", "predicted": 5.7},
