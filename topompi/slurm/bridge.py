@@ -91,7 +91,7 @@ class Planner:
         mirror, situation = self._mirror, self._mirror.situation
         mirror.wait(queue)
         if queue and (nodes := view.promised(mirror.requests[queue[0]])):
-            placement = mirror.allocator.adopt(situation.job(queue[0]), np.array(nodes), self.cluster)
+            placement = mirror.allocator.resume(situation.job(queue[0]), np.array(nodes), self.cluster)
             situation.promise = Promise(queue[0], view.snapshot.now, placement)
         if queue and not self._must_wait(mirror.requests[queue[0]], view.snapshot.now):
             self.queue.start_jobs(situation)

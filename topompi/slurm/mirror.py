@@ -42,11 +42,13 @@ class Held(NamedTuple):
     :param request: the job's request.
     :param nodes: ascending numbers of its nodes, none of which another job holds.
     :param end: estimated end, in seconds since 1970.
+    :param ours: whether the bridge placed it.
     """
 
     request: Request
     nodes: tuple[int, ...]
     end: int
+    ours: bool
 
 
 class Beside(Allocator):
@@ -74,6 +76,10 @@ class Beside(Allocator):
     def adopt(self, job: Job, nodes: Nodes, cluster: Cluster, slots: Nodes | None = None) -> Placement:
         """Return the placement of a job that runs already, by the inner allocator."""
         return self.inner.adopt(job, nodes, cluster, slots)
+
+    def resume(self, job: Job, nodes: Nodes, cluster: Cluster) -> Placement:
+        """Return the placement of a job that the inner allocator placed on these nodes."""
+        return self.inner.resume(job, nodes, cluster)
 
     def admits(self, placement: Placement, state: Occupancy) -> bool:
         """Return whether a job may start now on nodes that were found for it in an earlier state."""
@@ -106,7 +112,7 @@ class Mirror:
         request = self.requests[index]
         nodes = tuple(sorted(placement.used(request.size).tolist()))
         self.started.append((request, nodes))
-        self._held[index] = Held(request, nodes, self.situation.now + request.seconds)
+        self._held[index] = Held(request, nodes, self.situation.now + request.seconds, request.among is None)
 
     def number(self, request: Request) -> int:
         """Return the situation's number of a job with this request; a new one if it has none yet."""
@@ -165,6 +171,7 @@ class Mirror:
                 situation.expect_end(index, one.end)
                 continue
             job = situation.job(index)
-            situation.resume(job, self.allocator.adopt(job, np.array(one.nodes), self.cluster), one.end)
+            place = self.allocator.resume if one.ours else self.allocator.adopt
+            situation.resume(job, place(job, np.array(one.nodes), self.cluster), one.end)
         self._held = wanted
         situation.ended.clear()

@@ -93,7 +93,7 @@ class View:
                 found += self._holding(job, expand(job.wanted), taken)
         unknown = tuple(sorted({self._find(name) for name in self.snapshot.busy} - taken - {-1}))
         if unknown:  # a job has begun or ended between the commands
-            found.append(Held(Request("", len(unknown), 1), unknown, self.snapshot.now + 1))
+            found.append(Held(Request("", len(unknown), 1), unknown, self.snapshot.now + 1, False))
         return found
 
     def _holding(self, job: SlurmJob, hosts: Sequence[str], taken: set[int]) -> Iterator[Held]:
@@ -103,7 +103,9 @@ class View:
             since = job.start if job.holds else job.mark.moved
             seconds = FOREVER if job.limit is None else job.limit
             end = self.snapshot.now + 1 if "COMPLETING" in job.state else since + seconds
-            yield Held(Request(job.id, len(nodes), seconds), tuple(nodes), end)
+            yield Held(
+                Request(job.id, len(nodes), seconds), tuple(nodes), end, job.mark.moved > 0 and not job.mark.left
+            )
 
     def _is_moved(self, job: SlurmJob) -> bool:
         """Return whether a job was given nodes and has not started yet."""

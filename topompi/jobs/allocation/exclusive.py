@@ -11,8 +11,6 @@ from .occupancy import Allocator, Job, Occupancy, Placement
 
 __all__ = ["Exclusive", "LeafExclusive"]
 
-Nodes = NDArray[np.integer]
-
 
 class _Owned(Occupancy):
     """A state with the number of jobs larger than a leaf in each pod."""
@@ -91,13 +89,12 @@ class LeafExclusive(Allocator):
         leaves = np.flatnonzero(empty[: int(np.searchsorted(total, job.size)) + 1])
         return Placement(state.take(leaves, cluster.num_nodes))
 
-    def adopt(self, job: Job, nodes: Nodes, cluster: Cluster, slots: Nodes | None = None) -> Placement:
-        """Return the placement of a job that runs already; if it is bigger than a leaf, it holds all its leaves.
+    def resume(self, job: Job, nodes: NDArray[np.integer], cluster: Cluster) -> Placement:
+        """Return the placement of a job on these nodes; if it is bigger than a leaf, it holds all nodes of its leaves.
 
-        :param job: the job.
-        :param nodes: the whole nodes on which the job runs.
+        :param job: a job that this policy has placed.
+        :param nodes: the nodes that it uses.
         :param cluster: the cluster that has these nodes.
-        :param slots: ignored, because this policy gives whole nodes only.
         """
         if job.size <= cluster.leaf_size:
             return Placement(nodes)

@@ -224,6 +224,15 @@ class Allocator:
         """
         return Placement(nodes, slots=slots)
 
+    def resume(self, job: Job, nodes: NDArray[np.integer], cluster: Cluster) -> Placement:
+        """Return the placement of a job that this allocator placed, if only the nodes that it uses are still known.
+
+        :param job: the job.
+        :param nodes: the nodes that it uses.
+        :param cluster: the cluster that has these nodes.
+        """
+        return self.adopt(job, nodes, cluster)
+
     def admits(self, placement: Placement, state: Occupancy) -> bool:
         """Return whether a job may start now on nodes that were found for it in an earlier state."""
         return state.has_free(placement)

@@ -70,6 +70,10 @@ class OnePart(Allocator):
         """
         return self.inner.adopt(job, nodes, cluster, slots)
 
+    def resume(self, job: Job, nodes: NDArray[np.integer], cluster: Cluster) -> Placement:
+        """Return the placement of a job that was placed earlier on the nodes that it uses, by the inner allocator."""
+        return self.inner.resume(job, nodes, cluster)
+
     def admits(self, placement: Placement, state: Occupancy) -> bool:
         """Return whether a job may start now on nodes that were found for it in an earlier state."""
         return self.inner.admits(placement, state)
