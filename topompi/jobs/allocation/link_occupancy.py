@@ -1,0 +1,111 @@
+"""The state for allocators that follow the real routes: the routes from leaves to nodes that running jobs block."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cluster import Cluster
+from .free_leaves import FreeLeaves
+from .leaf_bits import LeafBits, Words, unpack
+from .occupancy import Job, Occupancy, Placement
+
+__all__ = ["LeafRoutes", "LinkOccupancy"]
+
+Indices = NDArray[np.integer]
+Mask = NDArray[np.bool_]
+
+
+class LeafRoutes:
+    """An index from each link to the routes from leaves to nodes over it.
+
+    A set of routes is an array of words, shape (leaves, words), in which a bit stands for the route to its node.
+
+    Cost: memory of 4 bytes for each link of each route; with 2**31 bits or more, 8.
+
+    :param cluster: the cluster that has the routes.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster, self.bits = cluster, LeafBits(cluster.leaf_start)
+        steps = cluster.links.table()
+        link = steps.reshape(-1)
+        order = np.argsort(link, kind="stable")
+        first = np.searchsorted(link[order], np.arange(cluster.links.num_links + 1))
+        leaf, node = np.divmod(order[first[0] :] // steps.shape[2], steps.shape[1])
+        self._first = first - first[0]
+        self._size = cluster.num_leaves * self.bits.size
+        self._place = (leaf * self.bits.size + self.bits.place[node]).astype(np.min_scalar_type(-self._size))
+
+    def over(self, links: Indices) -> Words:
+        """Return the set of the routes over one or more of these links."""
+        made = np.zeros(self._size, dtype=bool)
+        for first, last in zip(self._first[links].tolist(), self._first[links + 1].tolist(), strict=True):
+            made[self._place[first:last]] = True
+        return self.bits.pack(made.reshape(self.cluster.num_leaves, -1))
+
+
+class LinkOccupancy(Occupancy):
+    """A state with the number of jobs on each link, and of the jobs that block each route from a leaf to a node.
+
+    A job blocks the routes over the links that it can use. Their number of jobs is in binary: ``digits[i]`` is the set
+    of the routes whose number has the digit 2**i. Its arrays never change, because copies of the state share them.
+
+    :param routes: the cluster's routes from leaves to nodes.
+    """
+
+    def __init__(self, routes: LeafRoutes) -> None:
+        super().__init__(routes.cluster)
+        self.routes = routes
+        self.used = np.zeros(routes.cluster.links.num_links, dtype=np.int32)
+        self.digits: tuple[Words, ...] = (routes.over(np.empty(0, dtype=np.int64)),)
+        self._blocked: dict[int, tuple[Indices, Words]] = {}  # links and routes of the jobs that use links, by job
+        self._found: dict[int, Placement | None] = {}  # results of searches in the present state, by size of the job
+        self._free_leaves: FreeLeaves | None = None
+
+    def _change(self, job: Job, placement: Placement, sign: int) -> None:
+        super()._change(job, placement, sign)
+        nodes = placement.nodes[: job.size]
+        leaf = self.cluster.leaf[nodes]
+        if (leaf == leaf[:1]).all():
+            return  # nodes of one leaf use no links between switches
+        if sign > 0:
+            links = self.cluster.links.links_of(nodes)
+            self._blocked[job.number] = links, self.routes.over(links)
+        links, routes = self._blocked[job.number] if sign > 0 else self._blocked.pop(job.number)
+        self.used[links] += sign
+        self.digits = _counted(self.digits, routes, sign)
+
+    def _count(self, changed: Indices, sign: int) -> None:
+        super()._count(changed, sign)
+        self._found, self._free_leaves = {}, None  # also after nodes are closed or reopened, which changes the state
+
+    @property
+    def free_leaves(self) -> FreeLeaves:
+        """The leaves with free nodes; copies of the state share it until they change."""
+        if self._free_leaves is None:
+            self._free_leaves = FreeLeaves(self.routes.bits, self.busy == 0, self.leaf_free, self.open)
+        return self._free_leaves
+
+    def open(self, leaves: Indices) -> Words:
+        """Return the set of the routes from some leaves that no job blocks, shape (leaves, words)."""
+        blocked: Words = np.bitwise_or.reduce([digit[leaves] for digit in self.digits])
+        return ~blocked
+
+    def is_open(self, leaves: Indices, nodes: Indices) -> Mask:
+        """Return whether no job blocks the route from each leaf to each node, shape (leaves, nodes)."""
+        return unpack(self.open(leaves))[:, self.routes.bits.place[nodes]] > 0
+
+
+def _counted(digits: tuple[Words, ...], routes: Words, sign: int) -> tuple[Words, ...]:
+    """Return the binary digits of numbers of jobs after a job has started (sign 1), or ended (-1).
+
+    :param digits: the digits before, the lowest first.
+    :param routes: the routes that the job blocks.
+    :param sign: 1 or -1.
+    """
+    made = []
+    for digit in digits:
+        made.append(digit ^ routes)
+        routes = routes & (digit if sign > 0 else ~digit)  # what is carried, or borrowed
+    return (*made, routes) if routes.any() else tuple(made)
