@@ -56,8 +56,9 @@ class Exact(Allocator):
     def admits(self, placement: Placement, state: Occupancy) -> bool:
         """Return whether the nodes are free and no other job can use the links between them."""
         assert isinstance(state, LinkOccupancy)
-        links = state.cluster.links.links_of(placement.nodes)
-        return super().admits(placement, state) and not state.used[links].any()
+        if not super().admits(placement, state):
+            return False
+        return not state.used[state.cluster.links.links_of(placement.nodes)].any()
 
 
 class Disjoint(Exact):

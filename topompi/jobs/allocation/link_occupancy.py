@@ -21,7 +21,7 @@ class LeafRoutes:
 
     A set of routes is an array of words, shape (leaves, words), in which a bit stands for the route to its node.
 
-    Cost: memory of 4 bytes for each link of each route; with 2**31 bits or more, 8.
+    Cost: memory of 8 bytes for each link of each route.
 
     :param cluster: the cluster that has the routes.
     """
@@ -35,7 +35,7 @@ class LeafRoutes:
         leaf, node = np.divmod(order[first[0] :] // steps.shape[2], steps.shape[1])
         self._first = first - first[0]
         self._size = cluster.num_leaves * self.bits.size
-        self._place = (leaf * self.bits.size + self.bits.place[node]).astype(np.min_scalar_type(-self._size))
+        self._place = leaf * self.bits.size + self.bits.place[node]
 
     def over(self, links: Indices) -> Words:
         """Return the set of the routes over one or more of these links."""
