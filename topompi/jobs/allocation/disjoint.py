@@ -80,10 +80,9 @@ class Disjoint(Exact):
         self.repair, self.starts = repair, starts
 
     def _search(self, size: int, state: LinkOccupancy) -> Indices | None:
-        leaves = state.free_leaves
-        if not leaves.usable(size).any():
+        if not state.reaches(size):
             return None
-        found = leaves.search(size, self.starts)
+        found = state.free_leaves.search(size, self.starts)
         return solve(size, state) if found is None and state.free <= self.repair else found
 
 

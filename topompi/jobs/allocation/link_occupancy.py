@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -58,8 +60,9 @@ class LinkOccupancy(Occupancy):
         super().__init__(routes.cluster)
         self.routes = routes
         self.used = np.zeros(routes.cluster.links.num_links, dtype=np.int32)
-        self.digits: tuple[Words, ...] = (routes.over(np.empty(0, dtype=np.int64)),)
-        self._blocked: dict[int, tuple[Indices, Words]] = {}  # links and routes of the jobs that use links, by job
+        self._digits: tuple[Words, ...] = (routes.over(np.empty(0, dtype=np.int64)),)
+        self._links: dict[int, Indices] = {}  # of the jobs on several leaves, by job
+        self._blocked: dict[int, Words] = {}  # routes that these jobs block; a new job's only when a search needs them
         self._found: dict[int, Placement | None] = {}  # results of searches in the present state, by size of the job
         self._free_leaves: FreeLeaves | None = None
 
@@ -70,31 +73,64 @@ class LinkOccupancy(Occupancy):
         if (leaf == leaf[:1]).all():
             return  # nodes of one leaf use no links between switches
         if sign > 0:
-            links = self.cluster.links.links_of(nodes)
-            self._blocked[job.number] = links, self.routes.over(links)
-        links, routes = self._blocked[job.number] if sign > 0 else self._blocked.pop(job.number)
+            self._links[job.number] = links = self.cluster.links.links_of(nodes)
+        else:
+            links, routes = self._links.pop(job.number), self._blocked.pop(job.number, None)
+            self._digits = self._digits if routes is None else _counted(self._digits, routes, -1)
         self.used[links] += sign
-        self.digits = _counted(self.digits, routes, sign)
 
     def _count(self, changed: Indices, sign: int) -> None:
         super()._count(changed, sign)
         self._found, self._free_leaves = {}, None  # also after nodes are closed or reopened, which changes the state
 
+    def copy(self) -> Occupancy:
+        """Return an independent copy of this state, after the routes of new jobs are found, which both then know."""
+        self._find_routes()
+        return super().copy()
+
+    @property
+    def digits(self) -> tuple[Words, ...]:
+        """The binary digits of the number of jobs that block each route."""
+        self._find_routes()
+        return self._digits
+
+    def _find_routes(self) -> None:
+        for number in self._links.keys() - self._blocked.keys():
+            self._blocked[number] = self.routes.over(self._links[number])
+            self._digits = _counted(self._digits, self._blocked[number], 1)
+            self._free_leaves = None  # it was made without these routes
+
     @property
     def free_leaves(self) -> FreeLeaves:
         """The leaves with free nodes; copies of the state share it until they change."""
+        return self._leaves(self.digits)
+
+    def reaches(self, size: int) -> bool:
+        """Return whether there are leaves that each reach ``size`` free nodes of each other.
+
+        The routes of new jobs are found only if there would be such leaves without these jobs' routes.
+        """
+        if not self._leaves(self._digits).usable(size).any():
+            return False
+        return bool(self.free_leaves.usable(size).any())
+
+    def _leaves(self, digits: tuple[Words, ...]) -> FreeLeaves:
         if self._free_leaves is None:
-            self._free_leaves = FreeLeaves(self.routes.bits, self.busy == 0, self.leaf_free, self.open)
+            self._free_leaves = FreeLeaves(self.routes.bits, self.busy == 0, self.leaf_free, partial(_open, digits))
         return self._free_leaves
 
     def open(self, leaves: Indices) -> Words:
         """Return the set of the routes from some leaves that no job blocks, shape (leaves, words)."""
-        blocked: Words = np.bitwise_or.reduce([digit[leaves] for digit in self.digits])
-        return ~blocked
+        return _open(self.digits, leaves)
 
     def is_open(self, leaves: Indices, nodes: Indices) -> Mask:
         """Return whether no job blocks the route from each leaf to each node, shape (leaves, nodes)."""
         return unpack(self.open(leaves))[:, self.routes.bits.place[nodes]] > 0
+
+
+def _open(digits: tuple[Words, ...], leaves: Indices) -> Words:
+    blocked: Words = np.bitwise_or.reduce([digit[leaves] for digit in digits])
+    return ~blocked
 
 
 def _counted(digits: tuple[Words, ...], routes: Words, sign: int) -> tuple[Words, ...]:
