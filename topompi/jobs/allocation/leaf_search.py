@@ -2,89 +2,122 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
+
+from .leaf_bits import LeafWords, Words, bit_count, unpack
 
 __all__ = ["LeafSearch"]
 
 Indices = NDArray[np.integer]
-Mask = NDArray[np.bool_]
+
+
+class _Step(NamedTuple):
+    """One leaf more for each attempt that goes on.
+
+    :param attempt: ascending numbers of these attempts, shape (attempts,).
+    :param leaf: the leaf that each adds, shape (attempts,).
+    :param taken: words of the nodes that each takes of this leaf, shape (attempts, most words of a leaf).
+    :param others: number of candidates on each other leaf before the step, shape (attempts, leaves).
+    :param total: number of nodes that each has taken in all steps so far, shape (attempts,).
+    """
+
+    attempt: Indices
+    leaf: Indices
+    taken: Words
+    others: Indices
+    total: Indices
 
 
 class LeafSearch:
-    """A greedy search for nodes for one job, with two attempts per first leaf, a plain one and a careful one.
+    """A greedy search for nodes for jobs of any size, with two attempts per first leaf, a plain one and a careful one.
 
     Each step adds one leaf to every attempt: the leaf with the most candidates, that is, nodes whose routes to and from
     all chosen nodes cross no link in use. The careful attempt leaves out nodes that exclude other candidates. The
-    attempts are the rows of common arrays.
+    attempts are the rows of common arrays. A job's size matters in its last step only; therefore all jobs have the same
+    steps, which are made when a job needs them.
 
-    :param nodes: numbers of the free nodes, leaf by leaf, shape (nodes,).
-    :param leaf: leaf of each of these nodes, shape (nodes,).
-    :param open_routes: whether the route from a leaf to a node crosses no link in use, shape (leaves, nodes).
+    :param leaves: the leaves' words.
+    :param nodes: the nodes that jobs may get, shape (words,).
+    :param open_routes: the nodes to which each leaf's route crosses no link in use, shape (leaves, words).
     :param starts: number of first leaves that are tried; these are the leaves with the most nodes.
+    :param least: size of the smallest job; attempts that cannot have enough nodes for it end.
     """
 
-    def __init__(self, nodes: Indices, leaf: Indices, open_routes: Mask, starts: int) -> None:
-        self.nodes = nodes
-        present, self.first, place = np.unique(leaf, return_index=True, return_inverse=True)
-        self.sizes = np.diff(self.first, append=len(nodes))
-        self.place = np.append(place, 0)  # leaf of each node, among those with free nodes; last, one entry of padding
-        self.open = np.pad(open_routes[present], ((0, 0), (0, 1)))
-        self.shut = np.ascontiguousarray(~self.open.T)
-        begin = np.argsort(-self.sizes, kind="stable")[:starts]
+    def __init__(self, leaves: LeafWords, nodes: Words, open_routes: Words, starts: int, least: int) -> None:
+        self.leaves, self.open, self.least = leaves, open_routes, least
+        self.shut = ~open_routes.T.copy()
+        sizes = leaves.by_leaf(nodes).astype(np.int64)
+        begin = np.argsort(-sizes, kind="stable")[: min(starts, np.count_nonzero(sizes))]
         self.leaf = np.repeat(begin, 2)
-        self.careful = np.tile([False, True], len(begin))
-        self.candidates = np.ones((len(self.leaf), len(self.place)), dtype=bool)
-        self.candidates[:, -1] = False
-        self.chosen = np.zeros_like(self.candidates)
+        self.attempt = np.arange(len(self.leaf))
+        self.candidates = np.repeat(nodes[None], len(self.leaf), axis=0)
+        self.count = leaves.by_leaf(self.candidates)
+        self.total = np.zeros(len(self.leaf), dtype=np.int64)
+        self.most = int(sizes.sum())  # nodes that an attempt may have at last
+        self.steps: list[_Step] = []
+        self.best: list[int] = []  # largest total of each step
 
-    def run(self, size: int) -> Indices | None:
-        """Return ``size`` nodes found by the attempt that needs the fewest leaves; None if all attempts fail."""
-        wanted = np.full(len(self.leaf), size)
-        while len(wanted):
-            at, taken, shut = self._take(wanted)
-            rows = np.arange(len(wanted))
-            self.chosen[rows[:, None], at] |= taken
-            wanted = wanted - taken.sum(axis=1)
-            if (wanted <= 0).any():
-                return self.nodes[np.flatnonzero(self.chosen[int(np.argmax(wanted <= 0))])]
-            lost = np.asarray((shut & taken[:, :, None]).any(axis=1))
-            self.candidates &= self.open[self.leaf]
-            self.candidates &= ~lost[:, self.place]
-            self.candidates &= self.place != self.leaf[:, None]
-            alive = taken.any(axis=1) & (self.candidates.sum(axis=1) >= wanted)
-            wanted = wanted[alive]
-            self._keep(alive)
-            self.leaf = np.argmax(self._count(), axis=1)
+    def run(self, size: int) -> Words | None:
+        """Return ``size`` nodes found by the attempt that needs the fewest leaves; None if all attempts fail.
+
+        :param size: number of nodes, ``least`` or more.
+        """
+        at = 0
+        while at < len(self.best) or self.most >= size:
+            if at == len(self.best):
+                self._step()
+            if self.best[at] >= size:
+                return self._chosen(at, size)
+            at += 1
         return None
 
-    def _take(self, wanted: Indices) -> tuple[Indices, Mask, Mask]:
-        """Take nodes of the leaf that each attempt adds in this step.
+    def _step(self) -> None:
+        """Let every attempt take the nodes of its next leaf, and drop candidates that these exclude."""
+        rows, words = np.arange(len(self.leaf)), self.leaves.of_leaf[self.leaf]
+        shut, careful = self.shut[words], self.attempt % 2 == 1
+        self.count[rows, self.leaf] = 0
+        taken = self.candidates[rows[:, None], words] & self.leaves.mask[self.leaf]
+        excluding = shut[careful] * (self.count[careful] > 0)[:, None]
+        taken[careful] &= ~np.bitwise_or.reduce(excluding, axis=2)
+        self.total = self.total + bit_count(taken).sum(axis=1, dtype=np.int64)
+        self.steps.append(_Step(self.attempt, self.leaf, taken, self.count, self.total))
+        self.best.append(int(self.total.max()))
+        lost = ((shut & taken[:, :, None]) != 0).any(axis=1)
+        self.candidates = self.candidates & self.open[self.leaf]
+        self.candidates *= self.leaves.by_word(~lost)
+        self.candidates[rows[:, None], words] = 0
+        self._keep(taken.any(axis=1))
 
-        :param wanted: number of nodes that each attempt still needs, shape (attempts,).
-        :returns: three arrays, for each attempt and each node of its leaf: position of the node in ``nodes``, whether
-            it is taken, and whether the route to it from each leaf crosses a link in use.
+    def _keep(self, alive: NDArray[np.bool_]) -> None:
+        """Keep those attempts of ``alive`` that may have enough nodes for the smallest job."""
+        count = self.leaves.by_leaf(self.candidates)
+        reach = self.total + count.sum(axis=1, dtype=np.int64)
+        alive &= reach >= self.least
+        self.attempt, self.candidates, self.total = self.attempt[alive], self.candidates[alive], self.total[alive]
+        self.count, self.most = count[alive], int(reach[alive].max(initial=0))
+        self.leaf = np.argmax(self.count, axis=1)
+
+    def _chosen(self, last: int, size: int) -> Words:
+        """Return the nodes of the first attempt that has ``size`` after a step; of its last leaf, it needs only some.
+
+        Of these, it takes those that exclude the fewest candidates.
+
+        :param last: number of the step.
+        :param size: number of nodes.
         """
-        rows, count = np.arange(len(wanted)), self._count()
-        count[rows, self.leaf] = 0
-        inside = np.arange(int(self.sizes.max()))
-        at = self.first[self.leaf][:, None] + inside
-        at[inside >= self.sizes[self.leaf][:, None]] = len(self.nodes)
-        able = self.candidates[rows[:, None], at]
-        shut = self.shut[at]
-        lost = (shut @ count[:, :, None].astype(np.float32))[:, :, 0]
-        able &= (lost == 0) | ~self.careful[:, None]
-        order = np.argsort(np.where(able, lost, np.inf), axis=1, kind="stable")
-        rank = np.empty_like(order)
-        np.put_along_axis(rank, order, inside[None, :], axis=1)
-        return at, able & (rank < wanted[:, None]), shut
-
-    def _count(self) -> Indices:
-        """Return the number of candidate nodes on each leaf, shape (attempts, leaves)."""
-        if not len(self.candidates):
-            return np.zeros((0, len(self.first)), dtype=np.int64)
-        return np.add.reduceat(self.candidates, self.first, axis=1, dtype=np.int64)
-
-    def _keep(self, alive: Mask) -> None:
-        self.leaf, self.careful = self.leaf[alive], self.careful[alive]
-        self.candidates, self.chosen = self.candidates[alive], self.chosen[alive]
+        end = self.steps[last]
+        chosen: Words = np.zeros_like(self.open[0])
+        row = int(np.argmax(end.total >= size))
+        words, flags = self.leaves.of_leaf[end.leaf[row]], unpack(end.taken[row])
+        able = np.flatnonzero(flags)
+        lost = (end.others[row].astype(np.int64) @ unpack(self.shut[words].T))[able]
+        flags[able[np.argsort(lost, kind="stable")[len(able) - int(end.total[row]) + size :]]] = 0
+        taken = np.packbits(flags, bitorder="little").view(chosen.dtype)
+        np.bitwise_or.at(chosen, words, taken)
+        for step in self.steps[:last]:
+            before = np.searchsorted(step.attempt, end.attempt[row])
+            np.bitwise_or.at(chosen, self.leaves.of_leaf[step.leaf[before]], step.taken[before])
+        return chosen
