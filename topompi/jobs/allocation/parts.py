@@ -71,7 +71,12 @@ class OnePart(Allocator):
         return self.inner.adopt(job, nodes, cluster, slots)
 
     def resume(self, job: Job, nodes: NDArray[np.integer], cluster: Cluster) -> Placement:
-        """Return the placement of a job that was placed earlier on the nodes that it uses, by the inner allocator."""
+        """Return the placement of a job that this allocator placed, by the inner allocator.
+
+        :param job: the job.
+        :param nodes: the nodes that it uses.
+        :param cluster: the cluster that has these nodes.
+        """
         return self.inner.resume(job, nodes, cluster)
 
     def admits(self, placement: Placement, state: Occupancy) -> bool:
