@@ -49,6 +49,12 @@ class SlurmCluster(EmulatedSlurm):
             self.run(["scancel", "--user=root"])  # or its nodes would be missing in all later tests
             raise
 
+    def landed(self, options: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+        """The host of each rank of a run by ``srun``, within an allocation of all hosts, as the tasks tell it."""
+        said = self.job(["srun", *options, "sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME"], environment)
+        found = dict(line.split() for line in said)
+        return [found[str(rank)] for rank in range(len(found))]
+
 
 @pytest.fixture(scope="package", name="slurm")
 def slurm_cluster() -> Iterator[SlurmCluster]:

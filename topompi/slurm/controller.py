@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from ..errors import SourceError
+from ..inputs.slurm.commands import ENVIRONMENT, SHOW_MARKS, SHOW_NODES, SHOW_QUEUE
 from .mark import Mark
-from .snapshot import ENVIRONMENT, SHOW_MARKS, SHOW_NODES, SHOW_QUEUE, Snapshot, read_snapshot
+from .snapshot import Snapshot, read_snapshot
 
 __all__ = ["Commands", "Move"]
 

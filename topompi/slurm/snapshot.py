@@ -15,20 +15,11 @@ from itertools import chain
 from ..errors import SourceError
 from ..inputs.hostlist import expand
 from ..inputs.slurm.accounting import span
+from ..inputs.slurm.commands import COLUMNS, MARK
 from ..inputs.slurm.squeue import holds_nodes
 from .mark import Mark
 
-__all__ = ["SHOW_MARKS", "SHOW_NODES", "SHOW_QUEUE", "SlurmJob", "Snapshot", "read_snapshot"]
-
-_MARK = "\x1f"  # between columns, because host lists and features contain commas and bars
-# squeue's letters: job in the form of scontrol, its number, partition, state, reason, nodes, priority, limit, times of
-# submission, start and end, user, required and excluded nodes, features, generic resources, reservation, nodes.
-_COLUMNS = "iAPTrDQlVSeunxfbvN"
-SHOW_QUEUE = ("squeue", "--all", "--noheader", f"--format={_MARK.join('%' + letter for letter in _COLUMNS)}")
-SHOW_MARKS = ("squeue", "--all", "--noheader", f"--Format=JobID:{_MARK},admin_comment:{_MARK}")
-SHOW_NODES = ("sinfo", "--all", "--noheader", f"--format={_MARK.join(('%R', '%a', '%T', '%N'))}")
-# Whole lists of array tasks, and times in seconds since 1970.
-ENVIRONMENT = {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0"}
+__all__ = ["SlurmJob", "Snapshot", "read_snapshot"]
 
 KEPT_LINES = 16_384  # lines of squeue whose jobs are kept, because most are the same a second later
 MOST_TASKS = 4_096  # maximum number of waiting tasks per array that a snapshot contains; they are alike
@@ -141,7 +132,7 @@ def read_snapshot(now: int, queue: str, marks: str, nodes: str) -> Snapshot:
     :param nodes: states of the nodes by partition.
     :raises SourceError: if a text is malformed.
     """
-    rows = (line.split(_MARK) for line in marks.split(_MARK + "\n") if line)
+    rows = (line.split(MARK) for line in marks.split(MARK + "\n") if line)
     notes = {row[0]: Mark.parse(row[1]) for row in rows if len(row) == 2}
     jobs = tuple(chain.from_iterable(_of_line(line, notes) for line in queue.splitlines() if line.strip()))
     states: dict[str, frozenset[str]] = {}
@@ -158,21 +149,21 @@ def read_snapshot(now: int, queue: str, marks: str, nodes: str) -> Snapshot:
 
 
 def _cells(line: str, count: int, command: str) -> list[str]:
-    cells = line.split(_MARK)
+    cells = line.split(MARK)
     if len(cells) != count:
         raise SourceError(f"{command}: expecting {count} columns, got {line[:80]!r}")
     return cells
 
 
 def _of_line(line: str, notes: Mapping[str, Mark]) -> tuple[SlurmJob, ...]:
-    number = line.split(_MARK, 2)[1] if line.count(_MARK) > 1 else ""
+    number = line.split(MARK, 2)[1] if line.count(MARK) > 1 else ""
     return _jobs(line, notes.get(number, Mark()))
 
 
 @lru_cache(KEPT_LINES)
 def _jobs(line: str, mark: Mark) -> tuple[SlurmJob, ...]:
     """Return the jobs of a line: one, or the tasks of an array."""
-    cell = dict(zip(_COLUMNS, _cells(line, len(_COLUMNS), "squeue"), strict=True))
+    cell = dict(zip(COLUMNS, _cells(line, len(COLUMNS), "squeue"), strict=True))
     try:
         job = _job(cell, mark)
         array = _ARRAY.fullmatch(cell["i"])

@@ -11,6 +11,7 @@ import typer
 from ...errors import SourceError
 from ...inputs.slurm.commands import printed
 from ...inputs.slurm.reports import records
+from ...inputs.writing import write_text
 from ...slurm.setup import FIELDS, guard, partition_lines, service, steps
 from ...slurm.view import Policy
 from ..terminal import console
@@ -47,7 +48,7 @@ def setup(
             print(f"==> {name} <==\n{text}")
         else:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
+            write_text(folder / name, text)
 
 
 def _limits_of(partition: str) -> dict[str, str]:
