@@ -15,7 +15,7 @@ from itertools import chain
 from ..errors import SourceError
 from ..inputs.hostlist import expand
 from ..inputs.slurm.accounting import span
-from ..inputs.slurm.commands import COLUMNS, MARK
+from ..inputs.slurm.commands import COLUMNS, MARK, SHOW_NODES, SHOW_QUEUE
 from ..inputs.slurm.squeue import holds_nodes
 from .mark import Mark
 
@@ -139,7 +139,7 @@ def read_snapshot(now: int, queue: str, marks: str, nodes: str) -> Snapshot:
     members: dict[str, set[str]] = {}
     up: dict[str, bool] = {}
     for line in nodes.splitlines():
-        partition, state, words, listed = _cells(line, 4, "sinfo")
+        partition, state, words, listed = _cells(line, 4, SHOW_NODES[0])
         names = expand(listed) if listed not in ("", "(null)") else []
         up[partition] = state == "up"
         members.setdefault(partition, set()).update(names)
@@ -163,7 +163,7 @@ def _of_line(line: str, notes: Mapping[str, Mark]) -> tuple[SlurmJob, ...]:
 @lru_cache(KEPT_LINES)
 def _jobs(line: str, mark: Mark) -> tuple[SlurmJob, ...]:
     """Return the jobs of a line: one, or the tasks of an array."""
-    cell = dict(zip(COLUMNS, _cells(line, len(COLUMNS), "squeue"), strict=True))
+    cell = dict(zip(COLUMNS, _cells(line, len(COLUMNS), SHOW_QUEUE[0]), strict=True))
     try:
         job = _job(cell, mark)
         array = _ARRAY.fullmatch(cell["i"])
