@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import resource
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -29,7 +28,7 @@ from topompi.views.cluster import cluster_of
 NOW = 1_790_000_000
 
 
-def main(words: list[str]) -> int:
+def main() -> None:
     """Run the measurement and print a row per policy."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cluster", default="xgft:20,20,16;1,20,20", help="topology source (6,400 hosts)")
@@ -37,12 +36,11 @@ def main(words: list[str]) -> int:
     parser.add_argument("--passes", type=int, default=100, help="passes that are timed")
     parser.add_argument("--policies", nargs="+", default=["isolated", "disjoint"])
     parser.add_argument("--json", action="store_true")
-    options = parser.parse_args(words)
+    options = parser.parse_args()
     cluster = cluster_of(load_routes(options.cluster))
     rows = [_measure(cluster, policy, options.waiting, options.passes) for policy in options.policies]
     for row in rows:
         print(json.dumps(row) if options.json else "  ".join(f"{name} {value}" for name, value in row.items()))
-    return 0
 
 
 def _measure(cluster: Cluster, policy: str, waiting: int, passes: int) -> dict[str, object]:
@@ -129,4 +127,4 @@ def _median(work: Callable[[], object], times: int) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()

@@ -116,8 +116,12 @@ class Bench(EmulatedSlurm):
 
     @staticmethod
     def wait_until(happened: Callable[[], object], seconds: float, wanted: str, step: float = 0.5) -> None:
-        """Wait until something has happened, which is a function's true result.
+        """Wait until something has happened.
 
+        :param happened: function that returns a true value once it has.
+        :param seconds: time limit in seconds.
+        :param wanted: the event, in words, for the error.
+        :param step: seconds between two calls.
         :raises BenchmarkError: if it has not within these seconds.
         """
         until = time.monotonic() + seconds

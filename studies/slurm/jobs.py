@@ -83,7 +83,15 @@ def bound(kind: str, hosts: Sequence[int], per_leaf: int, rate: float, uplink: f
 
 
 def rounds_for(kind: str, nodes: int, seconds: float, per_leaf: int, rate: float, uplink: float) -> int:
-    """Return the number of rounds that take some seconds on successive hosts, at least 1; parameters as for `bound`."""
+    """Return the number of rounds that take a time on successive hosts, at least 1.
+
+    :param kind: kind of the program.
+    :param nodes: number of hosts, from the first of a leaf switch on.
+    :param seconds: the time in seconds.
+    :param per_leaf: number of hosts of a leaf switch.
+    :param rate: rate of a host's link, in bits/s.
+    :param uplink: rate of the link above a leaf switch, in bits/s.
+    """
     return max(1, round(seconds / bound(kind, range(nodes), per_leaf, rate, uplink)))
 
 

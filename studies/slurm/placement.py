@@ -32,7 +32,12 @@ TRUNKS = ("4x4", 8, {"two on a leaf switch": "h[0000-0001,0004-0005,0008-0009,00
 
 
 def measure(plan: Plan, results: Results, parts: Sequence[str]) -> None:
-    """Measure the parts; cells that are there are skipped."""
+    """Measure some parts of the study; cells that have results are skipped.
+
+    :param plan: settings of the study.
+    :param results: results so far, to which new ones are added.
+    :param parts: ``stencil``, ``alltoall``, or both.
+    """
     for repetition in range(plan.repetitions):
         if "stencil" in parts:
             results.cell(f"stencil/{repetition}", partial(_stencils, plan, plan.seed + repetition))
