@@ -28,7 +28,7 @@ class SlurmCluster(EmulatedSlurm):
 
         :param command: run on the first host; ``srun`` or ``mpirun`` start it on all.
         :param environment: variables besides those of the tests.
-        :param options: of ``salloc``, by default for all hosts.
+        :param options: options of ``salloc``; by default it takes all hosts.
         """
         said = self.allocated(command, environment, options)
         assert said.returncode == 0, said.stderr
@@ -56,14 +56,19 @@ class SlurmCluster(EmulatedSlurm):
         return [found[str(rank)] for rank in range(len(found))]
 
 
-@pytest.fixture(scope="package", name="slurm")
-def slurm_cluster() -> Iterator[SlurmCluster]:
-    """A cluster of two leaves of two hosts; skips if Slurm is not installed, or no network may be emulated."""
+def skip_without_slurm() -> None:
+    """Skip a test if Slurm is not installed, or no network may be emulated."""
     missing = [name for name in PROGRAMS if shutil.which(name) is None]
     if missing:
         pytest.skip(f"no Slurm here: {', '.join(missing)} not found")
     if not may_emulate():
         pytest.skip("a Slurm cluster needs root, iproute2 and a kernel with tbf")
+
+
+@pytest.fixture(scope="package", name="slurm")
+def slurm_cluster() -> Iterator[SlurmCluster]:
+    """A cluster of two leaves of two hosts; skips if Slurm is not installed, or no network may be emulated."""
+    skip_without_slurm()
     # Slurm's sockets are in the folder, so that its path has to be short.
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(dir="/run") as folder:
         patch.setenv("TOPOMPI_EMULATE_STATE", folder)

@@ -36,7 +36,7 @@ class FakeSlurm:
     applied: list[Move] = field(default_factory=list)
 
     def submit(self, job: SlurmJob, run: int) -> None:
-        """Take a job that will run for so many seconds."""
+        """Add a job to the queue that runs for ``run`` seconds once it has started."""
         self.jobs[job.id] = replace(job, submit=self.now)
         self.runs[job.id] = run
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,8 +16,8 @@ import numpy as np
 import pytest
 
 from osu_like_bench.emulate import Emulated
-from osu_like_bench.emulate.slurm import PROGRAMS, EmulatedSlurm, SlurmOptions
-from tests.emulation import may_emulate
+from osu_like_bench.emulate.slurm import EmulatedSlurm, SlurmOptions
+from tests.slurm import skip_without_slurm
 from tests.support import ROOT
 from topompi.inputs.hostlist import expand
 from topompi.jobs.isolation import check
@@ -75,7 +74,7 @@ class Bridged(EmulatedSlurm):
         return [json.loads(line) for line in lines if line.startswith("{")]
 
     def wait_until(self, happened, seconds: float = SCALE) -> None:
-        """Wait for something, not longer than so many seconds."""
+        """Wait until a function returns a true value; fail after ``seconds``."""
         until = time.monotonic() + seconds
         while not happened():
             assert time.monotonic() < until, self.run(["squeue", "--all"]).stdout + str(self.events()[-5:])
@@ -84,11 +83,7 @@ class Bridged(EmulatedSlurm):
 
 @pytest.fixture(scope="module")
 def bridged():
-    missing = [name for name in PROGRAMS if shutil.which(name) is None]
-    if missing:
-        pytest.skip(f"no Slurm here: {', '.join(missing)} not found")
-    if not may_emulate():
-        pytest.skip("a Slurm cluster needs root, iproute2 and a kernel with tbf")
+    skip_without_slurm()
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(dir="/run") as folder:
         patch.setenv("TOPOMPI_EMULATE_STATE", folder)
         patch.setenv("PYTHONPATH", str(ROOT))
@@ -174,6 +169,15 @@ def sharing_pairs(jobs, hosts, fabric):
         live = {at: nodes[at] for at, (begin, end) in enumerate(times) if begin <= moment < end}
         found |= {(jobs[a]["JobId"], jobs[b]["JobId"]) for a, b in check(live, cluster.links).pairs}
     return sorted(found)
+
+
+def test_the_check_of_this_test_finds_jobs_that_share_links_at_the_same_time():
+    hosts = [f"h{host:04}" for host in range(16)]
+    spread = [("1", "h[0000,0004]", 0, 9), ("2", "h[0001,0005]", 5, 12), ("3", "h[0002,0006]", 12, 14)]
+    time_of = "2026-01-01T00:00:{:02}".format
+    names = "JobId", "NodeList", "StartTime", "EndTime"
+    jobs = [dict(zip(names, (job, nodes, time_of(a), time_of(b)), strict=True)) for job, nodes, a, b in spread]
+    assert sharing_pairs(jobs, hosts, "xgft:4,4;1,1") == [("1", "2")]
 
 
 def most_at_once(jobs):

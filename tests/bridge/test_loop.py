@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -39,8 +40,9 @@ def test_the_loop_closes_the_door_and_opens_it_at_its_end(slurm):
     bridge, stop = bridge_of(slurm), threading.Event()
     runner = threading.Thread(target=bridge.run, args=(stop,), daemon=True)
     runner.start()
-    while not slurm.applied:
-        pass
+    until = time.monotonic() + 10
+    while not slurm.applied and time.monotonic() < until:
+        time.sleep(0.01)
     assert not slurm.up["door"]
     stop.set()
     runner.join(10)

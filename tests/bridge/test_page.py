@@ -108,7 +108,7 @@ def section(name, snapshot, log=None, **more):
 
 
 def words_for(job, *others):
-    """What the page says that a job waits for."""
+    """Return the page's words for the reason for which a job waits."""
     return next(row[-1] for row in Seen(section("waiting", state(job, *others))).rows if row[:1] == [job.id])
 
 

@@ -45,7 +45,7 @@ setTimeout(() => { box_later = svg.getAttribute("viewBox"); }, 2900);
 
 
 def read(live, tmp_path, failing=()):
-    """What a reader of the live page sees after some refreshes, and what the browser wrote to its console."""
+    """Return the texts of the live page after some refreshes, and the lines of the browser's console."""
     page = live.answers["/"]()[1].replace("</body>", READER)
     page = re.sub(r"script-src '[^']*'", "script-src 'unsafe-inline'", page)
 

@@ -1,4 +1,4 @@
-"""What ``topompi doctor`` finds out about Slurm, asked of commands that print what a real one printed."""
+"""Findings of ``topompi doctor`` about Slurm; its commands are replaced by scripts that print a real Slurm's output."""
 
 from __future__ import annotations
 

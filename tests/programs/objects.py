@@ -49,7 +49,7 @@ def never(low, high):
 
 
 class Unsendable:
-    """What cannot be pickled."""
+    """An object that cannot be pickled."""
 
     def __reduce__(self):
         raise ArithmeticError

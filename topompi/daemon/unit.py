@@ -109,17 +109,17 @@ def quoted(word: str) -> str:
     return f'"{text}"' if re.search(r"[\s\"'\\;]", word) or not word else text
 
 
-def own_command(words: Sequence[str], verb: str, *, without: str) -> list[str]:
-    """Return this process's command line with absolute paths, so that systemd can start it from any directory.
+def own_command(words: Sequence[str], verb: str, *, without: str = "") -> list[str]:
+    """Return a command line of topompi with absolute paths, so that systemd can start it from any directory.
 
-    :param words: arguments of this process, without the program's name.
+    :param words: arguments of topompi, for example those of this process, without the program's name.
     :param verb: the subcommand among the arguments; arguments after it that name existing files become absolute paths.
-    :param without: option that is left out of the result.
+    :param without: option that is left out of the result; empty to leave none out.
     """
     begin = words.index(verb) + 1
     found = [sys.executable, "-P", "-m", "topompi", *words[:begin]]
     for word in words[begin:]:
         name, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
-        if word != without:
+        if not without or word != without:
             found.append(name + equals + (str(Path(value).absolute()) if Path(value).exists() and value else value))
     return found

@@ -76,7 +76,7 @@ class Planner:
         leaving, queue = view.sorted_out(self._mirror)
         starts = [*self._pass(view, queue)]
         shared = self._sharing(held)
-        ours = {job.id for job in snapshot.jobs if job.holds and job.mark.moved and not job.mark.left}
+        ours = {job.id for job in snapshot.jobs if job.holds and job.is_placed}
         return Decision(
             (*back, *leaving, *starts),
             waiting=len(queue),

@@ -22,7 +22,9 @@ _DEFAULTS = {
     *("DefMemPerNode=UNLIMITED", "MaxMemPerNode=UNLIMITED", "DisableRootJobs=NO"),
 }
 FIELDS = (*_KEPT, "PriorityTier")
-TIERS = 10  # the bridge's partition is so many tiers above the usual one, so that no job waiting there blocks its jobs
+TIERS = (
+    10  # tiers between the usual partition and the bridge's, whose jobs would else wait behind those of the usual one
+)
 
 _GUARD = """\
 -- Keeps the partition "{run}" for the topompi bridge: job_submit.lua, beside slurm.conf (JobSubmitPlugins=lua).

@@ -30,8 +30,8 @@ _TASKS = re.compile(r"([0-9]+)(?:-([0-9]+)(?::([0-9]+))?)?")
 _IN_USE = {"allocated", "mixed", "completing", "alloc", "mix", "comp"}
 _FREE = {"idle", "planned", "plnd"}
 _HARMLESS_SIGNS = "~#!%-"
-# Reasons for which a job could not start on idle nodes. Slurm renews them while its partition is down; others, such as
-# a limit of an account, may be left over from an earlier try.
+# Reasons for which a job could not start even if nodes were free. Slurm keeps these up to date while the partition is
+# down. It does not keep others up to date, for example an account's limit, so that they say nothing here.
 _WAITS_FOR_MORE = ("Dependency", "BeginTime", "JobHeld", "DeadLine")
 
 
@@ -88,6 +88,11 @@ class SlurmJob:
     def holds(self) -> bool:
         """Whether it holds nodes: it runs, completes, is suspended or configures."""
         return bool(self.hosts) and holds_nodes(self.state)
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether the bridge chose its nodes."""
+        return self.mark.moved > 0 and not self.mark.left
 
     @property
     def waits(self) -> bool:

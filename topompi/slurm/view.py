@@ -103,9 +103,7 @@ class View:
             since = job.start if job.holds else job.mark.moved
             seconds = FOREVER if job.limit is None else job.limit
             end = self.snapshot.now + 1 if "COMPLETING" in job.state else since + seconds
-            yield Held(
-                Request(job.id, len(nodes), seconds), tuple(nodes), end, job.mark.moved > 0 and not job.mark.left
-            )
+            yield Held(Request(job.id, len(nodes), seconds), tuple(nodes), end, job.is_placed)
 
     def _is_moved(self, job: SlurmJob) -> bool:
         """Return whether a job was given nodes and has not started yet."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ...daemon.unit import own_command
 from ...errors import SourceError
 from ...inputs.slurm.commands import printed
 from ...inputs.slurm.reports import records
@@ -34,13 +34,13 @@ def setup(
     The limits of the new partitions are those of --usual, if Slurm answers.
     """
     rules = Policy(policy, None, door, run, usual)
-    command = [sys.executable, "-P", "-m", "topompi", "slurm", "bridge", "--policy", policy, "--cluster", cluster]
+    words = ["slurm", "bridge", "--policy", policy, "--cluster", cluster]
     names = zip(("--door", "--run", "--usual"), (door, run, usual), ("door", "run", "all"), strict=True)
-    command += [word for option, name, usually in names if name != usually for word in (option, name)]
+    words += [word for option, name, usually in names if name != usually for word in (option, name)]
     files = {
         "slurm.conf.lines": partition_lines(rules, _limits_of(usual)),
         "job_submit.lua": guard(rules),
-        "topompi-bridge.service": service(rules, command),
+        "topompi-bridge.service": service(rules, own_command(words, "bridge")),
         "STEPS.txt": steps(rules),
     }
     for name, text in files.items():

@@ -144,7 +144,7 @@ class _Run:
     """One run of a job, to which components may be added if it is heterogeneous.
 
     :param where: file and line of the first component.
-    :param parts: by JobID, the fields of each component, or the error of a wrong line.
+    :param parts: JobID -> fields of a component, or the error of its line.
     :param last: number of the row that has the last component so far.
     """
 

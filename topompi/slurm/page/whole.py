@@ -159,7 +159,7 @@ def _more(count: int) -> str:
 def _placed_by(job: SlurmJob) -> str:
     if job.mark.left:
         return f"Slurm: {LEFT.get(job.mark.left, job.mark.left)}"
-    return "bridge" if job.mark.moved else "Slurm"
+    return "bridge" if job.is_placed else "Slurm"
 
 
 def _shared(holdings: Holdings, site: Site) -> str:

@@ -1,0 +1,51 @@
+"""The files that ``topompi slurm setup`` makes for an administrator."""
+
+from __future__ import annotations
+
+import sys
+
+from topompi.slurm.setup import guard, partition_lines, service, steps
+from topompi.slurm.view import Policy
+
+RULES = Policy(door="wait", run="placed", usual="batch")
+
+
+def test_the_partitions_have_the_limits_of_the_usual_one_and_a_higher_tier_for_placed_jobs():
+    told = {"Nodes": "n[0-3]", "MaxTime": "08:00:00", "MaxNodes": "UNLIMITED", "PriorityTier": "5", "QoS": "N/A"}
+    door, run = partition_lines(RULES, told).splitlines()
+    kept = "Nodes=n[0-3] MaxTime=08:00:00 OverSubscribe=EXCLUSIVE State=UP"
+    assert door == f"PartitionName=wait {kept} PriorityTier=5 Default=YES"
+    assert run == f"PartitionName=placed {kept} PriorityTier=15"
+
+
+def test_without_an_answer_of_slurm_the_partitions_have_all_nodes():
+    assert all(" Nodes=ALL OverSubscribe=EXCLUSIVE" in line for line in partition_lines(RULES, {}).splitlines())
+
+
+def test_the_guard_and_the_steps_name_the_partitions():
+    assert 'word == "placed"' in guard(RULES)
+    assert "PartitionName=wait State=UP" in steps(RULES)
+
+
+def test_the_unit_opens_the_door_after_any_end_and_is_restarted():
+    lines = service(RULES, ["/bin/bridge"]).splitlines()
+    assert any(line.startswith("ExecStopPost=") and line.endswith("PartitionName=wait State=UP") for line in lines)
+    assert [line for line in lines if line.startswith("Restart=")][-1] == "Restart=always"  # the last one counts
+
+
+def test_files_are_written_and_the_unit_can_start_anywhere(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "")  # no Slurm: limits are not copied
+    (tmp_path / "fabric.json").write_text("{}")
+    said = command("slurm", "setup", "--cluster", "fabric.json", "--door", "wait", "-o", "made")
+    assert said.code == 0, said.err
+    assert "limits of partition all are not copied" in said.err
+    assert sorted(path.name for path in (tmp_path / "made").iterdir()) == [
+        "STEPS.txt",
+        "job_submit.lua",
+        "slurm.conf.lines",
+        "topompi-bridge.service",
+    ]
+    unit = (tmp_path / "made" / "topompi-bridge.service").read_text()
+    own = f"slurm bridge --policy isolated --cluster {tmp_path}/fabric.json --door wait"
+    assert f"ExecStart={sys.executable} -P -m topompi {own}\n" in unit
