@@ -100,7 +100,7 @@ def test_help_imports_no_command_and_a_command_no_other_group():
         ("--help", 16),
         ("topology show --help", 144),
         ("map --help", 147),
-        ("jobs check --help", 154),
+        ("jobs check --help", 155),
         ("schedule --help", 149),
         ("profile --help", 144),
     ],
