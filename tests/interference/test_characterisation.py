@@ -1,5 +1,6 @@
 """The load of a job on each level: bytes, injection rate, usage and class, against sums made pair by pair."""
 
+from collections import Counter
 from math import prod
 
 import numpy as np
@@ -42,9 +43,20 @@ def test_bytes_and_usage_are_those_counted_pair_by_pair(data):
         assert one.injection == pytest.approx(nbytes / seconds)
         assert one.available == (groups * width * LINK if groups > 1 else 0)
         assert one.usage == pytest.approx(nbytes / seconds / (groups * width * LINK))
+        assert one.busiest_cut == pytest.approx(_busiest(graph, hosts // below) / seconds / (width * LINK))
     nbytes = [one.nbytes for one in found.loads]
     assert nbytes == sorted(nbytes, reverse=True)
     assert found.usage == max((one.usage for one in found.loads[1:]), default=0)
+
+
+def _busiest(graph, group):
+    """The most bytes that leave or enter one group of a job's ranks."""
+    out, into = Counter(), Counter()
+    for source, target, volume in zip(graph.sources.tolist(), graph.targets.tolist(), graph.volume, strict=True):
+        if group[source] != group[target]:
+            out[group[source]] += int(volume)
+            into[group[target]] += int(volume)
+    return max((*out.values(), *into.values()), default=0)
 
 
 @given(st.data())
@@ -58,7 +70,7 @@ def test_links_of_a_tree_carry_the_bytes_of_their_level_once(data):
     for one in characterise(graph, 1.0, hosts, levels, tables=routes.tables).loads:
         assert carried[levels.leaves[one.level] >= 0].sum() == pytest.approx(one.nbytes)
         assert carried[levels.enters[one.level] >= 0].sum() == pytest.approx(one.nbytes)
-        assert one.routed <= levels.up[one.level].sum()
+        assert one.routed == levels.rate[(carried > 0) & (levels.leaves[one.level] >= 0)].sum()
         assert one.links == np.count_nonzero(carried[(levels.leaves[one.level] >= 0) | (levels.enters[one.level] >= 0)])
 
 

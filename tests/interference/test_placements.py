@@ -63,7 +63,13 @@ def test_no_two_jobs_get_a_host(shape, sizes, placement):
 
 def test_jobs_that_are_not_fragmented_do_not_share_leaf_switches():
     placed = place("NF", STUDY, [20, 40, 3])
-    assert [sorted(set((hosts // 16).tolist())) for hosts in placed] == [[0, 1], [2, 3, 4], [1]]
+    assert [sorted(set((hosts // 16).tolist())) for hosts in placed] == [[0, 1], [2, 3, 4], [5]]
+
+
+def test_the_last_hosts_of_a_fragmented_job_fill_a_leaf_switch():
+    levels = levels_of(tree([4, 3], [1, 2]))
+    assert [hosts.tolist() for hosts in place("F3", levels, [4, 5, 2])] == [[0, 1, 2, 4], [5, 6, 7, 8, 9], [10, 11]]
+    assert [hosts.tolist() for hosts in place("F2", levels, [3, 3])] == [[0, 1, 4], [2, 3, 5]]
 
 
 def test_random_hosts_depend_on_the_seed_alone():

@@ -39,8 +39,9 @@ def place(text: str, levels: Levels, sizes: Sequence[int]) -> list[Integers]:
 def fragments(levels: Levels, sizes: Sequence[int], each: int | None = None) -> list[Integers]:
     """Give each job, one after the other, the first free hosts of consecutive leaf switches, a number of each.
 
-    A job begins at the first leaf switch that has enough free hosts, and leaves out switches that have not. A job's
-    last leaf switch may have fewer of its hosts. Hosts are in the order of leaf switches.
+    Leaf switches with too few free hosts are left out. A job's last leaf switch may have fewer of its hosts than the
+    others. A job that takes all hosts of leaf switches shares none of them with other jobs, even if its last one has
+    hosts left. Hosts are in the order of leaf switches.
 
     :param levels: levels of the fabric.
     :param sizes: number of hosts of each job.
@@ -56,7 +57,7 @@ def fragments(levels: Levels, sizes: Sequence[int], each: int | None = None) -> 
         missing = size
         for number, hosts in enumerate(free):
             wanted = min(missing, most[number] if each is None else each)
-            if wanted and len(hosts) >= (wanted if each is None else max(wanted, min(each, most[number]))):
+            if wanted and len(hosts) >= (most[number] if each is None else wanted):
                 taken.append(hosts[:wanted])
                 free[number], missing = hosts[wanted:], missing - wanted
         if missing:
