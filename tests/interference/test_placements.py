@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.interference.fabrics import shapes, tree
 from topompi.errors import TopompiError
 from topompi.interference import levels_of, place, xgft
+from topompi.interference.placements import listed
 from topompi.topology import load
 
 STUDY = levels_of(tree([16, 16, 8], [1, 4, 4]))
@@ -87,8 +88,21 @@ def test_switches_of_a_torus_are_leaf_switches():
 
 @pytest.mark.parametrize("text", ["", "F0", "F", "RF", "RF:x", "F8 F4"])
 def test_unknown_placements_are_refused(text):
-    with pytest.raises(TopompiError, match="expecting NF, Fn such as F8, or RF:SEED"):
+    with pytest.raises(TopompiError, match="expecting NF, Fn such as F8, RF:SEED or a file"):
         place(text, STUDY, [1])
+
+
+def test_a_file_gives_the_hosts_of_the_jobs_in_its_order(tmp_path):
+    fabric, path = tree([4, 2], [1, 1]), tmp_path / "now.txt"
+    path.write_text("old h[0005-0006]\nnew h0001,h0000,h0007\n")
+    assert [hosts.tolist() for hosts in listed(path, fabric, [2, 2])] == [[5, 6], [1, 0]]
+    with pytest.raises(TopompiError, match="expecting the hosts of 1 jobs, got 2"):
+        listed(path, fabric, [2])
+    with pytest.raises(TopompiError, match=r"now.txt:1: expecting 3 hosts of old, got 2"):
+        listed(path, fabric, [3, 2])
+    path.write_text("old h[0005-0006]\nnew h0006\n")
+    with pytest.raises(TopompiError, match="expecting each host once, got h0006 2 times"):
+        listed(path, fabric, [2, 1])
 
 
 def test_more_jobs_than_hosts_are_refused():

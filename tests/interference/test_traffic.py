@@ -95,6 +95,14 @@ def test_jobs_that_may_share_links_are_counted_by_hosts_or_by_routes():
     assert counts == [[0, 4, 4], [0, 2, 2]]
 
 
+def test_a_file_places_jobs(tmp_path):
+    path = tmp_path / "now.txt"
+    path.write_text("one h[0000,0004]\ntwo h[0001-0002]\n")
+    words = ("alltoall:2:1M", "alltoall:2:1M", "--cluster", "xgft:4,2;1,1", "--json", "--placement", path)
+    told = json.loads(run(*words))
+    assert [job["levels"][1]["nbytes"] for job in told["jobs"]] == [2 * 2**20, 0]
+
+
 def test_a_wrong_rate_is_refused():
     with pytest.raises(TopompiError, match="--rate: expecting a rate such as 4xEDR, got 'fast'"):
         run("ft:4", "--cluster", "xgft:4,2;1,1", "--rate", "fast")

@@ -1,17 +1,21 @@
-"""Hosts of several jobs on one fabric: regular fragments of leaf switches, or random hosts."""
+"""Hosts of several jobs on one fabric: regular fragments of leaf switches, random hosts, or those of a file."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..inputs.slurm.running import read_running
+from ..topology import Fabric
+from ..topology.hostnames import require_hosts
 from .errors import InterferenceError
 from .levels import Levels
 
-__all__ = ["fragments", "place", "random_hosts"]
+__all__ = ["fragments", "listed", "place", "random_hosts"]
 
 Integers = NDArray[np.int64]
 _TEXT = re.compile(r"NF|F([1-9][0-9]{0,5})|RF:([0-9]{1,18})", re.IGNORECASE)
@@ -30,10 +34,33 @@ def place(text: str, levels: Levels, sizes: Sequence[int]) -> list[Integers]:
     """
     match = _TEXT.fullmatch(text.strip())
     if match is None:
-        raise InterferenceError(f"placement: expecting NF, Fn such as F8, or RF:SEED, got {text!r}")
+        raise InterferenceError(f"placement: expecting NF, Fn such as F8, RF:SEED or a file, got {text!r}")
     if match[2] is not None:
         return random_hosts(levels, sizes, int(match[2]))
     return fragments(levels, sizes, int(match[1]) if match[1] else None)
+
+
+def listed(path: str, fabric: Fabric, sizes: Sequence[int]) -> list[Integers]:
+    """Read the hosts of each job from a file, in the order of its jobs.
+
+    :param path: file of jobs and their hosts in any form that ``topompi jobs check`` reads, for example a line
+        ``JOB HOSTS`` per job.
+    :param fabric: the fabric.
+    :param sizes: number of hosts that each job needs.
+    :raises InterferenceError: if the file has another number of jobs, a job has too few hosts, or two have one host.
+    :raises HostError: if a host is unknown.
+    """
+    jobs = read_running(path, InterferenceError)
+    if len(jobs) != len(sizes):
+        raise InterferenceError(f"{path}: expecting the hosts of {len(sizes)} jobs, got {len(jobs)}")
+    placed = [require_hosts(fabric, job.hosts)[:size].astype(np.int64) for job, size in zip(jobs, sizes, strict=True)]
+    for job, hosts, size in zip(jobs, placed, sizes, strict=True):
+        if len(hosts) < size:
+            raise InterferenceError(f"{job.place}: expecting {size} hosts of {job.name}, got {len(hosts)}")
+    host, times = Counter(np.concatenate([np.empty(0, np.int64), *placed]).tolist()).most_common(1)[0]
+    if times > 1:
+        raise InterferenceError(f"{path}: expecting each host once, got {fabric.hosts[host]} {times} times")
+    return placed
 
 
 def fragments(levels: Levels, sizes: Sequence[int], each: int | None = None) -> list[Integers]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,7 @@ from rich.table import Table
 from ...errors import SourceError
 from ...inputs.figures import bare_name
 from ...network import Tables
+from ...topology import Routes
 from ...topology.fabric import infiniband_rate
 from ..inputs import AsJson, Reading, grouped, list_findings, reading, routes_of
 from ..terminal import Limit, console
@@ -34,7 +36,7 @@ Cluster = Annotated[str, typer.Option("--cluster", help="A topology source.")]
 class Setting:
     """Options that say where jobs run, and how their load is judged.
 
-    :param placement: name of the placement of all jobs.
+    :param placement: name of the placement of all jobs, or a file with their hosts.
     :param ppn: number of ranks per host, in blocks.
     :param moderate: least usage of a moderate job; None for the default.
     :param extreme: least usage of an extreme job; None for the default.
@@ -43,7 +45,11 @@ class Setting:
     """
 
     placement: Annotated[
-        str, typer.Option("--placement", help="NF (whole leaf switches), Fn (n hosts of each), or RF:SEED (random).")
+        str,
+        typer.Option(
+            "--placement",
+            help="NF (whole leaf switches), Fn (n hosts of each), RF:SEED (random), or a file: JOB HOSTS.",
+        ),
     ] = "NF"
     ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1
     moderate: Annotated[
@@ -56,6 +62,38 @@ class Setting:
     by_routes: Annotated[
         bool, typer.Option("--by-routes", help="Count the jobs that may share links by the routes of all other hosts.")
     ] = False
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The limits between the classes."""
+        from ...interference import Thresholds
+
+        limits = {"moderate": self.moderate, "extreme": self.extreme}
+        return Thresholds(**{name: limit for name, limit in limits.items() if limit is not None})
+
+    @property
+    def known_rate(self) -> float | None:
+        """The rate of links of unknown rate in bytes/s; None if it was not given."""
+        if self.rate is None:
+            return None
+        given = infiniband_rate(self.rate)
+        if not given > 0:  # also true for NaN, an unknown name
+            raise SourceError(f"--rate: expecting a rate such as 4xEDR, got {self.rate!r}")
+        return given
+
+    def place(self, routes: Routes, levels: Levels, jobs: Sequence[Traffic]) -> list[NDArray[np.int64]]:
+        """Choose the hosts of each job.
+
+        :param routes: routes of the fabric.
+        :param levels: levels of the fabric.
+        :param jobs: the jobs.
+        """
+        from ...interference.placements import listed, place
+
+        sizes = [-(-one.graph.size // self.ppn) for one in jobs]
+        if Path(self.placement).exists():
+            return listed(self.placement, routes.fabric, sizes)
+        return place(self.placement, levels, sizes)
 
 
 @grouped
@@ -77,28 +115,20 @@ def characterise_command(
     bandwidth out of the groups in which it is. The largest usage above level 0 gives the class.
     """
     # Imported here, because the help of other commands would wait for them.
-    from ...interference import Thresholds, characterise, levels_of, place, read_traffic
+    from ...interference import levels_of, read_traffic
     from ...interference.drawing import check_plot, draw
 
     if plot is not None:
         check_plot(plot)
-    limits = {"moderate": setting.moderate, "extreme": setting.extreme}
-    thresholds = Thresholds(**{name: limit for name, limit in limits.items() if limit is not None})
-    given = None if setting.rate is None else infiniband_rate(setting.rate)
-    if given is not None and not given > 0:
-        raise SourceError(f"--rate: expecting a rate such as 4xEDR, got {setting.rate!r}")
-    traffics = [read_traffic(job) for job in jobs]
+    thresholds, traffics = setting.thresholds, [read_traffic(job) for job in jobs]
     with reading(cluster, lfts, how) as (discovery, report):
         routes = routes_of(discovery, how.rails)
-        levels = levels_of(routes.fabric, given)
-        sizes = [-(-one.graph.size // setting.ppn) for one in traffics]
-        placed = place(setting.placement, levels, sizes)
+        levels = levels_of(routes.fabric, setting.known_rate)
+        placed = setting.place(routes, levels, traffics)
         report.step("following routes")
-        found = []
-        for one, hosts in zip(traffics, placed, strict=True):
-            of_rank = hosts[np.arange(one.graph.size) // setting.ppn]
-            seconds = one.seconds(float(levels.up[0][hosts].min()), of_rank)
-            found.append(characterise(one.graph, seconds, of_rank, levels, tables=routes.tables, thresholds=thresholds))
+        found = [
+            _character(one, hosts, levels, routes.tables, setting) for one, hosts in zip(traffics, placed, strict=True)
+        ]
         tables = routes.tables if setting.by_routes else None
         told = [
             _facts(one, hosts, character, levels, tables)
@@ -113,6 +143,24 @@ def characterise_command(
     else:
         _print(f"{cluster}: {routes.engine}; placement {setting.placement}", told, thresholds)
     list_findings(report)
+
+
+def _character(
+    traffic: Traffic, hosts: NDArray[np.integer], levels: Levels, tables: Tables, setting: Setting
+) -> Character:
+    """Characterise a job whose ranks fill its hosts in blocks.
+
+    :param traffic: the job.
+    :param hosts: hosts of the job, shape (n,).
+    :param levels: levels of the fabric.
+    :param tables: routes of the fabric.
+    :param setting: options of the command.
+    """
+    from ...interference import characterise
+
+    of_rank = hosts[np.arange(traffic.graph.size) // setting.ppn]
+    seconds = traffic.seconds(float(levels.up[0][hosts].min()), of_rank)
+    return characterise(traffic.graph, seconds, of_rank, levels, tables=tables, thresholds=setting.thresholds)
 
 
 def _facts(
