@@ -134,6 +134,10 @@ def test_messages_have_the_sizes_of_the_source_s_table():
     assert set(ft.volume.tolist()) == {512 * KIB}
     assert set(cg.volume.tolist()) == {750_000}  # 732 KiB
     face, there, back = (size * KIB for size in (761, 158, 26))
+    mg = nas.mg(256, exchanges=1)
+    largest, smallest = (pick(mg.volume[mg.offsets[0] : mg.offsets[1]].tolist()) for pick in (max, min))
+    # Levels of a V-cycle have a quarter of the bytes each; the source has a point more on some edges.
+    assert (largest * 3 / 4, smallest * 3 / 4) == pytest.approx((260 * KIB, 128 * KIB), rel=0.04)
     wanted = 6 * face + 3 * 15 * (there + back)  # a rank has 15 cells with a neighbour ahead, and 3 directions
     assert bt.volume.sum() / 256 == pytest.approx(wanted, rel=0.04)
 
@@ -143,6 +147,9 @@ def test_the_blocks_of_nas_kernels_go_to_their_neighbours():
     assert cg.targets[cg.offsets[1] : cg.offsets[2]].tolist() == [0, 3, 4]
     assert bt.targets[bt.offsets[4] : bt.offsets[5]].tolist() == [1, 2, 3, 5, 6, 7]
     assert set(np.diff(nas.mg(64).offsets)) == {6}
+    mg = nas.mg(256)  # 4 x 8 x 8 ranks, with x first
+    assert mg.dims == (8, 8, 4)
+    assert mg.targets[mg.offsets[0] : mg.offsets[1]].tolist() == [1, 3, 4, 28, 32, 224]
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def ft(ranks: int, points: int = 2048 * 1024 * 1024) -> CommunicationGraph:
 
 
 def cg(ranks: int, rows: int = 1_500_000) -> CommunicationGraph:
-    """CG: sums along the rows of a square grid of ranks by recursive halving, then an exchange with the transpose.
+    """CG: sums along the rows of a square grid of ranks by recursive doubling, then an exchange with the transpose.
 
     :param ranks: number of ranks, a power of 4.
     :param rows: number of rows of the matrix.
@@ -81,7 +81,9 @@ def mg(ranks: int, points: int = 1024, exchanges: int = 4) -> CommunicationGraph
     if ranks < 1 or ranks & (ranks - 1):
         raise InterferenceError(f"mg: expecting a power of 2 as the number of ranks, got {ranks}")
     bits = ranks.bit_length() - 1
-    grid = [1 << ((bits + more) // 3) for more in range(3)]
+    grid = [
+        1 << (bits + more) // 3 for more in (2, 1, 0)
+    ]  # the benchmark numbers ranks along x first, which has fewest
     edges = [points // extent for extent in grid]
     weights = [0] * 3
     while min(edges) >= 2:
