@@ -20,6 +20,7 @@ PURE = (
     "topompi.cli",
     "topompi.daemon",
     "topompi.errors",
+    "topompi.interference",
     "topompi.jobs",
     "topompi.mapping",
     "topompi.netsim",

@@ -34,6 +34,7 @@ from ...views.cluster import read_cluster
 from ..inputs import Adapters, AsJson, grouped, list_findings, reporting
 from ..terminal import console
 from .allocate import Lfts, allocate
+from .characterise import characterise_command
 from .check import check_command
 from .table import print_intervals, print_outcomes, print_workload
 
@@ -221,6 +222,7 @@ def compare(
 
 app.command()(allocate)
 app.command("check")(check_command)
+app.command("characterise")(characterise_command)
 
 
 def _policies(policies: str, scenario: str | None) -> dict[str, tuple[str, str]]:
