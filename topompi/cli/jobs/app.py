@@ -35,6 +35,7 @@ from ..inputs import Adapters, AsJson, grouped, list_findings, reporting
 from ..terminal import console
 from .allocate import Lfts, allocate
 from .check import check_command
+from .replay import replay_command
 from .table import print_intervals, print_outcomes, print_workload
 
 __all__ = ["app"]
@@ -221,6 +222,7 @@ def compare(
 
 app.command()(allocate)
 app.command("check")(check_command)
+app.command("replay")(replay_command)
 
 
 def _policies(policies: str, scenario: str | None) -> dict[str, tuple[str, str]]:
