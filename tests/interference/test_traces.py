@@ -1,5 +1,6 @@
 """Readers of traces: SimGrid's time-independent traces and GOAL, against exporters, closed forms and SimGrid itself."""
 
+import contextlib
 import re
 import shutil
 import subprocess
@@ -9,7 +10,8 @@ import pytest
 
 from osu_like_bench.simulate import smpi
 from tests.netsim.test_netsim import RATE, one_switch
-from tests.support import refusal
+from tests.support import damaged, refusal
+from topompi.errors import TopompiError
 from topompi.interference import InterferenceError
 from topompi.interference.traces import read_goal, read_simgrid
 from topompi.interference.traces.collectives import ALGORITHMS, _one_switch
@@ -165,6 +167,26 @@ def test_wrong_lines_are_skipped_and_counted_on_request(tmp_path):
     assert found.notes[0].startswith("2 lines skipped, the first ")
 
 
+def test_wrong_messages_are_left_out_and_counted_on_request(tmp_path):
+    lines = [
+        "0 send 1 7 10 6",
+        "0 isend 1 7 20 6",
+        "0 waitall 1",
+        "0 send 9 7 10 6",
+        "0 send 1 8 50 6",
+        "0 compute 1e9",
+    ]
+    found = trace(tmp_path, *lines, "1 recv 0 7 10 6", "1 recv x", "1 recv 0 8 5 6", partial=True, flops=1e9)
+    assert found.ranks.messages.nbytes.tolist() == [10, 50]
+    assert [note.partition(",")[0] for note in found.notes] == [
+        "1 messages left out",
+        "1 messages left out",
+        "1 messages taken as they are",
+        "1 lines skipped",
+    ]
+    assert seconds(found) == pytest.approx([1 + 60 / RATE, 60 / RATE])
+
+
 @pytest.mark.parametrize("form", ["list", "folder"])
 def test_a_trace_is_a_list_of_files_or_their_folder(tmp_path, form):
     (tmp_path / "files").mkdir()
@@ -194,6 +216,21 @@ def test_what_an_exporter_writes_takes_the_schedules_own_time(tmp_path, collecti
 
 
 # ---- GOAL ----
+
+MIXED = """{me} compute 3e8
+{me} irecv {left} 7 200000 6
+{me} isend {right} 7 200000 6
+{me} compute {burst}
+{me} waitall 2
+{me} sendRecv 500000 {right} 500000 {left} 6 6
+{me} irecv {left} 8 300000 6
+{me} irecv {left} 9 100000 6
+{me} isend {right} 9 100000 6
+{me} wait {left} {me} 9
+{me} isend {right} 8 300000 6
+{me} waitall 2
+{me} compute 1e8
+"""
 
 TEXT = """// a comment
 num_ranks 2
@@ -242,6 +279,30 @@ def test_a_wrong_line_of_goal_is_named(tmp_path, old, new, problem):
         assert re.search(problem, refusal(goal, tmp_path, text, error=InterferenceError))
 
 
+@pytest.mark.parametrize("form", ["simgrid", "goal"])
+def test_a_damaged_trace_is_read_or_refused_with_an_error_of_ours(tmp_path, form):
+    lines = MIXED.format(me=0, left=1, right=1, burst=1e8) + MIXED.format(me=1, left=0, right=0, burst=1e8)
+    calls = ("bcast 5 1 6", "gatherv 4 4 4 1 6 6", "barrier")
+    lines += "".join(f"{me} {action}\n" for me in (0, 1) for action in calls)
+    text, read = (lines, read_simgrid) if form == "simgrid" else (TEXT, read_goal)
+    for data in damaged(text, 5, 400, b"0123456789 -.:{}e\n#/*=risendwbcq"):
+        (tmp_path / "t").write_bytes(data)
+        for partial in (False, True):
+            with contextlib.suppress(TopompiError):
+                found = read(tmp_path / "t", partial=partial)
+                assert found.size
+
+
+@pytest.mark.parametrize("form", ["simgrid", "goal"])
+def test_a_trace_of_too_many_ranks_is_refused_before_any_memory_is_taken(tmp_path, form, monkeypatch):
+    monkeypatch.setenv("TOPOMPI_LIMITS", "ranks=3")
+    if form == "simgrid":
+        text = refusal(trace, tmp_path, *(f"{rank} init" for rank in range(4)), error=InterferenceError)
+    else:
+        text = refusal(goal, tmp_path, "num_ranks 9999999\n", error=InterferenceError)
+    assert "expecting at most 3 ranks" in text
+
+
 # ---- SimGrid itself ----
 
 PLATFORM = """<?xml version='1.0'?>
@@ -278,22 +339,6 @@ def smpirun(folder, hosts, *words):
     done = subprocess.run([*command, *words], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
-
-
-MIXED = """{me} compute 3e8
-{me} irecv {left} 7 200000 6
-{me} isend {right} 7 200000 6
-{me} compute {burst}
-{me} waitall 2
-{me} sendRecv 500000 {right} 500000 {left} 6 6
-{me} irecv {left} 8 300000 6
-{me} irecv {left} 9 100000 6
-{me} isend {right} 9 100000 6
-{me} wait {left} {me} 9
-{me} isend {right} 8 300000 6
-{me} waitall 2
-{me} compute 1e8
-"""
 
 
 @simgrid

@@ -119,7 +119,7 @@ def place(cluster: Cluster, sizes: Mapping[str, int], placement: str) -> dict[st
     :param cluster: the machine.
     :param sizes: number of nodes of each job, by name.
     :param placement: the text.
-    :raises InterferenceError: if the text has no such form, or the jobs do not fit.
+    :raises InterferenceError: if the text has another form, or the jobs do not fit.
     """
     if placement == "NF":
         return fragmented(cluster, sizes)

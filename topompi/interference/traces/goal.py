@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ...inputs import InputFile, open_inputs
+from ...inputs import InputFile, current_limits, open_inputs
 from ..errors import InterferenceError
 from .matching import program_of
 from .operations import Operations, Trace, columns_of
@@ -85,7 +85,7 @@ def read_goal(path: str | os.PathLike[str], *, unit: float = NANOSECONDS, partia
     def place(row: int) -> str:
         return f"{file.name}:{columns['line'][row]}"
 
-    program, notes = program_of(str(path), len(ranks), columns, place)
+    program, notes = program_of(str(path), len(ranks), columns, place, partial=partial)
     return Trace(program, (*notes, *reader.notes()))
 
 
@@ -115,6 +115,7 @@ class _Reader:
         labels: dict[str, int] = {}
         for number, line in self._statements():
             if size := _SIZE.fullmatch(line):
+                current_limits().check("ranks", int(size[1]), f"{self.file.name}:{number}", InterferenceError)
                 found = [None] * int(size[1])
             elif rank := _RANK.match(line):
                 if not int(rank[1]) < len(found):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...inputs import InputFile, open_inputs
+from ...inputs import InputFile, current_limits, open_inputs
 from ..errors import InterferenceError
 from .collectives import ALGORITHMS
 from .matching import ANY, program_of
@@ -120,6 +120,7 @@ class _Reader(Collectives):
         }
         if not found:
             raise InterferenceError(f"{self.name}: expecting {WANTED}, got no action")
+        current_limits().check("ranks", len(found), self.name, InterferenceError)
         if missing := sorted(set(range(len(found))) - found):
             text = f"expecting actions of ranks 0 to {len(found) - 1}, got none of {missing[0]}"
             raise InterferenceError(f"{self.name}: {text}")
@@ -153,7 +154,7 @@ class _Reader(Collectives):
             line = int(columns["line"][row])
             return f"{self.files[line >> 32].name}:{line & 0xFFFFFFFF}"
 
-        program, notes = program_of(self.name, self.size, columns, place)
+        program, notes = program_of(self.name, self.size, columns, place, partial=self.partial)
         if self.skipped:
             notes.append(f"{len(self.skipped)} lines skipped, the first {self.skipped[0]}")
         if self.nobody:

@@ -183,7 +183,7 @@ def number_of(words: list[str], at: int, name: str) -> float:
     :param words: arguments of the action.
     :param at: index of the argument.
     :param name: name of the argument, for errors.
-    :raises WrongActionError: if it is missing or no such number.
+    :raises WrongActionError: if it is missing, no number, or below 0.
     """
     if at >= len(words):
         raise WrongActionError(f"expecting {name} as argument {at + 1}, got {len(words)} arguments")
