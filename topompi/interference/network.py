@@ -105,6 +105,8 @@ class SharedNetwork:
 def shared_network(cluster: Cluster, rate: float | None = None, latency: float | None = None) -> Tables:
     """The links and routes of a cluster for simulations, whose hosts are the cluster's nodes.
 
+    A node uses its first adapter alone, and the first of alternative routes.
+
     :param cluster: cluster of a topology source.
     :param rate: rate in bytes/s of links of unknown rate; None to refuse them.
     :param latency: latency in seconds of links of unknown latency; None to refuse them.
