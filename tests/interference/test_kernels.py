@@ -13,6 +13,8 @@ from topompi.interference.specs import read_jobs
 from topompi.interference.traces import read_trace, trace_of_graph
 from topompi.mapping import CommunicationGraph
 from topompi.netsim import COMPUTE, run
+from topompi.profile import Profile, write_profile
+from topompi.profile.recording import RankRows
 
 GRIDS = {"stencil3d": "2x2x2", "stencil4d": "2x2x2x1", "fft3d": "2x4", "p3dfft": "2x4", "cg": "2x2x2"}
 
@@ -61,6 +63,15 @@ def test_the_form_of_a_trace_is_found_from_its_content(tmp_path):
     found = {name: read_trace(tmp_path / name) for name in ("ti", "goal", "graph")}
     assert {name: one.size for name, one in found.items()} == {"ti": 2, "goal": 1, "graph": 2}
     assert found["graph"].ranks.messages.nbytes.tolist() == [100, 200]
+
+
+def test_a_profile_is_a_job(tmp_path):
+    rows = [RankRows.of_rows(rank, [(0, 1 - rank, 3, 6_000_000)]) for rank in range(2)]
+    write_profile(Profile(2, "by hand", of_rank=rows), tmp_path / "p.topoprof")
+    (job,) = read_jobs([f"P={tmp_path}/p.topoprof@iterations=3,burst=0.5"])
+    assert (job.name, job.nodes) == ("P", 2)
+    assert job.trace.ranks.messages.nbytes.tolist() == [2e6] * 6
+    assert seconds(job.trace) == pytest.approx([1.5 + 6e6 / RATE] * 2)
 
 
 def test_a_job_is_a_name_a_kernel_or_file_and_options(tmp_path):
