@@ -33,7 +33,7 @@ PURPOSE = {
     "topompi.prediction": "what calls cost; what MPI libraries run",
     "topompi.execution": "the table of calls; schedule, plan, MPI calls; leaders",
     "topompi.slurm": "nodes that a job should ask Slurm for",
-    "topompi.interference": "jobs that share links",
+    "topompi.interference": "jobs that share a network",
     "topompi.views": "the job's topology as arrays",
     "topompi.network": "links, next links, the paths and loads that follow",
     "topompi.topology": "fabrics, routes, sources",

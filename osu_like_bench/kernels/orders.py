@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topompi.errors import BenchmarkError
+from topompi.interference.kernels.kernel import Kernel
 from topompi.mapping import CommunicationGraph, Machine, Mapping, best
 from topompi.mapping.mappers import MAPPERS
 from topompi.topology import TopologyInterface
 from topompi.views.machine import machine_of
-
-from .kernel import Kernel
 
 __all__ = ["ORDERS", "OTHERS", "OURS", "Order", "order_of"]
 

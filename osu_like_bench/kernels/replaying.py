@@ -9,11 +9,11 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
+from topompi.interference.kernels.kernel import Alltoalls, Kernel, Messages, Phase, Sums, pairs_within
 from topompi.schedules import Network, Schedule, make
 from topompi.schedules.alltoall import direct
 
 from ..simulate import Arena, Failure, FlowArena
-from .kernel import Alltoalls, Kernel, Messages, Phase, Sums, pairs_within
 
 __all__ = ["JOINT", "PLAIN", "Replay"]
 

@@ -13,11 +13,11 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 import topompi
+from topompi.interference.kernels.kernel import Alltoalls, Kernel, Messages, Phase, Sums
 
 from ..operations import Call, Operation
 from ..options import SIDES
 from ..patterns import contribution, contribution_sum, pattern
-from .kernel import Alltoalls, Kernel, Messages, Phase, Sums
 
 __all__ = ["KernelBenchmark", "Seat"]
 

@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from osu_like_bench.kernels.cg import CG
-from osu_like_bench.kernels.kernel import Messages, Phase
 from osu_like_bench.simulate.kernelstudy import GIVEN
+from topompi.interference.kernels.cg import CG
+from topompi.interference.kernels.kernel import Messages, Phase
 from topompi.mapping import CommunicationGraph
 from topompi.topology import TopologyInterface
 

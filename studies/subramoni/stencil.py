@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from osu_like_bench.kernels.halo import Stencil3D
-from osu_like_bench.kernels.registry import balanced
 from osu_like_bench.simulate.kernelstudy import GIVEN
+from topompi.interference.kernels.halo import Stencil3D
+from topompi.interference.kernels.registry import balanced
 
 from .figure import Figure, Table
 from .jobs import allocated

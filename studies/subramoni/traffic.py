@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from osu_like_bench.kernels.halo import Stencil3D
+from topompi.interference.kernels.halo import Stencil3D
 from topompi.mapping import Evaluation
 
 from .figure import Figure

@@ -14,13 +14,8 @@ from hypothesis import strategies as st
 
 from osu_like_bench.compare import main as compare
 from osu_like_bench.kernels import make_kernel
-from osu_like_bench.kernels.cg import CG
-from osu_like_bench.kernels.halo import Halo, Stencil3D, Stencil4D
-from osu_like_bench.kernels.kernel import Alltoalls, Messages, Sums
 from osu_like_bench.kernels.orders import ORDERS, order_of
-from osu_like_bench.kernels.registry import balanced
 from osu_like_bench.kernels.replaying import JOINT, PLAIN, Replay
-from osu_like_bench.kernels.transposes import FFT3D, P3DFFT
 from osu_like_bench.record import Record
 from osu_like_bench.simulate import Arena, Failure
 from osu_like_bench.simulate.cli import main as simulate
@@ -28,6 +23,11 @@ from studies.subramoni.jobs import view
 from studies.subramoni.ranking import best_block, evaluations, hops
 from studies.subramoni.solvers import Multigrid
 from topompi.errors import BenchmarkError
+from topompi.interference.kernels.cg import CG
+from topompi.interference.kernels.halo import Halo, Stencil3D, Stencil4D
+from topompi.interference.kernels.kernel import Alltoalls, Messages, Sums
+from topompi.interference.kernels.registry import balanced
+from topompi.interference.kernels.transposes import FFT3D, P3DFFT
 from topompi.mapping import Mapping, evaluate
 from topompi.topology import load
 from topompi.views.network import network_of

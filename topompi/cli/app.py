@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ from .. import __version__
 from ..errors import TopompiError
 from .terminal import HELP, guard_streams
 
-__all__ = ["COMMANDS", "app", "main"]
+__all__ = ["COMMANDS", "app", "main", "with_late"]
 
 # For each command, by its name: its module and function (or group of subcommands), and its line in the general help.
 COMMANDS = {
@@ -54,14 +54,18 @@ COMMANDS = {
 
 
 class _WhenAsked(MutableMapping[str, Any]):
-    """A mapping of the commands by name, in which a command's module is imported at the command's first look-up."""
+    """A mapping of the commands by name, in which a command's module is imported at the command's first look-up.
 
-    def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
+    :param late: module and function (``module:function``) of each command that is imported later, by name.
+    :param made: commands that are there already, by name; they are listed first.
+    """
+
+    def __init__(self, late: Mapping[str, str], made: Mapping[str, Any]) -> None:
+        self._late, self._made, self._names = late, dict(made), (*made, *late)
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._made and name in COMMANDS:
-            module, _, function = COMMANDS[name][0].partition(":")
+        if name not in self._made and name in self._late:
+            module, _, function = self._late[name].partition(":")
             self._made[name] = _command(name, getattr(import_module(f"{__package__}.{module}"), function))
         return self._made[name]
 
@@ -72,10 +76,10 @@ class _WhenAsked(MutableMapping[str, Any]):
         del self._made[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(COMMANDS)
+        return len(self._names)
 
 
 def _command(name: str, found: Any) -> Any:
@@ -94,12 +98,28 @@ def _command(name: str, found: Any) -> Any:
     return made
 
 
+def with_late(late: Mapping[str, str]) -> type[TyperGroup]:
+    """Make a group of commands of which some are imported when they are asked for, after the others in its help.
+
+    :param late: module and function (``module:function``) of each of these commands, by name.
+    """
+
+    class Group(TyperGroup):
+        """A group with commands that are imported late."""
+
+        def __init__(self, **settings: Any) -> None:
+            super().__init__(**settings)
+            self.commands = _WhenAsked(late, self.commands)
+
+    return Group
+
+
 class _Commands(TyperGroup):
     """The group of all commands, which lists the commands in its help without importing their modules."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = _WhenAsked()
+        self.commands = _WhenAsked({name: place for name, (place, _) in COMMANDS.items()}, {})
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help of the whole command line.

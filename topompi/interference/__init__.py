@@ -1,8 +1,9 @@
-"""Jobs that share a network: the load that each brings, and bounds on the number of jobs that it can share links with.
+"""Jobs that share a network: the load that each brings, bounds on those it shares links with, simulation side by side.
 
 ``levels_of`` finds the levels of a fabric, ``read_traffic`` a job's bytes, ``place`` its hosts; ``characterise`` gives
 the usage of each level, and the job's class. ``sharing`` and ``rivals`` count the jobs that can share a job's links.
-``xgft`` has closed forms for fat trees, and ``slots`` two jobs that share one link in lanes.
+``xgft`` has closed forms for fat trees, and ``slots`` two jobs that share one link in lanes. ``traces`` reads recorded
+programs, ``placement`` places jobs on nodes, ``replay`` simulates jobs alone and together.
 """
 
 from __future__ import annotations

@@ -6,4 +6,4 @@ __all__ = ["InterferenceError"]
 
 
 class InterferenceError(TopompiError, ValueError):
-    """An error: a job, its placement or a threshold is malformed, or does not fit the fabric."""
+    """An error: a job, a trace, a placement or a threshold is malformed or does not fit, or a job cannot be simulated."""

@@ -26,7 +26,7 @@ run_free(Run *run)
 {
     void *all[] = {
         run->first_row, run->first_step, run->window, run->job_of_rank, run->end, run->processor, run->row, run->oldest,
-        run->kind, run->step_of_row, run->message_of_row, run->amount, run->operations, run->rank_of_step,
+        run->kind, run->step_of_row, run->message_of_row, run->after, run->amount, run->operations, run->rank_of_step,
         run->mark_of_step, run->pending, run->destination, run->send_step, run->receive_step, run->paths, run->nbytes,
         run->latency, run->arrivals, run->state, run->first_rank, run->first_message, run->first_mark, run->repeat,
         run->left, run->began, run->over, run->mark_size, run->mark_left, run->capacity, run->events, run->soonest,
@@ -48,9 +48,9 @@ make_room(Run *run, const Columns *columns)
                        (void *const[]){A(first_row), A(first_step), A(window), A(job_of_rank), A(end), A(processor), A(row),
                                        A(oldest)},
                        (const size_t[]){4, 4, 4, 4, 8, 8, 4, 4}) &&
-           group_widen(&run->rows, columns->rows, 4,
-                       (void *const[]){A(kind), A(step_of_row), A(message_of_row), A(amount)},
-                       (const size_t[]){4, 4, 4, 8}) &&
+           group_widen(&run->rows, columns->rows, 5,
+                       (void *const[]){A(kind), A(step_of_row), A(message_of_row), A(after), A(amount)},
+                       (const size_t[]){4, 4, 4, 4, 8}) &&
            group_widen(&run->steps, columns->steps, 4,
                        (void *const[]){A(operations), A(rank_of_step), A(mark_of_step), A(pending)},
                        (const size_t[]){4, 4, 4, 4}) &&
@@ -113,6 +113,7 @@ append_work(Run *run, const Columns *columns)
     group_append(run->kind + rows, columns->kind, columns->rows, 0);
     group_append(run->step_of_row + rows, columns->step_of_row, columns->rows, steps);
     group_append(run->message_of_row + rows, columns->message_of_row, columns->rows, messages);
+    group_append(run->after + rows, columns->after, columns->rows, steps);
     memcpy(run->amount + rows, columns->amount, (size_t)columns->rows * sizeof *run->amount);
     group_append(run->operations + steps, columns->operations, columns->steps, 0);
     group_append(run->pending + steps, columns->operations, columns->steps, 0);

@@ -94,6 +94,7 @@ read_columns(PyObject *arrays, Buffers *buffers, Columns *to)
         {"amount", &to->amount, BUFFERS_FLOAT64, &rows},
         {"step_of_row", &to->step_of_row, BUFFERS_INT32, &rows},
         {"message_of_row", &to->message_of_row, BUFFERS_INT32, &rows},
+        {"after", &to->after, BUFFERS_INT32, &rows},
         {"operations", &to->operations, BUFFERS_INT32, &steps},
         {"rank_of_step", &to->rank_of_step, BUFFERS_INT32, &steps},
         {"mark_of_step", &to->mark_of_step, BUFFERS_INT32, &steps},

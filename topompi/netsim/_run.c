@@ -205,6 +205,8 @@ advance(Run *run, int32_t rank)
         int32_t row = run->row[rank], window = run->window[rank];
         if (window && run->step_of_row[row] - run->oldest[rank] >= window)
             return;
+        if (run->after[row] >= 0 && run->pending[run->after[row]])
+            return;
         if (run->processor[rank] > run->now) {
             run_schedule(run, run->processor[rank], TIMER, rank);
             return;

@@ -43,7 +43,7 @@ typedef struct {
     int32_t *first_row, *first_step, *window, *job_of_rank;   /* of ranks; the first two have one item more */
     double *end, *processor;                                  /* end of the first run, NaN before; when the processor is free */
     int32_t *row, *oldest;                                    /* next operation, first incomplete step */
-    int32_t *kind, *step_of_row, *message_of_row;             /* of rows */
+    int32_t *kind, *step_of_row, *message_of_row, *after;     /* of rows */
     double *amount;
     int32_t *operations, *rank_of_step, *mark_of_step, *pending; /* of steps */
     int32_t *destination, *send_step, *receive_step, *paths;     /* of messages; paths are padded with -1 */
@@ -74,7 +74,7 @@ typedef struct {
 /* The columns of a program, numbered from 0 within it; see tape.py. */
 typedef struct {
     int32_t ranks, rows, steps, messages, jobs, marks, longest;
-    const int32_t *first_row, *first_step, *window, *job_of_rank, *kind, *step_of_row, *message_of_row, *operations;
+    const int32_t *first_row, *first_step, *window, *job_of_rank, *kind, *step_of_row, *message_of_row, *after, *operations;
     const int32_t *rank_of_step, *mark_of_step, *destination, *send_step, *receive_step, *first_rank, *first_message;
     const int32_t *first_mark, *mark_size, *repeat, *paths;
     const double *start, *amount, *nbytes, *latency;

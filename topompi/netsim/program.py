@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 
 COMPUTE, RECEIVE, SEND = range(3)
 KINDS = ("compute", "receive", "send")
+COLUMNS = ("rank", "step", "kind", "peer", "amount", "tag", "after")
 ONCE, UNTIL_ALL_RAN, BACKGROUND = REPEATS = ("once", "until_all_ran", "background")
 
 
@@ -44,8 +45,8 @@ class Program:
     """The ranks of a job, and their operations as columns with one row per operation.
 
     A rank has at most ``window`` of its steps in flight and completes them in order. In a step it first computes, then
-    posts its receives, then its sends. The k-th send from a rank to another matches the other's k-th receive from it.
-    The rows are sorted by rank, step and kind; rows that are equal in these keep the given order.
+    posts its receives, then its sends. The k-th send from a rank to another with a tag matches the other's k-th receive
+    from it with this tag. The rows are sorted by rank, step and kind; rows equal in these keep the given order.
 
     :param hosts: host of each rank, shape (p,).
     :param rank: rank of each operation, shape (rows,).
@@ -53,6 +54,9 @@ class Program:
     :param kind: ``COMPUTE``, ``RECEIVE`` or ``SEND`` of each operation, shape (rows,).
     :param peer: other rank of each message, shape (rows,); ignored for compute bursts.
     :param amount: bytes of each message, or seconds of each compute burst, shape (rows,).
+    :param tag: tag of each message, shape (rows,); ignored for compute bursts. By default all tags are 0.
+    :param after: an earlier step of the same rank that must be complete before the operation begins, -1 for none, shape
+        (rows,); by default -1. The rank's later operations wait, too, because operations begin in order.
     :param window: largest number of steps that a rank has in flight; 0 for no limit.
     :param start: time at which the job begins, in seconds.
     :param lane: virtual lane of the job's messages; only the packet model has lanes.
@@ -75,9 +79,14 @@ class Program:
     repeat: str = ONCE
     name: str = "job"
     named: Mapping[str, int] = field(default_factory=dict)
+    tag: Integers = None  # type: ignore[assignment]  # set in __post_init__
+    after: Integers = None  # type: ignore[assignment]  # set in __post_init__
 
     def __post_init__(self) -> None:
-        columns = {name: np.asarray(getattr(self, name)) for name in ("rank", "step", "kind", "peer", "amount")}
+        for name, default in (("tag", 0), ("after", -1)):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, np.full(np.shape(self.rank), default))
+        columns = {name: np.asarray(getattr(self, name)) for name in COLUMNS}
         if len({column.shape for column in columns.values()}) != 1 or columns["rank"].ndim != 1:
             raise NetsimError(f"{self.name}: expecting columns of one length")
         order = np.lexsort((columns["kind"], columns["step"], columns["rank"]))
@@ -106,12 +115,39 @@ class Program:
         self._refuse((peers < 0) | (peers >= size), "peer", f"a rank in range({size})")
         self._refuse((self.kind != COMPUTE) & (self.peer == self.rank), "peer", "another rank")
         self._refuse(~(np.isfinite(self.amount) & (self.amount >= 0)), "amount", "bytes or seconds of at least 0")
+        self._refuse(self._waits_wrongly(), "after", "an earlier step of the rank, or -1")
 
     def _refuse(self, wrong: NDArray[np.bool_], column: str, wanted: str) -> None:
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
             where = f"rank {self.rank[row]}, step {self.step[row]}: {column}"
             raise NetsimError(f"{self.name}: {where}: expecting {wanted}, got {getattr(self, column)[row]}")
+
+    def _waits_wrongly(self) -> NDArray[np.bool_]:
+        if (self.after < 0).all():
+            return np.zeros(len(self.after), dtype=bool)
+        wrong: NDArray[np.bool_] = (self.after >= 0) & ((self.after >= self.step) | (self.waits[1] < 0))
+        return wrong
+
+    @cached_property
+    def waits(self) -> tuple[int, Integers]:
+        """Number of steps of all ranks, and the number among them of the step that each operation waits for.
+
+        The number is -1 for an operation that waits for none.
+        """
+        pair = np.stack((self.rank, self.step))
+        begins = np.append(True, (np.diff(pair) != 0).any(axis=0))[: len(self.rank)]
+        waiting = np.flatnonzero(self.after >= 0)
+        found = np.full(len(self.rank), -1)
+        if len(waiting):
+            steps = pair[:, begins]
+            low, size = int(self.step.min()), int(np.ptp(self.step)) + 1
+            keys = steps[0] * size + steps[1] - low
+            wanted = self.rank[waiting] * size + self.after[waiting] - low
+            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            there = (keys[at] == wanted) & (self.after[waiting] >= low)
+            found[waiting] = np.where(there, at, -1)
+        return int(begins.sum()), found
 
     @property
     def num_ranks(self) -> int:
@@ -135,15 +171,29 @@ class Program:
         if parts < 1:
             raise NetsimError(f"{self.name}: expecting at least 1 part of a message, got {parts}")
         part = np.tile(np.arange(parts), len(self.rank))
-        columns = {name: np.repeat(getattr(self, name), parts) for name in ("rank", "step", "kind", "peer", "amount")}
+        columns = {name: np.repeat(getattr(self, name), parts) for name in COLUMNS}
         once = columns["kind"] == COMPUTE
         kept = ~once | (part == 0)
         columns["step"] = columns["step"] * parts + part
         columns["amount"] = np.where(once, columns["amount"], columns["amount"] / parts)
+        columns["after"] = self._cut_waits(parts)
         cut = {name: column[kept] for name, column in columns.items()}
         of_step = cut["step"] // parts
         named = {name: int(cut["step"][of_step == step].max()) for name, step in self.named.items()}
         return replace(self, window=self.window * parts, named=named, **cut)
+
+    def _cut_waits(self, parts: int) -> Integers:
+        """The step that each operation waits for if messages are cut, shape (rows * parts,).
+
+        It is the last of the steps that the step becomes; a step of compute bursts alone becomes one step.
+
+        :param parts: number of parts of every message.
+        """
+        steps, waits = self.waits
+        begins = np.append(True, (np.diff(self.rank) != 0) | (np.diff(self.step) != 0))[: len(self.rank)]
+        sends = np.bincount(np.cumsum(begins) - 1, weights=self.kind != COMPUTE, minlength=steps) > 0
+        last = np.where(sends[waits], parts - 1, 0) if steps else np.zeros(0, dtype=np.int64)
+        return np.repeat(np.where(waits < 0, -1, self.after * parts + last), parts)
 
     @cached_property
     def messages(self) -> Messages:
@@ -151,7 +201,7 @@ class Program:
 
         :raises NetsimError: if a send has no receive, or its receive has another number of bytes.
         """
-        size = self.num_ranks
+        size, tags = self.num_ranks, self._tags[0]
         (sends, sent), (receives, received) = self._ends(SEND), self._ends(RECEIVE)
         if len(sent) != len(received) or (sent != received).any():
             pairs = np.unique(np.concatenate((sent, received)))
@@ -159,7 +209,7 @@ class Program:
                 np.searchsorted(keys, pairs, "right") - np.searchsorted(keys, pairs) for keys in (sent, received)
             )
             wrong = np.flatnonzero(there != back)[0]
-            text = f"rank {pairs[wrong] // size} to rank {pairs[wrong] % size}"
+            text = f"rank {pairs[wrong] // tags // size} to rank {pairs[wrong] // tags % size}"
             raise NetsimError(f"{self.name}: {text}: expecting {there[wrong]} receives, got {back[wrong]}")
         unlike = np.flatnonzero(self.amount[sends] != self.amount[receives])
         if len(unlike):
@@ -168,13 +218,24 @@ class Program:
             raise NetsimError(f"{self.name}: {text}: expecting {self.amount[row]:g} bytes, got {self.amount[other]:g}")
         return Messages(self.rank[sends], self.peer[sends], self.amount[sends], sends, receives)
 
+    @cached_property
+    def _tags(self) -> tuple[int, Integers]:
+        """Number of different tags, and each row's index among them."""
+        if not self.tag.any():
+            return 1, self.tag
+        tags, which = np.unique(self.tag, return_inverse=True)
+        return len(tags), which
+
     def _ends(self, kind: int) -> tuple[Integers, Integers]:
-        """The rows of all sends or receives, sorted by sender, receiver and order, and sender * p + receiver of each.
+        """The rows of all sends or receives, sorted by sender, receiver, tag and order, and a number for these three.
+
+        The number is (sender * p + receiver) * (number of different tags) + index of the tag.
 
         :param kind: ``SEND`` or ``RECEIVE``.
         """
         rows = np.flatnonzero(self.kind == kind)
         source, target = (self.rank, self.peer) if kind == SEND else (self.peer, self.rank)
-        pair = source[rows] * self.num_ranks + target[rows]
+        tags, tag = self._tags
+        pair = (source[rows] * self.num_ranks + target[rows]) * tags + tag[rows]
         order = np.argsort(pair, kind="stable")
         return rows[order], pair[order]

@@ -32,6 +32,7 @@ COLUMNS = {
     "amount": ("rows", None),
     "step_of_row": ("rows", "steps"),
     "message_of_row": ("rows", "messages"),
+    "after": ("rows", "steps"),
     "operations": ("steps", None),
     "rank_of_step": ("steps", "ranks"),
     "mark_of_step": ("steps", "marks"),
@@ -167,6 +168,8 @@ class Ranks:
             row, window = int(self.row[rank]), self.window[rank]
             if window and self.step_of_row[row] - self.oldest[rank] >= window:
                 return  # because the window is full; `_complete` schedules the rank again
+            if self.after[row] >= 0 and self.pending[self.after[row]]:
+                return
             if self.processor[rank] > self.now:
                 heapq.heappush(self.events, (float(self.processor[rank]), TIMER, rank))
                 return

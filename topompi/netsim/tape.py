@@ -16,7 +16,7 @@ from .program import REPEATS, Program
 from .tables import Tables
 from .wiring import Wiring
 
-__all__ = ["Tape", "Traffic", "marks_of"]
+__all__ = ["Tape", "Traffic", "marks_of", "waits_of"]
 
 Integers = NDArray[np.int32]
 Floats = NDArray[np.float64]
@@ -63,6 +63,7 @@ class Tape:
     :param amount: bytes or seconds of each operation, shape (rows,).
     :param step_of_row: step of each operation, shape (rows,).
     :param message_of_row: message of each operation, -1 for a compute burst, shape (rows,).
+    :param after: step that must be complete before each operation begins, -1 for none, shape (rows,).
     :param operations: number of operations of each step, shape (steps,).
     :param rank_of_step: rank of each step, shape (steps,).
     :param mark_of_step: number of each step's name among the names of all jobs, -1 without a name, shape (steps,).
@@ -87,6 +88,7 @@ class Tape:
     amount: Floats
     step_of_row: Integers
     message_of_row: Integers
+    after: Integers
     operations: Integers
     rank_of_step: Integers
     mark_of_step: Integers
@@ -157,6 +159,7 @@ class Tape:
             amount=np.concatenate([one.amount for one in programs]),
             step_of_row=_whole(step_of_row),
             message_of_row=_whole(message_of_row),
+            after=waits_of(programs),
             operations=_whole(np.bincount(step_of_row, minlength=len(rank_of_step))),
             rank_of_step=_whole(rank_of_step),
             mark_of_step=mark_of_step,
@@ -176,7 +179,7 @@ class Tape:
         """
         return (
             *(self.window, self.job_of_rank, start, self.first_row, self.first_step),
-            *(self.kind, self.amount, self.step_of_row, self.message_of_row),
+            *(self.kind, self.amount, self.step_of_row, self.message_of_row, self.after),
             *(self.operations, self.rank_of_step, self.mark_of_step),
             *(
                 self.destination,
@@ -209,6 +212,19 @@ def marks_of(
             mark_of_step[here] = [places.get(one, -1) for one in step[here].tolist()]
     sizes = np.bincount(mark_of_step[mark_of_step >= 0], minlength=int(first[-1]))
     return _whole(first), _whole(sizes), _whole(mark_of_step)
+
+
+def waits_of(programs: Sequence[Program]) -> Integers:
+    """The step that must be complete before each operation begins, through all jobs, -1 for none, shape (rows,).
+
+    :param programs: the jobs.
+    """
+    found, first = [], 0
+    for program in programs:
+        steps, after = program.waits
+        found.append(np.where(after < 0, -1, after + first))
+        first += steps
+    return _whole(np.concatenate([np.empty(0), *found]))
 
 
 def _whole(numbers: ArrayLike) -> Integers:

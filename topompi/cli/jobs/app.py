@@ -31,6 +31,7 @@ from ...jobs.metrics import figures
 from ...jobs.study import SCENARIOS, Interval, break_even, interval, replay
 from ...jobs.workload.transform import larger, segments
 from ...views.cluster import read_cluster
+from ..app import with_late
 from ..inputs import Adapters, AsJson, grouped, list_findings, reporting
 from ..terminal import console
 from .allocate import Lfts, allocate
@@ -40,7 +41,9 @@ from .table import print_intervals, print_outcomes, print_workload
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Many jobs on one machine: queues, allocation of nodes, isolation.", no_args_is_help=True)
+LATE = {"replay": "jobs.replay:replay_command"}  # imported when it is asked for, because it brings the simulators
+ABOUT = "Many jobs on one machine: queues, allocation of nodes, isolation."
+app = typer.Typer(cls=with_late(LATE), help=ABOUT, no_args_is_help=True)
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,8 @@ def characterise_command(
     """
     # Imported here, because the help of other commands would wait for them.
     from ...interference import levels_of, read_traffic
-    from ...interference.drawing import check_plot, draw
+    from ...interference.pictures import check_plot
+    from ...interference.pictures.usage import draw
 
     if plot is not None:
         check_plot(plot)

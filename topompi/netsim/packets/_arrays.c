@@ -164,7 +164,7 @@ free_sim(Sim *s)
     void *all[] = {
         s->ports, s->lanes, s->waited, s->arbiters, s->credits, s->queues, s->inputs, s->messages, s->ranks, s->jobs,
         s->pending, s->adapter, s->packets, s->works, s->wheel, s->filled, s->pool, s->current, s->heap, s->spare, s->buckets, s->turns, s->tasks, s->records,
-        s->rank_first_row, s->rank_first_step, s->row_step, s->step_operations, s->step_rank, s->step_mark, s->job_first_rank,
+        s->rank_first_row, s->rank_first_step, s->row_step, s->row_after, s->step_operations, s->step_rank, s->step_mark, s->job_first_rank,
         s->job_first_message, s->job_first_mark, s->mark_size, s->mark_left, s->row_kind, s->row_value,
     };
     for (size_t at = 0; at < sizeof all / sizeof *all; at++)

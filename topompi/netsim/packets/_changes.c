@@ -11,7 +11,7 @@ typedef struct {
     const int32_t *rank_host, *rank_job, *rank_window, *rank_first_row, *rank_first_step;
     const int64_t *rank_start, *row_value, *message_bytes;
     const int8_t *row_kind;
-    const int32_t *row_step, *step_operations, *step_rank, *step_mark, *mark_size;
+    const int32_t *row_step, *row_after, *step_operations, *step_rank, *step_mark, *mark_size;
     const int32_t *message_source, *message_target, *send_step, *receive_step, *message_connection;
 } Columns;
 
@@ -31,6 +31,7 @@ read_columns(Columns *to, Given *given)
     to->rank_first_step = given_column(given, "rank_first_step", BUFFERS_INT32, to->ranks + 1);
     to->row_kind = given_first_column(given, "row_kind", BUFFERS_INT8, &to->rows);
     to->row_step = given_column(given, "row_step", BUFFERS_INT32, to->rows);
+    to->row_after = given_column(given, "row_after", BUFFERS_INT32, to->rows);
     to->row_value = given_column(given, "row_value", BUFFERS_INT64, to->rows);
     to->step_operations = given_first_column(given, "step_operations", BUFFERS_INT32, &to->steps);
     to->step_rank = given_column(given, "step_rank", BUFFERS_INT32, to->steps);
@@ -56,8 +57,9 @@ make_room(Sim *s, const Columns *more)
            group_widen(&s->ranks_group, (int32_t)more->ranks, s->processors ? 4 : 3,
                        (void *const[]){A(ranks), A(rank_first_row), A(rank_first_step), A(turns)},
                        (const size_t[]){sizeof(Rank), 4, 4, sizeof(Turn)}) &&
-           group_widen(&s->rows_group, (int32_t)more->rows, 3, (void *const[]){A(row_kind), A(row_step), A(row_value)},
-                       (const size_t[]){1, 4, 8}) &&
+           group_widen(&s->rows_group, (int32_t)more->rows, 4,
+                       (void *const[]){A(row_kind), A(row_step), A(row_after), A(row_value)},
+                       (const size_t[]){1, 4, 4, 8}) &&
            group_widen(&s->steps_group, (int32_t)more->steps, 4,
                        (void *const[]){A(step_operations), A(step_rank), A(step_mark), A(pending)},
                        (const size_t[]){4, 4, 4, 4}) &&
@@ -127,6 +129,7 @@ append_work(Sim *s, const Columns *more)
 {
     int32_t rows = s->rows_group.count, steps = s->steps_group.count, messages = s->messages_group.count;
     group_append(s->row_step + rows, more->row_step, (int32_t)more->rows, steps);
+    group_append(s->row_after + rows, more->row_after, (int32_t)more->rows, steps);
     memcpy(s->row_kind + rows, more->row_kind, (size_t)more->rows);
     for (int64_t at = 0; at < more->rows; at++)
         s->row_value[rows + at] = more->row_value[at] + (more->row_kind[at] == COMPUTE ? 0 : messages);

@@ -213,6 +213,8 @@ advance(Sim *s, Index rank)
         Index row = one->row;
         if (one->window && (Index)s->row_step[row] - one->oldest >= (Index)one->window)
             return; /* until a step is complete */
+        if (s->row_after[row] >= 0 && s->pending[s->row_after[row]])
+            return;
         if (one->processor > s->now) {
             start_at(s, rank, one->processor);
             return;

@@ -158,7 +158,7 @@ typedef struct {
 
     const int32_t *next_link, *uplink;
 
-    int32_t *rank_first_row, *rank_first_step, *row_step, *step_operations, *step_rank, *step_mark;
+    int32_t *rank_first_row, *rank_first_step, *row_step, *row_after, *step_operations, *step_rank, *step_mark;
     int32_t *job_first_rank, *job_first_message, *job_first_mark, *mark_size, *mark_left;
     int8_t *row_kind;
     int64_t *row_value;

@@ -13,7 +13,7 @@ from ..errors import NetsimError
 from ..flows import Hosts
 from ..program import COMPUTE, REPEATS, Program
 from ..tables import Floats, Integers, Tables
-from ..tape import marks_of
+from ..tape import marks_of, waits_of
 from .settings import NO_LIMIT, Settings
 
 __all__ = ["PICO", "ProgramArrays", "event_buckets", "link_arrays", "numbers"]
@@ -82,6 +82,7 @@ class ProgramArrays:
             "rank_first_step": _short(np.searchsorted(rank[begins_step], every)),
             "row_kind": np.concatenate([one.kind for one in programs]).astype(np.int8),
             "row_step": step_of_row,
+            "row_after": waits_of(programs),
             "step_operations": _short(np.bincount(step_of_row, minlength=int(begins_step.sum()))),
             "step_rank": _short(rank[begins_step]),
             "step_mark": step_mark,

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from topompi.errors import BenchmarkError
-
+from ...errors import BenchmarkError
 from .cg import CG
 from .halo import Stencil3D, Stencil4D
 from .kernel import Kernel

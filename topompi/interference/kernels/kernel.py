@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.errors import BenchmarkError
-from topompi.mapping import CommunicationGraph
+from ...errors import BenchmarkError
+from ...mapping import CommunicationGraph
 
 __all__ = ["Alltoalls", "Kernel", "Messages", "Phase", "Sums", "pairs_within"]
 

@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..inputs import figures
-from ..inputs.figures import OTHERS, SERIES, cut_middle, save_figure
-from .characterisation import Character
-from .errors import InterferenceError
+from ...inputs.figures import OTHERS, SERIES, cut_middle, save_figure
+from ..characterisation import Character
 
-__all__ = ["check_plot", "draw"]
+__all__ = ["draw"]
 
 LINEAR = 0.01  # usage up to which the axis is linear, because a usage may be 0
-
-
-def check_plot(path: Path) -> None:
-    """Check, before any long work, that the file name's suffix is supported and matplotlib is installed.
-
-    :raises InterferenceError: if the suffix is neither .svg nor .png, or matplotlib is missing.
-    """
-    figures.check_plot(path, "plot", InterferenceError)
 
 
 def draw(jobs: Sequence[tuple[str, Character]], title: str, path: Path) -> None:
@@ -30,7 +20,6 @@ def draw(jobs: Sequence[tuple[str, Character]], title: str, path: Path) -> None:
     :param title: title of the picture.
     :param path: file to write, .svg or .png.
     """
-    check_plot(path)
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 

@@ -6,8 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from topompi.mapping import CommunicationGraph
-
+from ...mapping import CommunicationGraph
 from .kernel import Kernel, Messages, Phase
 
 __all__ = ["Halo", "Stencil3D", "Stencil4D"]

@@ -1,0 +1,165 @@
+"""Jobs as users name them: ``[NAME=]WHAT[@KEY=VALUE,...]``, where WHAT is a trace's file or a kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..netsim import Program
+from ..netsim.packets.settings import MOST_LANES
+from .errors import InterferenceError
+from .kernels import KERNELS, make_kernel, trace_of
+from .placement import Nodes, mapping
+from .traces import Trace, read_trace
+
+__all__ = ["JobSpec", "read_jobs"]
+
+_OPTION = r"[a-z_]+(?:=[^,@]*)?"
+_SPEC = re.compile(rf"(?:(?P<name>[A-Za-z][\w.-]*)=)?(?P<what>.+?)(?:@(?P<options>{_OPTION}(?:,{_OPTION})*))?")
+_SIZE = re.compile(r"([0-9]{1,15})([KMG]?)")
+_REAL = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+JOB_KEYS = ("copies", "ppn", "speed", "lane", "start")
+KERNEL_KEYS = ("ranks", "grid", "periodic", "faces", "size", "iterations", "burst")
+TRACE_KEYS = ("flops", "unit", "iterations", "burst")
+
+
+@dataclass(frozen=True, eq=False)
+class JobSpec:
+    """A job: its trace, and how it runs.
+
+    :param name: name of the job.
+    :param trace: messages and bursts of its ranks.
+    :param ppn: number of consecutive ranks on each node.
+    :param speed: speed of the processors relative to the recorded machine.
+    :param lane: virtual lane of the messages.
+    :param start: time at which the job begins, in seconds.
+    """
+
+    name: str
+    trace: Trace
+    ppn: int = 1
+    speed: float = 1.0
+    lane: int = 0
+    start: float = 0.0
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes that the job needs."""
+        return self.trace.size // self.ppn
+
+    def on(self, nodes: Nodes) -> Program:
+        """Place the job.
+
+        :param nodes: its nodes in the order of its ranks, shape (nodes,).
+        """
+        hosts = mapping(nodes, self.trace.size)
+        return self.trace.on(hosts, self.speed, name=self.name, lane=self.lane, start=self.start)
+
+
+def read_jobs(texts: Sequence[str], *, partial: bool = False) -> list[JobSpec]:
+    """Read jobs, each once; ``copies=N`` makes N jobs ``NAME-1`` to ``NAME-N``.
+
+    :param texts: specification of each job.
+    :param partial: whether wrong lines of traces are skipped and counted.
+    :raises InterferenceError: if a specification is malformed, or two jobs have one name.
+    """
+    found = [job for text in texts for job in _jobs(text, partial)]
+    names = [job.name for job in found]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InterferenceError(f"jobs: expecting different names, got {twice} twice; NAME=... before a job names it")
+    return found
+
+
+def _jobs(text: str, partial: bool) -> Iterator[JobSpec]:
+    match = _SPEC.fullmatch(text)
+    if match is None:
+        raise InterferenceError(f"job: expecting [NAME=]WHAT[@KEY=VALUE,...], got {text!r}")
+    what, options = match["what"], _Options(text, match["options"] or "")
+    kernel = what in KERNELS
+    options.require((*JOB_KEYS, *(KERNEL_KEYS if kernel else TRACE_KEYS)))
+    trace = _kernel(what, options) if kernel else _trace(what, options, partial)
+    ppn, copies = options.whole("ppn", 1), options.whole("copies", 1)
+    if trace.size % ppn:
+        raise InterferenceError(f"{text}: ppn: expecting a divisor of {trace.size} ranks, got {ppn}")
+    lane = options.whole("lane", 0, 0)
+    if lane >= MOST_LANES:
+        raise InterferenceError(f"{text}: lane: expecting a lane below {MOST_LANES}, got {lane}")
+    name = match["name"] or what.rstrip("/").rpartition("/")[2]
+    job = JobSpec(name, trace, ppn, options.real("speed", 1.0, positive=True), lane, options.real("start", 0.0))
+    yield from [job] if copies == 1 else (replace(job, name=f"{name}-{copy}") for copy in range(1, copies + 1))
+
+
+def _kernel(name: str, options: _Options) -> Trace:
+    grid = options.text("grid")
+    if not grid and not options.text("ranks"):
+        raise InterferenceError(f"{options.job}: expecting ranks or grid of the kernel, got neither")
+    ranks = options.whole("ranks", 0, 1)
+    for part in grid.split("x") if grid and not ranks else ():
+        ranks = (ranks or 1) * (int(part) if part.isdigit() and len(part) < 8 else 0)
+    faces = options.text("faces").replace("x", ",")
+    made = make_kernel(name, range(ranks), grid or None, options.flag("periodic"), faces or None)
+    iterations, burst = options.whole("iterations", 1), options.real("burst", 0.0)
+    return trace_of(made, options.size("size", 65536), iterations=iterations, burst=burst)
+
+
+def _trace(path: str, options: _Options, partial: bool) -> Trace:
+    about = {key: options.real(key, 0.0, positive=True) for key in ("flops", "unit") if options.text(key)}
+    iterations = options.whole("iterations", 1)
+    return read_trace(path, iterations=iterations, burst=options.real("burst", 0.0), partial=partial, **about)
+
+
+class _Options:
+    """The options of a job.
+
+    :param job: specification of the job, for errors.
+    :param text: ``KEY=VALUE,...``.
+    """
+
+    def __init__(self, job: str, text: str) -> None:
+        self.job = job
+        self._given: Mapping[str, str] = dict(one.partition("=")[::2] for one in text.split(",") if one)
+
+    def require(self, known: Sequence[str]) -> None:
+        """Raise an error if an option is unknown."""
+        for key in self._given:
+            if key not in known:
+                raise InterferenceError(f"{self.job}: expecting options {', '.join(known)}, got {key!r}")
+
+    def text(self, key: str) -> str:
+        """The option's text; empty if it is not given."""
+        return self._given.get(key, "")
+
+    def flag(self, key: str) -> bool:
+        """Whether the option is given; it takes no value."""
+        if self.text(key):
+            raise InterferenceError(f"{self.job}: {key}: expecting no value, got {self.text(key)!r}")
+        return key in self._given
+
+    def whole(self, key: str, default: int, least: int = 1) -> int:
+        """A whole number of at least ``least``."""
+        match = re.fullmatch(r"[0-9]{1,9}", self._given.get(key, str(default)))
+        if match is None or (key in self._given and int(match[0]) < least):
+            raise self._wrong(key, f"a whole number of at least {least}")
+        return int(match[0])
+
+    def size(self, key: str, default: int) -> int:
+        """A number of bytes such as 64K."""
+        match = _SIZE.fullmatch(self._given.get(key, str(default)).upper())
+        if match is None or not int(match[1]):
+            raise self._wrong(key, "a number of bytes such as 64, 8K or 1M")
+        return int(match[1]) * UNITS[match[2]]
+
+    def real(self, key: str, default: float, *, positive: bool = False) -> float:
+        """A number of at least 0, or above 0 if ``positive``."""
+        if key not in self._given:
+            return default
+        match = _REAL.fullmatch(self._given[key])
+        found = float(match[0]) if match else -1.0
+        if not 0 <= found < 1e18 or (positive and not found):
+            raise self._wrong(key, "a number above 0" if positive else "a number of at least 0")
+        return found
+
+    def _wrong(self, key: str, wanted: str) -> InterferenceError:
+        return InterferenceError(f"{self.job}: {key}: expecting {wanted}, got {self.text(key)!r}")

@@ -1,0 +1,45 @@
+"""The reading of a trace in any known form, which is found from the content."""
+
+from __future__ import annotations
+
+import os
+
+from ...inputs import open_inputs
+from ...mapping.readers import read_graph
+from ..errors import InterferenceError
+from . import goal, otf2events, simgrid
+from .graphs import trace_of_graph
+from .operations import Trace
+
+__all__ = ["read_trace"]
+
+
+def read_trace(
+    path: str | os.PathLike[str],
+    *,
+    flops: float = simgrid.FLOPS,
+    unit: float = goal.NANOSECONDS,
+    iterations: int = 1,
+    burst: float = 0.0,
+    partial: bool = False,
+) -> Trace:
+    """Read SimGrid's time-independent trace, GOAL, OTF2, a profile of `topompi profile`, or a communication graph.
+
+    :param path: path of the file, or of the folder of a SimGrid trace; of an OTF2 trace, its anchor file ``.otf2``.
+    :param flops: flop/s of the machine of a SimGrid trace.
+    :param unit: seconds of ``calc 1`` in GOAL.
+    :param iterations: number of iterations of a profile or graph.
+    :param burst: seconds that each rank computes in each iteration of a profile or graph.
+    :param partial: whether wrong lines of a trace are skipped and counted; else they are errors.
+    :raises InterferenceError: if a line is wrong, with file and line.
+    :raises GraphFileError: if the file is none of these forms.
+    """
+    if str(path).endswith(".otf2"):
+        return otf2events.read_otf2(path)
+    first = open_inputs(path, InterferenceError, "a trace, a profile or a communication graph")[0]
+    head = first.first_bytes().decode("utf-8", errors="replace")
+    if goal.recognise(head):
+        return goal.read_goal(path, unit=unit, partial=partial)
+    if simgrid.recognise(head):
+        return simgrid.read_simgrid(path, flops=flops, partial=partial)
+    return trace_of_graph(read_graph(path), iterations=iterations, burst=burst, name=str(path))
