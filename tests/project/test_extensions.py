@@ -133,7 +133,7 @@ CALLS = {
     "engine": (lambda arrays: engine._engine.run(1, 1, (2, 2), *arrays, None), engine_arrays),
 }
 # Ranks with edges; leaves and pods; named steps.
-ANY_LENGTH = {"annealing": [7], "engine": [5, 6], "flows": [22], "packets": [list(packet_jobs()).index("mark_size")]}
+ANY_LENGTH = {"annealing": [7], "engine": [5, 6], "flows": [23], "packets": [list(packet_jobs()).index("mark_size")]}
 SPARED = ["foreign byte order"]  # one byte has no order
 WRONG = {
     "another type": (lambda one: one.astype(np.int16), TypeError, "expecting items of type"),

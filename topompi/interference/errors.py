@@ -6,4 +6,4 @@ __all__ = ["InterferenceError"]
 
 
 class InterferenceError(TopompiError, ValueError):
-    """An error: a job, a trace, a placement or a threshold is malformed or does not fit, or a job cannot be simulated."""
+    """An error: a job, trace, placement or threshold is malformed or does not fit, or a job cannot be simulated."""

@@ -35,13 +35,15 @@ from ..app import with_late
 from ..inputs import Adapters, AsJson, grouped, list_findings, reporting
 from ..terminal import console
 from .allocate import Lfts, allocate
-from .characterise import characterise_command
 from .check import check_command
 from .table import print_intervals, print_outcomes, print_workload
 
 __all__ = ["app"]
 
-LATE = {"replay": "jobs.replay:replay_command"}  # imported when it is asked for, because it brings the simulators
+LATE = {  # imported when they are asked for, because they bring the simulators and the levels of fabrics
+    "characterise": "jobs.characterise:characterise_command",
+    "replay": "jobs.replay:replay_command",
+}
 ABOUT = "Many jobs on one machine: queues, allocation of nodes, isolation."
 app = typer.Typer(cls=with_late(LATE), help=ABOUT, no_args_is_help=True)
 
@@ -225,7 +227,6 @@ def compare(
 
 app.command()(allocate)
 app.command("check")(check_command)
-app.command("characterise")(characterise_command)
 
 
 def _policies(policies: str, scenario: str | None) -> dict[str, tuple[str, str]]:

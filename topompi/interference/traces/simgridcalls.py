@@ -153,7 +153,12 @@ class Collectives:
             rank.operations.wait(rank.operations.post(taken, given, line))
 
     def bytes_of(self, rank: Rank, words: list[str], at: int) -> int:
-        """Bytes of the datatype whose number is a word, or of the default datatype if there are fewer words."""
+        """Bytes of the datatype whose number is a word, or of the default datatype if there are fewer words.
+
+        :param rank: rank with the default datatype.
+        :param words: arguments of the action.
+        :param at: place of the word.
+        """
         kind = whole_of(words, at, "type") if at < len(words) else rank.basic
         if kind not in TYPES:
             raise WrongActionError(
