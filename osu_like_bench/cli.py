@@ -22,7 +22,7 @@ from topompi.errors import BenchmarkError, TopompiError
 from .benchmarks import BENCHMARKS, REORDERS
 from .command import UsageError
 from .communicators import leave_together
-from .kernels import KERNELS
+from .kernels import FORMER, KERNELS
 from .options import SIDES, TAIL, Options, parse_bytes, parse_tail
 from .runner import run
 from .table import ABSENT, GROUPS
@@ -42,6 +42,7 @@ LAST_WORDS = 0.3  # seconds that a failed rank waits before it aborts all, so th
 def _named(word: str) -> str:
     """Return the benchmark's name without OSU's prefix ``osu_``; refuse an unknown name."""
     name = word.removeprefix("osu_")
+    name = FORMER.get(name, name)
     if name in ABSENT:
         raise typer.BadParameter(f"{word} is not here: {ABSENT[name]}")
     if name not in BENCHMARKS:
@@ -85,7 +86,7 @@ def bench(
 
     Start with mpirun: mpirun -n 8 python -m osu_like_bench gather --vs native
 
-    Kernels (stencil3d, stencil4d, fft3d, p3dfft, cg) send what applications send. --grid is the number of processes in
+    Kernels (stencil3d, stencil4d, fft3d, p3dfft, pcg) send what applications send. --grid is the number of processes in
     each dimension of a kernel, --faces the size of the stencil's messages in each dimension, as a multiple of the
     message size. In the stencils, topompi's side reorders the ranks, and the native side leaves them in the given
     order.

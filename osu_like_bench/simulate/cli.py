@@ -19,7 +19,7 @@ from topompi.topology import Report, TopologyInterface
 from topompi.views.network import network_of
 
 from ..command import run_command
-from ..kernels import KERNELS, make_kernel
+from ..kernels import FORMER, KERNELS, make_kernel
 from ..options import Options, message_sizes, parse_bytes
 from ..record import Facts
 from . import commandline as cli
@@ -82,11 +82,13 @@ def command(
     other libraries run the algorithms of our models of them; --network packet sends packets through switches with
     finite buffers instead; --network simgrid uses SimGrid, with its own copies of the libraries' choices.
 
-    For the kernels stencil3d, stencil4d and cg the command compares orders of the ranks: our mappings, and those that a
-    user has without them. For fft3d and p3dfft it compares our joint alltoalls of rows and columns with the libraries'.
+    For the kernels stencil3d, stencil4d and pcg the command compares orders of the ranks: our mappings, and those that
+    a user has without them. For fft3d and p3dfft it compares our joint alltoalls of rows and columns with those of the
+    libraries.
 
     Compare: python -m osu_like_bench compare A.json A.json --side shift,mpich
     """
+    collective = FORMER.get(collective, collective)
     if _one_of("--network", network, NETWORKS) == "simgrid":
         version()  # raises before any work if SimGrid is not installed
     _refuse_simgrid(network, model=model != MODELS[0])

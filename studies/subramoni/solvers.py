@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from osu_like_bench.simulate.kernelstudy import GIVEN
-from topompi.interference.kernels.cg import CG
 from topompi.interference.kernels.kernel import Messages, Phase
+from topompi.interference.kernels.pcg import PCG
 from topompi.mapping import CommunicationGraph
 from topompi.topology import TopologyInterface
 
@@ -29,7 +29,7 @@ LEVELS = 3
 FREE = 1024  # number of free hosts from which the scheduler takes the job's hosts
 
 
-class Multigrid(CG):
+class Multigrid(PCG):
     """PCG with a multigrid preconditioner: each coarser grid has every other process and a quarter of the bytes.
 
     On grid l, processes that are 2^l apart exchange. The halos of the grids follow one another, and then two sums.
@@ -54,7 +54,7 @@ class Multigrid(CG):
     def _coarse(self, level: int, nbytes: int) -> Messages:
         """Return the halo of the processes whose coordinates are multiples of 2^level."""
         stride = 1 << level
-        coarse = CG(tuple(-(-extent // stride) for extent in self.grid), self.periodic)
+        coarse = PCG(tuple(-(-extent // stride) for extent in self.grid), self.periodic)
         place = np.stack(np.unravel_index(np.arange(coarse.ranks), coarse.grid)) * stride
         rank = np.ravel_multi_index(tuple(place), self.grid)
         halo = coarse.halo(nbytes)
@@ -63,8 +63,8 @@ class Multigrid(CG):
 
 def draw(full: bool) -> Figure:
     """Make the figure from simulations of 1,024 processes; with ``full``, also of MILC's 2,048."""
-    jobs = [("Hypre-like", Multigrid((16, 8, 8)), 64), ("MILC-like", CG((8, 8, 4, 4), periodic=True), 64)]
-    jobs += [("MILC-like", CG((8, 8, 8, 4), periodic=True), 128)] if full else []
+    jobs = [("Hypre-like", Multigrid((16, 8, 8)), 64), ("MILC-like", PCG((8, 8, 4, 4), periodic=True), 64)]
+    jobs += [("MILC-like", PCG((8, 8, 8, 4), periodic=True), 128)] if full else []
     tables: list[Table] = []
     said, rows = [], []
     for name, kernel, hosts in jobs:
@@ -78,14 +78,14 @@ def draw(full: bool) -> Figure:
 
 def models() -> Table:
     """Return a table of MILC-like ranks in given order and in order by hop-bytes, under flows and under packets."""
-    interface, kernel = allocated("ranger", 64, 16, among=FREE), CG((8, 8, 4, 4), periodic=True)
+    interface, kernel = allocated("ranger", 64, 16, among=FREE), PCG((8, 8, 4, 4), periodic=True)
     return table_of_models(
         "MILC-like, 1,024 processes, default: the given order",
         of_kernel(kernel, interface, SIZES, GIVEN, "best", "ranger"),
     )
 
 
-def _solver(name: str, kernel: CG, interface: TopologyInterface) -> tuple[list[Table], list[Timed]]:
+def _solver(name: str, kernel: PCG, interface: TopologyInterface) -> tuple[list[Table], list[Timed]]:
     caption = f"{name}, {kernel.ranks:,} processes, grid {kernel.shape}{', periodic' if kernel.periodic else ''}:"
     timed = times(interface, kernel, SIZES, "ranger")
     return [

@@ -23,9 +23,9 @@ from studies.subramoni.jobs import view
 from studies.subramoni.ranking import best_block, evaluations, hops
 from studies.subramoni.solvers import Multigrid
 from topompi.errors import BenchmarkError
-from topompi.interference.kernels.cg import CG
 from topompi.interference.kernels.halo import Halo, Stencil3D, Stencil4D
 from topompi.interference.kernels.kernel import Alltoalls, Messages, Sums
+from topompi.interference.kernels.pcg import PCG
 from topompi.interference.kernels.registry import balanced
 from topompi.interference.kernels.transposes import FFT3D, P3DFFT
 from topompi.mapping import Mapping, evaluate
@@ -100,7 +100,7 @@ def test_a_transform_exchanges_whole_pencils_in_rows_and_columns_there_and_back(
 
 
 def test_an_iteration_of_cg_is_a_halo_and_two_sums_of_a_double():
-    halo, one, other = CG((2, 3, 4)).phases(100)
+    halo, one, other = PCG((2, 3, 4)).phases(100)
     assert isinstance(halo, Messages)
     assert halo.nbytes.sum() == 100 * len(neighbours((2, 3, 4), False))
     assert one is other
@@ -137,12 +137,20 @@ def test_rows_of_a_transform_are_as_long_as_a_host_has_ranks():
         ("stencil3d", {"faces": "1,0,2"}, "--faces: expecting 3 numbers"),
         ("fft3d", {"periodic": True}, "--periodic: expecting a kernel with a halo.*, got fft3d"),
         ("p3dfft", {"faces": "1,2"}, "--faces: expecting a kernel with a halo.*, got p3dfft"),
-        ("cg", {"grid": "8x-1"}, "--grid: expecting whole numbers"),
+        ("pcg", {"grid": "8x-1"}, "--grid: expecting whole numbers"),
     ],
 )
 def test_what_a_kernel_cannot_be_is_refused(name, given_, message):
     with pytest.raises(BenchmarkError, match=message):
         make_kernel(name, list("abcdefgh"), **given_)
+
+
+def test_the_former_name_of_conjugate_gradients_is_still_read(capsys):
+    words = ["--topology", TREE, "-m", "1K", "-a", "best", "--peers", "given"]
+    assert [simulate([name, *words]) for name in ("cg", "pcg")] == [0, 0]
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[: len(printed) // 2] == printed[len(printed) // 2 :]
+    assert "simulation of pcg" in printed[0]
 
 
 # --- orders of ranks ---
@@ -235,7 +243,7 @@ def test_simulated_halos_take_what_their_busiest_link_needs():
     _, arena = arena_of()
     nbytes = 1 << 20
     with arena:
-        line = Replay(arena, CG((4, 1, 1)), np.arange(4))
+        line = Replay(arena, PCG((4, 1, 1)), np.arange(4))
         halo = Replay(arena, Stencil3D((4, 1, 1)), np.arange(4))
         moved = Replay(arena, Stencil3D((4, 1, 1)), np.array([0, 2, 1, 3]))
         # An inner rank sends to both sides; moved, all three pairs of neighbours, and so their messages, cross leaves.
@@ -313,7 +321,7 @@ def test_what_a_generator_refuses_is_a_reason_and_no_crash(monkeypatch):
 def test_phases_of_unlike_kinds_know_their_buffers():
     assert Messages(*(np.array(one) for one in ([0, 1], [1, 0], [3, 5], [0, 0]))).footprint() == 8
     assert Alltoalls("rows", np.arange(6).reshape(2, 3), 10).footprint() == 60
-    assert CG((2, 1, 1)).footprint(10) == 20 + 2 * 16
+    assert PCG((2, 1, 1)).footprint(10) == 20 + 2 * 16
 
 
 def test_a_stencil_is_simulated_without_the_links_of_all_pairs(monkeypatch, capsys):

@@ -67,9 +67,10 @@ def test_an_arriving_job_is_told_whether_other_nodes_are_worth_waiting_for(tmp_p
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["cg"], "expecting ranks or grid of the kernel, got neither"),
+        (["pcg"], "expecting ranks or grid of the kernel, got neither"),
         ([ONE, ONE], "expecting different names, got A twice"),
-        (["cg@ranks=8"], "cg: expecting at most 4 nodes in placement NF, got 8"),
+        (["pcg@ranks=2,base=1"], "pcg: base: expecting jobs whose time is simulated, got 1 s"),
+        (["pcg@ranks=8"], "pcg: expecting at most 4 nodes in placement NF, got 8"),
         ([ONE, "-p", "F0"], "placement: expecting NF, F8, F4"),
         ([ONE, "--network", "fluid"], "network: expecting one of flow, packet, got 'fluid'"),
         ([ONE, "-p", "NF", "--arriving", "A"], "--arriving: expecting two placements, got 1"),

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from math import prod
+from pathlib import Path
 
 import numpy as np
 from hypothesis import strategies as st
 
+from topompi.interference.placement import place
+from topompi.jobs import Cluster
 from topompi.mapping.graph import CommunicationGraph
 from topompi.topology import Routes, load
+from topompi.topology.computed import compute_routes
+from topompi.topology.sources import fabricjson
 from topompi.topology.synthetic.trees import fat_tree
+from topompi.views.cluster import cluster_of, node_hosts
 
 LINK = 1.25e9  # bytes/s, the source's 10 Gbit/s
 
@@ -17,6 +24,30 @@ LINK = 1.25e9  # bytes/s, the source's 10 Gbit/s
 def tree(children, parents):
     """An XGFT of the source's links."""
     return fat_tree(children, parents, rate=LINK)
+
+
+def machine(children, parents) -> Cluster:
+    """The cluster of an XGFT's hosts."""
+    return cluster_of(routed(children, parents))
+
+
+def hosts_of(placement, fabric, size):
+    """The hosts of a job alone on a fabric."""
+    routes = compute_routes(fabric)
+    cluster = cluster_of(routes)
+    return node_hosts(cluster, fabric)[place(cluster, {"job": size}, placement)["job"]]
+
+
+def shuffled(spec, seed, folder) -> Path:
+    """The file of a synthetic fabric whose hosts are at random leaf switches."""
+    document = json.loads(fabricjson.write(load(spec).fabric))
+    places = np.random.default_rng(seed).permutation(len(document["hosts"])).tolist()
+    links = document["links"]
+    for end in ("source", "target"):
+        links[end] = [places[one] if one < len(places) else one for one in links[end]]
+    path = folder / "fabric.json"
+    path.write_text(json.dumps(document))
+    return path
 
 
 def routed(children, parents) -> Routes:

@@ -8,20 +8,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.interference.fabrics import LINK, jobs, routed, shapes, tree
+from tests.interference.fabrics import LINK, hosts_of, jobs, routed, shapes, tree
 from topompi.errors import TopompiError
-from topompi.interference import Thresholds, characterise, crossbar, levels_of, nas, place
+from topompi.interference import Thresholds, characterise, crossbar, levels_of
+from topompi.interference.kernels import make_kernel
 from topompi.mapping.graph import CommunicationGraph
 from topompi.topology import load
 
 KIB = 1024
+NAS = ("ft", "cg", "bt", "mg")
+
+
+def nas(name, ranks):
+    return make_kernel(name, range(ranks))
 
 
 def usages(kernel, shape, placement, seconds=None):
     """The class of a kernel of 256 ranks, and its usage of each level."""
-    graph, levels = nas.KERNELS[kernel](256), levels_of(tree(*shape))
-    base = nas.COMPUTE[kernel] + crossbar.bound(graph, LINK) if seconds is None else seconds
-    found = characterise(graph, base, place(placement, levels, [256])[0], levels)
+    job, fabric = nas(kernel, 256), tree(*shape)
+    base = job.usual_burst + crossbar.bound(job.graph, LINK) if seconds is None else seconds
+    found = characterise(job.graph, base, hosts_of(placement, fabric, 256), levels_of(fabric))
     return found.name, [load.usage for load in found.loads]
 
 
@@ -112,16 +118,16 @@ def test_the_classes_of_four_kernels_are_the_source_s(placement, names):
 
 
 def test_cg_has_the_largest_usage_of_hosts_links_and_a_smaller_one_above_than_ft():
-    found = {kernel: usages(kernel, ([16, 16, 4], [1, 4, 4]), "F8")[1] for kernel in nas.KERNELS}
+    found = {kernel: usages(kernel, ([16, 16, 4], [1, 4, 4]), "F8")[1] for kernel in NAS}
     assert max(found, key=lambda kernel: found[kernel][0]) == "cg"
     assert max(found["cg"][1:]) < max(found["ft"][1:])
 
 
 def test_ft_and_bt_send_most_bytes_out_of_a_full_leaf_switch_and_cg_few():
-    levels = levels_of(tree([16, 16, 8], [1, 16, 16]))
+    fabric = tree([16, 16, 8], [1, 16, 16])
     out = {}
     for kernel in ("ft", "bt", "cg"):
-        found = characterise(nas.KERNELS[kernel](256), 1.0, place("NF", levels, [256])[0], levels)
+        found = characterise(nas(kernel, 256).graph, 1.0, hosts_of("NF", fabric, 256), levels_of(fabric))
         out[kernel] = found.loads[1].nbytes / found.loads[0].nbytes
         assert found.loads[2].nbytes == found.loads[2].available == 0
     assert out["ft"] == pytest.approx(240 / 255)
@@ -130,25 +136,24 @@ def test_ft_and_bt_send_most_bytes_out_of_a_full_leaf_switch_and_cg_few():
 
 
 def test_messages_have_the_sizes_of_the_source_s_table():
-    ft, cg, bt = (nas.KERNELS[kernel](256) for kernel in ("ft", "cg", "bt"))
+    ft, cg, bt, mg = (nas(kernel, 256).graph for kernel in NAS)
     assert set(ft.volume.tolist()) == {512 * KIB}
     assert set(cg.volume.tolist()) == {750_000}  # 732 KiB
     face, there, back = (size * KIB for size in (761, 158, 26))
-    mg = nas.mg(256, exchanges=1)
-    largest, smallest = (pick(mg.volume[mg.offsets[0] : mg.offsets[1]].tolist()) for pick in (max, min))
-    # Levels of a V-cycle have a quarter of the bytes each; the source has a point more on some edges.
+    largest, smallest = (pick(mg.volume[mg.offsets[0] : mg.offsets[1]].tolist()) / 4 for pick in (max, min))
+    # A V-cycle exchanges four times per level, each with a quarter of the bytes; the source has a point more on edges.
     assert (largest * 3 / 4, smallest * 3 / 4) == pytest.approx((260 * KIB, 128 * KIB), rel=0.04)
     wanted = 6 * face + 3 * 15 * (there + back)  # a rank has 15 cells with a neighbour ahead, and 3 directions
     assert bt.volume.sum() / 256 == pytest.approx(wanted, rel=0.04)
 
 
 def test_the_blocks_of_nas_kernels_go_to_their_neighbours():
-    cg, bt = nas.cg(16), nas.bt(9)
+    cg, bt = nas("cg", 16).graph, nas("bt", 9).graph
     assert cg.targets[cg.offsets[1] : cg.offsets[2]].tolist() == [0, 3, 4]
     assert bt.targets[bt.offsets[4] : bt.offsets[5]].tolist() == [1, 2, 3, 5, 6, 7]
-    assert set(np.diff(nas.mg(64).offsets)) == {6}
-    mg = nas.mg(256)  # 4 x 8 x 8 ranks, with x first
-    assert mg.dims == (8, 8, 4)
+    assert set(np.diff(nas("mg", 64).graph.offsets)) == {6}
+    assert nas("mg", 256).grid == (8, 8, 4)  # 4 x 8 x 8 ranks, with x first
+    mg = nas("mg", 256).graph
     assert mg.targets[mg.offsets[0] : mg.offsets[1]].tolist() == [1, 3, 4, 28, 32, 224]
 
 
@@ -158,7 +163,13 @@ def test_the_blocks_of_nas_kernels_go_to_their_neighbours():
 )
 def test_kernels_refuse_numbers_of_ranks_that_they_have_no_grid_for(kernel, ranks, wanted):
     with pytest.raises(TopompiError, match=wanted):
-        nas.KERNELS[kernel](ranks)
+        nas(kernel, ranks)
+
+
+@pytest.mark.parametrize(("name", "grid"), [("cg", "2x8"), ("bt", "8x2"), ("mg", "2x2x4")])
+def test_kernels_of_nas_have_one_grid_for_a_number_of_ranks(name, grid):
+    with pytest.raises(TopompiError, match=f"--grid: expecting 4x4|4x2x2 for {name} of 16 ranks, got {grid}"):
+        make_kernel(name, range(16), grid)
 
 
 def test_thresholds_decide_the_class():

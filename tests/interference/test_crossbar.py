@@ -6,9 +6,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.interference.fabrics import LINK, jobs
-from topompi.interference import crossbar, nas
+from topompi.interference import crossbar
+from topompi.interference.kernels import make_kernel, trace_of
+from topompi.interference.network import SharedNetwork, shared_network
 from topompi.mapping.graph import CommunicationGraph
 from topompi.netsim import COMPUTE, RECEIVE, SEND, Program
+from topompi.topology import load
+from topompi.views.cluster import cluster_of
+
+MACHINE = cluster_of(load("xgft:4,4;1,1@rate=1xFDR10").routes)
+
+
+def seconds(program, latency=0.0):
+    """The time on a crossbar of a program whose hosts are in a slimmed tree."""
+    return crossbar.seconds(SharedNetwork(shared_network(MACHINE, None, latency)), program)
 
 
 def at_once(graph, hosts, compute=0.0):
@@ -45,21 +56,29 @@ def test_the_least_time_is_that_of_the_busiest_end(job):
 @settings(deadline=None, max_examples=40)
 def test_a_simulated_crossbar_takes_at_least_the_least_time_and_the_computation(job, compute):
     graph, hosts = without_self(job[0]), job[1]
-    found = crossbar.seconds(at_once(graph, hosts, compute), LINK, latency=0.0)
+    found = seconds(at_once(graph, hosts, compute))
     assert found >= (compute + crossbar.bound(graph, LINK)) * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("ranks", [2, 5, 16])
 def test_an_alltoall_reaches_the_least_time(ranks):
-    graph = nas.ft(ranks, points=ranks**2 * 1000)
-    found = crossbar.seconds(at_once(graph, np.arange(ranks), 0.25), LINK, latency=0.0)
+    graph = CommunicationGraph.from_matrix(16_000 * (1 - np.eye(ranks, dtype=np.int64)))
+    found = seconds(at_once(graph, np.arange(ranks), 0.25))
     assert found == pytest.approx(0.25 + crossbar.bound(graph, LINK))
     assert crossbar.bound(graph, LINK) == pytest.approx((ranks - 1) * 16_000 / LINK)
 
 
+@pytest.mark.parametrize("name", ["ft", "cg", "bt", "mg"])
+def test_the_phases_of_a_nas_kernel_keep_the_busiest_link_busy(name):
+    kernel = make_kernel(name, range(16))
+    trace = trace_of(kernel, kernel.usual_size, burst=kernel.usual_burst)
+    found = seconds(trace.on(range(16)))
+    assert found == pytest.approx(kernel.usual_burst + crossbar.bound(kernel.graph, LINK))
+
+
 def test_a_message_takes_the_latency_of_the_crossbar():
     program = at_once(CommunicationGraph.from_arrays(2, [0], [1], [1250]), np.array([7, 3]))
-    assert crossbar.seconds(program, LINK, latency=1e-6) == pytest.approx(2e-6)
+    assert seconds(program, latency=5e-7) == pytest.approx(2e-6)  # two links
 
 
 def test_ranks_of_one_host_use_no_link():

@@ -16,7 +16,7 @@ from topompi.netsim import COMPUTE, run
 from topompi.profile import Profile, write_profile
 from topompi.profile.recording import RankRows
 
-GRIDS = {"stencil3d": "2x2x2", "stencil4d": "2x2x2x1", "fft3d": "2x4", "p3dfft": "2x4", "cg": "2x2x2"}
+GRIDS = {"stencil3d": "2x2x2", "stencil4d": "2x2x2x1", "fft3d": "2x4", "p3dfft": "2x4", "pcg": "2x2x2", "stencil": "8"}
 
 
 def seconds(found):
@@ -28,18 +28,20 @@ def seconds(found):
 def test_a_kernels_trace_sends_the_bytes_of_its_graph_in_each_iteration(name, periodic):
     if periodic and not KERNELS[name].stencil:
         return
-    kernel = make_kernel(name, range(8), GRIDS[name], periodic)
-    found = trace_of(kernel, kernel.ranks, iterations=3, burst=1e-3)
+    ranks = 16 if name in ("cg", "bt", "mg") else 8
+    kernel = make_kernel(name, range(ranks), GRIDS.get(name), periodic)
+    found = trace_of(kernel, kernel.ranks if kernel.measured else kernel.usual_size, iterations=3, burst=1e-3)
     messages = found.ranks.messages
     graph = kernel.graph  # without sums, and of a stencil with 1 for a face
-    sent = np.bincount(messages.source * 8 + messages.destination, messages.nbytes, 64).reshape(8, 8)
-    source = np.repeat(np.arange(8), np.diff(graph.offsets))
-    expected = np.zeros((8, 8))
-    np.add.at(expected, (source, graph.targets), 3.0 * graph.volume * (8 if kernel.stencil else 1))
+    sent = np.bincount(messages.source * ranks + messages.destination, messages.nbytes, ranks**2).reshape(ranks, ranks)
+    source = np.repeat(np.arange(ranks), np.diff(graph.offsets))
+    expected = np.zeros((ranks, ranks))
+    size = {"stencil": 65536}.get(name, 8) if kernel.stencil else 1
+    np.add.at(expected, (source, graph.targets), 3.0 * graph.volume * size)
     np.fill_diagonal(expected, 0)
-    sums = 3 * 2 * 8 * np.isin(np.arange(8)[:, None] ^ np.arange(8), [1, 2, 4]) if name == "cg" else 0
+    sums = 3 * 2 * 8 * np.isin(np.arange(8)[:, None] ^ np.arange(8), [1, 2, 4]) if name == "pcg" else 0
     assert (sent == expected + sums).all()
-    assert found.ranks.amount[found.ranks.kind == COMPUTE].sum() == pytest.approx(8 * 3e-3)
+    assert found.ranks.amount[found.ranks.kind == COMPUTE].sum() == pytest.approx(ranks * 3e-3)
 
 
 def test_an_alltoall_of_all_ranks_takes_the_bytes_of_a_hosts_link():
@@ -92,16 +94,16 @@ def test_a_job_is_a_name_a_kernel_or_file_and_options(tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("cg", "cg: expecting ranks or grid of the kernel, got neither"),
-        ("cg@ranks=8,colour=red", "expecting options copies, ppn, .*, got 'colour'"),
-        ("cg@ranks=8,size=0", "size: expecting a number of bytes such as 64, 8K or 1M, got '0'"),
-        ("cg@ranks=0", "ranks: expecting a whole number of at least 1, got '0'"),
-        ("cg@ranks=8,burst=-1", "burst: expecting a number of at least 0, got '-1'"),
-        ("cg@ranks=8,speed=0", "speed: expecting a number above 0, got '0'"),
-        ("cg@ranks=8,ppn=3", "ppn: expecting a divisor of 8 ranks, got 3"),
-        ("cg@ranks=8,lane=15", "lane: expecting a lane below 15, got 15"),
-        ("cg@ranks=8,periodic=1", "periodic: expecting no value, got '1'"),
-        ("cg@ranks=8,grid=2x2x3", "--grid: expecting a grid of 8 ranks, got 2x2x3"),
+        ("pcg", "pcg: expecting ranks or grid of the kernel, got neither"),
+        ("pcg@ranks=8,colour=red", "expecting options copies, ppn, .*, got 'colour'"),
+        ("pcg@ranks=8,size=0", "size: expecting a number of bytes such as 64, 8K or 1M, got '0'"),
+        ("pcg@ranks=0", "ranks: expecting a whole number of at least 1, got '0'"),
+        ("pcg@ranks=8,burst=-1", "burst: expecting a number of at least 0, got '-1'"),
+        ("pcg@ranks=8,speed=0", "speed: expecting a number above 0, got '0'"),
+        ("pcg@ranks=8,ppn=3", "ppn: expecting a divisor of 8 ranks, got 3"),
+        ("pcg@ranks=8,lane=15", "lane: expecting a lane below 15, got 15"),
+        ("pcg@ranks=8,periodic=1", "periodic: expecting no value, got '1'"),
+        ("pcg@ranks=8,grid=2x2x3", "--grid: expecting a grid of 8 ranks, got 2x2x3"),
         ("nothing-there", "nothing-there: no such file or directory"),
         ("", r"expecting \[NAME=\]WHAT\[@KEY=VALUE,\.\.\.\], got ''"),
     ],
@@ -111,5 +113,5 @@ def test_a_wrong_job_is_told_what_was_expected(text, problem):
 
 
 def test_two_jobs_of_one_name_are_refused():
-    text = refusal(read_jobs, ["cg@ranks=8", "cg@ranks=4"], error=InterferenceError)
-    assert "jobs: expecting different names, got cg twice; NAME=... before a job names it" in text
+    text = refusal(read_jobs, ["pcg@ranks=8", "pcg@ranks=4"], error=InterferenceError)
+    assert "jobs: expecting different names, got pcg twice; NAME=... before a job names it" in text

@@ -12,7 +12,7 @@ from topompi.interference import InterferenceError
 from topompi.interference.network import SharedNetwork, components, shared_network
 from topompi.interference.pictures import check_plot
 from topompi.interference.pictures.runs import draw
-from topompi.interference.placement import at_random, draws_of, fragmented, mapping, place
+from topompi.interference.placement import at_random, place
 from topompi.interference.replay import effectiveness, pairwise_delays, prefers, replay
 from topompi.interference.timeline import busiest_shared_link, link_rates
 from topompi.interference.traces import Trace
@@ -180,65 +180,6 @@ def test_four_jobs_with_equal_mapping_vectors_have_a_task_of_each_on_every_node(
     assert components(where, [trace.on([0, 1, 2, 3], name=f"job {job}") for job in range(4)]) == [[0, 1, 2, 3]]
     assert "expecting a host of each of 4 ranks, got 3" in refusal(trace.on, [0, 1, 2])
     assert "expecting a speed above 0, got 0" in refusal(lambda: trace.on(range(4), 0.0))
-
-
-# ---- placements ----
-
-S8 = Cluster.regular(2048, 16, 16)  # the leaves and subtrees of XGFT(3;16,16,8;1,S,S)
-
-
-@pytest.mark.parametrize(
-    ("placement", "size", "leaves", "trees"),
-    # The footprints of Jokanovic 2014 (derived from her sections 3.1 and 3.2).
-    [
-        *[("F16", 256, 16, 1), ("F8", 256, 32, 2), ("F4", 256, 64, 4), ("F2", 256, 128, 8), ("NF", 256, 16, 1)],
-        *[("F16", 512, 32, 2), ("F8", 512, 64, 4), ("F4", 512, 128, 8)],
-    ],
-)
-def test_a_fragmented_job_uses_the_sources_number_of_leaves_and_subtrees(placement, size, leaves, trees):
-    nodes = place(S8, {"job": size}, placement)["job"]
-    assert len(nodes) == len(set(nodes)) == size
-    assert (len(np.unique(S8.leaf[nodes])), len(np.unique(S8.pod[nodes]))) == (leaves, trees)
-    assert (np.diff(nodes) > 0).all()
-
-
-def test_512_nodes_do_not_fit_on_f2():
-    assert "job: expecting at most 256 nodes in placement F2, got 512" in refusal(place, S8, {"job": 512}, "F2")
-
-
-@pytest.mark.parametrize(("each", "together"), [(16, 1), (8, 2), (4, 4), (2, 8)])
-def test_on_fn_16_over_n_jobs_share_a_leaf(each, together):
-    jobs = fragmented(S8, dict.fromkeys(map(str, range(8)), 256), each)
-    used = np.concatenate(list(jobs.values()))
-    assert len(np.unique(used)) == len(used)
-    leaf = {leaf: sum((S8.leaf[nodes] == leaf).any() for nodes in jobs.values()) for leaf in S8.leaf[used].tolist()}
-    assert set(leaf.values()) == {together}
-
-
-def test_random_nodes_are_a_draw_of_the_seed_over_the_whole_machine():
-    sizes = {"A": 256, "B": 512}
-    one, same, other = (at_random(S8, sizes, seed) for seed in (1, 1, 2))
-    assert all((one[name] == same[name]).all() and (one[name] != other[name]).any() for name in sizes)
-    assert len(np.intersect1d(one["A"], one["B"])) == 0
-    assert (np.diff(one["A"]) > 0).all()
-    assert draws_of("RF:5", 3) == ["RF:5", "RF:6", "RF:7"]
-    assert draws_of("F8", 3) == ["F8"]
-
-
-def test_a_mapping_vector_gives_each_node_equal_numbers_of_consecutive_ranks():
-    assert mapping([4, 2], 4).tolist() == [4, 4, 2, 2]
-    assert "expecting a multiple of 2 nodes as ranks, got 3" in refusal(mapping, [4, 2], 3)
-
-
-def test_a_file_gives_jobs_their_nodes_in_its_order(tmp_path):
-    machine = cluster("xgft:2,2;1,1")
-    names = machine.hosts
-    (tmp_path / "p").write_text(f"A {names[2]},{names[0]}\nB {names[1]}\nC {names[3]}\n")
-    found = place(machine, {"A": 2, "B": 1}, str(tmp_path / "p"))
-    assert {name: nodes.tolist() for name, nodes in found.items()} == {"A": [2, 0], "B": [1]}
-    assert "A: expecting 1 nodes, got 2" in refusal(place, machine, {"A": 1}, str(tmp_path / "p"))
-    assert "expecting the nodes of job D" in refusal(place, machine, {"A": 2, "D": 1}, str(tmp_path / "p"))
-    assert "placement: expecting NF, F8, F4" in refusal(place, machine, {"A": 2}, "F0")
 
 
 # ---- isolation ----

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.interference.fabrics import routed, shapes, tree
+from tests.interference.fabrics import hosts_of, routed, shapes, tree
 from topompi.errors import TopompiError
-from topompi.interference import levels_of, place
+from topompi.interference import levels_of
 from topompi.interference.rivals import crossings, job_links, rivals, rivals_on_link
 from topompi.interference.sharing import equal_radices, per_link, sharing_jobs, sharing_jobs_on
 from topompi.topology import load
@@ -57,8 +57,8 @@ def test_on_a_tree_with_equal_fragments_the_bound_of_any_fabric_is_the_general_o
     children, parents = data.draw(shapes(least_height=2))
     each = data.draw(st.integers(1, children[0]))
     leaves = data.draw(st.integers(2, prod(children[1:])))
-    levels = levels_of(tree(children, parents))
-    placed = place(f"F{each}", levels, [each * leaves])[0]
+    fabric = tree(children, parents)
+    levels, placed = levels_of(fabric), hosts_of(f"F{each}", fabric, each * leaves)
     assert sharing_jobs_on(levels, placed, 1) == sharing_jobs(each * leaves, children, 2, each)
 
 

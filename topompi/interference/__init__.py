@@ -1,9 +1,9 @@
 """Jobs that share a network: the load that each brings, bounds on those it shares links with, simulation side by side.
 
-``levels_of`` finds the levels of a fabric, ``read_traffic`` a job's bytes, ``place`` its hosts; ``characterise`` gives
-the usage of each level, and the job's class. ``sharing`` and ``rivals`` count the jobs that can share a job's links.
-``xgft`` has closed forms for fat trees, and ``slots`` two jobs that share one link in lanes. ``traces`` reads recorded
-programs, ``placement`` places jobs on nodes, ``replay`` simulates jobs alone and together.
+``read_jobs`` reads jobs as users name them, recorded programs (``traces``) or ``kernels``; ``place`` chooses their
+nodes. ``levels_of`` finds the levels of a fabric; ``characterise`` gives the usage of each level, and the job's class.
+``sharing`` and ``rivals`` count the jobs that can share a job's links. ``replay`` simulates jobs alone and together.
+``xgft`` has closed forms for fat trees, and ``slots`` two jobs that share one link in lanes.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from .classes import CLASSES, Thresholds
     from .errors import InterferenceError
     from .levels import Levels, levels_of
-    from .placements import place
-    from .traffic import Traffic, read_traffic
+    from .placement import place
+    from .specs import JobSpec, read_jobs
 
 __all__ = [
     "CLASSES",
     "Character",
     "InterferenceError",
+    "JobSpec",
     "LevelLoad",
     "Levels",
     "Thresholds",
-    "Traffic",
     "characterise",
     "levels_of",
     "place",
-    "read_traffic",
+    "read_jobs",
 ]
 
 # Imported at first use, because the help of commands needs none of it.
@@ -42,8 +42,8 @@ __getattr__ = when_used(
         **dict.fromkeys(("CLASSES", "Thresholds"), "classes"),
         "InterferenceError": "errors",
         **dict.fromkeys(("Levels", "levels_of"), "levels"),
-        "place": "placements",
-        **dict.fromkeys(("Traffic", "read_traffic"), "traffic"),
+        "place": "placement",
+        **dict.fromkeys(("JobSpec", "read_jobs"), "specs"),
     },
 )
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import network
 from ..mapping.graph import CommunicationGraph
-from ..netsim import Program, Tables, run
+from ..netsim import COMPUTE, ONCE, Program
+from .network import SharedNetwork
 
-__all__ = ["bound", "graph_of", "one_switch", "seconds"]
+__all__ = ["bound", "computation", "graph_of", "seconds"]
 
-LATENCY = 1e-6  # seconds; Jokanovic 2014, table 3.1
+Nodes = NDArray[np.integer]
 
 
-def bound(graph: CommunicationGraph, rate: float, hosts: NDArray[np.integer] | None = None) -> float:
+def bound(graph: CommunicationGraph, rate: float, hosts: Nodes | None = None) -> float:
     """The least time in seconds in which a crossbar carries all bytes of a job: those of the busiest host's link.
 
     It is reached if no message waits for another one, because each crossbar has a schedule in which the busiest link
@@ -33,33 +33,26 @@ def bound(graph: CommunicationGraph, rate: float, hosts: NDArray[np.integer] | N
     return max(float(end.max(initial=0.0)) for end in ends) / rate
 
 
-def seconds(program: Program, rate: float, latency: float = LATENCY) -> float:
-    """The simulated time in seconds of a program on a crossbar, in the model of flows.
+def seconds(network: SharedNetwork, program: Program) -> float:
+    """The simulated time in seconds of a program on a crossbar with its nodes' own links.
 
+    :param network: network of the program's nodes.
     :param program: the job; its compute bursts and phases count.
-    :param rate: bandwidth of each host's link in bytes/s, in each direction.
-    :param latency: latency of a message in seconds.
     Cost: a simulation.
     """
-    hosts = np.unique(program.hosts, return_inverse=True)[1]
-    alone = replace(program, hosts=hosts, start=0.0)
-    return float(run(one_switch(int(hosts.max()) + 1, rate, latency), [alone]).job_seconds[0])
+    nodes, host = np.unique(program.hosts, return_inverse=True)
+    return network.crossbar(nodes).seconds(replace(program, hosts=host, repeat=ONCE))
 
 
-def one_switch(hosts: int, rate: float, latency: float = LATENCY) -> Tables:
-    """Make the network of a crossbar for simulations.
-
-    :param hosts: number of hosts.
-    :param rate: bandwidth of each host's link in bytes/s, in each direction.
-    :param latency: latency in seconds between two hosts.
-    """
-    one = network.Tables.one_switch(hosts).filled(rate, latency / 2)
-    return Tables(one.source, one.target, one.rate, one.latency, one.next_link, one.names, one.adapters)
+def computation(program: Program) -> float:
+    """The seconds for which the rank computes that computes longest."""
+    burst = program.kind == COMPUTE
+    return float(np.bincount(program.rank[burst], program.amount[burst], program.num_ranks).max(initial=0.0))
 
 
 def graph_of(program: Program) -> CommunicationGraph:
-    """The bytes that the ranks of a program send to each other in one run, rounded to whole bytes per message."""
-    messages = program.messages
-    return CommunicationGraph.from_arrays(
-        program.num_ranks, messages.source, messages.destination, np.rint(messages.nbytes)
-    )
+    """The bytes that the ranks of a program send to each other in one run, rounded to whole bytes per pair."""
+    messages, size = program.messages, program.num_ranks
+    pair, which = np.unique(messages.source * size + messages.destination, return_inverse=True)
+    nbytes = np.bincount(which, messages.nbytes, len(pair))
+    return CommunicationGraph.from_arrays(size, pair // size, pair % size, np.rint(nbytes))

@@ -46,6 +46,18 @@ class SharedNetwork:
             return FlowSession(self.tables, hosts=self.hosts)
         return PacketSession(self.tables, hosts=self.hosts, settings=self.settings, circles=self.circles)
 
+    def seconds(self, program: Program) -> float:
+        """The simulated time of a program alone on this network, in seconds.
+
+        :param program: the program, on nodes of this network.
+        Cost: a simulation.
+        """
+        session = self.session()
+        handle = session.add(program)
+        while session.waiting:
+            session.advance()
+        return float(session.runs(handle).seconds[0])
+
     def crossbar(self, nodes: NDArray[np.int64]) -> SharedNetwork:
         """The network of some nodes on one switch, with the nodes' own links (``xgft 1:N:1``); node i is ``nodes[i]``.
 

@@ -1,4 +1,7 @@
-"""Nodes of jobs that run side by side: fragmented, random, by an allocator, or given (Jokanovic 2014, section 3.1)."""
+"""Nodes of jobs that run side by side: fragmented, random, by an allocator, or given (Jokanovic 2014, section 3.1).
+
+Nodes are those of a cluster, in the order of its leaves; ``views.cluster.node_hosts`` gives their host numbers.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,26 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..inputs.hostlist import compress
 from ..inputs.slurm.running import read_running
 from ..jobs import Cluster, find_allocator
-from ..jobs.allocation import Job
-from ..jobs.now import held_nodes
+from ..jobs.allocation import Job, within_parts
+from ..jobs.now import held_nodes, node_names
+from ..netsim import Program
 from .errors import InterferenceError
 
-__all__ = ["PLACEMENTS", "allocated", "at_random", "draws_of", "fragmented", "from_file", "mapping", "place"]
+__all__ = [
+    "PLACEMENTS",
+    "allocated",
+    "at_random",
+    "draws_of",
+    "fragmented",
+    "from_file",
+    "host_list",
+    "mapping",
+    "nodes_of",
+    "place",
+]
 
 Nodes = NDArray[np.int64]
 PLACEMENTS = "NF, F8, F4, ..., RF:SEED, an allocator of topompi jobs, or a file of jobs and their nodes"
@@ -77,7 +93,7 @@ def allocated(cluster: Cluster, sizes: Mapping[str, int], policy: str) -> dict[s
     :param policy: name of an allocator.
     :raises InterferenceError: if a job would have to wait, or the allocator names no nodes.
     """
-    allocator = find_allocator(policy)
+    allocator = within_parts(find_allocator(policy), cluster)
     if not allocator.names_nodes:
         raise InterferenceError(f"expecting an allocator that names nodes, got {policy}")
     state, found = allocator.state(cluster), dict[str, Nodes]()
@@ -129,9 +145,15 @@ def place(cluster: Cluster, sizes: Mapping[str, int], placement: str) -> dict[st
         return at_random(cluster, sizes, int(match[1]))
     if os.path.exists(placement):
         return from_file(cluster, sizes, placement)
-    if os.sep in placement or placement.startswith(("F", "RF")):
+    if not placement or os.sep in placement or placement.startswith(("F", "RF")):
         raise InterferenceError(f"placement: expecting {PLACEMENTS}, got {placement!r}")
     return allocated(cluster, sizes, placement)
+
+
+def host_list(cluster: Cluster, nodes: Nodes) -> str:
+    """The names of nodes in their order, as Slurm writes them: ``h[0004,0000-0002]``."""
+    names = node_names(cluster)
+    return compress([names[node] for node in nodes.tolist()])
 
 
 def draws_of(placement: str, draws: int) -> list[str]:
@@ -142,6 +164,11 @@ def draws_of(placement: str, draws: int) -> list[str]:
     """
     match = _RANDOM.fullmatch(placement)
     return [f"RF:{int(match[1]) + draw}" for draw in range(draws)] if match else [placement]
+
+
+def nodes_of(program: Program) -> Nodes:
+    """The nodes of a placed program in the order of its ranks, each once."""
+    return np.array(list(dict.fromkeys(program.hosts.tolist())), dtype=np.int64)
 
 
 def mapping(nodes: Sequence[int] | Nodes, ranks: int) -> Nodes:

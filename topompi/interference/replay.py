@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..netsim import BACKGROUND, ONCE, Program, Runs, Session
+from . import crossbar
 from .errors import InterferenceError
 from .network import SharedNetwork, components
 
@@ -83,8 +84,8 @@ def replay(network: SharedNetwork, programs: Sequence[Program], repeats: int = 0
         raise InterferenceError(f"replay: expecting jobs with different names, got {', '.join(names) or 'none'}")
     if repeats < 0:
         raise InterferenceError(f"replay: expecting at least 0 repeats, got {repeats}")
-    base = np.array([_alone(*_on_crossbar(network, one)) for one in programs])
-    alone = np.array([_alone(network, one) for one in programs])
+    base = np.array([crossbar.seconds(network, one) for one in programs])
+    alone = np.array([network.seconds(one) for one in programs])
     if not base.all():
         name = names[int(np.flatnonzero(base == 0)[0])]
         raise InterferenceError(f"{name}: expecting a job that takes time, got one that takes none")
@@ -140,19 +141,6 @@ def prefers(placed: Outcome, wanted: Outcome, arriving: int) -> bool:
         raise InterferenceError("prefers: expecting all other jobs on the same nodes, got other jobs or nodes")
     saved = placed.inter.sum() - wanted.inter.sum()
     return bool(saved > wanted.intra[arriving] - placed.intra[arriving])
-
-
-def _on_crossbar(network: SharedNetwork, program: Program) -> tuple[SharedNetwork, Program]:
-    nodes, host = np.unique(program.hosts, return_inverse=True)
-    return network.crossbar(nodes), replace(program, hosts=host)
-
-
-def _alone(network: SharedNetwork, program: Program) -> float:
-    session = network.session()
-    handle = session.add(program)
-    while session.waiting:
-        session.advance()
-    return float(session.runs(handle).seconds[0])
 
 
 def _together(

@@ -5,22 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
+from ..mapping.graph import CommunicationGraph
 from ..netsim import Program
 from ..netsim.packets.settings import MOST_LANES
+from . import crossbar
 from .errors import InterferenceError
 from .kernels import KERNELS, make_kernel, trace_of
+from .network import SharedNetwork
 from .placement import Nodes, mapping
 from .traces import Trace, read_trace
 
 __all__ = ["JobSpec", "read_jobs"]
 
 _OPTION = r"[a-z_]+(?:=[^,@]*)?"
-_SPEC = re.compile(rf"(?:(?P<name>[A-Za-z][\w.-]*)=)?(?P<what>.+?)(?:@(?P<options>{_OPTION}(?:,{_OPTION})*))?")
+_SPEC = re.compile(rf"(?:(?P<name>\w[\w.-]*)=)?(?P<what>.+?)(?:@(?P<options>{_OPTION}(?:,{_OPTION})*))?")
 _SIZE = re.compile(r"([0-9]{1,15})([KMG]?)")
 _REAL = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-JOB_KEYS = ("copies", "ppn", "speed", "lane", "start")
+JOB_KEYS = ("copies", "ppn", "speed", "lane", "start", "base")
 KERNEL_KEYS = ("ranks", "grid", "periodic", "faces", "size", "iterations", "burst")
 TRACE_KEYS = ("flops", "unit", "iterations", "burst")
 
@@ -35,6 +39,7 @@ class JobSpec:
     :param speed: speed of the processors relative to the recorded machine.
     :param lane: virtual lane of the messages.
     :param start: time at which the job begins, in seconds.
+    :param base: T_base, the job's time on a crossbar in seconds, if it is known; else None.
     """
 
     name: str
@@ -43,11 +48,33 @@ class JobSpec:
     speed: float = 1.0
     lane: int = 0
     start: float = 0.0
+    base: float | None = None
 
     @property
     def nodes(self) -> int:
         """Number of nodes that the job needs."""
         return self.trace.size // self.ppn
+
+    @cached_property
+    def graph(self) -> CommunicationGraph:
+        """The bytes that the ranks send to each other in one run."""
+        return crossbar.graph_of(self.trace.ranks)
+
+    def on_crossbar(self, network: SharedNetwork, nodes: Nodes) -> tuple[float, str]:
+        """T_base in seconds, and its origin in words: given, simulated, or the least time of a job without an order.
+
+        :param network: network of the nodes.
+        :param nodes: nodes of the job in the order of its ranks, shape (nodes,).
+        Cost: a simulation, if the messages have an order.
+        """
+        if self.base is not None:
+            return self.base, "given"
+        program = self.on(nodes)
+        if self.trace.ordered:
+            return crossbar.seconds(network, program), f"simulated: {network.model} on a crossbar"
+        compute, rates = crossbar.computation(program), network.tables.rate[network.tables.uplink]
+        least = crossbar.bound(self.graph, float(rates[network.tables.adapters[0][nodes]].min()), program.hosts)
+        return compute + least, f"least time: {compute:.4g} s of computation, then all bytes"
 
     def on(self, nodes: Nodes) -> Program:
         """Place the job.
@@ -87,7 +114,9 @@ def _jobs(text: str, partial: bool) -> Iterator[JobSpec]:
     if lane >= MOST_LANES:
         raise InterferenceError(f"{text}: lane: expecting a lane below {MOST_LANES}, got {lane}")
     name = match["name"] or what.rstrip("/").rpartition("/")[2]
-    job = JobSpec(name, trace, ppn, options.real("speed", 1.0, positive=True), lane, options.real("start", 0.0))
+    speed, start = options.real("speed", 1.0, positive=True), options.real("start", 0.0)
+    base = options.real("base", 0.0, positive=True) if options.text("base") else None
+    job = JobSpec(name, trace, ppn, speed, lane, start, base)
     yield from [job] if copies == 1 else (replace(job, name=f"{name}-{copy}") for copy in range(1, copies + 1))
 
 
@@ -100,8 +129,8 @@ def _kernel(name: str, options: _Options) -> Trace:
         ranks = (ranks or 1) * (int(part) if part.isdigit() and len(part) < 8 else 0)
     faces = options.text("faces").replace("x", ",")
     made = make_kernel(name, range(ranks), grid or None, options.flag("periodic"), faces or None)
-    iterations, burst = options.whole("iterations", 1), options.real("burst", 0.0)
-    return trace_of(made, options.size("size", 65536), iterations=iterations, burst=burst)
+    iterations, burst = options.whole("iterations", 1), options.real("burst", made.usual_burst)
+    return trace_of(made, options.size("size", made.usual_size), iterations=iterations, burst=burst)
 
 
 def _trace(path: str, options: _Options, partial: bool) -> Trace:
@@ -146,7 +175,9 @@ class _Options:
 
     def size(self, key: str, default: int) -> int:
         """A number of bytes such as 64K."""
-        match = _SIZE.fullmatch(self._given.get(key, str(default)).upper())
+        if key not in self._given:
+            return default
+        match = _SIZE.fullmatch(self._given[key].upper())
         if match is None or not int(match[1]):
             raise self._wrong(key, "a number of bytes such as 64, 8K or 1M")
         return int(match[1]) * UNITS[match[2]]

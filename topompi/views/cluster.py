@@ -15,7 +15,7 @@ from ..jobs.isolation import TableRoutes
 from ..topology import Fabric, Report, Routes, load
 from ..topology.inspection import select_rails
 
-__all__ = ["cluster_of", "read_cluster"]
+__all__ = ["cluster_of", "node_hosts", "read_cluster"]
 
 Indices = NDArray[np.integer]
 
@@ -81,6 +81,16 @@ def cluster_of(routes: Routes) -> Cluster:
     cluster = Cluster.of(fabric.name, np.bincount(leaf), pods, names, table)
     part = np.unique(fabric.switch_component[switch], return_inverse=True)[1].astype(np.int32)
     return replace(cluster, part=part) if part.any() else cluster
+
+
+def node_hosts(cluster: Cluster, fabric: Fabric) -> Indices:
+    """Return the number in the fabric of each node's host, shape (nodes,); nodes are in another order than hosts.
+
+    :param cluster: result of ``cluster_of`` for routes over the fabric.
+    :param fabric: the fabric.
+    """
+    number = {name: host for host, name in enumerate(fabric.hosts)}
+    return np.array([number[name] for name in cluster.hosts], dtype=np.int64)
 
 
 def _main_adapters(fabric: Fabric) -> Indices:

@@ -13,22 +13,24 @@ import typer
 from numpy.typing import NDArray
 from rich.table import Table
 
-from ...errors import SourceError
 from ...inputs.figures import bare_name
+from ...inputs.hostlist import compress
+from ...interference.placement import PLACEMENTS
 from ...network import Tables
 from ...topology import Routes
-from ...topology.fabric import infiniband_rate
 from ..inputs import AsJson, Reading, grouped, list_findings, reading, routes_of
 from ..terminal import Limit, console
 from .allocate import Lfts
+from .model import WIRE, Latency, Rate
 
 if TYPE_CHECKING:
-    from ...interference import Character, Levels, Thresholds, Traffic
+    from ...interference import Character, JobSpec, Levels, Thresholds
 
-__all__ = ["characterise_command"]
+__all__ = ["Jobs", "characterise_command"]
 
-JOB_HELP = "ft:256, cg:256, bt:256, mg:256, alltoall:64:1M, stencil:8x8x4:64K, or a file: a graph or a profile."
-Jobs = Annotated[list[str], typer.Argument(help=f"Jobs: {JOB_HELP} @base=S or @compute=S (seconds) may follow.")]
+Jobs = Annotated[
+    list[str], typer.Argument(help="[NAME=]TRACE or KERNEL, with @KEY=VALUE,...: ft@ranks=256; see the page.")
+]
 Cluster = Annotated[str, typer.Option("--cluster", help="A topology source.")]
 
 
@@ -36,29 +38,23 @@ Cluster = Annotated[str, typer.Option("--cluster", help="A topology source.")]
 class Setting:
     """Options that say where jobs run, and how their load is judged.
 
-    :param placement: name of the placement of all jobs, or a file with their hosts.
-    :param ppn: number of ranks per host, in blocks.
+    :param placement: placement of all jobs.
     :param moderate: least usage of a moderate job; None for the default.
     :param extreme: least usage of an extreme job; None for the default.
-    :param rate: rate of links of unknown rate, in InfiniBand's spelling; None to raise an error if there are any.
+    :param rate: rate in GB/s of links of unknown rate; None to raise an error if there are any.
+    :param latency: latency in seconds of links of unknown latency.
     :param by_routes: whether jobs that may share links are counted by routes; else by hosts.
     """
 
-    placement: Annotated[
-        str,
-        typer.Option(
-            "--placement",
-            help="NF (whole leaf switches), Fn (n hosts of each), RF:SEED (random), or a file: JOB HOSTS.",
-        ),
-    ] = "NF"
-    ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1
+    placement: Annotated[str, typer.Option("--placement", "-p", help=PLACEMENTS)] = "NF"
     moderate: Annotated[
         float | None, typer.Option("--moderate", help="Least usage of a moderate job; 0.09 by default.")
     ] = None
     extreme: Annotated[float | None, typer.Option("--extreme", help="Least usage of an extreme job; 1 by default.")] = (
         None
     )
-    rate: Annotated[str | None, typer.Option("--rate", help="Rate of links of unknown rate: 4xEDR.")] = None
+    rate: Rate = None
+    latency: Latency = WIRE
     by_routes: Annotated[
         bool, typer.Option("--by-routes", help="Count the jobs that may share links by the routes of all other hosts.")
     ] = False
@@ -74,26 +70,25 @@ class Setting:
     @property
     def known_rate(self) -> float | None:
         """The rate of links of unknown rate in bytes/s; None if it was not given."""
-        if self.rate is None:
-            return None
-        given = infiniband_rate(self.rate)
-        if not given > 0:  # also true for NaN, an unknown name
-            raise SourceError(f"--rate: expecting a rate such as 4xEDR, got {self.rate!r}")
-        return given
+        return None if self.rate is None else self.rate * 1e9
 
-    def place(self, routes: Routes, levels: Levels, jobs: Sequence[Traffic]) -> list[NDArray[np.int64]]:
-        """Choose the hosts of each job.
 
-        :param routes: routes of the fabric.
-        :param levels: levels of the fabric.
-        :param jobs: the jobs.
-        """
-        from ...interference.placements import listed, place
+@dataclass(frozen=True)
+class Placed:
+    """A job on its hosts.
 
-        sizes = [-(-one.graph.size // self.ppn) for one in jobs]
-        if Path(self.placement).exists():
-            return listed(self.placement, routes.fabric, sizes)
-        return place(self.placement, levels, sizes)
+    :param job: the job.
+    :param hosts: host of each rank, by the fabric's numbers, shape (ranks,).
+    :param names: names of its hosts in the order of its ranks, as Slurm writes them.
+    :param seconds: T_base in seconds.
+    :param origin: origin of T_base in words.
+    """
+
+    job: JobSpec
+    hosts: NDArray[np.integer]
+    names: str
+    seconds: float
+    origin: str
 
 
 @grouped
@@ -115,62 +110,77 @@ def characterise_command(
     bandwidth out of the groups in which it is. The largest usage above level 0 gives the class.
     """
     # Imported here, because the help of other commands would wait for them.
-    from ...interference import levels_of, read_traffic
+    from ...interference import levels_of, read_jobs
     from ...interference.pictures import check_plot
     from ...interference.pictures.usage import draw
 
     if plot is not None:
         check_plot(plot)
-    thresholds, traffics = setting.thresholds, [read_traffic(job) for job in jobs]
+    thresholds, specs = setting.thresholds, read_jobs(jobs, partial=how.partial)
     with reading(cluster, lfts, how) as (discovery, report):
         routes = routes_of(discovery, how.rails)
         levels = levels_of(routes.fabric, setting.known_rate)
-        placed = setting.place(routes, levels, traffics)
+        report.step("placing jobs, and simulating each on a crossbar")
+        placed = _placed(specs, routes, setting)
         report.step("following routes")
-        found = [
-            _character(one, hosts, levels, routes.tables, setting) for one, hosts in zip(traffics, placed, strict=True)
-        ]
+        found = [_character(one, levels, routes.tables, thresholds) for one in placed]
         tables = routes.tables if setting.by_routes else None
-        told = [
-            _facts(one, hosts, character, levels, tables)
-            for one, hosts, character in zip(traffics, placed, found, strict=True)
-        ]
+        told = [_facts(one, character, levels, tables) for one, character in zip(placed, found, strict=True)]
     if plot is not None:
-        names = [one.name for one in traffics]
+        names = [one.name for one in specs]
         draw(list(zip(names, found, strict=True)), f"{bare_name(cluster)}, placement {setting.placement}", plot)
     if as_json:
-        facts = {"source": cluster, "routes": routes.engine, "placement": setting.placement, "ppn": setting.ppn}
+        facts = {"source": cluster, "routes": routes.engine, "placement": setting.placement}
         print(json.dumps({**facts, "thresholds": asdict(thresholds), "jobs": told}))
     else:
         _print(f"{cluster}: {routes.engine}; placement {setting.placement}", told, thresholds)
     list_findings(report)
 
 
-def _character(
-    traffic: Traffic, hosts: NDArray[np.integer], levels: Levels, tables: Tables, setting: Setting
-) -> Character:
-    """Characterise a job whose ranks fill its hosts in blocks.
+def _placed(specs: Sequence[JobSpec], routes: Routes, setting: Setting) -> list[Placed]:
+    """Place jobs, and find the time of each on a crossbar.
 
-    :param traffic: the job.
-    :param hosts: hosts of the job, shape (n,).
+    :param specs: the jobs.
+    :param routes: routes of the fabric.
+    :param setting: options of the command.
+    """
+    from ...interference import place
+    from ...interference.network import SharedNetwork, shared_network
+    from ...views.cluster import cluster_of, node_hosts
+
+    machine = cluster_of(routes)
+    network = SharedNetwork(shared_network(machine, setting.known_rate, setting.latency))
+    nodes, host = (
+        place(machine, {job.name: job.nodes for job in specs}, setting.placement),
+        node_hosts(machine, routes.fabric),
+    )
+    found = []
+    for job in specs:
+        mine = nodes[job.name]
+        hosts = host[job.on(mine).hosts]
+        names = compress([routes.fabric.hosts[one] for one in dict.fromkeys(hosts.tolist())])
+        found.append(Placed(job, hosts, names, *job.on_crossbar(network, mine)))
+    return found
+
+
+def _character(placed: Placed, levels: Levels, tables: Tables, thresholds: Thresholds) -> Character:
+    """Characterise a job.
+
+    :param placed: the job on its hosts.
     :param levels: levels of the fabric.
     :param tables: routes of the fabric.
-    :param setting: options of the command.
+    :param thresholds: limits between the classes.
     """
     from ...interference import characterise
 
-    of_rank = hosts[np.arange(traffic.graph.size) // setting.ppn]
-    seconds = traffic.seconds(float(levels.up[0][hosts].min()), of_rank)
-    return characterise(traffic.graph, seconds, of_rank, levels, tables=tables, thresholds=setting.thresholds)
+    job = placed.job
+    return characterise(job.graph, placed.seconds, placed.hosts, levels, tables=tables, thresholds=thresholds)
 
 
-def _facts(
-    traffic: Traffic, hosts: NDArray[np.integer], character: Character, levels: Levels, tables: Tables | None
-) -> dict[str, Any]:
+def _facts(placed: Placed, character: Character, levels: Levels, tables: Tables | None) -> dict[str, Any]:
     """The figures of a job, with a row per level.
 
-    :param traffic: the job.
-    :param hosts: hosts of the job, shape (n,).
+    :param placed: the job on its hosts.
     :param character: loads of the job.
     :param levels: levels of the fabric.
     :param tables: routes by which jobs that may share links are counted; None to count hosts.
@@ -178,18 +188,19 @@ def _facts(
     from ...interference.rivals import job_links, rivals
     from ...interference.sharing import sharing_jobs_on
 
-    rows = []
+    rows, hosts = list[dict[str, Any]](), np.unique(placed.hosts)
     for load in character.loads:
         most = sharing_jobs_on(levels, hosts, load.level) if load.level else 0
         if tables is not None and load.level:
             most = rivals(tables, hosts, job_links(tables, hosts, levels, load.level))
         rows.append({**asdict(load), "sharing_jobs": most})
     return {
-        "job": traffic.name,
-        "ranks": traffic.graph.size,
-        "hosts": len(hosts),
+        "job": placed.job.name,
+        "ranks": placed.job.trace.size,
+        "nodes": len(hosts),
+        "hosts": placed.names,
         "base_seconds": character.seconds,
-        "base_origin": traffic.origin,
+        "base_origin": placed.origin,
         "class": character.name,
         "usage": character.usage,
         "levels": rows,

@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Model"]
+__all__ = ["Latency", "Model", "Rate"]
 
 WIRE = 1e-7  # seconds; that of the preset of packets fdr
 MODELS = ("flow", "packet")
+
+Rate = Annotated[float | None, typer.Option("--rate", help="GB/s of links whose rate the source lacks.")]
+Latency = Annotated[float, typer.Option("--latency", help="Seconds of links whose latency the source lacks.", min=0.0)]
 
 
 @dataclass(frozen=True)
@@ -27,10 +30,8 @@ class Model:
     """
 
     network: Annotated[str, typer.Option("--network", help=f"Model of the network: {' or '.join(MODELS)}.")] = "flow"
-    rate: Annotated[float | None, typer.Option("--rate", help="GB/s of links whose rate the source lacks.")] = None
-    latency: Annotated[
-        float, typer.Option("--latency", help="Seconds of links whose latency the source lacks.", min=0.0)
-    ] = WIRE
+    rate: Rate = None
+    latency: Latency = WIRE
     overhead: Annotated[
         float, typer.Option("--overhead", help="Seconds of a processor for each message that it sends.", min=0.0)
     ] = 0.0

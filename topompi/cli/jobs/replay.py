@@ -8,14 +8,13 @@ from typing import Annotated
 import typer
 
 from ...errors import SourceError
+from ...interference.placement import PLACEMENTS
 from ...views.cluster import read_cluster
 from ..inputs import AsJson, Reading, grouped, list_findings, reporting
 from .allocate import ClusterSpec, Lfts
 from .model import Model
 
 __all__ = ["replay_command"]
-
-PLACEMENTS = "NF, F8, F4, ..., RF:SEED, an allocator of topompi jobs, or a file of jobs and their nodes"
 
 
 @grouped

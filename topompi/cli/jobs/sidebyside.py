@@ -14,7 +14,7 @@ from ...interference import InterferenceError
 from ...interference.network import SharedNetwork, shared_network
 from ...interference.pictures import check_plot
 from ...interference.pictures.runs import draw
-from ...interference.placement import draws_of, place
+from ...interference.placement import draws_of, host_list, nodes_of, place
 from ...interference.replay import Outcome, pairwise_delays, prefers, replay
 from ...interference.report import FIGURES, link_rows, pair_rows, summary
 from ...interference.specs import JobSpec, read_jobs
@@ -65,12 +65,14 @@ def answer(question: Question, machine: Cluster, model: Model, *, partial: bool,
         check_plot(question.plot)
     specs = read_jobs(question.jobs, partial=partial)
     for job in specs:
+        if job.base is not None:
+            raise InterferenceError(f"{job.name}: base: expecting jobs whose time is simulated, got {job.base:g} s")
         for note in job.trace.notes:
             console(to_error=True).print(f"{job.name}: {note}", soft_wrap=True)
     where = _network(machine, model)
     found, programs = _simulated(question, where, machine, specs)
     decision = None if question.arriving is None else _decision(specs, found, question.arriving)
-    answers = _answers(where, found, programs, question)
+    answers = _answers(where, machine, found, programs, question)
     if question.plot is not None:
         first = question.placements[0]
         draw(where, programs[first], found[first][0], question.plot, f"{machine.name}, placement {first}")
@@ -111,14 +113,16 @@ def _simulated(
 
 def _answers(
     where: SharedNetwork,
+    machine: Cluster,
     found: dict[str, list[Outcome]],
     programs: dict[str, list[Program]],
     question: Question,
 ) -> list[dict[str, Any]]:
-    """The figures of each placement; links and pairs are those of its first draw."""
+    """The figures of each placement; hosts, links and pairs are those of its first draw."""
     reference, answers = next(iter(found.values())), list[dict[str, Any]]()
     for text, outcomes in found.items():
         one = summary(text, outcomes, reference)
+        one["hosts"] = {job.name: host_list(machine, nodes_of(job)) for job in programs[text]}
         if question.links:
             one["links"] = link_rows(where, programs[text])
         if question.pairs:

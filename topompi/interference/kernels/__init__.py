@@ -1,8 +1,9 @@
 """The communication of applications: halos, transposes, conjugate gradients, and their programs.
 
 ``kernel`` defines a kernel as phases of messages in arrays, the same for real runs and simulations. ``halo`` has
-``stencil3d`` and ``stencil4d``, ``transposes`` has ``fft3d`` and ``p3dfft``, ``cg`` has conjugate gradients;
-``registry`` makes them by name. ``programs`` makes traces of kernels, with bursts between their iterations.
+``stencil``, ``stencil3d`` and ``stencil4d``, ``transposes`` has ``alltoall``, ``fft3d`` and ``p3dfft``, ``pcg`` has
+conjugate gradients on a stencil, ``nas`` has ``ft``, ``cg``, ``bt`` and ``mg``; ``registry`` makes them by name.
+``programs`` makes traces of kernels, with bursts between their iterations.
 """
 
 from .kernel import Kernel

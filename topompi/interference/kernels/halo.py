@@ -9,7 +9,7 @@ import numpy as np
 from ...mapping import CommunicationGraph
 from .kernel import Kernel, Messages, Phase
 
-__all__ = ["Halo", "Stencil3D", "Stencil4D"]
+__all__ = ["Halo", "Stencil", "Stencil3D", "Stencil4D"]
 
 
 class Halo(Kernel):
@@ -42,6 +42,13 @@ class Halo(Kernel):
         """The communication graph of the stencil, marked as a grid, for which mappers have special methods."""
         periods = [self.periodic] * len(self.grid)
         return CommunicationGraph.cartesian(self.grid, periods, self.faces or 1)
+
+
+class Stencil(Halo):
+    """The halo exchange of a grid of any number of dimensions from 1 to 6."""
+
+    name = "stencil"
+    dimensions, measured = (3, 1, 2, 4, 5, 6), False
 
 
 class Stencil3D(Halo):

@@ -44,7 +44,7 @@ class Messages:
 class Alltoalls:
     """An alltoall within each of several disjoint groups of ranks, all at once.
 
-    :param name: ``rows`` or ``columns`` of the process grid.
+    :param name: ``rows`` or ``columns`` of the process grid, or ``all``.
     :param groups: ranks of each group in their order, shape (groups, ranks of a group).
     :param nbytes: bytes that one rank sends to each other rank of its group.
     """
@@ -94,6 +94,7 @@ class Kernel(ABC):
     title: ClassVar[str]
     message: ClassVar[str]  # meaning of the message size
     dimensions: ClassVar[tuple[int, ...]]  # numbers of dimensions that the grid may have, the usual number first
+    measured: ClassVar[bool] = True  # True if osu_like_bench runs it
     stencil: ClassVar[bool] = True  # True if it exchanges halos, so that borders, faces and rank orders matter
     sizes: ClassVar[str | None] = None  # default message sizes, MIN:MAX; None if they are OSU's
 
@@ -101,6 +102,10 @@ class Kernel(ABC):
         if len(self.grid) not in self.dimensions or min(self.grid) < 1:
             count = " or ".join(map(str, self.dimensions))
             raise BenchmarkError(f"--grid: expecting {count} extents of at least 1 for {self.name}, got {self.shape}")
+        fixed = self.usual_grid(self.ranks)
+        if fixed is not None and fixed != self.grid:
+            wanted = "x".join(map(str, fixed))
+            raise BenchmarkError(f"--grid: expecting {wanted} for {self.name} of {self.ranks} ranks, got {self.shape}")
         if not self.stencil and (self.periodic or self.faces):
             option = "--periodic" if self.periodic else "--faces"
             raise BenchmarkError(f"{option}: expecting a kernel with a halo, such as stencil3d, got {self.name}")
@@ -124,14 +129,33 @@ class Kernel(ABC):
         faces = f", faces {','.join(map(str, self.faces))}" if self.faces else ""
         return f"grid {self.shape}{border}{faces}; size: {self.message}"
 
+    @staticmethod
+    def usual_grid(ranks: int) -> tuple[int, ...] | None:
+        """The only grid that a number of ranks can have; None if any will do."""
+        return None
+
+    @property
+    def usual_size(self) -> int:
+        """The message size in bytes of a simulated job if the user gives none."""
+        return 65536
+
+    @property
+    def usual_burst(self) -> float:
+        """Seconds of computation of each rank in an iteration of a simulated job if the user gives none."""
+        return 0.0
+
     @abstractmethod
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
         """Return the phases of one iteration in order; a phase that occurs twice is the same object."""
 
     @cached_property
     def graph(self) -> CommunicationGraph:
-        """The communication of an iteration as a graph of its point-to-point messages and alltoalls."""
-        columns = [_pairs(phase) for phase in self.phases(max(self.ranks, 1)) if not isinstance(phase, Sums)]
+        """The communication of an iteration as a graph of its point-to-point messages and alltoalls.
+
+        The message size of the graph is the kernel's usual one, or the number of ranks if it has none of its own.
+        """
+        size = self.ranks if self.measured else self.usual_size
+        columns = [_pairs(phase) for phase in self.phases(size) if not isinstance(phase, Sums)]
         return CommunicationGraph.from_arrays(self.ranks, *np.concatenate(columns, axis=1))
 
     def footprint(self, nbytes: int) -> int:

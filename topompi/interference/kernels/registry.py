@@ -8,14 +8,17 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from ...errors import BenchmarkError
-from .cg import CG
-from .halo import Stencil3D, Stencil4D
+from .halo import Stencil, Stencil3D, Stencil4D
 from .kernel import Kernel
-from .transposes import FFT3D, P3DFFT
+from .nas import BT, CG, FT, MG
+from .pcg import PCG
+from .transposes import FFT3D, P3DFFT, Alltoall, Transposes
 
 __all__ = ["KERNELS", "balanced", "make_kernel"]
 
-KERNELS: dict[str, type[Kernel]] = {kind.name: kind for kind in (Stencil3D, Stencil4D, FFT3D, P3DFFT, CG)}
+KERNELS: dict[str, type[Kernel]] = {
+    kind.name: kind for kind in (Stencil3D, Stencil4D, FFT3D, P3DFFT, PCG, FT, CG, BT, MG, Alltoall, Stencil)
+}
 
 
 def make_kernel(
@@ -49,9 +52,9 @@ def balanced(ranks: int, dimensions: int) -> tuple[int, ...]:
 
 def _usual(kind: type[Kernel], hosts: Sequence[object]) -> tuple[int, ...]:
     each = set(Counter(hosts).values())
-    if not kind.stencil and len(each) == 1 and 1 < min(each) < len(hosts):
+    if issubclass(kind, Transposes) and len(each) == 1 and 1 < min(each) < len(hosts):
         return len(hosts) // min(each), min(each)
-    return balanced(len(hosts), kind.dimensions[0])
+    return kind.usual_grid(len(hosts)) or balanced(len(hosts), kind.dimensions[0])
 
 
 def _factors(product: int, count: int, most: int) -> Iterator[tuple[int, ...]]:

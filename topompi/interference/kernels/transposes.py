@@ -11,7 +11,21 @@ import numpy as np
 
 from .kernel import Alltoalls, Kernel, Phase
 
-__all__ = ["FFT3D", "P3DFFT", "Transposes"]
+__all__ = ["FFT3D", "P3DFFT", "Alltoall", "Transposes"]
+
+
+class Alltoall(Kernel):
+    """An alltoall of all ranks."""
+
+    name, message = "alltoall", "bytes that a rank has for one other"
+    dimensions, stencil, measured = (1,), False, False
+
+    def phases(self, nbytes: int) -> tuple[Phase, ...]:
+        """Return the alltoall.
+
+        :param nbytes: bytes that each rank sends to each other rank.
+        """
+        return (Alltoalls("all", np.arange(self.ranks)[None], nbytes),)
 
 
 class Transposes(Kernel):

@@ -41,4 +41,4 @@ def trace_of_graph(graph: CommunicationGraph, *, iterations: int = 1, burst: flo
     columns: dict[str, Any] = {key: np.tile(column, iterations) for key, column in one.items()}
     step = np.repeat(np.arange(iterations), len(one["rank"]))
     note = f"no order of messages: {iterations} iterations of a burst and all messages at once"
-    return Trace(Program(every, step=step, name=name, **columns), (note,))
+    return Trace(Program(every, step=step, name=name, **columns), (note,), ordered=False)

@@ -26,10 +26,12 @@ class Trace:
 
     :param ranks: program with rank r on host r; compute bursts have the seconds of the recorded machine.
     :param notes: oddities of the source, one sentence each.
+    :param ordered: whether the source has an order of messages and bursts.
     """
 
     ranks: Program
     notes: tuple[str, ...] = ()
+    ordered: bool = True
 
     @property
     def name(self) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from .halo import Halo
 from .kernel import Phase, Sums
 
-__all__ = ["CG"]
+__all__ = ["PCG"]
 
 DOUBLE = 8  # bytes
 
 
-class CG(Halo):
+class PCG(Halo):
     """The communication of Hypre's PCG and of MILC's solver: the matrix's halo, and two dot products of one double."""
 
-    name, title = "cg", "Conjugate Gradients Iteration Latency"
+    name, title = "pcg", "Conjugate Gradients Iteration Latency"
     dimensions = (3, 4, 2, 1)
 
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
