@@ -42,6 +42,16 @@ def test_json_has_every_figure_run_link_and_pair():
     assert (apart["links"], apart["pairs"]) == ([], [])
 
 
+def test_the_jobs_are_drawn_on_the_fabric_with_who_delays_whom(tmp_path):
+    told(ONE, TWO, "-p", "F1", "--latency", 0, "--draw", tmp_path / "jobs.svg")
+    drawn = (tmp_path / "jobs.svg").read_text()
+    assert "2 jobs on the fabric xgft:2,2;1,1, placement F1" in drawn
+    assert "A loses 1 ms (100.0% of alone) to B, on 4 common links" in drawn
+    assert "used by A, B, busy 100% of the time" in drawn
+    told(ONE, TWO, "-p", "NF", "--draw", tmp_path / "apart.svg")
+    assert "no two jobs use one link between switches" in (tmp_path / "apart.svg").read_text()
+
+
 def test_draws_have_means_and_deviations():
     found = json.loads(told(ONE, TWO, "-p", "RF:1", "--draws", 5, "--json").stdout)["placements"][0]
     assert found["draws"] == len(found["runs"]) == 5
@@ -74,6 +84,7 @@ def test_an_arriving_job_is_told_whether_other_nodes_are_worth_waiting_for(tmp_p
         ([ONE, "-p", "F0"], "placement: expecting NF, F8, F4"),
         ([ONE, "--network", "fluid"], "network: expecting one of flow, packet, got 'fluid'"),
         ([ONE, "-p", "NF", "--arriving", "A"], "--arriving: expecting two placements, got 1"),
+        ([ONE, "--draw", "jobs.gif"], "expecting a file name in .svg, .png, .html, got 'jobs.gif'"),
         ([ONE, "-p", "nonsense"], "allocator: expecting one of"),
     ],
 )

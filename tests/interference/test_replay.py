@@ -11,6 +11,7 @@ from tests.support import refusal
 from topompi.interference import InterferenceError
 from topompi.interference.network import SharedNetwork, components, shared_network
 from topompi.interference.pictures import check_plot
+from topompi.interference.pictures.fabric import busy_shares
 from topompi.interference.pictures.runs import draw
 from topompi.interference.placement import at_random, place
 from topompi.interference.replay import effectiveness, pairwise_delays, prefers, replay
@@ -260,3 +261,13 @@ def test_a_program_that_waits_for_ever_is_an_error_and_no_hang():
     jobs = Program(np.array([0, 1]), *np.array(rows, dtype=float).T)
     with pytest.raises(NetsimError, match="got a step that waits for ever"):
         replay(network(SLIM), [jobs])
+
+
+def test_a_shared_link_is_busy_for_the_share_of_time_that_jobs_send_on_it():
+    jobs = [crossing("A", [0, 2]), crossing("B", [1, 3])]
+    where = network(SLIM)
+    shares = busy_shares(where, jobs, replay(where, jobs))
+    link = busiest_shared_link(where, jobs)
+    assert shares[:, link] == pytest.approx([0.5, 0.5])
+    alone = busy_shares(where, jobs[:1], replay(where, jobs[:1]))
+    assert alone[0, link] == pytest.approx(1)

@@ -15,7 +15,7 @@ from ..jobs.isolation import TableRoutes
 from ..topology import Fabric, Report, Routes, load
 from ..topology.inspection import select_rails
 
-__all__ = ["cluster_of", "node_hosts", "read_cluster"]
+__all__ = ["cluster_of", "node_hosts", "read_cluster", "read_routed"]
 
 Indices = NDArray[np.integer]
 
@@ -41,6 +41,23 @@ def read_cluster(
         if rails:
             raise SourceError(f"--rails: expecting a topology source beside it, got {text}")
         return Cluster.parse(text, nodes)
+    return read_routed(text, lfts, report, rails)[0]
+
+
+def read_routed(
+    text: str,
+    lfts: str | os.PathLike[str] | None = None,
+    report: Report | None = None,
+    rails: Sequence[str] | None = None,
+) -> tuple[Cluster, Routes]:
+    """Make the cluster of a topology source, and return it with the routes.
+
+    :param text: the topology source.
+    :param lfts: file, directory or archive of forwarding tables.
+    :param report: receiver of problems, notes and progress.
+    :param rails: conditions on the adapters to keep, see `select_rails`.
+    :raises SourceError: if the source cannot be read.
+    """
     discovery = load(text, lfts, report)
     assert discovery.routes is not None  # load() computes missing routes
     routes = select_rails(discovery.routes, rails or (), discovery.devices)
@@ -48,7 +65,7 @@ def read_cluster(
     if report is not None and cluster.part is not None:
         parts = int(cluster.part.max()) + 1
         report.note(f"{text}: no links join {parts} parts of the hosts, and each job gets nodes of one part")
-    return cluster
+    return cluster, routes
 
 
 def cluster_of(routes: Routes) -> Cluster:

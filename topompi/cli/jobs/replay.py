@@ -9,7 +9,7 @@ import typer
 
 from ...errors import SourceError
 from ...interference.placement import PLACEMENTS
-from ...views.cluster import read_cluster
+from ...views.cluster import read_routed
 from ..inputs import AsJson, Reading, grouped, list_findings, reporting
 from .allocate import ClusterSpec, Lfts
 from .model import Model
@@ -41,6 +41,10 @@ def replay_command(
     plot: Annotated[
         Path | None, typer.Option("--plot", help="FILE.svg or .png: runs and the busiest shared link over time.")
     ] = None,
+    drawing: Annotated[
+        Path | None,
+        typer.Option("--draw", help="FILE.svg, .png or .html: the jobs on the fabric, and the links that they share."),
+    ] = None,
 ) -> None:
     """Simulate jobs alone on a crossbar, alone on the fabric, and side by side; show what they lose to each other.
 
@@ -50,8 +54,12 @@ def replay_command(
     from .sidebyside import Question, answer  # imported here, because other commands need no simulator
 
     wanted = tuple(placement or ["NF"])
-    question = Question(tuple(jobs), wanted, draws, repeats, arriving, pairs=pairs, links=links, plot=plot)
+    question = Question(
+        tuple(jobs), wanted, draws, repeats, arriving, pairs=pairs, links=links, plot=plot, draw=drawing
+    )
     with reporting(SourceError, f"reading {cluster}", partial=how.partial, naming=how.naming) as report:
-        machine = read_cluster(cluster, None, lfts, report, how.rails)
+        if cluster.startswith("leaves="):
+            raise SourceError(f"--cluster: expecting a topology source with routes, got leaves and pods: {cluster}")
+        machine, routes = read_routed(cluster, lfts, report, how.rails)
     list_findings(report)
-    answer(question, machine, model, partial=how.partial, as_json=as_json)
+    answer(question, machine, routes, model, partial=how.partial, as_json=as_json)

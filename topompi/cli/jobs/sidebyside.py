@@ -10,9 +10,10 @@ from typing import Any
 
 from rich.table import Table
 
+from ...inputs.figures import bare_name, cut_middle
 from ...interference import InterferenceError
 from ...interference.network import SharedNetwork, shared_network
-from ...interference.pictures import check_plot
+from ...interference.pictures import check_plot, fabric
 from ...interference.pictures.runs import draw
 from ...interference.placement import draws_of, host_list, nodes_of, place
 from ...interference.replay import Outcome, pairwise_delays, prefers, replay
@@ -21,6 +22,8 @@ from ...interference.specs import JobSpec, read_jobs
 from ...jobs import Cluster
 from ...netsim import Hosts, Program
 from ...netsim.packets import Settings
+from ...topology import Routes
+from ...views.picture.writers import check_file, write
 from ..rows import SHOWN
 from ..terminal import console
 from .model import Model
@@ -39,7 +42,8 @@ class Question:
     :param arriving: name of the job whose two placements are compared; None for none.
     :param pairs: whether to show which job delays which.
     :param links: whether to show the links of several jobs.
-    :param plot: path of a picture; None for none.
+    :param plot: path of a picture over time; None for none.
+    :param draw: path of a picture of the fabric; None for none.
     """
 
     jobs: tuple[str, ...]
@@ -50,19 +54,23 @@ class Question:
     pairs: bool
     links: bool
     plot: Path | None
+    draw: Path | None
 
 
-def answer(question: Question, machine: Cluster, model: Model, *, partial: bool, as_json: bool) -> None:
+def answer(question: Question, machine: Cluster, routes: Routes, model: Model, *, partial: bool, as_json: bool) -> None:
     """Simulate and print.
 
     :param question: jobs and placements.
     :param machine: the cluster.
+    :param routes: routes of the cluster.
     :param model: options of the network.
     :param partial: whether wrong lines of traces are skipped and counted.
     :param as_json: whether to print JSON.
     """
     if question.plot is not None:
         check_plot(question.plot)
+    if question.draw is not None:
+        check_file(question.draw)
     specs = read_jobs(question.jobs, partial=partial)
     for job in specs:
         if job.base is not None:
@@ -76,6 +84,8 @@ def answer(question: Question, machine: Cluster, model: Model, *, partial: bool,
     if question.plot is not None:
         first = question.placements[0]
         draw(where, programs[first], found[first][0], question.plot, f"{machine.name}, placement {first}")
+    if question.draw is not None:
+        _draw(question, routes, machine, where, programs, found, answers[0].get("pairs"))
     if as_json:
         facts = {"cluster": machine.name, "network": model.network, "latency": model.latency}
         print(json.dumps({**facts, "repeats": question.repeats, "placements": answers, "waits": decision}))
@@ -86,6 +96,25 @@ def answer(question: Question, machine: Cluster, model: Model, *, partial: bool,
         better = "is worth waiting for" if decision else "is not worth waiting for"
         why = f"what all jobs save is compared with what it adds to {question.arriving} itself (rule 3.5)"
         console().print(f"{question.arriving}: {question.placements[1]} {better}; {why}", soft_wrap=True)
+
+
+def _draw(
+    question: Question,
+    routes: Routes,
+    machine: Cluster,
+    where: SharedNetwork,
+    programs: dict[str, list[Program]],
+    found: dict[str, list[Outcome]],
+    pairs: list[dict[str, Any]] | None,
+) -> None:
+    """Draw the first draw of the first placement on the fabric; ``pairs`` are simulated if they were not asked for."""
+    assert question.draw is not None
+    first = question.placements[0]
+    ran, outcome = programs[first], found[first][0]
+    if pairs is None:
+        pairs = pair_rows(where, ran, outcome, pairwise_delays(where, ran, outcome))
+    title = f"{len(ran):,} jobs on the fabric {cut_middle(bare_name(machine.name), 60)}, placement {bare_name(first)}"
+    write(fabric.scene(routes, machine, where, ran, outcome, pairs, title), question.draw)
 
 
 def _network(machine: Cluster, model: Model) -> SharedNetwork:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...inputs.figures import OTHERS, SERIES, save_figure, span_name
 from ...netsim import Program
+from ...views.picture.shared import job_colours
 from ..network import SharedNetwork
 from ..replay import Outcome
 from ..timeline import busiest_shared_link, link_rates
@@ -35,7 +36,7 @@ def draw(network: SharedNetwork, programs: Sequence[Program], outcome: Outcome, 
     figure = Figure(figsize=(9, 1.6 + 0.3 * len(programs) + (2.2 if link is not None else 0)), layout="constrained")
     rows = [0.3 * len(programs) + 0.4] + ([2.0] if link is not None else [])
     panels = figure.subplots(len(rows), 1, sharex=True, squeeze=False, height_ratios=rows)[:, 0]
-    colours = [SERIES[job] if job < len(SERIES) else OTHERS for job in range(len(programs))]
+    colours = [*job_colours(min(len(programs), len(SERIES))), *[OTHERS] * (len(programs) - len(SERIES))]
     _runs(panels[0], outcome, colours, end)
     panels[0].set_title(title, loc="left", fontsize=10)
     if link is not None:

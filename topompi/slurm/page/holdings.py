@@ -16,18 +16,13 @@ from ...jobs.now import node_names, shared_links
 from ...topology import Routes
 from ...topology.labels import switch_labels
 from ...views.cluster import cluster_of
-from ...views.picture.cells import Cell, MarkedLink, cell_scene
+from ...views.picture.cells import JOB_COLOURS, Cell, MarkedLink, cell_scene
 from ...views.picture.names import link_name
 from ...views.picture.writers import svg
 from ..snapshot import SlurmJob, Snapshot
 
-__all__ = ["COLOURS", "Holdings", "Site", "colours_of"]
+__all__ = ["Holdings", "Site", "colours_of"]
 
-# Colours of jobs; the first six are those of M. Okabe and K. Ito, which colour-blind readers tell apart.
-COLOURS = (
-    *("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#6a3d9a", "#b2df8a", "#8c6d31", "#fdbf6f"),
-    *("#1f3b73", "#a6cee3", "#66c2a5", "#e7b6d3", "#5f6b2f", "#b39ddb"),
-)
 NEIGHBOURS = 6  # jobs that a tool tip names
 WIDE = 1160.0  # pixels; least width of the picture, which fills the page's width
 
@@ -179,11 +174,11 @@ def colours_of(jobs: Iterable[str], before: Mapping[str, str]) -> dict[str, str]
     """
     names = list(dict.fromkeys(jobs))
     found = {name: before[name] for name in names if name in before}
-    uses = dict.fromkeys(COLOURS, 0)
+    uses = dict.fromkeys(JOB_COLOURS, 0)
     for colour in found.values():
         uses[colour] += 1
     for name in names:
         if name not in found:
-            found[name] = min(COLOURS, key=uses.__getitem__)
+            found[name] = min(JOB_COLOURS, key=uses.__getitem__)
             uses[found[name]] += 1
     return {name: found[name] for name in names}

@@ -13,9 +13,14 @@ from .legend import GREY
 from .names import fitting, link_name
 from .scene import LETTER, Box, Line, Scene, Text, letters
 
-__all__ = ["FREE", "MARKED", "Cell", "MarkedLink", "cell_scene"]
+__all__ = ["FREE", "JOB_COLOURS", "MARKED", "Cell", "CellPicture", "MarkedLink", "cell_scene"]
 
 FREE, EDGE, MARKED, DARK = "#ffffff", "#b9b9b9", "#d00000", "#333333"
+# Colours of jobs; the first six are those of M. Okabe and K. Ito, which colour-blind readers tell apart.
+JOB_COLOURS = (
+    *("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#6a3d9a", "#b2df8a", "#8c6d31", "#fdbf6f"),
+    *("#1f3b73", "#a6cee3", "#66c2a5", "#e7b6d3", "#5f6b2f", "#b39ddb"),
+)
 SIDES, DEEP = (14.0, 11.0, 9.0, 7.0), 260.0  # pixels; sides of a cell, and the height for which the largest is taken
 MOST_STRIPES = 4  # jobs on one host whose colours are drawn
 MOST_CELLS = 4_096  # hosts; in a fabric of more, hosts side by side that look alike are one bar
@@ -65,10 +70,12 @@ def cell_scene(
     :param marked: the marked links, by number.
     :param least: least width of the picture in pixels.
     """
-    return _Cells(routes, cells, marked, least).scene(title)
+    return CellPicture(routes, cells, marked, least).scene(title)
 
 
-class _Cells(FabricPicture):
+class CellPicture(FabricPicture):
+    """A picture whose hosts are cells; the parameters are those of `cell_scene`."""
+
     def __init__(
         self, routes: Routes, cells: Sequence[Cell], marked: Mapping[int, MarkedLink], least: float = LEAST_WIDE
     ) -> None:

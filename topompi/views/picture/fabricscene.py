@@ -99,23 +99,22 @@ class FabricPicture:
         self.names = switch_labels(self.fabric)
         self.plain = without_common_end(self.names)
         self.short: dict[tuple[int, int], dict[int, str]] = {}  # (level, number of letters) -> switch -> short name
-        self.crossed = None if job is None else crossed_switches(routes, job.hosts)
-        self.nodes = fold(self.fabric, self.crossed)
+        self.nodes = self._folded(routes)
         self.levels = levels_of(routes)
         self.of_switch = np.full(self.fabric.num_switches, -1, dtype=np.int64)
         for number, node in enumerate(self.nodes):
             self.of_switch[node.switches] = number
         self.bundles = bundles_of(self.fabric, self.of_switch, loads)
         self.hosts = self._hosts_of_nodes()
-        shown = (
-            self.hosts
-            if job is None
-            else [[one for one in row if one in set(job.hosts.tolist())] for row in self.hosts]
-        )
+        mine = None if job is None else set(job.hosts.tolist())
+        shown = [[one for one in row if mine is None or one in mine] for row in self.hosts]
         self.one_by_one = sum(map(len, shown)) <= MOST_LISTED and max(map(len, shown), default=0) <= MOST_ROWS
         self.shown = shown
         self.column = WIDEST  # until the longest texts are known
         self._place()
+
+    def _folded(self, routes: Routes) -> list[Node]:
+        return fold(self.fabric, None if self.job is None else crossed_switches(routes, self.job.hosts))
 
     def _hosts_of_nodes(self) -> list[list[int]]:
         """Hosts drawn below each node (box), in the fabric's order: a node with a host's leaf switch has the host."""

@@ -34,7 +34,7 @@ class Node:
     crossed: bool
 
 
-def fold(fabric: Fabric, crossed: NDArray[np.bool_] | None = None) -> list[Node]:
+def fold(fabric: Fabric, crossed: NDArray[np.bool_] | None = None, *, apart: bool = False) -> list[Node]:
     """Group a fabric's switches into nodes, level by level from the leaves up, each level from left to right.
 
     Switches with the same neighbours are side by side, and are merged first if a level has too many switches. Switches
@@ -42,6 +42,8 @@ def fold(fabric: Fabric, crossed: NDArray[np.bool_] | None = None) -> list[Node]
 
     :param fabric: the whole fabric.
     :param crossed: whether the job's routes cross each switch, shape (switches,); None without a job.
+    :param apart: whether no node has both switches that are crossed and others, even if there is no room for single
+        ones.
     Cost: linear in switches and links, plus sorting.
     """
     seen = np.zeros(fabric.num_switches, dtype=bool) if crossed is None else crossed
@@ -53,7 +55,7 @@ def fold(fabric: Fabric, crossed: NDArray[np.bool_] | None = None) -> list[Node]
         keys = {int(one): _key(fabric, one, neighbours[one], place) for one in members.tolist()}
         order = np.array(sorted(keys, key=keys.__getitem__), dtype=np.int64)
         place[order] = np.arange(len(order))
-        nodes += [Node(int(level), group, bool(seen[group].any())) for group in _groups(order, keys, seen)]
+        nodes += [Node(int(level), group, bool(seen[group].any())) for group in _groups(order, keys, seen, apart)]
     return nodes
 
 
@@ -92,18 +94,25 @@ def _natural(name: str) -> list[tuple[str, int, str]]:
     return [(part, len(number), number) for part, number in zip_longest(parts[::2], numbers, fillvalue="")]
 
 
-def _groups(order: Integers, keys: dict[int, tuple[object, ...]], seen: NDArray[np.bool_]) -> list[Integers]:
+def _groups(
+    order: Integers, keys: dict[int, tuple[object, ...]], seen: NDArray[np.bool_], apart: bool
+) -> list[Integers]:
     """Divide the switches of one level into the nodes of the picture.
 
     :param order: switches of the level from left to right.
     :param keys: sort key of each switch.
     :param seen: whether the job's routes cross each switch, shape (switches,).
+    :param apart: whether switches that are crossed are never in a node with others.
     """
     if len(order) <= MOST:
         return list(order[:, None])
     single = seen[order] if 0 < seen[order].sum() <= MOST - OTHERS else np.zeros(len(order), dtype=bool)
     rest = order[~single]
-    parts = _merged(_alike(rest, keys), OTHERS if single.any() else MOST)
+    if apart and 0 < seen[rest].sum() < len(rest):
+        sides = ((rest[seen[rest]], MOST - OTHERS), (rest[~seen[rest]], OTHERS))
+        parts = [part for side, most in sides for part in _merged(_alike(side, keys), most)]
+    else:
+        parts = _merged(_alike(rest, keys), OTHERS if single.any() else MOST)
     parts += list(order[single][:, None])
     at = {int(switch): number for number, switch in enumerate(order)}
     return sorted(parts, key=lambda part: at[int(part[0])])
