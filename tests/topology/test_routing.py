@@ -141,6 +141,22 @@ def test_hosts_in_different_components_have_no_route():
     assert fabric.switch_component.tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("spec", ["xgft:3,4,2;1,2,2", "torus:4x3", "dragonfly:4,2,2"])
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=20)
+def test_components_over_some_switches_are_those_of_the_graph_without_the_others(spec, seed):
+    fabric = from_spec(spec)
+    joining = np.random.default_rng(seed).random(fabric.num_switches) < 0.6
+    ends = [one[fabric.switch_links] - fabric.num_adapters for one in (fabric.link_source, fabric.link_target)]
+    graph = networkx.Graph()
+    graph.add_nodes_from(range(fabric.num_switches))
+    graph.add_edges_from((a, b) for a, b in zip(*ends, strict=True) if joining[a] and joining[b])
+    found = np.empty(fabric.num_switches, dtype=int)
+    for number, members in enumerate(sorted(networkx.connected_components(graph), key=min)):
+        found[list(members)] = number
+    assert fabric.switch_components(joining).tolist() == found.tolist()
+
+
 def test_hosts_of_one_switch_need_no_links_between_switches():
     builder = FabricBuilder("one")
     builder.add_switch("s")

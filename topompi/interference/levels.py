@@ -122,18 +122,9 @@ def _of_vertices(fabric: Fabric, hosts: Integers, switches: Integers) -> Integer
 
 def _by_height(fabric: Fabric, leaf: Integers) -> list[Integers]:
     """The groups of switches of levels 1, 2, ...: the leaf switches, then the components of switches below a height."""
-    from scipy.sparse import coo_array  # imported here, because the import would delay every command
-    from scipy.sparse.csgraph import connected_components
-
-    single = np.full(fabric.num_switches, -1)
+    single, height = np.full(fabric.num_switches, -1), fabric.switch_level
     single[np.unique(leaf)] = np.unique(leaf)
-    found: list[Integers] = [single]
-    height, links = fabric.switch_level, fabric.switch_links
-    ends = (fabric.link_source[links] - fabric.num_adapters, fabric.link_target[links] - fabric.num_adapters)
-    for most in range(1, int(height.max(initial=0)) + 1):
-        inside = (height[ends[0]] <= most) & (height[ends[1]] <= most)
-        shape = (fabric.num_switches, fabric.num_switches)
-        graph = coo_array((np.ones(int(inside.sum())), (ends[0][inside], ends[1][inside])), shape=shape)
-        components = connected_components(graph, directed=False)[1]
-        found.append(np.where((height >= 0) & (height <= most), components, -1))
-    return found
+    heights = range(1, int(height.max(initial=0)) + 1)
+    below = [height <= most for most in heights]
+    joined = [np.where((height >= 0) & within, fabric.switch_components(within), -1) for within in below]
+    return [single, *joined]

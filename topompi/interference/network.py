@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -88,12 +89,12 @@ class SharedNetwork:
         apart = pair // size != pair % size
         return pair[apart] // size, pair[apart] % size, nbytes[apart]
 
-    def link_bytes(self, program: Program) -> NDArray[np.float64]:
-        """The bytes that a run of a program sends over each link, shape (links,).
+    def link_bytes(self, programs: Sequence[Program]) -> NDArray[np.float64]:
+        """The bytes that a run of each program sends over each link, shape (programs, links).
 
-        :param program: the program, on nodes of this network.
+        :param programs: programs on nodes of this network.
         """
-        return self.tables.loads(*self.pairs(program))
+        return np.array([self.tables.loads(*self.pairs(program)) for program in programs])
 
     def uses(self, program: Program) -> NDArray[np.bool_]:
         """Whether a program uses each link, shape (links,); in the packet model control packets go back, too.
@@ -107,11 +108,11 @@ class SharedNetwork:
         return found
 
     def link_name(self, link: int) -> str:
-        """The name of a link: ``FROM to TO``.
+        """The name of a link: ``FROM → TO``, as in pictures of fabrics.
 
         :param link: number of the link.
         """
-        return f"{self.tables.name(int(self.tables.source[link]))} to {self.tables.name(int(self.tables.target[link]))}"
+        return " → ".join(self.tables.name(int(ends[link])) for ends in (self.tables.source, self.tables.target))
 
 
 def shared_network(cluster: Cluster, rate: float | None = None, latency: float | None = None) -> Tables:

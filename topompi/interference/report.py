@@ -71,7 +71,7 @@ def link_rows(network: SharedNetwork, programs: Sequence[Program]) -> Rows:
     :param network: the network.
     :param programs: program of each job.
     """
-    loads = np.array([network.link_bytes(program) for program in programs])
+    loads = network.link_bytes(programs)
     shared = np.flatnonzero((loads > 0).sum(axis=0) > 1)
     times = loads / network.tables.rate
     order = shared[np.argsort(-times[:, shared].sum(axis=0), kind="stable")]

@@ -22,7 +22,7 @@ def busiest_shared_link(network: SharedNetwork, programs: Sequence[Program]) -> 
     :param network: the network.
     :param programs: program of each job.
     """
-    loads = np.array([network.link_bytes(program) for program in programs])
+    loads = network.link_bytes(programs)
     times = np.where((loads > 0).sum(axis=0) > 1, loads.sum(axis=0) / network.tables.rate, 0.0)
     return int(times.argmax()) if times.any() else None
 

@@ -209,14 +209,23 @@ class Fabric:
 
     @cached_property
     def switch_component(self) -> IntArray:
-        """Number of each switch's connected component, shape (switches,), counted in the order of their first switches.
+        """Number of each switch's connected component, shape (switches,), in the order of their first switches."""
+        return self.switch_components(np.ones(self.num_switches, dtype=bool))
+
+    def switch_components(self, joining: NDArray[np.bool_]) -> IntArray:
+        """Number of each switch's connected component over links between some switches, shape (switches,).
+
+        Components are counted in the order of their first switches; other switches are components of their own.
 
         Each switch takes the least label among its neighbours, and each label is then replaced by that label's own
         label (Y. Shiloach and U. Vishkin, An O(log n) parallel connectivity algorithm, 1982). This takes a few array
         operations, and needs no import of scipy, which would delay a job's start.
+
+        :param joining: whether each switch's links to others of these count, shape (switches,).
         """
         ends = [self.link_source[self.switch_links], self.link_target[self.switch_links]]
         first, second = (end - self.num_adapters for end in ends)
+        first, second = (end[joining[first] & joining[second]] for end in (first, second))
         label, before = np.arange(self.num_switches), None
         while before is None or (label != before).any():
             before = label.copy()

@@ -86,7 +86,7 @@ def cluster_of(routes: Routes) -> Cluster:
     first = _main_adapters(fabric)
     hosts = np.flatnonzero(fabric.adapter_leaf[first] >= 0)
     switch = fabric.adapter_leaf[first[hosts]]
-    pod = _pod_of_switch(fabric)[switch]
+    pod = fabric.switch_components(fabric.switch_level <= 1)[switch]
     order = np.lexsort((hosts, switch, pod))
     hosts, switch, pod = hosts[order], switch[order], pod[order]
     change = np.flatnonzero(np.diff(switch, prepend=-1))
@@ -129,21 +129,6 @@ def _main_adapters(fabric: Fabric) -> Indices:
     best = np.lexsort((np.arange(len(host)), rank[component], host))
     kept: Indices = best[np.searchsorted(host[best], np.arange(fabric.num_hosts))]
     return kept
-
-
-def _pod_of_switch(fabric: Fabric) -> Indices:
-    """Number of each switch's pod, shape (switches,); pods are the components of the links between levels 0 and 1."""
-    from scipy.sparse import coo_array  # imported here, because the import would delay every command
-    from scipy.sparse.csgraph import connected_components
-
-    source, target = (
-        ends[fabric.switch_links] - fabric.num_adapters for ends in (fabric.link_source, fabric.link_target)
-    )
-    low = (fabric.switch_level[source] <= 1) & (fabric.switch_level[target] <= 1)
-    shape = (fabric.num_switches, fabric.num_switches)
-    graph = coo_array((np.ones(int(low.sum())), (source[low], target[low])), shape=shape)
-    pods: Indices = connected_components(graph, directed=False)[1]
-    return pods
 
 
 def _steps(routes: Routes, switches: Indices, adapters: Indices) -> NDArray[np.int32]:

@@ -32,8 +32,7 @@ def busy_shares(network: SharedNetwork, programs: Sequence[Program], outcome: Ou
     :param programs: program of each job.
     :param outcome: outcome of the jobs.
     """
-    loads = np.array([network.link_bytes(program) for program in programs])
-    shares: Floats = loads / network.tables.rate / outcome.sharing[:, None]
+    shares: Floats = network.link_bytes(programs) / network.tables.rate / outcome.sharing[:, None]
     return shares
 
 
