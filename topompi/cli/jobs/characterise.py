@@ -128,7 +128,8 @@ def characterise_command(
         told = [_facts(one, character, levels, tables) for one, character in zip(placed, found, strict=True)]
     if plot is not None:
         names = [one.name for one in specs]
-        draw(list(zip(names, found, strict=True)), f"{bare_name(cluster)}, placement {setting.placement}", plot)
+        title = f"{bare_name(cluster)}, placement {bare_name(setting.placement)}"
+        draw(list(zip(names, found, strict=True)), title, plot)
     if as_json:
         facts = {"source": cluster, "routes": routes.engine, "placement": setting.placement}
         print(json.dumps({**facts, "thresholds": asdict(thresholds), "jobs": told}))

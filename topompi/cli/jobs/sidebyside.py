@@ -83,7 +83,7 @@ def answer(question: Question, machine: Cluster, routes: Routes, model: Model, *
     answers = _answers(where, machine, found, programs, question)
     if question.plot is not None:
         first = question.placements[0]
-        draw(where, programs[first], found[first][0], question.plot, f"{machine.name}, placement {first}")
+        draw(where, programs[first], found[first][0], question.plot, f"{machine.name}, placement {bare_name(first)}")
     if question.draw is not None:
         _draw(question, routes, machine, where, programs, found, answers[0].get("pairs"))
     if as_json:

@@ -17,7 +17,7 @@ from ..timeline import busiest_shared_link, link_rates
 
 __all__ = ["draw"]
 
-MOMENTS = 600  # at which the link is looked at; a picture has about as many pixels across
+STEPS, LOOKS = 200, 10  # steps of the lower panel, and moments of each whose mean it shows
 
 
 def draw(network: SharedNetwork, programs: Sequence[Program], outcome: Outcome, path: Path, title: str) -> None:
@@ -40,10 +40,10 @@ def draw(network: SharedNetwork, programs: Sequence[Program], outcome: Outcome, 
     _runs(panels[0], outcome, colours, end)
     panels[0].set_title(title, loc="left", fontsize=10)
     if link is not None:
-        times = np.linspace(0, end, MOMENTS + 1)[1:]
+        times = np.linspace(0, end, STEPS * LOOKS + 1)[1:]
         rates = link_rates(network, programs, link, times.tolist())
-        share = rates / network.tables.rate[link]
-        panels[1].stackplot(times * 1e3, share, colors=colours, step="pre", linewidth=0)
+        share = rates.reshape(len(programs), STEPS, LOOKS).mean(axis=2) / network.tables.rate[link]
+        panels[1].stackplot(times[LOOKS - 1 :: LOOKS] * 1e3, share, colors=colours, step="pre", linewidth=0)
         panels[1].set(ylim=(0, 1.02), ylabel="share of its rate")
         panels[1].yaxis.set_major_formatter(lambda part, _: f"{part:.0%}")
         panels[1].set_title(f"the busiest shared link, {network.link_name(link)}", loc="left", fontsize=9)
