@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.interference.fabrics import shapes, tree
@@ -51,7 +51,6 @@ def test_eight_jobs_fill_the_machine_and_share_each_leaf_switch_equally(each):
 
 
 @given(shapes(), st.lists(st.integers(1, 8), min_size=1, max_size=4), st.sampled_from(["NF", "F1", "F2", "RF:3"]))
-@settings(deadline=None)
 def test_no_two_jobs_get_a_host(shape, sizes, placement):
     levels = levels_of(tree(*shape))
     try:

@@ -3,9 +3,10 @@
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import examples
 from topompi.network import DIES, LOOPS
 from topompi.topology import FabricBuilder, HostRoutes, Routes, compute_routes
 from topompi.topology.synthetic import from_spec
@@ -63,7 +64,7 @@ def test_sharing_follows_over_subscription():
     assert HostRoutes(compute_routes(full), all_hosts(full)).sharing() == []
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.sampled_from(SPECS), st.randoms(use_true_random=False))
 def test_restricted_routes_are_the_same_routes(spec, random):
     """By id, port and rate, whatever the order of the hosts."""

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import examples
 from topompi.execution.specs import NATIVE
 from topompi.selection.judging import CLEAR
 from topompi.selection.rules import Rules
@@ -85,7 +86,7 @@ def test_a_gain_that_too_few_rounds_cannot_prove_is_named_and_gets_no_rule():
         assert [rule.algorithm for rule in rules_of(record(measured("Bcast", 8, **times))).rules] == algorithms
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     st.integers(6, 14).flatmap(
         lambda rounds: st.lists(
