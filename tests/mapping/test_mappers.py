@@ -251,6 +251,7 @@ def test_grids_reach_the_best_known_in_any_order(dims: tuple[int, ...], levels: 
         assert evaluate(cartesian(one, machine), one, machine).hop_bytes == hop_bytes
 
 
+@pytest.mark.long
 def test_a_grid_that_no_block_divides() -> None:
     graph, machine = CommunicationGraph.cartesian((12, 14, 12)), Machine.hierarchy("21:12:8", GRID)
     given_order = evaluate(identity(graph, machine), graph, machine).doubled

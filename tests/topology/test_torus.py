@@ -77,7 +77,10 @@ def test_a_grid_with_one_edge_moved_or_gone_is_none(data: st.DataObject) -> None
     assert find_torus(*links_of(graph), len(graph)) is None
 
 
-@pytest.mark.parametrize("dims", [(4, 3, 2), (4, 4), (5, 3), (8, 8, 8), (4, 4, 4, 4, 2), (6,), (7, 2), (16, 8, 12)])
+SMALL = [(4, 3, 2), (4, 4), (5, 3), (8, 8, 8), (4, 4, 4, 4, 2), (6,), (7, 2)]
+
+
+@pytest.mark.parametrize("dims", [*SMALL, pytest.param((16, 8, 12), marks=pytest.mark.long)])
 def test_switches_that_are_numbered_row_by_row_keep_their_coordinates(dims: tuple[int, ...]) -> None:
     fabric = fabric_of(f"torus:{'x'.join(map(str, dims))}")
     assert fabric.torus is not None

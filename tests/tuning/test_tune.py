@@ -62,6 +62,7 @@ def test_native_keeps_what_is_not_clearly_beaten(pairs):
     assert not won or sum(a > b for a, b in pairs) > len(pairs) / 2
 
 
+@pytest.mark.long
 def test_one_of_many_equal_rivals_is_seldom_taken_for_faster():
     generator, won = np.random.default_rng(1), 0
     for _ in range(100):

@@ -257,7 +257,7 @@ serve(Service(Store(read), "test", Bounds(drain_seconds=2, work_seconds=300)), [
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_service_ends_when_it_is_told_to_whatever_it_works_at(number: int) -> None:
     pipe = subprocess.PIPE
     with subprocess.Popen(
