@@ -109,8 +109,9 @@ test: bytecode
 	$(if $(filter mpich,$(MPI)),,$(PURE) "not long and not exhaustive" $(PYTEST_OPTIONS))
 	$(JOBS) "not long and not exhaustive" $(PYTEST_OPTIONS)
 
+# Property tests run once more, with three times as many examples.
 test-long: bytecode
-	$(if $(filter mpich,$(MPI)),,$(PURE) "long and not exhaustive" $(PYTEST_OPTIONS))
+	$(if $(filter mpich,$(MPI)),,TOPOMPI_THOROUGH=1 $(PURE) "(long or hypothesis) and not exhaustive" $(PYTEST_OPTIONS))
 	$(JOBS) "long and not exhaustive" --durations 12 --durations-min 20 $(PYTEST_OPTIONS)
 
 test-exhaustive: venv

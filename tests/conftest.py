@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.support import examples
+
 # A deadline would measure what else the machine does. The parent is the profile that Hypothesis has chosen itself.
-settings.register_profile("patient", settings(), deadline=None)
+settings.register_profile("patient", examples(100))
 settings.load_profile("patient")
 
 PLACE = "tests that need an MPI library stand in tests/mpi"

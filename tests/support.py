@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from topompi.errors import TopompiError
 from topompi.inputs import InputFile
@@ -30,6 +31,13 @@ SIZES = (1, 2, 3, 4, 5, 8)
 TRANSPORT = {"OMPI_MCA_pml": "ob1,monitoring", "OMPI_MCA_btl": "self,sm"}
 # Open MPI's launcher says this, now and then, before any rank has begun: a race of its own (open-mpi/ompi#1986).
 NOT_STARTED = "The PMIx server's listener thread failed to start"
+
+THOROUGH = os.environ.get("TOPOMPI_THOROUGH") == "1"
+
+
+def examples(most: int, **more: Any) -> settings:
+    """Settings of a property test: ``most`` examples in `make test-long`, a third of them in `make test`."""
+    return settings(max_examples=most if THOROUGH else -(-most // 3), deadline=None, **more)
 
 
 def shared_data(name: str) -> Path:

@@ -10,13 +10,14 @@ from typing import get_type_hints
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from osu_like_bench.options import Options, message_sizes, parse_bytes, parse_tail
 from osu_like_bench.patterns import contribution, contribution_sum, pattern
 from osu_like_bench.record import Facts, Record, Result
 from osu_like_bench.statistics import compare
+from tests.support import examples
 from topompi.errors import BenchmarkError
 
 # Options
@@ -90,7 +91,7 @@ def test_blocks_of_many_ranks_differ_somewhere(first: int, second: int) -> None:
         assert (pattern(first, 0, 16) != pattern(second, 0, 16)).any()
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.integers(2, 300), st.integers(1, 50), st.data())
 def test_a_lost_or_doubled_contribution_shows_in_every_sum(size: int, items: int, data: st.DataObject) -> None:
     parts = np.stack([contribution(rank, size, items) for rank in range(size)])
@@ -109,7 +110,7 @@ def noise(seed: int, size: int = 200) -> np.ndarray:
 
 
 @given(st.integers(0, 1000), st.floats(1.3, 4))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_a_clear_difference_is_named_and_turning_the_sides_turns_the_verdict(seed: int, factor: float) -> None:
     first, second = noise(seed)
     second *= factor
@@ -182,13 +183,13 @@ options = st.builds(Options, **wholes(Options), sides=names, root=st.none() | te
 records = st.builds(Record, options, facts, st.lists(results, max_size=3).map(tuple))
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(records)
 def test_a_record_comes_back_from_json_as_it_was(record: Record) -> None:
     assert Record.from_json(record.to_json()) == record
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(records)
 def test_what_is_no_record_is_refused(record: Record) -> None:
     whole = json.loads(record.to_json())

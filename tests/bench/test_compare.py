@@ -13,14 +13,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from osu_like_bench.compare import ComparisonTable, Series, compare_records, main
 from osu_like_bench.options import Options
 from osu_like_bench.record import Facts, Record, Result
 from osu_like_bench.statistics import LEAST_TIMES, compare_runs, summary, summary_of_starts
-from tests.support import ROOT
+from tests.support import ROOT, examples
 from topompi.errors import BenchmarkError
 
 SIZES = (1, 1024, 65536)
@@ -88,7 +88,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
 # Statistics
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.integers(0, 1000), st.floats(1.3, 4), st.integers(100, 300))
 def test_a_known_ratio_is_found_and_turning_the_records_turns_the_verdict(seed: int, factor: float, count: int) -> None:
     generator = np.random.default_rng(seed)

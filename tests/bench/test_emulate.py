@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from osu_like_bench.emulate import Rates, emulated_fabric
@@ -22,7 +22,7 @@ from osu_like_bench.emulate.peers import PEERS
 from osu_like_bench.emulate.records import NetworkRecord, states
 from osu_like_bench.emulate.spec import parse_rate
 from tests.emulation import needs_root, private_state  # noqa: F401 - a fixture
-from tests.support import ROOT, text_of
+from tests.support import ROOT, examples, text_of
 from topompi.errors import BenchmarkError, SourceError
 from topompi.topology import TopologyInterface, compute_routes, load
 from topompi.topology.sources import fabricjson
@@ -42,7 +42,7 @@ def rates_of(fabric):
 
 
 @given(st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=4), min_size=1, max_size=3))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_uneven_leaves_have_the_hosts_asked_for_and_one_way_between_any_two(groups):
     spec = ";".join(",".join(map(str, sizes)) for sizes in groups)
     fabric = emulated_fabric(spec)
@@ -55,7 +55,7 @@ def test_uneven_leaves_have_the_hosts_asked_for_and_one_way_between_any_two(grou
 
 
 @given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 4))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_products_are_the_lists_that_they_stand_for(groups, leaves, hosts):
     listed = ";".join([",".join([str(hosts)] * leaves)] * groups)
     assert rates_of(emulated_fabric(f"{groups}x{leaves}x{hosts}")) == rates_of(emulated_fabric(listed))
@@ -120,7 +120,7 @@ def test_rates_of_hosts_that_cannot_be_are_refused(text):
 
 
 @given(st.integers(1, 3), st.integers(1, 30), st.sampled_from(["block", "cyclic", "leaf-cyclic", "random:3"]))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_orders_put_no_more_ranks_on_a_host_than_asked(ppn, ranks, order):
     fabric = emulated_fabric("3,4,1,2")
     if ranks > 10 * ppn:

@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from osu_like_bench.compare import main as compare
@@ -22,6 +22,7 @@ from osu_like_bench.simulate.cli import main as simulate
 from studies.subramoni.jobs import view
 from studies.subramoni.ranking import best_block, evaluations, hops
 from studies.subramoni.solvers import Multigrid
+from tests.support import examples
 from topompi.errors import BenchmarkError
 from topompi.interference.kernels.halo import Halo, Stencil3D, Stencil4D
 from topompi.interference.kernels.kernel import Alltoalls, Messages, Sums
@@ -65,7 +66,7 @@ def neighbours(grid, periodic):
 
 
 @given(grids, st.booleans(), st.integers(1, 9), st.data())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_a_halo_reaches_all_neighbours_with_their_faces(grid, periodic, nbytes, data):
     faces = tuple(data.draw(st.lists(st.integers(1, 5), min_size=len(grid), max_size=len(grid))))
     halo = AnyHalo(grid, periodic, faces).halo(nbytes)
@@ -75,7 +76,7 @@ def test_a_halo_reaches_all_neighbours_with_their_faces(grid, periodic, nbytes, 
 
 
 @given(grids, st.booleans())
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_the_graph_of_a_halo_is_what_it_sends(grid, periodic):
     kernel = AnyHalo(grid, periodic)
     matrix = np.zeros((kernel.ranks, kernel.ranks), dtype=int)
@@ -108,7 +109,6 @@ def test_an_iteration_of_cg_is_a_halo_and_two_sums_of_a_double():
 
 
 @given(st.integers(1, 200), st.integers(1, 4))
-@settings(deadline=None)
 def test_the_usual_grid_is_the_one_of_least_extents(ranks, dimensions):
     found = balanced(ranks, dimensions)
     divisors = [one for one in range(1, ranks + 1) if ranks % one == 0]
@@ -179,7 +179,7 @@ def by_hand(kernel, shape):
 
 
 @given(grids, st.booleans(), st.integers(1, 16), st.data())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_the_best_block_is_the_best_of_all(grid, periodic, slots, data):
     faces = tuple(data.draw(st.lists(st.integers(1, 3), min_size=len(grid), max_size=len(grid))))
     kernel = AnyHalo(grid, periodic, faces)

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from osu_like_bench.compare import Series, compare_records
@@ -29,7 +29,7 @@ from osu_like_bench.simulate.ground import Starts
 from osu_like_bench.simulate.peers import Peer
 from osu_like_bench.simulate.platform import complete, equal_shares, write_platform
 from osu_like_bench.simulate.table import Findings
-from tests.support import ROOT, heed_interrupts
+from tests.support import ROOT, examples, heed_interrupts
 from topompi.errors import BenchmarkError
 from topompi.inputs.figures import OTHERS, SERIES, name_ends
 from topompi.netsim import packets
@@ -214,7 +214,7 @@ def test_routes_of_the_platform_are_those_of_the_fabric(tmp_path: Path, hosts: l
         assert all(link.startswith(f"p{source}k") for link in own)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 10**6), st.integers(2, 5), st.integers(1, 4))
 def test_links_of_its_own_make_each_route_weigh_the_same_and_slow_none(seed: int, hosts: int, longest: int) -> None:
     generator = np.random.default_rng(seed)

@@ -7,13 +7,14 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.untuned import balanced, missing
 from benchmarks.untuned_report import lines_of, markdown, read
 from benchmarks.uplinks import hosts_below, oversubscription, rates_of
 from osu_like_bench.emulate import emulated_fabric
+from tests.support import examples
 from topompi.errors import BenchmarkError, SourceError
 
 JOB = ("4x4", "4:1", "block", 1, "python")
@@ -34,7 +35,7 @@ def written(path, *lines):
     return path
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.tuples(counts, counts, counts, counts), st.text(max_size=3))
 def test_every_beginning_of_the_order_has_each_value_about_as_often(sizes, seed):
     cases = list(product(*map(range, sizes)))

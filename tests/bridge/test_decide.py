@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.bridge.fake import FakeSlurm
+from tests.support import examples
 from topompi.jobs import Cluster, Workload, simulate
 from topompi.jobs.now import node_names
 from topompi.slurm.bridge import Planner, Policy
@@ -76,7 +77,7 @@ CASES += [("isolated", "no-overtaking"), ("first", "conservative"), ("disjoint",
 
 @pytest.mark.parametrize(("name", "queue"), CASES)
 @given(workload=workloads(), seed=st.integers(0, 99), cluster=st.sampled_from([TREE, FABRIC]))
-@settings(max_examples=12, deadline=None)
+@examples(12)
 def test_the_bridge_starts_the_simulators_jobs_on_its_nodes_whenever_it_is_restarted(
     name, queue, workload, seed, cluster
 ):

@@ -15,10 +15,10 @@ from urllib.request import Request, urlopen
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import ROOT, command_line
+from tests.support import ROOT, command_line, examples
 from topompi.daemon.pages import served
 from topompi.errors import SourceError
 from topompi.inputs.hostlist import compress
@@ -120,7 +120,7 @@ def placed(draw):
     return [sorted(order[low:high]) for low, high in pairwise(ends) if high <= 16]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(placed())
 def test_every_running_job_has_its_colour_on_its_nodes_and_in_the_list(jobs):
     snapshot = state(*(running(7 + at, nodes) for at, nodes in enumerate(jobs)))
@@ -133,7 +133,7 @@ def test_every_running_job_has_its_colour_on_its_nodes_and_in_the_list(jobs):
         assert f'<i style="background:{colour}"></i>{name}</span>' in section("running", snapshot)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(placed())
 def test_the_shared_links_are_those_of_the_check_in_the_list_and_in_the_picture(jobs):
     snapshot = state(*(running(7 + at, nodes) for at, nodes in enumerate(jobs)))
@@ -272,7 +272,7 @@ HOSTILE = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(HOSTILE, min_size=10, max_size=10), st.lists(HOSTILE, max_size=4))
 def test_texts_of_slurm_and_of_the_log_stay_texts(texts, lines):
     a, b, c, d, e, f, g, h, i, j = texts

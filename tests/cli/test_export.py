@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import command_line
+from tests.support import command_line, examples
 from tests.tuning.test_tune import FAST, SLOW, measured, record
 from topompi.errors import FabricError
 from topompi.execution.specs import CALLS
@@ -33,7 +33,7 @@ def placed(source, ppn, policy):
 fabrics = st.sampled_from(["xgft:3,2;1,1", "xgft:2,2,2;1,2,2", "xgft:2,3,3;1,1,2", "dragonfly:2,2,1", "xgft:4;1"])
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(fabrics, st.integers(1, 3), st.sampled_from(["block", "cyclic", "random:3"]))
 def test_who_shares_a_host_a_switch_and_a_group_survives_the_file(source, ppn, policy):
     interface = placed(source, ppn, policy)

@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import ROOT
+from tests.support import ROOT, examples
 from topompi.cli.map.place import MapCommandError
 from topompi.inputs.slurm.environment import parse_slots
 from topompi.mapping.drawing import MOST_CELLS, traffic
@@ -192,7 +192,7 @@ def test_slots_are_one_number_or_one_a_host(written, slots):
     assert parse_slots(written, 3) == slots
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.integers(0, 99), min_size=2, max_size=9))
 def test_slots_as_slurm_writes_them_come_back(slots):
     assert parse_slots(",".join(f"{count}(x1)" for count in slots), len(slots)) == slots
@@ -295,7 +295,7 @@ def test_the_picture_shows_both_maps_and_every_class(topompi, tmp_path):
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data())
 def test_the_heat_map_holds_every_byte_between_ranks(data):
     size = data.draw(st.integers(1, 12))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import command_line, shared_data, text_of
+from tests.support import command_line, examples, shared_data, text_of
 from topompi.topology import Report
 from topompi.topology.routecheck import with_routes
 from topompi.topology.sources import slurm
@@ -46,7 +46,7 @@ def test_a_job_on_hosts_that_no_links_join_is_refused_with_their_names(words: tu
     assert route.stderr == "topompi: no route from n1 to n5: no links join their parts of the fabric\n"
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(trees=st.lists(st.lists(st.integers(1, 3), min_size=1, max_size=3), min_size=2, max_size=3))
 def test_trees_without_links_between_them_use_each_their_own_links_alone(trees: list[list[int]]) -> None:
     lines, host = [], 0

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from topompi.schedules import Hierarchy
@@ -121,7 +121,6 @@ def test_levels_that_are_not_nested_are_refused():
         Hierarchy(4, [np.array([0, 0, 1, 1]), np.array([0, 1, 1, 2])])
 
 
-@settings(deadline=None)
 @given(hierarchies(largest=12))
 def test_all_roots_of_small_hierarchies(hierarchy):
     for root in range(hierarchy.size):

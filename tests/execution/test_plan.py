@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import examples
 from topompi.execution.plan import ARRIVED, Part, compile_part
 from topompi.schedules import ALGORITHMS, make
 from topompi.schedules.schedule import INPUT, OUTPUT, REDUCE, SCRATCH
@@ -37,7 +38,7 @@ def schedules_of_all_kinds(draw):
 DIVIDED = ("bcast", "reduce", "allreduce", "scan", "exscan")
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(schedules_of_all_kinds(), st.integers(0, 40))
 def test_both_ends_agree_on_every_message(schedule, length):
     """Each rank compiles its own rows, and the messages that two ranks see between them are the same, in one order."""
@@ -57,7 +58,7 @@ def sliced(collective, name):
     return ALGORITHMS[collective][name].cut == "slices"
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     st.sampled_from([(c, name) for c in ALGORITHMS if c != "fft" for name in ALGORITHMS[c] if sliced(c, name)]),
     st.data(),
@@ -88,7 +89,7 @@ def volume(plan):
     ]
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(schedules_of_all_kinds(), st.integers(1, 40))
 def test_plans_run_by_hand_do_what_mpi_defines(schedule, length):
     """All plans of a schedule on plain arrays, in steps of all ranks at once, against sums and concatenations."""

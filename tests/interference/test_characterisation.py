@@ -5,10 +5,11 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.interference.fabrics import LINK, hosts_of, jobs, routed, shapes, tree
+from tests.support import examples
 from topompi.errors import TopompiError
 from topompi.interference import Thresholds, characterise, crossbar, levels_of
 from topompi.interference.kernels import make_kernel
@@ -32,7 +33,6 @@ def usages(kernel, shape, placement, seconds=None):
 
 
 @given(st.data())
-@settings(deadline=None)
 def test_bytes_and_usage_are_those_counted_pair_by_pair(data):
     children, parents = data.draw(shapes())
     graph, hosts = data.draw(jobs(prod(children)))
@@ -66,7 +66,7 @@ def _busiest(graph, group):
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_links_of_a_tree_carry_the_bytes_of_their_level_once(data):
     children, parents = data.draw(shapes())
     graph, hosts = data.draw(jobs(prod(children)))
@@ -82,7 +82,7 @@ def test_links_of_a_tree_carry_the_bytes_of_their_level_once(data):
 
 @pytest.mark.parametrize("source", ["xgft:4,4,2;1,2,2", "torus:4x4", "dragonfly:4,2,2"])
 @given(data=st.data())
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_a_link_is_at_least_as_busy_as_its_cut_and_a_cut_as_the_mean_of_cuts(source, data):
     routes = load(source).routes
     graph, hosts = data.draw(jobs(routes.fabric.num_hosts))

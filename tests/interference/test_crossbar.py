@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.interference.fabrics import LINK, jobs
+from tests.support import examples
 from topompi.interference import crossbar
 from topompi.interference.kernels import make_kernel, trace_of
 from topompi.interference.network import SharedNetwork, shared_network
@@ -41,7 +42,6 @@ def without_self(graph):
 
 
 @given(jobs(12))
-@settings(deadline=None)
 def test_the_least_time_is_that_of_the_busiest_end(job):
     graph, hosts = job
     ends = np.zeros((2, 12))
@@ -53,7 +53,7 @@ def test_the_least_time_is_that_of_the_busiest_end(job):
 
 
 @given(jobs(12), st.floats(0, 1))
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_a_simulated_crossbar_takes_at_least_the_least_time_and_the_computation(job, compute):
     graph, hosts = without_self(job[0]), job[1]
     found = seconds(at_once(graph, hosts, compute))
@@ -87,7 +87,7 @@ def test_ranks_of_one_host_use_no_link():
 
 
 @given(jobs(12))
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_a_program_has_the_bytes_of_the_graph_that_it_sends(job):
     graph = without_self(job[0])
     found = crossbar.graph_of(at_once(graph, job[1]))

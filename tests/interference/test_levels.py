@@ -6,9 +6,10 @@ from math import prod
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.interference.fabrics import LINK, shapes, tree
+from tests.support import examples
 from topompi.errors import TopompiError
 from topompi.interference import levels_of, xgft
 from topompi.topology import load
@@ -46,7 +47,7 @@ def test_the_bandwidth_of_every_cut_of_a_tree_is_its_closed_form(shape):
 
 
 @given(shapes(most_hosts=24, least_height=2))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_a_cut_of_a_tree_carries_its_bandwidth_unless_hosts_are_slower(shape):
     """A largest flow out of the group is the oracle: the cut's bandwidth, or that of hosts on one of its sides."""
     fabric = tree(*shape)

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.interference.fabrics import machine, shapes, shuffled
@@ -61,7 +61,6 @@ def test_eight_jobs_fill_the_machine_and_16_over_n_of_them_share_each_leaf(each,
 
 
 @given(shapes(), st.lists(st.integers(1, 8), min_size=1, max_size=4), st.sampled_from(["NF", "F1", "F2", "RF:3"]))
-@settings(deadline=None)
 def test_no_two_jobs_get_a_node(shape, sizes, placement):
     try:
         placed = place(machine(*shape), {str(job): size for job, size in enumerate(sizes)}, placement)

@@ -4,10 +4,10 @@ from dataclasses import replace as with_fields
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import refusal
+from tests.support import examples, refusal
 from topompi.interference import InterferenceError
 from topompi.interference.network import SharedNetwork, components, shared_network
 from topompi.interference.pictures import check_plot
@@ -201,7 +201,7 @@ def random_job(draw, name, nodes):
 
 @pytest.mark.parametrize("model", ["flow", "packet"])
 @pytest.mark.parametrize("policy", ["isolated", "disjoint"])
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(0, 2**32 - 1))
 def test_isolated_jobs_take_the_same_time_together_as_alone_bit_for_bit(model, policy, seed):
     draw = np.random.default_rng(seed)
@@ -221,7 +221,7 @@ def test_isolated_jobs_take_the_same_time_together_as_alone_bit_for_bit(model, p
 
 
 @pytest.mark.parametrize("model", ["flow", "packet"])
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.integers(0, 2**32 - 1))
 def test_groups_by_themselves_take_the_time_of_all_jobs_in_one_simulation(model, seed):
     draw = np.random.default_rng(seed)

@@ -6,10 +6,11 @@ from math import prod
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.interference.fabrics import hosts_of, routed, shapes, tree
+from tests.support import examples
 from topompi.errors import TopompiError
 from topompi.interference import levels_of
 from topompi.interference.rivals import crossings, job_links, rivals, rivals_on_link
@@ -52,7 +53,6 @@ def test_a_job_that_leaves_a_part_of_a_sub_tree_has_a_fraction_as_its_bound():
 
 
 @given(st.data())
-@settings(deadline=None)
 def test_on_a_tree_with_equal_fragments_the_bound_of_any_fabric_is_the_general_one(data):
     children, parents = data.draw(shapes(least_height=2))
     each = data.draw(st.integers(1, children[0]))
@@ -71,7 +71,7 @@ def test_a_job_inside_a_group_shares_nothing_outside():
 
 @pytest.mark.parametrize("source", ["xgft:3,2,2;1,2,1", "torus:3x4", "torus:3x3@hosts_per_switch=2", "dragonfly:3,1,1"])
 @given(data=st.data())
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_rivals_are_a_largest_matching_of_the_hosts_whose_routes_cross(source, data):
     """The oracle follows each route by itself, and matches by Edmonds' algorithm."""
     tables = load(source).routes.tables
@@ -102,7 +102,7 @@ def _links(tables, hosts):
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_on_a_tree_rivals_are_within_the_source_s_bound_per_level_and_per_link(data):
     children, parents = data.draw(shapes(most_hosts=32, least_height=2))
     routes = routed(children, parents)

@@ -6,9 +6,10 @@ import random
 from itertools import combinations, permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import examples
 from topompi.jobs import (
     ALLOCATORS,
     AllocationError,
@@ -91,7 +92,7 @@ def test_the_detector_finds_the_conflicts_of_the_literature():
 
 
 @pytest.mark.parametrize("allocator", list(ALLOCATORS))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(seed=st.integers(0, 10**6))
 def test_place_succeeds_if_and_only_if_feasible(allocator, seed):
     check_states(allocator, seed, 25)
@@ -103,7 +104,7 @@ def test_place_succeeds_if_and_only_if_feasible_in_a_hundred_thousand_states(all
     assert sum(check_states(allocator, seed, 400) for seed in range(250)) == 10**5
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(seed=st.integers(0, 10**6))
 def test_where_any_isolating_allocator_finds_nodes_the_exact_one_does(seed):
     rng = random.Random(seed)
@@ -132,7 +133,7 @@ def by_definition(jobs: dict[int, list[int]], cluster: Cluster) -> dict[tuple[in
 
 
 @pytest.mark.parametrize("where", ["tree", "xgft:4,3,2;1,2,2"])
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(owners=st.lists(st.integers(0, 4), min_size=24, max_size=24))
 def test_the_detector_finds_all_pairs_and_links_of_the_definition_and_no_other(where, owners):
     cluster = Cluster.regular(24, 4, 3) if where == "tree" else cluster_of(load(where).routes)

@@ -6,10 +6,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import shared_data
+from tests.support import examples, shared_data
 from topompi.jobs import Cluster, check_allocator, find_allocator
 from topompi.jobs.allocation import Job
 from topompi.jobs.allocation.apart import Apart, sharing_nodes
@@ -42,7 +42,7 @@ def share(nodes, cluster):
     return any(leaf[a] == leaf[b] and entered[a] & entered[b] for a, b in combinations(nodes, 2))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data())
 def test_nodes_share_a_link_only_if_every_choice_does(data):
     sizes = data.draw(st.lists(st.integers(1, 3), min_size=2, max_size=4))

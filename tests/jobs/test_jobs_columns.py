@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import shared_data
+from tests.support import examples, shared_data
 from tests.workloads import random_workload
 from topompi.jobs import Workload, WorkloadError, read_swf, read_workload
 from topompi.jobs.workload import write_batsim, write_swf
@@ -139,7 +139,7 @@ def test_sacct_s_fields_become_columns(tmp_path: Path):
     assert jobs.user.tolist() == [0, 1]
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(
     fields=st.lists(st.tuples(*[st.integers(-1, 2**31 - 1)] * 4), min_size=1, max_size=9),
     cores=st.integers(1, 9),

@@ -6,11 +6,11 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.jobs.plain_disjoint import PlainDisjoint, open_routes_of
-from tests.support import shared_data
+from tests.support import examples, shared_data
 from topompi.jobs import Backfill, Cluster, simulate
 from topompi.jobs.allocation import Job, Placement
 from topompi.jobs.allocation import leaf_bits as bits
@@ -58,13 +58,13 @@ def check_walk(where: str, seed: int, allocators: tuple[Disjoint, PlainDisjoint]
 
 
 @pytest.mark.parametrize("where", FABRICS)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(seed=st.integers(0, 10**6), starts=st.sampled_from([1, 3, 16]))
 def test_disjoint_chooses_the_nodes_of_the_plain_program(where, seed, starts):
     check_walk(where, seed, (Disjoint(0, starts), PlainDisjoint(0, starts)))
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(seed=st.integers(0, 10**6))
 def test_disjoint_chooses_the_nodes_of_the_plain_program_with_the_integer_program(seed):
     check_walk("xgft:4,4;1,2", seed, (Disjoint(), PlainDisjoint()), 10)
@@ -75,7 +75,7 @@ def test_disjoint_chooses_the_nodes_of_the_plain_program_on_real_tables():
 
 
 @pytest.mark.parametrize("where", FABRICS)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(seed=st.integers(0, 10**6))
 def test_a_kept_state_knows_the_open_routes_for_any_running_jobs_even_if_they_share_links(where, seed):
     machine, rng = cluster(where), np.random.default_rng(seed)
@@ -115,7 +115,7 @@ def test_simulations_by_disjoint_and_by_the_plain_program_are_equal(depth):
     assert (one.start > jobs.submit).any()
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=9), st.sampled_from(["<u1", "<u2", "<u4", "<u8"]))
 def test_bits_are_counted_without_the_function_of_numpy_2(numbers, kind):
     words = np.array(numbers, dtype=np.uint64).astype(kind)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import examples
 from tests.workloads import random_workload
 from topompi.inputs.figures import SERIES, bare_name, cut_middle, size_name
 from topompi.jobs import Cluster, JobsError, Outcome, Workload, gantt, simulate
@@ -110,7 +111,7 @@ def test_sizes_are_written_as_benchmarks_write_them(nbytes: int, name: str):
 @given(
     st.from_regex(r"[a-z]{1,8}(-[0-9]\.[0-9])?", fullmatch=True), st.sampled_from(["", ".swf", ".swf.gz", ".json.xz"])
 )
-@settings(max_examples=30)
+@examples(30)
 def test_a_log_is_called_by_its_name_without_folder_and_packing(name: str, suffix: str):
     assert bare_name(f"/a/b.c/{name}{suffix}") == name
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ibreports import Model, default_report, read_default
-from tests.support import text_of
+from tests.support import examples, text_of
 from topompi.inputs.slurm.running import RunningJob
 from topompi.jobs import ALLOCATORS, Cluster, Workload, simulate
 from topompi.jobs.allocation import Job, find_allocator, within_parts
@@ -38,7 +38,7 @@ SHAPES = st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=3), min_size=
 
 
 @pytest.mark.parametrize("policy", NAMING)
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(shape=SHAPES, seed=st.integers(0, 2**16), depth=st.sampled_from(["easy", "conservative"]))
 def test_no_job_gets_nodes_of_two_parts(policy: str, shape: list[list[int]], seed: int, depth: str) -> None:
     cluster = trees(*shape)

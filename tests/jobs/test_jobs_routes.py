@@ -6,10 +6,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import shared_data
+from tests.support import examples, shared_data
 from topompi.jobs import Cluster, check, find_allocator
 from topompi.jobs.allocation import Job
 from topompi.jobs.allocation.disjoint import Disjoint, Exact
@@ -105,7 +105,7 @@ def test_the_greedy_part_of_disjoint_finds_nodes_in_nine_of_ten_states_where_the
     assert found[1] >= 0.9 * found[0] > 20
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.sampled_from(["xgft:4,3,2;1,2,2", "xgft:5,4;1,2;1,2", "dragonfly:3,2,2"]), st.randoms())
 def test_links_of_a_job_have_the_numbers_and_the_rates_of_the_fabric(spec, random):
     routes = load(spec).routes

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import ROOT, command_line
+from tests.support import ROOT, command_line, examples
 from tests.workloads import random_workload
 from topompi.jobs import (
     ALLOCATORS,
@@ -317,7 +317,7 @@ def test_a_job_ends_when_a_node_of_its_own_goes_down_and_not_when_it_is_drained(
     assert next(csv.DictReader((tmp_path / "schedule.csv").open()))["nb_jobs_killed"] == "1"
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(seed=st.integers(0, 10**6), allocator=st.sampled_from([name for name in ALLOCATORS if name != "exact"]))
 def test_drained_nodes_that_nobody_needs_change_no_start(seed, allocator):
     """A cluster whose last pod is drained runs jobs as the cluster without that pod."""

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from topompi.mapping.evaluate import doubled_hop_bytes, evaluate
@@ -18,7 +18,6 @@ from topompi.mapping.mapping import Mapping, MappingError
 edges = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7), st.integers(0, 2**58)), max_size=30)
 
 
-@settings(deadline=None)
 @given(edges, st.permutations(range(8)))
 @example([(1, 0, 2**53), (2, 0, 1)], [0, 5, 2, 3, 4, 1, 6, 7])  # loads that differ, but not as floats
 def test_every_number_is_the_sum_over_pairs(rows: list[tuple[int, int, int]], order: list[int]) -> None:

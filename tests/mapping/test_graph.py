@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from topompi.mapping.exact import exact_sums
@@ -24,7 +24,6 @@ def dense(graph: CommunicationGraph) -> list[list[int]]:
     return table
 
 
-@settings(deadline=None)
 @given(edges)
 def test_repeated_pairs_are_summed_exactly(rows: list[tuple[int, int, int, int]]) -> None:
     source, target, volume, messages = zip(*rows, strict=True) if rows else ((), (), (), ())
@@ -37,7 +36,6 @@ def test_repeated_pairs_are_summed_exactly(rows: list[tuple[int, int, int, int]]
     assert len(np.unique(graph.sources * 7 + graph.targets)) == graph.num_edges
 
 
-@settings(deadline=None)
 @given(edges)
 def test_a_matrix_and_its_edges_are_the_same_graph(rows: list[tuple[int, int, int, int]]) -> None:
     matrix = np.zeros((7, 7), dtype=np.int64)
@@ -46,7 +44,6 @@ def test_a_matrix_and_its_edges_are_the_same_graph(rows: list[tuple[int, int, in
     assert dense(CommunicationGraph.from_matrix(matrix)) == matrix.tolist()
 
 
-@settings(deadline=None)
 @given(edges)
 def test_undirected_sums_both_ways_and_drops_self_loops(rows: list[tuple[int, int, int, int]]) -> None:
     matrix = np.zeros((7, 7))
@@ -60,7 +57,6 @@ def test_undirected_sums_both_ways_and_drops_self_loops(rows: list[tuple[int, in
     np.testing.assert_allclose(found, both, rtol=1e-12)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.data())
 def test_a_grid_is_what_networkx_says(dims: list[int], data: st.DataObject) -> None:
     periods = data.draw(st.lists(st.booleans(), min_size=len(dims), max_size=len(dims)))
@@ -114,7 +110,6 @@ def test_contradictions_are_refused(arguments: tuple[object, ...], message: str)
         CommunicationGraph.from_arrays(*arguments)  # type: ignore[arg-type] # wrong on purpose
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**63 - 1)), max_size=40))
 def test_sums_neither_overflow_nor_round(pairs: list[tuple[int, int]]) -> None:
     group = np.array([one for one, _ in pairs], dtype=np.int64)

@@ -4,10 +4,10 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.support import command_line, damaged, shared_data
+from tests.support import command_line, damaged, examples, shared_data
 from topompi.errors import TopompiError
 from topompi.mapping.readers import GraphFileError, read_edges, read_graph
 
@@ -57,7 +57,7 @@ def test_a_metis_graph_whose_lines_are_all_pairs_is_said_to_be_one(tmp_path):
     assert (edges.size, len(edges.volume), notes) == (5, 5, [])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     matrix=st.integers(2, 7).flatmap(
         lambda size: st.lists(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from topompi.mapping.machine import Machine, MachineError
@@ -17,7 +17,6 @@ def all_distances(machine: Machine) -> np.ndarray:
     return machine.distance(hosts[:, None], hosts[None, :])
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4))
 def test_a_hierarchy_is_written_lowest_level_first(counts: list[int]) -> None:
     far = [3 * 10**level for level in range(len(counts))]
@@ -33,7 +32,6 @@ def test_a_hierarchy_is_written_lowest_level_first(counts: list[int]) -> None:
             assert machine.distance(a, b) == expected
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.booleans())
 def test_a_torus_is_as_far_as_networkx_walks(dims: list[int], wrap: bool) -> None:
     machine = Machine.torus(dims, 2, wrap=wrap, inside=0)
@@ -47,7 +45,6 @@ def test_a_table_is_itself() -> None:
     assert all_distances(Machine.from_matrix(None, [1, 2], table)).tolist() == table
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_distances_are_sums_over_axes(data: st.DataObject) -> None:
     """Of some hosts in any order: on trees, on tori and meshes, also with a distance within hosts, and in tables."""
@@ -98,7 +95,6 @@ def test_unequal_slots_and_the_digest_of_the_allocation() -> None:
     assert Mapping.identity(machine, 4).digest == machine.digest
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=6), st.randoms(use_true_random=False))
 def test_a_mapping_names_both_directions(slots: list[int], random: object) -> None:
     machine = Machine.tree(None, slots, [], [1, 0])

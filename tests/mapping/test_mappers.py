@@ -10,11 +10,11 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.multigrid import multigrid
-from tests.support import ROOT
+from tests.support import ROOT, examples
 from topompi.mapping.evaluate import doubled_hop_bytes, evaluate
 from topompi.mapping.graph import CommunicationGraph, Undirected
 from topompi.mapping.machine import Machine
@@ -64,7 +64,7 @@ def cases(draw: st.DrawFn) -> tuple[CommunicationGraph, Machine]:
 
 
 @pytest.mark.parametrize("mapper", ALL)
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(cases(), st.integers(0, 3))
 def test_always_one_to_one_and_the_same_for_one_seed(
     mapper: Mapper, case: tuple[CommunicationGraph, Machine], seed: int
@@ -78,7 +78,7 @@ def test_always_one_to_one_and_the_same_for_one_seed(
 
 
 @pytest.mark.parametrize("objective", ["hop-bytes", "busiest link"])
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(case=cases(), seed=st.integers(0, 3))
 def test_best_is_never_worse_than_the_given_order(
     objective: str, case: tuple[CommunicationGraph, Machine], seed: int
@@ -129,14 +129,14 @@ def assert_least(graph: CommunicationGraph, machine: Machine, seed: int) -> None
         assert least <= doubled_hop_bytes(found, graph, machine), name
 
 
-@settings(deadline=None, max_examples=3)
+@examples(3)
 @given(crowds(), st.integers(0, 3))
 def test_best_is_at_most_every_mapper(case: tuple[CommunicationGraph, Machine], seed: int) -> None:
     assert_least(*case, seed)
 
 
 @pytest.mark.long
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(crowds(), st.integers(0, 99))
 def test_best_is_at_most_every_mapper_on_many_graphs(case: tuple[CommunicationGraph, Machine], seed: int) -> None:
     assert_least(*case, seed)
@@ -251,6 +251,7 @@ def test_grids_reach_the_best_known_in_any_order(dims: tuple[int, ...], levels: 
         assert evaluate(cartesian(one, machine), one, machine).hop_bytes == hop_bytes
 
 
+@pytest.mark.long
 def test_a_grid_that_no_block_divides() -> None:
     graph, machine = CommunicationGraph.cartesian((12, 14, 12)), Machine.hierarchy("21:12:8", GRID)
     given_order = evaluate(identity(graph, machine), graph, machine).doubled
@@ -258,7 +259,6 @@ def test_a_grid_that_no_block_divides() -> None:
     assert evaluate(best(graph, machine), graph, machine).hop_bytes <= 1.005 * 66093
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(2, 5), min_size=1, max_size=3), st.integers(0, 9))
 def test_a_shuffled_grid_is_recognised(dims: list[int], seed: int) -> None:
     graph = CommunicationGraph.cartesian(dims)
@@ -363,7 +363,7 @@ def test_the_partitioner_is_loaded_when_it_is_needed() -> None:
     assert done.stdout.strip() == "set()"
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.integers(0, 99), st.lists(st.integers(0, 9), min_size=1, max_size=5))
 def test_parts_are_exact_however_bad_the_partitioner(seed: int, sizes: list[int]) -> None:
     rng, size = np.random.default_rng(seed), sum(sizes)

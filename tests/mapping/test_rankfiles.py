@@ -6,11 +6,11 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.slurm import CORES, slurm_cluster  # noqa: F401 - a fixture
-from tests.support import shared_data
+from tests.support import examples, shared_data
 from topompi.mapping.machine import Machine
 from topompi.mapping.mapping import Mapping
 from topompi.mapping.rankfiles import WRITERS, RankFileError, read_mapping, write_mapping
@@ -44,7 +44,7 @@ def lines_of(text):
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(mappings(), st.sampled_from([form for form in WRITERS if form not in ("mpich", "plane")]), st.booleans())
 def test_a_mapping_comes_back_from_every_format(folder, case, form, machine_given):
     mapping, machine = case
@@ -57,7 +57,7 @@ def test_a_mapping_comes_back_from_every_format(folder, case, form, machine_give
         assert back.slot_of_rank.tolist() == mapping.slot_of_rank.tolist()
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(mappings(holes=False))
 def test_the_rank_order_is_the_inverse_vector(folder, case):
     mapping, _ = case
@@ -91,7 +91,7 @@ def test_the_cyclic_order_on_unequal_hosts_is_spelled_as_each_launcher_wants_it(
     assert lines_of(write_mapping(mapping, "slurm")) == ["a", "b", "c", "a", "b", "a"]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 3), st.data())
 def test_every_plane_is_spelled_and_comes_back(folder, block, hosts, rounds, data):
     ranks = data.draw(st.integers(1, block * hosts * rounds))
@@ -223,7 +223,7 @@ def test_host_names_that_a_launcher_would_misread_are_refused():
         write_mapping(mapping, "lsf")
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.text(max_size=60) | st.text("0123456789-:,=h rank slot{}\n", max_size=60))
 def test_no_file_makes_the_reader_fail_in_another_way(folder, text):
     path = written(folder, text)

@@ -7,12 +7,12 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import mmwrite
 from scipy.sparse import coo_array, save_npz
 
-from tests.support import shared_data
+from tests.support import examples, shared_data
 from topompi.mapping.evaluate import evaluate
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.machine import Machine
@@ -79,7 +79,7 @@ def folder(tmp_path_factory):
 # What was written comes back.
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(graphs(), st.sampled_from([" ", "\t", ", ", ","]), st.booleans())
 def test_lists_of_directed_edges_come_back_to_the_byte(folder, case, between, with_hops):
     size, edges = case
@@ -94,7 +94,7 @@ def test_lists_of_directed_edges_come_back_to_the_byte(folder, case, between, wi
     assert (hops.tolist() if with_hops else hops) == ([(u + v) % 5 for u, v in edges] if with_hops else None)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(undirected_graphs(), st.booleans())
 def test_undirected_pairs_keep_their_sum_half_each_way(folder, case, headed):
     size, pairs = case
@@ -109,7 +109,7 @@ def test_undirected_pairs_keep_their_sum_half_each_way(folder, case, headed):
     assert all(abs(ways[u, v] - ways.get((v, u), 0)) <= 1 for u, v in ways if (u, v) in pairs)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(undirected_graphs(), st.sampled_from(["", "1", "001", "11", "011", "100", "111 2", "010"]))
 def test_metis_graphs_come_back_whatever_weights_their_vertices_have(folder, case, fmt):
     size, pairs = case
@@ -130,7 +130,7 @@ def test_metis_graphs_come_back_whatever_weights_their_vertices_have(folder, cas
     assert pairs_of(graph) == pairs
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(graphs())
 def test_matrices_of_scipy_come_back_to_the_byte(folder, case):
     size, edges = case
@@ -145,7 +145,7 @@ def test_matrices_of_scipy_come_back_to_the_byte(folder, case):
         assert edges_of(graph) == edges
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(graphs(), st.data())
 def test_columns_and_json_keep_bytes_and_messages(folder, case, data):
     size, edges = case
@@ -345,7 +345,7 @@ def test_lists_may_name_fewer_ranks_than_there_are_but_matrices_say_how_many(tmp
         read_graph(path, 3)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.binary(max_size=80) | st.text('0123456789 ,=.\n%#-e{}"', max_size=80).map(str.encode))
 def test_no_file_makes_a_reader_fail_in_another_way(folder, data):
     path = written(folder, data)

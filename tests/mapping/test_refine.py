@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.patterns import refined_mesh
-from tests.support import shared_data
+from tests.support import examples, shared_data
 from topompi.mapping.evaluate import doubled_hop_bytes, evaluate
 from topompi.mapping.graph import CommunicationGraph, Undirected
 from topompi.mapping.machine import Machine
@@ -48,7 +48,6 @@ def exact(state: SwapState, graph: CommunicationGraph, machine: Machine) -> int:
     return doubled_hop_bytes(Mapping.on_hosts(state.place[: graph.size], machine), graph, machine)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 300), st.integers(0, 99))
 def test_a_swap_saves_what_its_price_says(seed: int, choice: int) -> None:
     graph, machine, state = case(seed)
@@ -65,7 +64,6 @@ def test_a_swap_saves_what_its_price_says(seed: int, choice: int) -> None:
     assert (state.rank_at[state.slot_of] == np.arange(16)).all()
 
 
-@settings(deadline=None)
 @given(st.integers(0, 300))
 def test_descent_ends_where_no_swap_saves(seed: int) -> None:
     graph, machine, state = case(seed)
@@ -78,7 +76,7 @@ def test_descent_ends_where_no_swap_saves(seed: int) -> None:
             assert state.gains(a, b).max() <= 1e-6
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(st.integers(0, 300))
 def test_kicks_and_annealing_never_end_worse(seed: int) -> None:
     for search in (

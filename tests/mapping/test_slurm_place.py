@@ -7,10 +7,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.services import running
+from tests.support import examples
 from topompi.inputs.hostlist import compress
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.mapping import Mapping
@@ -182,7 +183,7 @@ def test_the_switches_of_a_job_of_one_node_are_those_that_slurm_tells_it(run, ha
     assert slurm_addresses.NAME not in run("--graph", halo, **two).err  # another node's address is not known here
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(slots=st.lists(st.integers(0, 4), min_size=2, max_size=4).filter(any), seed=st.integers(0, 99), data=st.data())
 def test_every_task_has_a_slot_and_no_placement_costs_more_than_the_given_one(slots, seed, data) -> None:
     ranks = data.draw(st.integers(1, sum(slots)))

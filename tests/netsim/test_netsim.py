@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from osu_like_bench.simulate import Arena
 from tests.networks import job
+from tests.support import examples
 from topompi.netsim import COMPUTE, RECEIVE, SEND, Hosts, NetsimError, Program, Tables, Wiring, run
 from topompi.netsim.fairness import max_min
 from topompi.netsim.program import REPEATS
@@ -37,7 +38,7 @@ def program(hosts, *messages, compute=(), **about):
     return Program(np.arange(hosts), *np.array(rows, dtype=float).reshape(-1, 5).T, **about)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 2**32 - 1))
 def test_every_flow_has_a_full_link_on_which_no_flow_is_faster(seed):
     draw = np.random.default_rng(seed)
@@ -137,7 +138,7 @@ def random_program(draw, hosts, repeat):
     return Program(draw.integers(0, hosts, size), *np.array(rows).T, window=window, start=start, repeat=repeat)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.integers(0, 2**32 - 1))
 def test_c_and_numpy_give_the_same_times_and_loads(seed):
     draw = np.random.default_rng(seed)

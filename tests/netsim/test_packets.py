@@ -6,10 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.networks import job, routes
+from tests.support import examples
 from topompi.netsim import BACKGROUND, COMPUTE, RECEIVE, SEND, UNTIL_ALL_RAN, Hosts, NetsimError, Program
 from topompi.netsim import run as flow
 from topompi.netsim.packets import PRESETS, Arbitration, Settings, Tables, dependency_cycle, run
@@ -291,7 +292,7 @@ def test_a_background_job_runs_until_the_others_have_ended_and_only_first_runs_a
 # ---- what is conserved, and other models ----
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 2**32 - 1))
 def test_packets_and_credits_are_conserved_and_links_carry_what_routes_say(seed):
     draw = np.random.default_rng(seed)

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.netsim.test_netsim import one_switch, program, random_program, random_wiring
 from tests.netsim.test_packets import EAGER, MTU, PACKET, network
 from tests.netsim.test_packets import flows as packet_flows
-from tests.support import ROOT
+from tests.support import ROOT, examples
 from topompi.netsim import BACKGROUND, ONCE, UNTIL_ALL_RAN, FlowSession, Hosts, NetsimError, Session, packets
 from topompi.netsim import run as flow
 from topompi.netsim.packets import PacketSession, Settings, running
@@ -101,7 +101,7 @@ def or_error(function, *given):
 
 
 @pytest.mark.parametrize("model", MODELS)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @seeds
 def test_programs_added_one_by_one_at_the_beginning_are_the_batch(model, seed):
     case = Case(model, seed)
@@ -116,7 +116,7 @@ def test_programs_added_one_by_one_at_the_beginning_are_the_batch(model, seed):
 
 
 @pytest.mark.parametrize("model", MODELS)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @seeds
 def test_many_small_steps_are_one_large_step(model, seed):
     case = Case(model, seed)
@@ -137,7 +137,7 @@ def test_many_small_steps_are_one_large_step(model, seed):
 
 
 @pytest.mark.parametrize("model", MODELS)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @seeds
 def test_a_program_added_later_is_one_of_the_batch_that_starts_then(model, seed):
     case = Case(model, seed)
@@ -157,7 +157,7 @@ def test_a_program_added_later_is_one_of_the_batch_that_starts_then(model, seed)
 
 
 @pytest.mark.parametrize("model", MODELS)
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @seeds
 def test_removing_a_program_that_has_ended_or_not_begun_leaves_no_trace(model, seed):
     case = Case(model, seed, skew=0.0)
@@ -216,7 +216,7 @@ def ends_by_hand(flows, gone, capacity):
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @seeds
 def test_removing_a_running_program_leaves_its_rates_to_the_others(compiled, seed):
     draw = np.random.default_rng(seed)
@@ -250,7 +250,7 @@ def test_removing_a_running_program_leaves_its_rates_to_the_others(compiled, see
         assert session.runs(handle).ends == pytest.approx([expected[one]], rel=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @seeds
 def test_sessions_in_c_and_in_python_agree_while_programs_come_and_go(seed):
     sides = []

@@ -4,11 +4,12 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.netsim.test_netsim import RATE, one_switch, random_program, random_wiring
 from tests.netsim.test_packets import network
+from tests.support import examples
 from topompi.netsim import COMPUTE, RECEIVE, SEND, Hosts, NetsimError, Program, packets, run
 
 MTU = 4096
@@ -96,7 +97,7 @@ def test_a_wait_names_an_earlier_step_of_its_own_rank(after, step):
         trace((0, step, COMPUTE, 0, 1.0, 0, after), (1, 0, COMPUTE, 0, 1.0, 0, -1))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 2**32 - 1))
 def test_c_and_numpy_agree_on_programs_that_wait(seed):
     draw = np.random.default_rng(seed)

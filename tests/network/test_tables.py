@@ -6,9 +6,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.support import examples
 from tests.topology.test_computed import fabrics
 from topompi.errors import FabricError
 from topompi.network import MAX_HOPS, Tables, joined, link_loads, walks
@@ -60,7 +61,7 @@ def best_walk(routes: Routes, source: int, destination: int) -> list[int]:
     return min(walks, key=len, default=[])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(networks())
 def test_paths_hops_and_loads_are_those_of_single_walks(given_network) -> None:
     routes, source, destination, amounts = given_network
@@ -77,7 +78,7 @@ def test_paths_hops_and_loads_are_those_of_single_walks(given_network) -> None:
     assert tables.loads(source, destination, amounts).tolist() == [loads[link] for link in range(tables.num_links)]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(networks(), st.integers(1, 7))
 def test_chunks_are_the_whole(given_network, at_once: int) -> None:
     routes, source, destination, amounts = given_network
@@ -104,7 +105,7 @@ def test_chunks_are_the_whole(given_network, at_once: int) -> None:
         assert np.array_equal(tables.all_hops(), square[1])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(networks(), st.data())
 def test_a_part_of_the_hosts_keeps_the_fabrics_numbers_of_links(given_network, data) -> None:
     routes, *_ = given_network

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.schedules.test_registry import placed
+from tests.support import examples
 from topompi.prediction.libraries import Question, model_of
 from topompi.prediction.libraries.openmpi import hosts as openmpi_hosts
 from topompi.prediction.libraries.openmpi.fixed import COMMUTATIVE, ORDERED, fixed_decision
@@ -45,7 +46,7 @@ def test_parameters_that_change_no_decision_leave_it_known():
     assert model_of(OPEN_MPI, {"OMPI_MCA_coll_base_verbose": "30", "OMPI_MCA_btl": "self,sm"}) is not None
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(
     st.sampled_from(METHODS), st.integers(2, 20), st.integers(0, 1 << 22), st.booleans(), st.sampled_from([1, 4, 8, 16])
 )
@@ -74,7 +75,7 @@ def test_decisions_change_at_a_threshold_and_with_the_order_of_operands():
     assert fixed_decision("Allreduce", 8, 1 << 20, commutative=False) == "nonoverlapping"
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.sampled_from(METHODS),
     st.lists(st.integers(0, 3), min_size=2, max_size=12),

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.networks import job
+from tests.support import examples
 from topompi.execution.specs import CALLS
 from topompi.prediction.libraries import Question, model_of
 from topompi.prediction.libraries.mpich import MPICH, TABLES
@@ -22,7 +23,7 @@ def network(hosts):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(data=st.data())
 def test_schedules_do_what_mpi_defines_for_every_size_root_and_placement(method, data):
     ranks = data.draw(st.integers(1, 16))

@@ -8,13 +8,14 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.probe import leaves_of
 from benchmarks.probe_model import MEETING, ModelNetwork
 from osu_like_bench.emulate import Rates as LinkRates
 from osu_like_bench.emulate import emulated_fabric
+from tests.support import examples
 from topompi.probe import Probed, ProbeError, find_levels, measure_rates, search
 from topompi.probe.tournament import disjoint, tournament
 from topompi.topology import load
@@ -33,7 +34,7 @@ def leaves_found(found, fabric):
 
 
 @given(st.integers(2, 40))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_a_tournament_has_every_pair_once_in_the_fewest_rounds(players):
     rounds = tournament(players)
     assert sorted(pair for pairs in rounds for pair in pairs) == list(combinations(range(players), 2))
@@ -42,7 +43,7 @@ def test_a_tournament_has_every_pair_once_in_the_fewest_rounds(players):
 
 
 @given(st.sets(st.tuples(st.integers(0, 9), st.integers(10, 19)), max_size=40))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_pairs_in_rounds_are_disjoint_and_all_there(pairs):
     rounds = disjoint(sorted(pairs))
     assert sorted(pair for one in rounds for pair in one) == sorted(pairs)
@@ -55,7 +56,7 @@ def test_pairs_in_rounds_are_disjoint_and_all_there(pairs):
 
 
 @given(st.permutations(range(8)), st.integers(0, 2**31), st.floats(0, 0.9))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_levels_are_the_gaps_however_long_most_pairs_take(order, seed, share):
     """One undisturbed chain of pairs through every cluster and between the clusters is enough."""
     generator = np.random.default_rng(seed)
@@ -84,7 +85,7 @@ def test_a_gap_that_noise_explains_is_none_and_a_disturbed_pair_costs_confidence
 
 
 @given(st.integers(0, 2**31))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_pairs_that_always_take_longer_than_others_of_their_level_hide_no_leaf_of_two(seed):
     """Times as emulated networks have them: a third of the pairs takes a tenth more, in each measurement."""
     generator = np.random.default_rng(seed)
@@ -104,7 +105,7 @@ def test_pairs_that_always_take_longer_than_others_of_their_level_hide_no_leaf_o
     st.floats(0, 0.2),
     st.integers(0, 2**31),
 )
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_the_leaves_of_fat_trees_are_found_with_round_trips_half_as_long_again(children, noise, disturbed, seed):
     fabric = fat_tree(children, (1, 2, 2))
     found = search(fabric.num_hosts, ModelNetwork(fabric, noise, disturbed, seed=seed))
@@ -173,7 +174,7 @@ class Hasty(Still):
 
 
 @given(st.sets(st.integers(0, 5)), st.integers(1, 27))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_pairs_measured_while_the_machine_was_faster_for_a_moment_are_no_level(leaves, rounds):
     """Six leaves of two hosts, some of whose pairs took a sixth less until the first sweep and never again."""
     leaf = np.arange(12) // 2
@@ -196,7 +197,7 @@ def test_a_search_ends_in_time():
 
 
 @given(st.sampled_from(["7,2,4", "2x3x2", "3,5,3"]), st.floats(80e-6, 300e-6), st.floats(0, 0.3), st.integers(0, 2**31))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_a_tree_measured_by_ranks_that_sleep_is_never_sure_and_says_why(spec, naps, noise, seed):
     fabric = emulated_fabric(spec, LinkRates.parse())
     network = ModelNetwork(fabric, noise, seed=seed, naps=naps)

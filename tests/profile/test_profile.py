@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from tests.support import examples
 from topompi.cli.app import app
 from topompi.mapping import CommunicationGraph, read_graph
 from topompi.profile import Profile, ProfileError, read_profile, write_profile
@@ -77,7 +78,7 @@ def jobs(draw):
     return CommunicationGraph.from_arrays(size, *columns), TopologyInterface.place(hosts, routes)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(profiles())
 def test_what_is_written_is_read(tmp_path, profile):
     write_profile(profile, tmp_path / "a.topoprof")
@@ -85,7 +86,7 @@ def test_what_is_written_is_read(tmp_path, profile):
     assert [path.name for path in tmp_path.iterdir()] == ["a.topoprof"]
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(profiles(), st.data())
 def test_a_file_that_ends_too_early_has_the_ranks_written_before(tmp_path, profile, data):
     path = tmp_path / "a.topoprof"
@@ -108,7 +109,7 @@ def _members(packed):
     return [packed[first:last] for first, last in zip(starts, [*starts[1:], len(packed)], strict=True)]
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(profiles(missing=False))
 def test_map_reads_what_moved(tmp_path, profile):
     write_profile(profile, tmp_path / "a.topoprof")
@@ -122,7 +123,7 @@ def test_a_graph_of_a_profile_with_a_missing_rank_is_refused(tmp_path):
         read_graph(tmp_path / "a.topoprof")
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(profiles(), st.integers(0, 2**32))
 def test_a_damaged_file_raises_our_error_or_is_read(tmp_path, profile, seed):
     path, chance = tmp_path / "a.topoprof", random.Random(seed)
@@ -157,7 +158,6 @@ def test_what_is_wrong_is_said_with_file_and_line(tmp_path, lines, wanted):
         read_profile(path)
 
 
-@settings(deadline=None)
 @given(jobs())
 def test_classes_are_those_of_a_pair_by_pair_count(job):
     graph, interface = job
@@ -173,7 +173,6 @@ def test_classes_are_those_of_a_pair_by_pair_count(job):
     assert sum(one.messages for one in levels) == graph.messages.sum()
 
 
-@settings(deadline=None)
 @given(jobs())
 def test_links_carry_what_their_paths_say(job):
     graph, interface = job
@@ -184,7 +183,6 @@ def test_links_carry_what_their_paths_say(job):
     assert link_loads(graph, interface).tolist() == loads.tolist()
 
 
-@settings(deadline=None)
 @given(jobs(), st.sampled_from(["process", "host", "switch"]))
 def test_units_keep_the_sums(job, granularity):
     graph, interface = job
@@ -209,7 +207,7 @@ def test_a_job_of_another_size_is_refused():
         by_hops(CommunicationGraph.cartesian((4,)), interface)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(jobs())
 @pytest.mark.parametrize("ending", [one for one in EXPORTS if one != "mat"])
 def test_exports_are_read_back(tmp_path, ending, job):
@@ -327,7 +325,6 @@ def test_another_mpi_is_said_to_have_recorded_nothing(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@settings(deadline=None)
 @given(jobs(), st.sampled_from(["process", "host", "switch"]), st.sampled_from(["bytes", "messages"]))
 def test_the_heat_map_has_every_message_in_its_cell(job, granularity, count):
     graph, interface = job

@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from tests.support import examples
 from topompi.cli.app import app
 from topompi.mapping import CommunicationGraph
 from topompi.profile import Profile, ProfileError, write_profile
@@ -64,7 +65,7 @@ def test_the_command_that_is_named_gives_the_order_that_is_promised(tmp_path, mo
     assert advice["run"][0] in shown.stdout.splitlines()
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(1, 16), st.data())
 def test_flows_take_at_least_the_busiest_links_time_and_one_flow_exactly_that(size, data):
     routes = load(SOURCE).routes

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from topompi.execution.specs import CALLS
@@ -19,7 +19,6 @@ from topompi.profile.summary import summarise
 from topompi.topology import TopologyInterface
 
 
-@settings(deadline=None)
 @given(st.sampled_from(list(CALLS.values())), st.integers(1, 9), st.data(), st.integers(0, 10**6))
 def test_what_a_call_is_asked_to_move_stays_within_its_ranks_and_what_mpi_defines(spec, size, data, nbytes):
     root = data.draw(st.integers(0, size - 1))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from random import Random
 
+import pytest
+
 from tests.fuzz.campaign import Campaign, Case
 from tests.fuzz.crafted import promises
 from tests.fuzz.mutations import mutate
@@ -14,6 +16,7 @@ from tests.fuzz.seeds import small
 SECONDS = 8.0  # of mutations, or as many as below
 
 
+@pytest.mark.long
 def test_damaged_and_hostile_inputs_raise_errors_of_ours_within_memory_and_time() -> None:
     random = Random(20)
     seeds = small()

@@ -10,6 +10,7 @@ import pytest
 from tests.support import ROOT
 
 
+@pytest.mark.long
 def test_a_wheel_installs_two_names(tmp_path):
     """``topompi/schedules`` and ``topompi/mapping`` are links in the repository and folders in the wheel."""
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(tmp_path), str(ROOT)]

@@ -16,6 +16,7 @@ from topompi.topology import load
 LENGTH, SECONDS = 3_000, 0.022  # of the processor: what is quadratic takes more, what is linear less than a millisecond
 
 
+@pytest.mark.long
 def test_patterns_of_readers_take_linear_time():
     assert len(STARTS) * len(UNITS) > 500
     found = [

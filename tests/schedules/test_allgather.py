@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import examples
 from topompi.schedules.proof import check
 from topompi.schedules.symmetric.allgather import allgather_doubling, allgather_leaders, allgather_ring
 from topompi.schedules.trees import depth_first
@@ -44,7 +45,7 @@ def test_every_allgather_is_proved_for_any_size(size):
         check(allgather_leaders(size, (np.arange(size) % 5,), exchange=exchange, radix=4))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(jobs(), st.booleans(), st.integers(2, 5))
 def test_every_allgatherv_is_proved_for_any_order_counts_and_clusters(job, near_last, radix):
     size, order, counts, clusters = job
@@ -54,7 +55,7 @@ def test_every_allgatherv_is_proved_for_any_order_counts_and_clusters(job, near_
     check(allgather_leaders(size, clusters, exchange="doubling", radix=radix, counts=counts))
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(jobs())
 def test_a_ring_in_tree_order_crosses_each_border_once_each_way_in_a_step(job):
     size, _, _, clusters = job
@@ -83,7 +84,7 @@ def test_surplus_ranks_cost_two_messages_each(size):
     assert len(schedule.messages) == core * math.log2(core) + 2 * (size - core)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(jobs(), st.sampled_from(["ring", "doubling"]))
 def test_leaders_bring_each_share_into_an_outermost_cluster_once(job, exchange):
     size, _, _, clusters = job

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.schedules.test_allgather import SIZES, crossing
+from tests.support import examples
 from topompi.schedules.alltoall.aggregation import alltoall_leaders, alltoall_node_aware
 from topompi.schedules.alltoall.direct import (
     alltoall_bruck,
@@ -42,7 +43,7 @@ def test_every_alltoall_is_proved_for_any_size(size):
         check(alltoall_node_aware(hosts))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(placements(), st.integers(1, 4), st.integers(1, 3))
 def test_aggregating_alltoalls_are_proved_for_any_placement(hosts, carriers, blocks):
     check(alltoall_leaders(hosts, blocks=blocks))
@@ -50,7 +51,7 @@ def test_aggregating_alltoalls_are_proved_for_any_placement(hosts, carriers, blo
     check(alltoall_node_aware(hosts))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(placements(), st.data())
 def test_every_alltoallv_is_proved_and_sends_nothing_for_nothing(hosts, data):
     size = len(hosts)
@@ -63,7 +64,7 @@ def test_every_alltoallv_is_proved_and_sends_nothing_for_nothing(hosts, data):
         assert schedule.independent
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(1, 60), st.integers(2, 9))
 def test_bruck_is_proved_and_sends_one_message_for_each_digit(size, radix):
     schedule = alltoall_bruck(size, radix=radix)
@@ -84,7 +85,7 @@ def test_pairwise_is_an_exchange_in_every_step(size):
     assert schedule.num_steps == 2 ** math.ceil(math.log2(size))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(placements(40))
 def test_shifts_are_a_permutation_in_every_step(hosts):
     size = len(hosts)
@@ -106,7 +107,7 @@ def test_interleaving_sends_from_one_host_to_different_hosts_in_a_step(hosts, ra
 
 
 @given(st.integers(1, 600), st.integers(1, 20))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_the_spreading_factor_keeps_targets_a_host_apart(size, ranks):
     factor = spread(size, min(size, ranks))
     assert math.gcd(factor, size) == 1
@@ -115,7 +116,7 @@ def test_the_spreading_factor_keeps_targets_a_host_apart(size, ranks):
         assert np.minimum(rest, size - rest).min(initial=ranks) >= ranks
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.integers(1, 4), min_size=8, max_size=20))
 def test_interleaving_holds_for_uneven_hosts(ranks):
     """With p at least m (m + 2), m the most ranks on a host."""
@@ -127,7 +128,7 @@ def test_interleaving_holds_for_uneven_hosts(ranks):
     assert np.bincount(schedule.step * len(ranks) ** 2 + pair).max() == 1
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(placements(), st.integers(1, 4))
 def test_each_pair_of_hosts_has_one_message_with_all_its_blocks(hosts, carriers):
     _, hosts, ranks = np.unique(hosts, return_inverse=True, return_counts=True)

@@ -10,9 +10,10 @@ from collections.abc import Callable
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import examples
 from topompi.schedules import Network, Schedule
 from topompi.schedules.alltoall.direct import alltoall_bruck, alltoall_pairwise
 from topompi.schedules.analysis.bounds import link_width, lower_bound, min_steps
@@ -120,7 +121,7 @@ def nonzero(totals: np.ndarray) -> dict[int, int]:
     return {place: total for place, total in enumerate(totals.tolist()) if total}
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(runs())
 def test_loads_are_those_counted_row_by_row(run: tuple[Network, Schedule]) -> None:
     network, schedule = run
@@ -137,7 +138,7 @@ def test_loads_are_those_counted_row_by_row(run: tuple[Network, Schedule]) -> No
     assert analysis.active_steps == sum(map(bool, hand.busy.values()))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(runs())
 def test_conflicts_and_the_busiest_link_follow_from_the_loads(run: tuple[Network, Schedule]) -> None:
     network, schedule = run
@@ -164,14 +165,14 @@ def widths(network: Network) -> dict[int, int]:
     return {link: max(1, math.floor(network.capacity[link] / rate + 1e-9)) for link, rate in fastest.items()}
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(networks())
 def test_width_is_the_number_of_fastest_transfers_that_fit(network: Network) -> None:
     expected = widths(network)
     assert {link: int(link_width(network)[link]) for link in expected} == expected
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(runs(), st.integers(1, 6))
 def test_loads_do_not_depend_on_how_many_messages_are_looked_at_together(
     run: tuple[Network, Schedule], together: int
@@ -261,7 +262,7 @@ def test_a_message_without_a_route_is_refused_and_others_are_not() -> None:
     analyse(Schedule.from_rows("allgather", 3, "one", [(0, 2, 0, 0, 0, 1, 0, 1, 0)]), network)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data())
 def test_the_bound_of_alltoall_is_the_most_loaded_link_of_all_pairs(data: st.DataObject) -> None:
     network = data.draw(networks())
@@ -284,7 +285,7 @@ def test_the_bound_of_alltoall_is_the_most_loaded_link_of_all_pairs(data: st.Dat
     assert max(bound.host_out, bound.host_in, bound.leaf_out, bound.leaf_in) <= bound.link * (1 + 1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(networks(), st.sampled_from(("shift", "same")))
 def test_no_alltoall_is_below_its_bound(network: Network, order: str) -> None:
     analysis = analyse(alltoall(network.num_ranks, order=order), network, 100, alpha=1e-9)
@@ -308,7 +309,7 @@ GENERATORS = (
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(networks(), st.sampled_from(GENERATORS))
 def test_no_correct_schedule_beats_the_borders_of_hosts_and_leaves(
     network: Network, generator: Callable[..., Schedule]
@@ -333,7 +334,7 @@ def test_one_leaf_switch_lets_alltoall_meet_its_bounds() -> None:
     assert analysis.bound.leaf_out == 0
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(networks(), st.integers(1, 3))
 def test_steps_are_bounded_by_ranks_and_by_messages_over_what_links_carry(network: Network, conflicts: int) -> None:
     ranks = np.bincount(network.rank_host).tolist()

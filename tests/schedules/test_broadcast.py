@@ -7,7 +7,7 @@ import tarfile
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.networks import scattered_job
@@ -70,7 +70,6 @@ def test_every_broadcast_is_proved_at_every_size_and_root(name, size):
         check(schedule)
 
 
-@settings(deadline=None)
 @given(networks(), st.sampled_from(list(BY_NETWORK)), st.data())
 def test_every_topology_aware_broadcast_is_proved_on_random_topologies(network, name, data):
     check(BY_NETWORK[name](network, root=data.draw(st.integers(0, network.num_ranks - 1))))

@@ -6,10 +6,11 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.handwritten import IN_RANK_ORDER, WRITERS, make
+from tests.support import examples
 from tests.symbolic import Refused, interleave, run
 from topompi.schedules import Schedule
 from topompi.schedules.proof import Proof, ScheduleError, check
@@ -73,7 +74,7 @@ def corrupted(draw: st.DrawFn) -> Schedule:
 
 
 @given(good(), st.integers(0, 2**32))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_right_schedules_are_proved_and_run_in_any_order_of_events(schedule: Schedule, seed: int) -> None:
     assert check(schedule).rows == schedule.num_rows
     run(schedule)
@@ -81,7 +82,7 @@ def test_right_schedules_are_proved_and_run_in_any_order_of_events(schedule: Sch
 
 
 @given(corrupted(), st.booleans())
-@settings(max_examples=1500, deadline=None)
+@examples(1500)
 def test_verdict_and_first_step_agree_with_the_simulation(schedule: Schedule, commutative: bool) -> None:
     accepted, step = verdict(schedule, commutative)
     expected, first = oracle(schedule, commutative)
@@ -91,7 +92,7 @@ def test_verdict_and_first_step_agree_with_the_simulation(schedule: Schedule, co
 
 
 @given(corrupted(), st.integers(0, 2**32))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_what_is_proved_runs_to_the_right_end_without_a_barrier(schedule: Schedule, seed: int) -> None:
     if verdict(schedule)[0]:
         interleave(schedule, seed)

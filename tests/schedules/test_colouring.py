@@ -8,18 +8,18 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.networks import job, jobs, link_loads, one_message_each, prove, steps
-from tests.support import shared_data
+from tests.support import examples, shared_data
 from topompi.schedules.alltoall.colouring import colouring, fewest_steps, schedule_transfers
 from topompi.schedules.alltoall.edgecolouring import colour
 from topompi.schedules.alltoall.leafroutes import room
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of
 
-few = settings(max_examples=40, deadline=None)
+few = examples(40)
 
 
 def busiest(network):

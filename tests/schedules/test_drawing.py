@@ -7,10 +7,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from docs.make_gallery import FOLDER, PICTURES, network_of_gallery, render
+from tests.support import examples
 from topompi.schedules.analysis.loads import analyse
 from topompi.schedules.drawing.charts import HOP_COLOURS, LOADS, MOST_LINKS, draw, is_tree
 from topompi.schedules.registry import ALGORITHMS, make
@@ -76,7 +77,7 @@ def trees(draw):
     return Tree(parent, turn)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(trees(), st.booleans())
 def test_a_tree_shows_each_edge_at_its_step_in_the_colour_of_its_hops(tree, towards):
     schedule = gather_along(tree, "any") if towards else along(tree, "any")
@@ -96,7 +97,7 @@ def test_a_tree_shows_each_edge_at_its_step_in_the_colour_of_its_hops(tree, towa
     assert colours == expected
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(trees(), st.booleans())
 def test_no_lines_of_a_tree_cross(tree, towards):
     """An upright line meets a level one only at one of the two's ends."""

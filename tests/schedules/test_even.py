@@ -9,17 +9,18 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.networks import job, jobs, link_loads, prove, steps
+from tests.support import examples
 from topompi.schedules import ALGORITHMS, Schedule, check, make
 from topompi.schedules.alltoall.colouring import fewest_steps
 from topompi.schedules.alltoall.direct import alltoall_at_once
 from topompi.schedules.alltoall.even import even
 from topompi.schedules.exports.simgrid import write_traces
 
-few = settings(max_examples=40, deadline=None)
+few = examples(40)
 
 
 @few
@@ -111,7 +112,7 @@ def fair_rates(routes):
     return rates
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(jobs(most_hosts=7, most_ranks=1))
 def test_all_at_once_takes_what_the_busiest_link_needs(network):
     """On any routes, if links share max-min fairly; so does each step of ``even`` on its own."""

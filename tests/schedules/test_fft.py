@@ -9,10 +9,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.networks import job, jobs
+from tests.support import examples
 from topompi.schedules import SiblingGroups, check, make
 from topompi.schedules.alltoall import joint
 from topompi.schedules.alltoall.colouring import fewest_steps
@@ -20,7 +21,7 @@ from topompi.schedules.alltoall.even import SHARED
 from topompi.schedules.alltoall.fft import grid_groups, pencils
 from topompi.schedules.alltoall.joint import all_joint, joint_steps
 
-few = settings(max_examples=40, deadline=None)
+few = examples(40)
 
 
 def grids(network):

@@ -4,12 +4,13 @@ import functools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.networks import scattered_job
 from tests.schedules.test_broadcast import roots_of, uneven_network
 from tests.schedules.test_trees import SIZES, network_from, networks, random_trees
+from tests.support import examples
 from topompi.schedules.hierarchy import Hierarchy
 from topompi.schedules.proof import check
 from topompi.schedules.rooted import gather
@@ -58,14 +59,12 @@ def test_every_gather_and_scatter_is_proved_at_every_size_and_root(name, size):
             check(schedule)
 
 
-@settings(deadline=None)
 @given(networks(), st.sampled_from(ALL), st.data())
 def test_every_gather_and_scatter_is_proved_on_random_topologies_with_any_counts(network, name, data):
     root = data.draw(st.integers(0, network.num_ranks - 1))
     check(make(name, network, root=root, counts=data.draw(counts_of(network))))
 
 
-@settings(deadline=None)
 @given(random_trees(), st.data())
 def test_a_gather_and_a_scatter_run_along_any_tree(tree, data):
     counts = data.draw(st.lists(st.integers(0, 4), min_size=tree.size, max_size=tree.size))
@@ -81,7 +80,6 @@ def test_leaders_are_proved_on_a_fat_tree_with_routes(name):
         check(BY_NETWORK[name](network, root=root))
 
 
-@settings(deadline=None)
 @given(networks(), st.sampled_from(ALL), st.data())
 def test_each_rank_but_the_root_has_one_message_on_the_roots_side(network, name, data):
     """A gather has one send a rank, a scatter one receive, whatever must be moved within ranks."""
@@ -92,7 +90,6 @@ def test_each_rank_but_the_root_has_one_message_on_the_roots_side(network, name,
     assert sorted(side[schedule.messages].tolist()) == others
 
 
-@settings(deadline=None)
 @given(networks(), st.sampled_from([name for name in BY_NETWORK if "leaders" in name]), st.data())
 def test_one_message_crosses_a_border_for_each_cluster_without_the_root(network, name, data):
     root = data.draw(st.integers(0, network.num_ranks - 1))
@@ -103,7 +100,6 @@ def test_one_message_crosses_a_border_for_each_cluster_without_the_root(network,
         assert sorted(away[away != towards].tolist()) == sorted(set(row.tolist()) - {row[root]})
 
 
-@settings(deadline=None)
 @given(networks(), st.sampled_from(list(BY_NETWORK)), st.data())
 def test_each_block_crosses_the_borders_around_the_root_once(network, name, data):
     root = data.draw(st.integers(0, network.num_ranks - 1))
@@ -151,7 +147,6 @@ def test_ranks_placed_in_turn_on_hosts_are_put_in_order_by_moves_at_the_root():
     assert len(schedule.messages) == 11
 
 
-@settings(deadline=None)
 @given(networks())
 def test_leaders_keep_blocks_in_the_order_of_the_native_hierarchys_plan(network):
     """For root 0, which leads all its clusters there too: what comes from one cluster stands together."""
@@ -175,7 +170,7 @@ def test_counts_that_do_not_fit_are_refused(counts):
         gather.gather_along(Tree([-1, 0, 0]), "tree", counts=counts)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.data())
 def test_each_host_sends_one_message_to_the_root_with_nodes(data):
     network = data.draw(networks())

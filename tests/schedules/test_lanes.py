@@ -4,10 +4,11 @@ from time import perf_counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.networks import job, jobs
+from tests.support import examples
 from topompi.schedules import check
 from topompi.schedules.lanes.carriers import Lanes
 from topompi.schedules.lanes.scans import scan_lanes
@@ -33,7 +34,7 @@ def between_hosts(schedule, network):
 
 
 @pytest.mark.parametrize(("collective", "name"), ENTRIES)
-@settings(max_examples=40)
+@examples(40)
 @given(network=jobs(most_hosts=7, most_ranks=4), data=st.data())
 def test_lanes_are_right_for_any_hosts_root_and_number_of_segments(collective, name, network, data):
     root = data.draw(st.integers(0, network.num_ranks - 1))

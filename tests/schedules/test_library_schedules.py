@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.networks import jobs
 from tests.schedules.test_registry import in_order
+from tests.support import examples
 from topompi.schedules import ALGORITHMS, Algorithm, check, find_algorithm, make, register, rows_of
 from topompi.schedules.librarylike import LIBRARY_ALGORITHMS
 from topompi.schedules.ranktrees import SHAPES, shaped
@@ -36,7 +37,7 @@ def calls(draw, collective, name):
 
 
 @pytest.mark.parametrize(("collective", "name"), EVERY)
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(data=st.data())
 def test_it_does_what_mpi_defines_and_each_ranks_rows_are_those_of_the_whole(collective, name, data):
     network, parameters = data.draw(calls(collective, name))

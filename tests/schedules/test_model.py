@@ -10,9 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import examples
 from topompi.schedules import Network, Schedule
 from topompi.schedules.analysis.cost import cost
 from topompi.schedules.analysis.model import (
@@ -223,7 +224,7 @@ def test_ranks_that_run_apart_still_share_their_link() -> None:
     assert result.link_seconds == pytest.approx(2 * 1e5 * 4e-10)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(cases(), st.integers(1, 10_000), st.integers(0, 50_000))
 def test_a_burst_spares_each_message_its_first_bytes(
     case: tuple[Schedule, Network], block_bytes: int, burst: int
@@ -248,7 +249,7 @@ def test_a_link_earns_its_burst_again_only_while_it_idles() -> None:
     assert found.step_seconds == pytest.approx([2e-6, 2e-6 + 49 * byte, 2e-6, 2e-6])
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(cases(), st.integers(1, 10_000))
 def test_the_clocks_are_those_of_a_simulation_by_hand(case: tuple[Schedule, Network], block_bytes: int) -> None:
     schedule, network = case
@@ -296,7 +297,7 @@ def test_cost_never_falls_beyond_the_last_level() -> None:
 LEVELS = st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True).map(sorted)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(LEVELS, st.data())
 def test_a_fit_of_exact_samples_gives_the_model_back(hops: list[int], data: st.DataObject) -> None:
     number = len(hops)

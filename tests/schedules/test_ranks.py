@@ -4,10 +4,11 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.networks import job, jobs
+from tests.support import examples
 from topompi.schedules import ALGORITHMS, Model, Schedule, cost, make, rows_of
 from topompi.schedules.alltoall.joint import side_by_side
 
@@ -44,7 +45,7 @@ def drawn(data, collective, algorithm):
 
 
 @pytest.mark.parametrize(("collective", "algorithm"), EVERY)
-@settings(max_examples=6, deadline=None)
+@examples(6)
 @given(data=st.data())
 def test_the_rows_of_all_ranks_are_the_whole_schedule(collective, algorithm, data):
     network, parameters, whole = drawn(data, collective, algorithm)
@@ -107,7 +108,7 @@ def plain(schedule):
 
 
 @pytest.mark.parametrize(("collective", "algorithm"), EVERY)
-@settings(max_examples=6, deadline=None)
+@examples(6)
 @given(data=st.data())
 def test_costs_of_few_messages_are_those_of_all_rows(collective, algorithm, data):
     network, _, schedule = drawn(data, collective, algorithm)
@@ -120,7 +121,7 @@ def test_costs_of_few_messages_are_those_of_all_rows(collective, algorithm, data
     np.testing.assert_allclose(one.rank_seconds, other.rank_seconds)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(jobs(most_hosts=9), st.sampled_from(["allgather", "reduce_scatter", "allreduce"]), st.integers(1, 40))
 def test_a_few_steps_of_a_ring_cost_what_all_do(network, collective, most):
     schedule = make(collective, "ring", network)
@@ -130,7 +131,7 @@ def test_a_few_steps_of_a_ring_cost_what_all_do(network, collective, most):
     assert some.finish.shape == (schedule.num_steps,)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     jobs(most_hosts=9),
     st.sampled_from(["shift", "pairwise", "interleaved", "scatter_destination", "tacs1", "even", "colouring"]),

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.schedules.test_allgather import SIZES, crossing, jobs
+from tests.support import examples
 from topompi.schedules.proof import ScheduleError, check
 from topompi.schedules.rooted.inorder import in_order
 from topompi.schedules.rooted.reduction import (
@@ -92,7 +93,7 @@ def test_every_reduction_to_all_is_proved_for_any_size(size):
         check(ordered, commutative=False)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(jobs(), st.data())
 def test_every_reduction_is_proved_for_any_order_counts_and_clusters(job, data):
     size, order, counts, clusters = job
@@ -112,7 +113,7 @@ def test_every_reduction_is_proved_for_any_order_counts_and_clusters(job, data):
         check(allreduce_leaders(size, clusters, exchange=exchange, radix=radix, blocks=blocks))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.integers(1, 24), st.data())
 def test_ordered_reductions_keep_rank_order_over_any_ranges_of_ranks(size, data):
     root, radix = data.draw(st.tuples(st.integers(0, size - 1), st.integers(2, 5)))
@@ -143,7 +144,7 @@ def test_in_order_trees_are_as_deep_as_k_nomial_ones(size, radix):
     np.testing.assert_array_equal(in_order((), size, radix=radix).parent, knomial(size, radix).parent)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(jobs(), st.data())
 def test_one_message_leaves_each_cluster_without_the_root_and_none_enters(job, data):
     size, _, _, clusters = job

@@ -9,11 +9,11 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.networks import jobs, routes, scattered_job
-from tests.support import ROOT, command_line
+from tests.support import ROOT, command_line, examples
 from tests.tuning.test_tune import FAST, measured, record
 from topompi.execution.eligibility import why_not
 from topompi.execution.specs import CALLS, NO_NEEDS, Needs, calls_of
@@ -255,7 +255,7 @@ def registered():
 
 
 @pytest.mark.usefixtures("registered")
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(jobs(), st.data())
 def test_a_registered_algorithm_is_made_like_all_others(network, data):
     root, blocks = data.draw(st.integers(0, network.num_ranks - 1)), data.draw(st.integers(1, 4))
@@ -386,7 +386,7 @@ def test_verdicts_and_tune_records_with_a_former_name_are_read(tmp_path):
 # Files
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.sampled_from(ENTRIES), jobs(), st.data())
 def test_every_family_comes_back_from_its_file(tmp_path_factory, entry, network, data):
     collective, name = entry
@@ -415,7 +415,7 @@ def damaged(draw):
     return json.dumps(document)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(damaged())
 def test_a_damaged_file_is_an_error_or_still_right(tmp_path_factory, text):
     path = tmp_path_factory.mktemp("damaged") / "one.json"

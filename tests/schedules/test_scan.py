@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.networks import jobs
@@ -25,7 +25,6 @@ def clusters(draw):
 
 
 @BOTH
-@settings(deadline=None)
 @given(clusters(), st.integers(1, 3))
 def test_leaders_are_proved_and_keep_rank_order(inclusive, nested, blocks):
     size, levels = nested
@@ -33,7 +32,6 @@ def test_leaders_are_proved_and_keep_rank_order(inclusive, nested, blocks):
 
 
 @BOTH
-@settings(deadline=None)
 @given(st.integers(1, 40), st.integers(1, 4))
 def test_chain_and_doubling_are_proved_and_send_what_they_say(inclusive, size, blocks):
     chain = scan_chain(size, inclusive=inclusive, blocks=blocks)
@@ -57,7 +55,6 @@ def test_between_hosts_go_the_vectors_of_leaders_only(inclusive):
     assert (leader == 3).all()
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_a_scan_with_one_transfer_left_out_is_refused(data):
     size = data.draw(st.integers(2, 12))
@@ -68,7 +65,6 @@ def test_a_scan_with_one_transfer_left_out_is_refused(data):
         check(Schedule(good.collective, size, "", root=None, blocks=1, **columns), commutative=False)
 
 
-@settings(deadline=None)
 @given(jobs())
 def test_no_scan_undercuts_the_bound(network):
     for collective in ("scan", "exscan"):

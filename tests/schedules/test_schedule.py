@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.handwritten import WRITERS, make
@@ -132,7 +132,6 @@ INTEGERS = st.integers(-(2**31), 2**31 - 1) | st.integers(0, 3)
 
 
 @given(st.lists(st.tuples(INTEGERS, st.integers(-3, 3) | INTEGERS, st.integers(1, 6))), st.lists(INTEGERS))
-@settings(deadline=None)
 def test_any_column_comes_back_whether_regular_or_not(runs: list[tuple[int, int, int]], plain: list[int]) -> None:
     values = [start + stride * k for start, stride, length in runs for k in range(length)] + plain
     values = [(value + 2**31) % 2**32 - 2**31 for value in values]

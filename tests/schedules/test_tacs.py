@@ -7,11 +7,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.networks import job, jobs, link_loads, one_message_each, prove, routes, same_rows, steps
-from tests.support import shared_data
+from tests.support import examples, shared_data
 from topompi.schedules.alltoall.dcss import DEFAULT, dcss, hosts_sharing_links
 from topompi.schedules.alltoall.hostschedule import HostSchedule
 from topompi.schedules.alltoall.leafroutes import room
@@ -20,7 +20,7 @@ from topompi.schedules.proof import check
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of
 
-few = settings(max_examples=40, deadline=None)
+few = examples(40)
 
 
 @few

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from topompi.network import rate_delay
@@ -298,7 +298,6 @@ def test_unusable_delays_and_unknown_walks_are_refused(arguments, message):
         reordered_tree(network_from([0, 1], [0, 0], [0, 1]), **arguments)
 
 
-@settings(deadline=None)
 @given(networks(largest=16), st.lists(st.integers(1, 20), min_size=4, max_size=4), st.integers(1, 9), st.data())
 def test_each_edge_of_the_wave_completes_earlier_than_any_other_pair_could(network, latency, overhead, data):
     """Replayed edge by edge against all pairs of a rank that has the message and one that has not."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.services import read, running
+from tests.support import examples
 from topompi.errors import FabricError, SourceError, TopompiError
 from topompi.topology import Discovery, Report, Routes, TopologyInterface, load
 from topompi.topology.service.store import Store
@@ -70,7 +71,7 @@ parts = st.lists(st.sampled_from(["n0", "n1", "a", "b", "a[0-1]", "a[", "", ",",
 patterns = st.lists(st.sampled_from(["switch", "block", "node", "", "rack"]), max_size=4).map(".".join)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(addresses=st.dictionaries(st.sampled_from(["n0", "n1", "n1.x"]), st.tuples(parts, patterns), max_size=3))
 def test_whatever_slurm_says_is_a_fabric_or_an_error_of_ours(addresses: dict[str, tuple[str, str]]) -> None:
     try:

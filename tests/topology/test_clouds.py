@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import refusal, shared_data, text_of
+from tests.support import examples, refusal, shared_data, text_of
 from topompi.errors import TopompiError
 from topompi.topology import HostRoutes, load
 from topompi.topology.discovery import Report
@@ -128,7 +128,7 @@ FORMS = (
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(places=TREES)
 def test_every_form_gives_the_hops_of_the_lowest_common_switch(places: list[tuple[int, int, int]], form: str) -> None:
     text = text_of(written(places, form))

@@ -6,9 +6,10 @@ import sys
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import examples
 from topompi.errors import RouteError
 from topompi.inputs.limits import Limits
 from topompi.topology import Fabric, FabricBuilder, Report, compute_routes
@@ -71,14 +72,14 @@ def by_the_rule(fabric: Fabric) -> np.ndarray:
     return table
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(fabrics())
 def test_every_next_link_is_the_one_of_the_rule(fabric: Fabric) -> None:
     routes = compute_routes(fabric)
     assert routes.next_link[0].tolist() == by_the_rule(fabric).tolist()
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(fabrics())
 def test_hops_without_a_walk_are_those_of_the_walk(fabric: Fabric) -> None:
     routes = compute_routes(fabric)
@@ -88,7 +89,7 @@ def test_hops_without_a_walk_are_those_of_the_walk(fabric: Fabric) -> None:
     assert np.maximum(found, -1).ravel().tolist() == np.maximum(walked, -1).tolist()
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(fabrics())
 def test_a_check_without_walks_passes_only_what_the_walks_pass(fabric: Fabric) -> None:
     routes = compute_routes(fabric)

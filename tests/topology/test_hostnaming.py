@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ibreports import Model, default_report, read_default
-from tests.support import command_line, refusal, shared_data
+from tests.support import command_line, examples, refusal, shared_data
 from topompi.errors import SourceError
 from topompi.topology import load
 from topompi.topology.discovery import Report
@@ -60,7 +60,7 @@ FORMS = (
 )
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     hosts=st.lists(HOSTS, min_size=1, max_size=4, unique=True),
     devices=st.lists(DEVICES, min_size=1, max_size=3, unique=True),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ibreports import (
@@ -28,6 +28,7 @@ from tests.ibreports import (
     read_default,
     source,
 )
+from tests.support import examples
 from topompi.errors import SourceError, TopompiError
 from topompi.inputs import open_inputs
 from topompi.topology.discovery import Report
@@ -75,7 +76,7 @@ MUTATIONS: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
-@settings(max_examples=25)
+@examples(25)
 @given(model=models())
 def test_harmless_changes_of_a_report_change_nothing(name: str, model: Model) -> None:
     text = default_report(model)
@@ -85,7 +86,7 @@ def test_harmless_changes_of_a_report_change_nothing(name: str, model: Model) ->
     assert links_of(fabric) == model.links()
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(model=models(connected=True), cut=st.floats(0, 1))
 def test_a_truncated_report_never_yields_a_wrong_link(model: Model, cut: float) -> None:
     text = default_report(model)
@@ -284,8 +285,8 @@ def test_each_format_recognises_its_own_texts_only() -> None:
         tables: [opensm_dump(model), ibroute(model, S1), ibroute(model, S1, brief=True, by_dr_path=True)],
     }
     others = ["SwitchName=s1 Nodes=n[1-4]\n", "n1 s1 c1\nn2 s1 c1\n", "<topology version='2.0'>\n", "{}\n"]
-    for owner, examples in texts.items():
-        for text in examples:
+    for owner, spellings in texts.items():
+        for text in spellings:
             assert [kind for kind in texts if kind.recognise(text)] == [owner]
     assert not any(kind.recognise(text) for kind in texts for text in others)
 

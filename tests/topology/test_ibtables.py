@@ -7,10 +7,11 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ibreports import A1, S1, S2, Model, ibroute, models, opensm_dump, pair, read_tables
+from tests.support import examples
 from topompi.errors import RouteError, SourceError
 from topompi.topology.discovery import Report
 from topompi.topology.routes import Routes
@@ -25,7 +26,7 @@ def next_ports(routes: Routes) -> dict[tuple[int, str, str], int]:
     }
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(models(max_lmc=2))
 def test_all_spellings_of_tables_yield_the_ports_that_were_printed(model: Model) -> None:
     expected = {
@@ -90,7 +91,7 @@ def test_a_table_that_ends_in_the_tools_error_after_its_last_lid_is_whole_and_th
         assert report.notes == [f"lft/0.txt:6: {TABLE1} has all of its entries, then the tool's error {ERROR!r}"]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(models(connected=True), st.integers(1, 60))
 def test_a_table_that_ends_in_the_tools_error_before_its_last_lid_is_truncated(model: Model, beyond: int) -> None:
     switch = next(iter(model.switches))
@@ -128,7 +129,7 @@ def unroutable(model: Model, forwarding: dict[str, dict[int, tuple[str, int]]]) 
     return lost
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(model=models(), data=st.data())
 def test_exactly_the_pairs_without_a_route_are_counted(model: Model, data: st.DataObject) -> None:
     forwarding = model.forwarding()

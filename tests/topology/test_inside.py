@@ -12,10 +12,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import ROOT, command_line, shared_data
+from tests.support import ROOT, command_line, examples, shared_data
 from topompi.errors import FabricError
 from topompi.inputs import InputFile, open_inputs
 from topompi.topology import Report, load
@@ -286,7 +286,7 @@ def test_more_than_a_host_has_is_refused(monkeypatch: pytest.MonkeyPatch, limit:
         read(xml("<topology>" + '<object type="Misc"/>' * 101 + "</topology>"))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(data=st.data())
 def test_whatever_becomes_of_a_file_only_our_error_comes_out(data: st.DataObject) -> None:
     content = bytearray(data.draw(st.sampled_from([VERSION_1, VERSION_2])).encode())

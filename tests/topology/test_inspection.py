@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ibreports import Model, default_report, opensm_dump, pair, read_default
-from tests.support import refusal, shared_data
+from tests.support import examples, refusal, shared_data
 from tests.topology.test_computed import fabrics
 from tests.topology.test_ibtables import read_tables
 from topompi.errors import FabricError, SourceError
@@ -58,7 +58,7 @@ def pair_by_pair(routes: Routes, hosts: list[int]) -> tuple[Counter, int]:
     return count, lost
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(fabrics(), st.data())
 def test_routes_on_links_are_those_of_single_pairs(fabric, data) -> None:
     routes = compute_routes(fabric)
@@ -160,7 +160,7 @@ def test_a_job_in_one_leaf_shares_nothing_and_scattered_ones_do() -> None:
     assert a.oversubscription == 1 / min(1, 2)  # one host, one up-link towards the two others
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     picks=st.lists(st.sets(st.integers(0, 15), min_size=1), min_size=1, max_size=4),
     paths=st.integers(1, 2),
@@ -249,7 +249,7 @@ def test_diff_exits_with_1_where_asked_and_something_differs(topompi, tmp_path: 
     assert topompi("diff", spec).code == 1
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(cables=st.integers(2, 6), slow=st.integers(0, 5), rate=st.sampled_from(["4xDDR", "1xQDR", "4xSDR"]))
 def test_a_cable_slower_than_those_parallel_to_it_is_found_at_both_ends(cables: int, slow: int, rate: str) -> None:
     model = Model()

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from types import ModuleType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.ibreports import A1, A2, Model, default_report, links_of, models, pair, read_default
-from tests.support import shared_data, text_of
+from tests.support import examples, shared_data, text_of
 from topompi.errors import SourceError, TopompiError
 from topompi.topology import HostRoutes, compute_routes, load
 from topompi.topology.discovery import Report
@@ -73,7 +73,7 @@ FORMS: dict[str, tuple[ModuleType, Callable[[Model], str], bool]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(model=models(connected=True))
 def test_every_form_yields_the_fabric_that_it_was_written_from(form: str, model: Model) -> None:
     reader, write, rated = FORMS[form]
@@ -94,7 +94,7 @@ def test_every_form_yields_the_fabric_that_it_was_written_from(form: str, model:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(model=models(connected=True))
 def test_a_cut_text_is_refused_or_gives_no_wrong_link(form: str, model: Model) -> None:
     reader, write, _ = FORMS[form]

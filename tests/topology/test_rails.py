@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ibreports import Model, default_report, read_default
-from tests.support import command_line, shared_data
+from tests.support import command_line, examples, shared_data
 from topompi.errors import FabricError
 from topompi.topology import HostRoutes, Routes, TopologyInterface, compute_routes, load
 from topompi.topology.discovery import Discovery
@@ -98,7 +98,7 @@ def railed(rails: list[list[int]], switches: int = 3) -> Discovery:
 HOSTS = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=3), min_size=2, max_size=5)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(rails=HOSTS)
 def test_shared_links_are_those_of_the_routes_that_hosts_use(rails: list[list[int]]) -> None:
     routes = compute_routes(railed(rails).fabric)
@@ -121,7 +121,7 @@ def test_shared_links_are_those_of_the_routes_that_hosts_use(rails: list[list[in
     assert job["mean_hosts_per_leaf"] == pytest.approx(np.mean([row["hosts"] for row in rows]))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(rails=HOSTS, place=st.integers(0, 2))
 def test_tables_and_computed_routes_lose_the_same_adapters(rails: list[list[int]], place: int) -> None:
     found = railed(rails)

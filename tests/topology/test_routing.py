@@ -3,9 +3,10 @@
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import examples
 from topompi.network import DIES, LOOPS
 from topompi.topology import FabricBuilder, HostRoutes, Routes, compute_routes
 from topompi.topology.synthetic import from_spec
@@ -63,7 +64,7 @@ def test_sharing_follows_over_subscription():
     assert HostRoutes(compute_routes(full), all_hosts(full)).sharing() == []
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.sampled_from(SPECS), st.randoms(use_true_random=False))
 def test_restricted_routes_are_the_same_routes(spec, random):
     """By id, port and rate, whatever the order of the hosts."""
@@ -143,7 +144,7 @@ def test_hosts_in_different_components_have_no_route():
 
 @pytest.mark.parametrize("spec", ["xgft:3,4,2;1,2,2", "torus:4x3", "dragonfly:4,2,2"])
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=20)
+@examples(20)
 def test_components_over_some_switches_are_those_of_the_graph_without_the_others(spec, seed):
     fabric = from_spec(spec)
     joining = np.random.default_rng(seed).random(fabric.num_switches) < 0.6

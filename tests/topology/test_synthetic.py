@@ -10,11 +10,11 @@ from math import nan, prod
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import record_fabric
-from tests.support import shared_data
+from tests.support import examples, shared_data
 from topompi.errors import FabricError, SourceError
 from topompi.inputs import InputFile, open_inputs
 from topompi.topology import load
@@ -25,7 +25,7 @@ from topompi.topology.sources import ibnetdiscover
 from topompi.topology.synthetic import PRESETS, dragonfly, fat_tree, from_spec, k_ary_n_tree, recognise_spec, torus
 from topompi.topology.writers.ibnetdiscover import link_rate_name, write_ibnetdiscover
 
-few = settings(max_examples=40, deadline=None)
+few = examples(40)
 
 
 def hop_matrix(fabric: Fabric) -> np.ndarray:

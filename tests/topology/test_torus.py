@@ -7,9 +7,10 @@ from math import prod
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import examples
 from topompi.mapping.distances import DistanceTable, Torus
 from topompi.topology import Fabric, TopologyInterface, compute_routes, load
 from topompi.topology.sources import fabricjson
@@ -43,7 +44,7 @@ def fabric_of(source: str, drop: int | None = None) -> Fabric:
     return replace(fabric, name="a machine", switch_names=names, **cut)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data())
 def test_a_grid_of_any_shape_is_found_and_is_as_far_as_networkx_walks(data: st.DataObject) -> None:
     dims = data.draw(st.lists(st.integers(2, 6), min_size=1, max_size=4).filter(lambda dims: 4 <= prod(dims) <= 400))
@@ -62,7 +63,7 @@ def test_a_grid_of_any_shape_is_found_and_is_as_far_as_networkx_walks(data: st.D
     assert table.tolist() == [[walked[a][b] for b in every.tolist()] for a in every.tolist()]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data())
 def test_a_grid_with_one_edge_moved_or_gone_is_none(data: st.DataObject) -> None:
     dims = data.draw(st.lists(st.integers(3, 5), min_size=2, max_size=3))
@@ -76,7 +77,10 @@ def test_a_grid_with_one_edge_moved_or_gone_is_none(data: st.DataObject) -> None
     assert find_torus(*links_of(graph), len(graph)) is None
 
 
-@pytest.mark.parametrize("dims", [(4, 3, 2), (4, 4), (5, 3), (8, 8, 8), (4, 4, 4, 4, 2), (6,), (7, 2), (16, 8, 12)])
+SMALL = [(4, 3, 2), (4, 4), (5, 3), (8, 8, 8), (4, 4, 4, 4, 2), (6,), (7, 2)]
+
+
+@pytest.mark.parametrize("dims", [*SMALL, pytest.param((16, 8, 12), marks=pytest.mark.long)])
 def test_switches_that_are_numbered_row_by_row_keep_their_coordinates(dims: tuple[int, ...]) -> None:
     fabric = fabric_of(f"torus:{'x'.join(map(str, dims))}")
     assert fabric.torus is not None

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import examples
 from topompi.topology import HostRoutes, Routes, cluster_tree, compute_routes
 from topompi.topology.synthetic import from_spec
 from topompi.topology.tree import UNREACHABLE
@@ -42,7 +43,7 @@ def assert_equal_to_plain(distance):
     assert tree.height.tolist() == height
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.integers(1, 9), st.integers(1, 4), st.integers(0, 2**32 - 1))
 def test_equals_the_plain_algorithm_on_any_distances(hosts, farthest, seed):
     """Asymmetric distances, ties and missing routes included."""

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import examples
 from topompi.execution.specs import NATIVE
 from topompi.selection.judging import CLEAR
 from topompi.selection.rules import Rules
@@ -61,6 +62,7 @@ def test_native_keeps_what_is_not_clearly_beaten(pairs):
     assert not won or sum(a > b for a, b in pairs) > len(pairs) / 2
 
 
+@pytest.mark.long
 def test_one_of_many_equal_rivals_is_seldom_taken_for_faster():
     generator, won = np.random.default_rng(1), 0
     for _ in range(100):
@@ -85,7 +87,7 @@ def test_a_gain_that_too_few_rounds_cannot_prove_is_named_and_gets_no_rule():
         assert [rule.algorithm for rule in rules_of(record(measured("Bcast", 8, **times))).rules] == algorithms
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     st.integers(6, 14).flatmap(
         lambda rounds: st.lists(

@@ -7,9 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import examples
 from topompi.topology import load
 from topompi.views.picture.cells import EDGE, FREE, MARKED, MOST_CELLS, Cell, MarkedLink, cell_scene
 from topompi.views.picture.scene import Box, Line, Text
@@ -28,7 +29,7 @@ def boxes(scene):
     return [one for one in scene.items if isinstance(one, Box)]
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.sampled_from(SOURCES), st.randoms(use_true_random=False))
 def test_every_host_is_a_cell_with_the_colours_of_its_jobs(source, random):
     hosts, cells = ROUTES[source].fabric.hosts, []
@@ -44,7 +45,7 @@ def test_every_host_is_a_cell_with_the_colours_of_its_jobs(source, random):
     assert sorted(crosses) == sorted(f"{host}: t" for host, cell in zip(hosts, cells, strict=True) if cell.is_crossed)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.sampled_from(SOURCES), st.randoms(use_true_random=False))
 def test_every_marked_link_is_in_a_marked_line_or_box_and_no_other_is_marked(source, random):
     fabric = ROUTES[source].fabric

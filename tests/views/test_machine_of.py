@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import examples
 from topompi.mapping.distances import DistanceTable, MachineError, Torus, Tree
 from topompi.mapping.evaluate import evaluate
 from topompi.mapping.graph import CommunicationGraph
@@ -57,7 +58,7 @@ def test_part_of_a_torus_keeps_its_places():
     assert turned.distances.coordinates.tolist() == [[1, 2], [3, 3], [0, 0]]
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.data())
 def test_hosts_in_any_order_keep_their_distances_and_routes(data):
     job = interface("XGFT(2; 4,4; 1,2)")
@@ -89,7 +90,7 @@ def test_the_busiest_link_is_counted_over_the_true_routes():
     assert found.bytes_by_distance == {"host": 0, "3": 123}
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.permutations(range(16)), st.lists(st.tuples(*[st.integers(0, 15)] * 2, st.integers(0, 99)), max_size=20))
 def test_links_of_many_hosts_are_loaded_as_those_of_few(order, edges):
     job = interface("XGFT(2; 4,4; 1,2)")

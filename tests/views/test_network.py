@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.networks import job, jobs, routes
+from tests.support import examples
 from topompi.topology import Routes, TopologyInterface
 from topompi.views.network import UNKNOWN_RATE, known_rates, network_of
 
@@ -24,7 +25,7 @@ def test_groups_are_a_level_though_no_two_hosts_share_a_leaf(hosts):
         assert np.array_equal(cluster[:, None] == cluster, np.array(expected)[:, None] == expected)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(jobs())
 def test_hosts_of_a_leaf_are_those_one_hop_apart(network):
     """The last level is the leaf switches, and each level lies within the one above."""
@@ -59,7 +60,7 @@ def test_one_unknown_rate_leaves_the_rates_of_all_other_links():
     assert capacity[np.isnan(given)].tolist() == [given[interface.routes.fabric.adapter_uplink[0]]]  # of 40 hosts
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(jobs(), st.data())
 def test_messages_load_the_links_of_their_routes_with_tables_and_without(network, data):
     host = st.integers(0, network.num_hosts - 1)

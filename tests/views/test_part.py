@@ -1,16 +1,17 @@
 """The part of a topology that some ranks see."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import examples
 from topompi.topology import TopologyInterface, load
 from topompi.views.part import restricted
 
 ROUTES = load("xgft:2,2,2;1,1,1").routes
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.data())
 def test_a_part_of_a_topology_is_that_of_its_ranks_alone(data):
     """A restricted interface equals one placed anew: hosts, distances, levels, and levels inside hosts."""

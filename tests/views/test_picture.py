@@ -14,9 +14,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import examples
 from topompi.inputs.figures import short_names, span_name, without_common_end
 from topompi.topology import load
 from topompi.views.picture import folding
@@ -69,7 +70,7 @@ def test_every_switch_is_in_one_node_and_a_level_has_not_too_many(source):
     assert all((fabric.switch_level[node.switches] == node.level).all() for node in nodes)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.lists(st.integers(0, 6399), min_size=1, max_size=12, unique=True))
 def test_the_leaves_of_a_job_stand_alone_and_no_other_switch_is_called_crossed(hosts):
     routes = ROUTES["stampede"]

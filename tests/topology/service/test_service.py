@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.services import pick, raw, read, running, switches, wait_until
+from tests.support import examples
 from topompi.topology import FabricBuilder, Routes, TopologyInterface, compute_routes, load
 from topompi.topology.client import ask, ask_line
 from topompi.topology.service import state
@@ -29,7 +30,7 @@ from topompi.topology.service.store import Store
 some_hosts = st.lists(st.integers(0, 63), min_size=1, max_size=12)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(numbers=some_hosts)
 def test_a_job_that_asks_a_service_sees_what_it_sees_in_the_files(served, routes, numbers: list[int]) -> None:
     names = pick(routes, numbers)
@@ -47,7 +48,7 @@ def test_a_job_that_asks_a_service_sees_what_it_sees_in_the_files(served, routes
             assert switches(routes, got, i, j) == switches(routes, wanted, i, j)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(numbers=some_hosts)
 def test_lines_are_answered_with_the_switches_of_the_route_in_order(served, routes, numbers: list[int]) -> None:
     names = list(dict.fromkeys(pick(routes, numbers)))
@@ -58,7 +59,7 @@ def test_lines_are_answered_with_the_switches_of_the_route_in_order(served, rout
     assert answers == [" ".join([names[i], *switches(routes, view, i, j), names[j]]) for i, j in pairs]
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(seed=st.integers(0, 2**32))
 def test_single_routes_take_the_rails_that_views_take(seed: int) -> None:
     made = with_rails(random.Random(seed))
@@ -150,7 +151,7 @@ def test_no_request_reads_a_file(served, routes, tmp_path) -> None:
         assert routes.fabric.hosts[40] not in answer["error"]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(noise=st.binary(max_size=300))
 def test_noise_neither_ends_the_service_nor_reaches_other_clients(served, routes, noise: bytes) -> None:
     raw(served[1], noise)
@@ -181,7 +182,7 @@ requests = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(request=requests)
 def test_every_request_gets_one_answer_with_the_generation(served, request: dict[str, Any]) -> None:
     answers = raw(served[1], json.dumps(request).encode() + b"\n").splitlines()

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.services import raw, running, wait_until
+from tests.support import examples
 from topompi.topology.client import Address, ask, ask_line
 from topompi.topology.service import connection, identity, peers, state
 from topompi.topology.service.bounds import Bounds
@@ -105,7 +106,7 @@ class _Client:
         self._drop(self)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(sizes=st.lists(st.lists(st.integers(0, 400), max_size=8), min_size=1, max_size=6))
 def test_room_is_made_by_the_largest_and_no_more_than_needed(sizes: list[list[int]]) -> None:
     found = Peers(Bounds(held_bytes=1000))

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.services import raw, read, running, wait_until
-from tests.support import ROOT
+from tests.support import ROOT, examples
 from topompi.topology import Routes
 from topompi.topology.client import Address, ask
 from topompi.topology.service import connection, requests, state, workers
@@ -187,7 +187,7 @@ class _Fake:
 order: list[str] = []
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     asked=st.lists(st.sampled_from("abcd"), min_size=1, max_size=30),
     spent=st.permutations(range(4)),
@@ -257,7 +257,7 @@ serve(Service(Store(read), "test", Bounds(drain_seconds=2, work_seconds=300)), [
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_service_ends_when_it_is_told_to_whatever_it_works_at(number: int) -> None:
     pipe = subprocess.PIPE
     with subprocess.Popen(
