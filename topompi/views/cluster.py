@@ -106,8 +106,7 @@ def node_hosts(cluster: Cluster, fabric: Fabric) -> Indices:
     :param cluster: result of ``cluster_of`` for routes over the fabric.
     :param fabric: the fabric.
     """
-    number = {name: host for host, name in enumerate(fabric.hosts)}
-    return np.array([number[name] for name in cluster.hosts], dtype=np.int64)
+    return np.array([fabric.host_index[name] for name in cluster.hosts], dtype=np.int64)
 
 
 def _main_adapters(fabric: Fabric) -> Indices:

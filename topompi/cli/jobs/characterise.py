@@ -21,7 +21,7 @@ from ...topology import Routes
 from ..inputs import AsJson, Reading, grouped, list_findings, reading, routes_of
 from ..terminal import Limit, console
 from .allocate import Lfts
-from .model import WIRE, Latency, Rate
+from .model import Links
 
 if TYPE_CHECKING:
     from ...interference import Character, JobSpec, Levels, Thresholds
@@ -41,8 +41,6 @@ class Setting:
     :param placement: placement of all jobs.
     :param moderate: least usage of a moderate job; None for the default.
     :param extreme: least usage of an extreme job; None for the default.
-    :param rate: rate in GB/s of links of unknown rate; None to raise an error if there are any.
-    :param latency: latency in seconds of links of unknown latency.
     :param by_routes: whether jobs that may share links are counted by routes; else by hosts.
     """
 
@@ -53,8 +51,6 @@ class Setting:
     extreme: Annotated[float | None, typer.Option("--extreme", help="Least usage of an extreme job; 1 by default.")] = (
         None
     )
-    rate: Rate = None
-    latency: Latency = WIRE
     by_routes: Annotated[
         bool, typer.Option("--by-routes", help="Count the jobs that may share links by the routes of all other hosts.")
     ] = False
@@ -66,11 +62,6 @@ class Setting:
 
         limits = {"moderate": self.moderate, "extreme": self.extreme}
         return Thresholds(**{name: limit for name, limit in limits.items() if limit is not None})
-
-    @property
-    def known_rate(self) -> float | None:
-        """The rate of links of unknown rate in bytes/s; None if it was not given."""
-        return None if self.rate is None else self.rate * 1e9
 
 
 @dataclass(frozen=True)
@@ -98,6 +89,7 @@ def characterise_command(
     cluster: Cluster,
     lfts: Lfts = None,
     setting: Setting,
+    links: Links,
     how: Reading,
     as_json: AsJson = False,
     plot: Annotated[Path | None, typer.Option("--plot", help="FILE.svg or FILE.png.")] = None,
@@ -119,9 +111,9 @@ def characterise_command(
     thresholds, specs = setting.thresholds, read_jobs(jobs, partial=how.partial)
     with reading(cluster, lfts, how) as (discovery, report):
         routes = routes_of(discovery, how.rails)
-        levels = levels_of(routes.fabric, setting.known_rate)
+        levels = levels_of(routes.fabric, links.known_rate)
         report.step("placing jobs, and simulating each on a crossbar")
-        placed = _placed(specs, routes, setting)
+        placed = _placed(specs, routes, setting.placement, links)
         report.step("following routes")
         found = [_character(one, levels, routes.tables, thresholds) for one in placed]
         tables = routes.tables if setting.by_routes else None
@@ -138,23 +130,24 @@ def characterise_command(
     list_findings(report)
 
 
-def _placed(specs: Sequence[JobSpec], routes: Routes, setting: Setting) -> list[Placed]:
+def _placed(specs: Sequence[JobSpec], routes: Routes, placement: str, links: Links) -> list[Placed]:
     """Place jobs, and find the time of each on a crossbar.
 
     :param specs: the jobs.
     :param routes: routes of the fabric.
-    :param setting: options of the command.
+    :param placement: text of the placement.
+    :param links: options of links and hosts.
     """
     from ...interference import place
     from ...interference.network import SharedNetwork, shared_network
+    from ...netsim import Hosts
     from ...views.cluster import cluster_of, node_hosts
 
     machine = cluster_of(routes)
-    network = SharedNetwork(shared_network(machine, setting.known_rate, setting.latency))
-    nodes, host = (
-        place(machine, {job.name: job.nodes for job in specs}, setting.placement),
-        node_hosts(machine, routes.fabric),
-    )
+    hosts_of = Hosts(send_overhead=links.overhead, eager=float(links.eager))
+    network = SharedNetwork(shared_network(machine, links.known_rate, links.latency), hosts=hosts_of)
+    nodes = place(machine, {job.name: job.nodes for job in specs}, placement)
+    host = node_hosts(machine, routes.fabric)
     found = []
     for job in specs:
         mine = nodes[job.name]

@@ -118,7 +118,7 @@ def _draw(
 
 
 def _network(machine: Cluster, model: Model) -> SharedNetwork:
-    tables = shared_network(machine, None if model.rate is None else model.rate * 1e9, model.latency)
+    tables = shared_network(machine, model.known_rate, model.latency)
     hosts = Hosts(send_overhead=model.overhead, eager=float(model.eager))
     return SharedNetwork(tables, model.network, hosts, Settings(lanes=model.lanes, buffer=model.buffer))
 
