@@ -14,7 +14,7 @@ from ..inputs import AsJson, Reading, grouped, list_findings, reporting
 from .allocate import ClusterSpec, Lfts
 from .model import Model
 
-__all__ = ["replay_command"]
+__all__ = ["PLACEMENTS", "replay_command"]
 
 
 @grouped
