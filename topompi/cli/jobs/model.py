@@ -23,6 +23,7 @@ class Model:
     :param overhead: time of a processor for each message that it sends, in seconds.
     :param eager: largest message in bytes whose send does not wait for its receiver.
     :param lanes: number of virtual lanes of the packet model.
+    :param hop_lanes: number of virtual lanes of each service lane, among which packets rise hop by hop.
     :param buffer: bytes of the buffer at each port of the packet model, for all lanes together.
     """
 
@@ -36,4 +37,7 @@ class Model:
     ] = 0.0
     eager: Annotated[int, typer.Option("--eager", help="Bytes up to which a send does not wait.", min=0)] = 0
     lanes: Annotated[int, typer.Option("--lanes", help="Virtual lanes (packets); a job's is @lane=.", min=1)] = 1
+    hop_lanes: Annotated[
+        int, typer.Option("--hop-lanes", help="Lanes of each service lane, by hop (dragonflies, tori).", min=1)
+    ] = 1
     buffer: Annotated[int, typer.Option("--buffer", help="Bytes of a port's buffer (packets), all lanes.")] = 65536

@@ -89,7 +89,8 @@ def answer(question: Question, machine: Cluster, model: Model, *, partial: bool,
 def _network(machine: Cluster, model: Model) -> SharedNetwork:
     tables = shared_network(machine, None if model.rate is None else model.rate * 1e9, model.latency)
     hosts = Hosts(send_overhead=model.overhead, eager=float(model.eager))
-    return SharedNetwork(tables, model.network, hosts, Settings(lanes=model.lanes, buffer=model.buffer))
+    settings = Settings(lanes=model.lanes, hop_lanes=model.hop_lanes, buffer=model.buffer)
+    return SharedNetwork(tables, model.network, hosts, settings)
 
 
 def _simulated(

@@ -89,11 +89,12 @@ read_links(Sim *s, Given *given)
     const int64_t *latency = given_column(given, "link_latency", BUFFERS_INT64, s->num_links);
     const int64_t *fill = given_column(given, "link_fill", BUFFERS_INT64, s->num_links);
     s->uplink = given_first_column(given, "uplink", BUFFERS_INT32, &s->num_hosts);
-    Py_ssize_t shape[] = {BUFFERS_ANY, s->num_hosts};
-    s->next_link = given_table(given, "next_link", BUFFERS_INT32, 2, shape);
     if (given->failed)
         return 0;
-    s->num_switches = shape[0];
+    for (int64_t at = 0; at < s->num_links; at++) {
+        int64_t last = source[at] > target[at] ? source[at] : target[at];
+        s->num_switches = last - s->num_hosts >= s->num_switches ? last - s->num_hosts + 1 : s->num_switches;
+    }
     size_t links = (size_t)s->num_links, lanes = links * (size_t)s->num_lanes;
     s->ports = zeroed(links, sizeof(Port));
     s->lanes = zeroed(lanes, sizeof(Lane));
@@ -163,7 +164,7 @@ free_sim(Sim *s)
             free(s->ports[at].credits);
     void *all[] = {
         s->ports, s->lanes, s->waited, s->arbiters, s->credits, s->queues, s->inputs, s->messages, s->ranks, s->jobs,
-        s->pending, s->adapter, s->packets, s->works, s->wheel, s->filled, s->pool, s->current, s->heap, s->spare, s->buckets, s->turns, s->tasks, s->records,
+        s->pending, s->adapter, s->routes, s->connection_route, s->packets, s->works, s->wheel, s->filled, s->pool, s->current, s->heap, s->spare, s->buckets, s->turns, s->tasks, s->records,
         s->rank_first_row, s->rank_first_step, s->row_step, s->row_after, s->step_operations, s->step_rank, s->step_mark, s->job_first_rank,
         s->job_first_message, s->job_first_mark, s->mark_size, s->mark_left, s->row_kind, s->row_value,
     };
@@ -182,7 +183,7 @@ lost_room(const Sim *s)
         credits[at] = s->lanes[at].credits;
     for (int64_t at = 0; at < s->num_packets; at++)
         if (!s->packets[at].is_free && s->packets[at].input != NONE)
-            credits[s->packets[at].input * s->num_lanes + s->packets[at].lane] += room_of(s, s->packets[at].wire);
+            credits[s->packets[at].input * s->num_lanes + s->packets[at].from] += room_of(s, s->packets[at].wire);
     for (int64_t at = 0; at < s->num_links; at++) {
         const Port *port = &s->ports[at];
         for (Index one = 0; one < port->num_credits; one++) {
@@ -196,7 +197,8 @@ lost_room(const Sim *s)
     return lost;
 }
 
-/* For each packet that waits in a buffer, the link on which it arrived and the link that it needs. */
+/* For each packet that waits in a buffer, the link on which it arrived, its lane there, the link that it needs, and the
+   lane that it needs there. */
 PyObject *
 waiting_packets(const Sim *s)
 {
@@ -205,7 +207,7 @@ waiting_packets(const Sim *s)
         const Packet *one = &s->packets[at];
         if (one->is_free || one->input == NONE)
             continue;
-        PyObject *pair = Py_BuildValue("(III)", one->input, one->output, (Index)one->lane);
+        PyObject *pair = Py_BuildValue("(IIII)", one->input, (Index)one->from, one->output, (Index)one->lane);
         if (pair == NULL || PyList_Append(found, pair) != 0)
             Py_CLEAR(found);
         Py_XDECREF(pair);

@@ -6,13 +6,14 @@
 
 /* The columns of a program, numbered from 0 within it; see arrays.py. */
 typedef struct {
-    int64_t jobs, ranks, rows, steps, messages, marks;
+    int64_t jobs, ranks, rows, steps, messages, marks, connections, routes;
     const int32_t *job_lane, *job_repeat, *job_first_rank, *job_first_message, *job_first_mark;
     const int32_t *rank_host, *rank_job, *rank_window, *rank_first_row, *rank_first_step;
     const int64_t *rank_start, *row_value, *message_bytes;
     const int8_t *row_kind;
     const int32_t *row_step, *row_after, *step_operations, *step_rank, *step_mark, *mark_size;
     const int32_t *message_source, *message_target, *send_step, *receive_step, *message_connection;
+    const int32_t *connection_route, *route_links;
 } Columns;
 
 static int
@@ -43,6 +44,13 @@ read_columns(Columns *to, Given *given)
     to->send_step = given_column(given, "send_step", BUFFERS_INT32, to->messages);
     to->receive_step = given_column(given, "receive_step", BUFFERS_INT32, to->messages);
     to->message_connection = given_column(given, "message_connection", BUFFERS_INT32, to->messages);
+    to->connections = 0;
+    for (int64_t at = 0; at < to->messages && !given->failed; at++)
+        if (to->message_connection[at] / 2 >= to->connections)
+            to->connections = to->message_connection[at] / 2 + 1;
+    to->connection_route = given_column(given, "connection_route", BUFFERS_INT32, 2 * to->connections + 1);
+    to->routes = given->failed ? 0 : to->connection_route[2 * to->connections];
+    to->route_links = given_column(given, "route_links", BUFFERS_INT32, to->routes);
     return !given->failed;
 }
 
@@ -66,16 +74,24 @@ make_room(Sim *s, const Columns *more)
            group_widen(&s->messages_group, (int32_t)more->messages, 1, (void *const[]){A(messages)},
                        (const size_t[]){sizeof(Message)}) &&
            group_widen(&s->marks_group, (int32_t)more->marks, 2, (void *const[]){A(mark_size), A(mark_left)},
-                       (const size_t[]){4, 4});
+                       (const size_t[]){4, 4}) &&
+           group_widen(&s->routes_group, (int32_t)more->routes, 1, (void *const[]){A(routes)}, (const size_t[]){4});
 }
 
-/* Add connections of two ranks; each has two queues for each of its directions. */
+/* Add connections of two ranks; each has a route and two queues for each of its directions. */
 static int
 add_connections(Sim *s, const Columns *more)
 {
-    int64_t count = 0;
-    for (int64_t at = 0; at < more->messages; at++)
-        count = more->message_connection[at] / 2 >= count ? more->message_connection[at] / 2 + 1 : count;
+    int64_t count = more->connections, before = 2 * s->num_connections;
+    Index *routes = realloc(s->connection_route, ((size_t)(before + 2 * count) + 1) * sizeof *routes);
+    if (routes == NULL)
+        return 0;
+    s->connection_route = routes;
+    for (int64_t at = 0; at < 2 * count; at++)
+        routes[before + at] = (Index)(more->connection_route[at] + s->routes_group.count);
+    for (int64_t at = 0; at < more->routes; at++)
+        s->routes[s->routes_group.count + at] = (Index)more->route_links[at];
+    s->routes_group.count += (int32_t)more->routes;
     Queue *queues = realloc(s->queues, ((size_t)(s->num_queues + 4 * count) + 1) * sizeof *queues);
     if (queues == NULL)
         return 0;

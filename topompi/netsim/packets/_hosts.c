@@ -65,7 +65,7 @@ hand_over(Sim *s, Index number, int kind)
     s->works[found] = (Work){
         .left = kind == EAGER || kind == DATA ? message->nbytes : 0, .message = number, .next = NONE,
         .queue = queue, .kind = (uint8_t)kind,
-        .host = s->ranks[forward ? message->destination : message->source].host,
+        .route = s->connection_route[direction],
     };
     Time ready = s->adapter[host] > s->now ? s->adapter[host] : s->now;
     s->adapter[host] = ready + s->gap;

@@ -264,7 +264,7 @@ static PyMethodDef engine_methods[] = {
      "read(arrays)\n--\n\nFill in rank_end, job_end, lane_bytes and lane_wait, and return what is counted."},
     {"sent", engine_sent, METH_O, "sent(array)\n--\n\nFill in the bytes of each message that have left its host."},
     {"waiting_packets", engine_waiting_packets, METH_NOARGS,
-     "waiting_packets()\n--\n\n(link it came on, link it needs, lane) of each packet in a buffer."},
+     "waiting_packets()\n--\n\n(link it came on, lane, link it needs, lane) of each packet in a buffer."},
     {NULL},
 };
 

@@ -6,12 +6,12 @@
 
 #include "_switches.h"
 
-/* The place of the link after a port, in the tables of next links, for a packet or for work on one. */
-static inline const int32_t *
+/* The place on its route of the link after a port, for a packet or for work on the port. */
+static inline const Index *
 hop_of(const Sim *s, const Port *port, Index item)
 {
-    Index host = port->from_host ? s->works[item].host : s->packets[item].host;
-    return port->to_host ? s->next_link : &s->next_link[(int64_t)port->target * s->num_hosts + host];
+    Index place = port->from_host ? s->works[item].route : s->packets[item].route;
+    return port->to_host ? s->routes : &s->routes[place];
 }
 
 static inline void
@@ -89,7 +89,7 @@ find_next_ports(const Sim *s, const Event *event, Index kind, Index number)
     if (event->ahead == NONE)
         return;
     const Port *port = &s->ports[kind == HEAD ? s->packets[number].output : number];
-    __builtin_prefetch(&s->ports[*hop_of(s, port, event->ahead)]);
+    __builtin_prefetch(&s->ports[*hop_of(s, port, event->ahead) & NUMBER]);
     if (port->from_host)
         return;
     const Port *input = &s->ports[s->packets[event->ahead].input];

@@ -28,7 +28,7 @@ typedef uint32_t Index;
 #define NONE UINT32_MAX
 #define NEVER INT64_MAX
 #define MOST_CHUNKS (((Index)1 << 29) - 1)
-#define NUMBER (((Index)1 << 28) - 1) /* the part of an event that is a number, without its kind */
+#define NUMBER (((Index)1 << 28) - 1) /* the part of an event, or of a place on a route, that is a number */
 
 enum { MOST_LANES = 16, EVENTS_AT_ONCE = 1 << 20, EVENTS_OF_CHUNK = 5 };
 enum { FORESEEN = 64 };     /* least number of events that are prefetched for at once, if there are as many */
@@ -57,14 +57,15 @@ typedef struct { /* a bucket: the chunk that is filled now, before which all are
 } Slot;
 
 typedef struct {
-    Index message, next, host, wire; /* host: destination, wire: bytes on a link */
-    Index input, output, queue;      /* input: link whose buffer has the packet, output: next link and the queue for it */
-    uint8_t lane, kind, last, is_free;
+    Index message, next, route, wire; /* route: place of the link after the next one, wire: bytes on a link */
+    Index input, output, queue;       /* input: link whose buffer has the packet, output: next link and the queue for it */
+    uint8_t lane, from, kind;         /* lane: on the next link, from: lane of the buffer that has the packet */
+    uint8_t last : 1, is_free : 1;
 } Packet;
 
 typedef struct { /* the data of a message that an adapter must send */
     int64_t left;
-    Index message, next, queue, host; /* host: destination */
+    Index message, next, queue, route; /* route: place of the link after the host's */
     uint8_t kind;
 } Work;
 
@@ -156,7 +157,10 @@ typedef struct {
     int num_entries[2];
     const int32_t *entries[2]; /* (lane, weight) of the high and of the low table */
 
-    const int32_t *next_link, *uplink;
+    const int32_t *uplink;
+    Index *routes;           /* the links of all routes; see link_after */
+    Index *connection_route; /* first place of the route of each direction of each connection */
+    Group routes_group;
 
     int32_t *rank_first_row, *rank_first_step, *row_step, *row_after, *step_operations, *step_rank, *step_mark;
     int32_t *job_first_rank, *job_first_message, *job_first_mark, *mark_size, *mark_left;

@@ -153,8 +153,8 @@ inject(Sim *s, Port *port, Lane *of, Index lane)
         complete(s, s->messages[work->message].send_step);
     int last = work->left <= 0;
     s->packets[packet] = (Packet){
-        .message = work->message, .next = NONE, .input = NONE, .output = NONE, .wire = wire, .host = work->host,
-        .lane = (uint8_t)lane, .kind = work->kind, .last = (uint8_t)last,
+        .message = work->message, .next = NONE, .input = NONE, .output = NONE, .wire = wire, .route = work->route,
+        .lane = (uint8_t)lane, .from = (uint8_t)lane, .kind = work->kind, .last = last & 1,
     };
     if (last) {
         s->queues[queue].head = work->next;
@@ -229,15 +229,15 @@ transmit(Sim *s, Index link, Index lane)
         of->bytes += one->wire - s->header;
     if (one->input != NONE) {
         if (s->one_queue) {
-            Input *input = &s->inputs[one->input * s->num_lanes + lane];
+            Input *input = &s->inputs[one->input * s->num_lanes + one->from];
             input->exposed = 0;
             input->free_at = end;
             if (input->head != NONE) {
                 input->pending = 1;
-                push(s, end, EXPOSE, (Index)(one->input * s->num_lanes + lane));
+                push(s, end, EXPOSE, (Index)(one->input * s->num_lanes + one->from));
             }
         }
-        return_credit(s, one->input, lane, room_of(s, one->wire), end);
+        return_credit(s, one->input, one->from, room_of(s, one->wire), end);
     }
     if (port->to_host) {
         s->delivered++;
@@ -250,8 +250,11 @@ transmit(Sim *s, Index link, Index lane)
     }
     of->credits -= room_of(s, one->wire);
     one->input = link;
-    one->output = (Index)s->next_link[(int64_t)port->target * s->num_hosts + one->host];
-    one->queue = s->ports[one->output].inputs + port->number * (Index)s->num_lanes + lane;
+    Index then = s->routes[one->route++];
+    one->output = then & NUMBER;
+    one->from = (uint8_t)lane;
+    one->lane = (uint8_t)(lane + (then > NUMBER));
+    one->queue = s->ports[one->output].inputs + port->number * (Index)s->num_lanes + one->lane;
     /* A faster next link starts when the tail will not be late for it; a next link that waits for whole packets starts
        at the tail. */
     Time behind = s->cut_through && length ? length - duration(&s->ports[one->output], one->wire) : length;
@@ -339,7 +342,7 @@ enter(Sim *s, Index packet)
         join_output(s, packet);
         return;
     }
-    Index number = (Index)(one->input * s->num_lanes) + one->lane;
+    Index number = (Index)(one->input * s->num_lanes) + one->from;
     Input *input = &s->inputs[number];
     one->next = NONE;
     if (input->head == NONE)
