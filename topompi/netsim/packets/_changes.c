@@ -78,7 +78,7 @@ make_room(Sim *s, const Columns *more)
            group_widen(&s->routes_group, (int32_t)more->routes, 1, (void *const[]){A(routes)}, (const size_t[]){4});
 }
 
-/* Add connections of two ranks; each has a route and two queues for each of its directions. */
+/* Add connections of two ranks; each has a route for each of its directions. */
 static int
 add_connections(Sim *s, const Columns *more)
 {
@@ -92,13 +92,6 @@ add_connections(Sim *s, const Columns *more)
     for (int64_t at = 0; at < more->routes; at++)
         s->routes[s->routes_group.count + at] = (Index)more->route_links[at];
     s->routes_group.count += (int32_t)more->routes;
-    Queue *queues = realloc(s->queues, ((size_t)(s->num_queues + 4 * count) + 1) * sizeof *queues);
-    if (queues == NULL)
-        return 0;
-    s->queues = large_pages(queues, (size_t)(s->num_queues + 4 * count) * sizeof *queues);
-    for (int64_t at = s->num_queues; at < s->num_queues + 4 * count; at++)
-        s->queues[at] = (Queue){NONE, NONE, NONE};
-    s->num_queues += 4 * count;
     s->num_connections += count;
     return 1;
 }
@@ -230,20 +223,26 @@ clean_lane(Sim *s, Index link, Index lane)
     Lane *of = &s->lanes[link * s->num_lanes + lane];
     if (of->ring == NONE)
         return;
+    Port *port = &s->ports[link];
     Index at = s->queues[of->ring].next, end = of->ring;
+    if (!port->to_host)
+        of->slack += (int32_t)s->queues[at].need;
     of->ring = NONE;
-    s->ports[link].active &= (uint16_t)~(1 << lane);
+    face_head(s, port, of, lane);
     for (int more = 1; more;) {
         Index then = s->queues[at].next;
         more = at != end;
         clean_queue(s, &s->queues[at]);
-        if (s->queues[at].head != NONE)
+        if (s->queues[at].head != NONE) {
+            s->queues[at].need = room_of(s, wire_of(s, &s->works[s->queues[at].head]));
             join_ring(s, link, lane, at);
+        } else
+            drop_queue(s, at);
         at = then;
     }
-    if (of->ring == NONE && of->since >= 0) {
-        s->waited[link * s->num_lanes + lane] += s->now - of->since;
-        of->since = -1;
+    if (of->ring == NONE && port->stalled >> lane & 1) {
+        s->waited[link * s->num_lanes + lane] += s->now - s->since[link * s->num_lanes + lane];
+        port->stalled &= (uint16_t)~(1 << lane);
     }
 }
 

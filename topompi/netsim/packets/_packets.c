@@ -59,6 +59,14 @@ play_events(Sim *s, Time until, int to_end)
             return s->status;
         if (to_end && s->ended)
             return OVER;
+        if (s->at_soon < s->num_soon && (s->at == s->num_current || s->current[s->at].key > 2 * s->now + 1)) {
+            Index link = s->soon[s->at_soon++];
+            if (s->at_soon == s->num_soon)
+                s->at_soon = s->num_soon = 0;
+            s->events++;
+            handle(s, WAKE, link);
+            continue;
+        }
         if (!to_end) {
             int64_t key = next_key(s);
             if (key >> 1 > until) {
