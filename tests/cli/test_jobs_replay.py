@@ -98,3 +98,11 @@ def test_a_wrong_option_is_an_error_of_one_line(words, problem):
 def test_a_cluster_without_routes_is_refused():
     done = command_line("jobs", "replay", ONE, "--cluster", "leaves=2x2x2")
     assert "expecting a topology source with routes, got leaves and pods" in " ".join(done.stderr.split())
+
+
+def test_packets_cross_a_dragonfly_with_lanes_by_hop_and_not_without():
+    words = ("fft3d@grid=1x40,size=400000", "-p", "RF:1", "--cluster", "dragonfly:4,2,1", "--network", "packet", "--json")
+    refused = command_line("jobs", "replay", *words)
+    assert (refused.returncode, "expecting routes without a circle" in refused.stderr) == (1, True)
+    done = command_line("jobs", "replay", *words, "--lanes", 3, "--hop-lanes", 3, "--buffer", 196608)
+    assert json.loads(done.stdout)["placements"][0]["jobs"][0]["normalised"] > 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import re
 from collections import Counter
 from math import nan, prod
 
@@ -22,7 +23,17 @@ from topompi.topology.builder import FabricBuilder
 from topompi.topology.discovery import Report
 from topompi.topology.fabric import Fabric, infiniband_rate
 from topompi.topology.sources import ibnetdiscover
-from topompi.topology.synthetic import PRESETS, dragonfly, fat_tree, from_spec, k_ary_n_tree, recognise_spec, torus
+from topompi.topology.synthetic import (
+    PRESETS,
+    dragonfly,
+    dragonfly_plus,
+    fat_tree,
+    from_spec,
+    group_of_switches,
+    k_ary_n_tree,
+    recognise_spec,
+    torus,
+)
 from topompi.topology.writers.ibnetdiscover import link_rate_name, write_ibnetdiscover
 
 few = examples(40)
@@ -244,6 +255,60 @@ def test_dragonfly_of_full_size_has_one_cable_a_pair() -> None:
     assert fabric.num_links == 2 * (36 + 9 * 6 + 36)
 
 
+@st.composite
+def dragonflies_plus(draw: st.DrawFn) -> tuple[int, int, int, int, int]:
+    """Leaf switches, spines, hosts, links, and a possible number of groups."""
+    leaves, spines, hosts = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(1, 2))
+    links = draw(st.integers(0, 3))
+    return leaves, spines, hosts, links, draw(st.integers(1, spines * links + 1))
+
+
+@few
+@given(dragonflies_plus())
+def test_dragonfly_plus_joins_leaves_to_all_spines_of_a_group_and_groups_evenly_by_spines(
+    shape: tuple[int, int, int, int, int],
+) -> None:
+    """Each leaf switch has its hosts and one cable per spine of its group; global cables have spines at both ends."""
+    leaves, spines, hosts, links, groups = shape
+    fabric = dragonfly_plus(*shape)
+    check_sound(fabric)
+    size = leaves + spines
+    assert (fabric.num_switches, fabric.num_hosts) == (groups * size, groups * leaves * hosts)
+    source, target = (
+        end[fabric.switch_links] - fabric.num_adapters for end in (fabric.link_source, fabric.link_target)
+    )
+    joined = np.zeros((groups * size, groups * size), dtype=int)
+    np.add.at(joined, (source, target), 1)
+    is_leaf, group = np.arange(groups * size) % size < leaves, np.arange(groups * size) // size
+    assert (group_of_switches(fabric) == group).all()
+    assert (is_leaf == (np.bincount(fabric.adapter_leaf, minlength=groups * size) == hosts)).all()
+    own = group[:, None] == group
+    assert (joined[own] == (own & (is_leaf[:, None] != is_leaf))[own]).all()
+    assert not (joined * ~own)[is_leaf].any()
+    assert (joined * ~own).sum(axis=1).max(initial=0) <= links
+    between = np.zeros((groups, groups), dtype=int)
+    np.add.at(between, (group[source], group[target]), 1)
+    pairs = between[~np.eye(groups, dtype=bool)]
+    assert groups == 1 or (pairs.min() >= 1 and pairs.max() - pairs.min() <= 1)
+
+
+@few
+@given(dragonflies_plus())
+def test_dragonfly_plus_crosses_one_three_or_four_switches(shape: tuple[int, int, int, int, int]) -> None:
+    """The own leaf switch; a spine between leaf switches of a group; a spine in each of two groups."""
+    leaves, _, hosts, _, _ = shape
+    host = np.arange(dragonfly_plus(*shape).num_hosts)
+    leaf, group = host // hosts, host // (leaves * hosts)
+    expected = np.where(leaf[:, None] == leaf, 1, np.where(group[:, None] == group, 3, 4))
+    np.fill_diagonal(expected, 0)
+    assert (hop_matrix(dragonfly_plus(*shape)) == expected).all()
+
+
+def test_the_groups_of_a_fabric_without_groups_are_an_error() -> None:
+    with pytest.raises(FabricError, match=re.escape("expecting switches group<n>/..., got L1/0.0")):
+        group_of_switches(from_spec("xgft:4,3;1,2"))
+
+
 @pytest.mark.parametrize(
     ("name", "hosts", "leaves", "switches", "below", "rate"),
     [
@@ -309,6 +374,8 @@ def test_glenn_is_two_trees_of_different_rates_joined_at_the_spines() -> None:
         ("Torus:3@hosts_per_switch=2", lambda: torus([3], 2)),
         ("dragonfly:3,2,1", lambda: dragonfly(3, 2, 1)),
         ("dragonfly:3,2,2,4", lambda: dragonfly(3, 2, 2, 4)),
+        ("dragonfly+:3,2,2,1", lambda: dragonfly_plus(3, 2, 2, 1)),
+        ("Dragonfly+: 3,2,1,2,4 @ rate = 4xFDR", lambda: dragonfly_plus(3, 2, 1, 2, 4, infiniband_rate("4xFDR"))),
         ("Stampede", PRESETS["stampede"]),
     ],
 )
@@ -349,6 +416,9 @@ def test_files_are_not_taken_for_specs(source: str) -> None:
         ("xgft:4,4;1,2@hosts=4,hosts=4", "each once"),
         ("dragonfly:2,2,2,9", "expecting groups between 1 and 5 (a h + 1), got 9"),
         ("dragonfly:2", "expecting routers,hosts,links[,groups], got 1 number(s)"),
+        ("dragonfly+:2,2,2", "expecting leaves,spines,hosts,links[,groups], got 3 number(s)"),
+        ("dragonfly+:2,0,2,1", "expecting leaf switches, spines and hosts of at least 1, got 0"),
+        ("dragonfly+:2,2,2,1,4", "expecting groups between 1 and 3 (spines x links + 1), got 4"),
     ],
 )
 def test_wrong_specs_say_what_was_expected_and_given(spec: str, message: str) -> None:
@@ -363,6 +433,7 @@ def test_wrong_specs_say_what_was_expected_and_given(spec: str, message: str) ->
 SPECS = st.one_of(
     pgft_shapes().map(lambda shape: fat_tree(*shape, rate=infiniband_rate("4xFDR"))),
     dragonflies().map(lambda shape: dragonfly(*shape)),
+    dragonflies_plus().map(lambda shape: dragonfly_plus(*shape)),
     st.lists(st.integers(1, 3), min_size=1, max_size=3).map(lambda dims: torus(dims, 2)),
 )
 

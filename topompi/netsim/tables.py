@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -23,15 +24,22 @@ Links = NDArray[np.int32]
 class Tables(network.Tables):
     """A network of links and next-hop links for simulations: all its rates and latencies are known.
 
-    The parameters are those of ``topompi.network.Tables``.
+    The further parameters are those of ``topompi.network.Tables``.
 
+    :param rises: whether the lane of a packet rises behind each link, if lanes rise by hop, shape (links,); by default
+        it rises behind every link between switches.
     :raises NetsimError: if a rate or latency is unknown, or a next-hop link does not leave its switch.
     """
 
     error: ClassVar = NetsimError
 
+    rises: NDArray[np.bool_] | None = None
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.rises is not None and np.shape(self.rises) != self.source.shape:
+            shapes = f"shape {self.source.shape}, got {np.shape(self.rises)}"
+            raise NetsimError(f"tables: rises: expecting a truth value of each link, {shapes}")
         vertices = self.first_switch + self.num_switches
         for name, least, most in (("source", 0, vertices), ("target", 0, vertices), ("next_link", -1, self.num_links)):
             column = getattr(self, name)
@@ -57,6 +65,13 @@ class Tables(network.Tables):
                 switch, to = divmod(int(wrong.argmax()), self.first_switch)
                 at, end = self.name(switch + self.first_switch), self.name(to)
                 raise NetsimError(f"tables: {at}, towards {end}: expecting a link that leaves it, got another's")
+
+    @cached_property
+    def rises_behind(self) -> NDArray[np.bool_]:
+        """The value of ``rises``, or its default: whether each link joins two switches, shape (links,)."""
+        if self.rises is not None:
+            return np.asarray(self.rises, dtype=np.bool_)
+        return (self.source >= self.first_switch) & (self.target >= self.first_switch)
 
     def paths(self, source: network.Hosts, destination: network.Hosts, path: int = 0) -> Links:
         """The links of the routes between pairs of hosts, in order, see ``topompi.network.Tables.paths``.

@@ -63,7 +63,8 @@ class Tables(Walks):
 
     Two hosts use the pair of their adapters with the fewest hops. Among equal pairs, a pair on the same rail comes
     first, then the pair with the lowest rail numbers. The further parameters are those of ``Walks``. In all methods,
-    ``path`` is the number of an alternative route (LMC), from 0.
+    ``path`` is the number of an alternative route (LMC), from 0; it has no influence if each pair of adapters has a
+    route of its own.
 
     :param adapters: adapter of each host on each rail, shape (rails, hosts), -1 if the host has no adapter there; by
         default each adapter is a host.
@@ -155,7 +156,7 @@ class Tables(Walks):
         """
         sender, receiver = self.ends(source, destination)
         apart, uplink = source != destination, self.uplink[sender]
-        hops, links, _ = self.walk(np.where(apart, self.leaf[sender], -1), receiver, path)
+        hops, links, _ = self.walk(np.where(apart, self.leaf[sender], -1), receiver, sender if self.per_pair else path)
         links = np.concatenate((uplink[:, None], links), axis=1)
         direct = apart & (self.link_end[uplink] == receiver)
         links[(hops <= 0) & ~direct] = -1
@@ -246,19 +247,22 @@ class Tables(Walks):
         :param destination: receiving host of each message, shape (messages,).
         :param amounts: bytes of each message, shape (messages,); messages without a route are not counted.
         :param path: path number, from 0.
-        Cost: one route followed for each distinct pair of a leaf switch and an adapter, among ``AT_ONCE`` messages at a
-        time.
+        Cost: one route followed for each distinct pair of a leaf switch and an adapter (of two adapters, if each pair
+        has a route of its own), among ``AT_ONCE`` messages at a time.
         """
         loads = np.zeros(self.num_links)
         for some in slices(len(source)):
             apart = source[some] != destination[some]
             sender, receiver = self.ends(source[some][apart], destination[some][apart])
             nbytes = np.asarray(amounts)[some][apart]
-            keys, place = np.unique(
-                self.leaf[sender].astype(np.int64) * self.first_switch + receiver, return_inverse=True
-            )
-            switch, adapter = (axis.astype(np.int32) for axis in np.divmod(keys, self.first_switch))
-            carried, arrives = self.loads_from(switch, adapter, np.bincount(place, nbytes, len(keys)), path)
+            start = sender if self.per_pair else self.leaf[sender]
+            keys, place = np.unique(start.astype(np.int64) * self.first_switch + receiver, return_inverse=True)
+            start, adapter = (axis.astype(np.int32) for axis in np.divmod(keys, self.first_switch))
+            of_keys = np.bincount(place, nbytes, len(keys))
+            if self.per_pair:
+                carried, arrives = self.loads_from(self.leaf[start], adapter, of_keys, start)
+            else:
+                carried, arrives = self.loads_from(start, adapter, of_keys, path)
             uplink = self.uplink[sender]
             leaves = arrives[place] | (self.link_end[uplink] == receiver)
             loads += carried + link_loads(uplink[:, None], nbytes * leaves, self.num_links)

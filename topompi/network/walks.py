@@ -36,16 +36,20 @@ DIES, LOOPS = -1, -2
 
 
 class NextLinks(Protocol):
-    """The interface of next-hop links that are computed on demand."""
+    """The interface of next-hop links that are computed on demand.
+
+    An implementation with an attribute ``per_pair`` that is true has a route of its own for each pair of adapters: its
+    path number is the number of the sending adapter.
+    """
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Numbers of alternative paths per adapter (LMC), of switches and of adapters."""
 
-    def at(self, path: int, switches: Links, adapters: Links) -> Links:
+    def at(self, path: int | Links, switches: Links, adapters: Links) -> Links:
         """The next-hop link from ``switches[i]`` towards ``adapters[i]`` for each i, shape (n,); -1 if there is none.
 
-        :param path: number of the alternative route (LMC), from 0.
+        :param path: number of the alternative route (LMC), from 0; one number, or an array of shape (n,).
         :param switches: switch numbers, shape (n,).
         :param adapters: numbers of the destination adapters, shape (n,).
         """
@@ -84,6 +88,11 @@ def link_loads(paths: NDArray[np.integer], amounts: NDArray[np.number], links: i
     for column in paths.T:
         loads += np.bincount(column + 1, weights, links + 1)[1 : links + 1]  # bin 0 collects the padding
     return loads
+
+
+def _of(path: int | Links, some: slice | NDArray[np.intp]) -> int | Links:
+    """The path numbers of some walks: the number of all, or a selection from an array."""
+    return path[some] if isinstance(path, np.ndarray) else path
 
 
 def first_links(vertex: Links, adapters: int) -> Links:
@@ -171,11 +180,21 @@ class Walks:
         vertex = self.link_end[self.uplink]
         return np.where(vertex >= self.first_switch, vertex - self.first_switch, -1).astype(np.int32)
 
+    @property
+    def per_pair(self) -> bool:
+        """Whether each pair of adapters has a route of its own, which no table by destination represents."""
+        return bool(getattr(self.next_link, "per_pair", False))
+
     @cached_property
     def table(self) -> Links:
-        """All next-hop links, shape (paths, switches, adapters). Cost: memory for this table if it is not stored."""
+        """All next-hop links, shape (paths, switches, adapters).
+
+        :raises FabricError: if each pair of adapters has a route of its own.
+        Cost: memory for this table if it is not stored.
+        """
         if isinstance(self.next_link, np.ndarray):
             return self.next_link
+        self._refuse_per_pair()
         full = np.empty(self.next_link.shape, dtype=np.int32)
         every = np.arange(self.first_switch, dtype=np.int32)
         for path, some in product(range(self.num_paths), slices(self.num_switches, self.first_switch)):
@@ -184,30 +203,34 @@ class Walks:
             full[path, some] = found.reshape(len(rows), -1)
         return full
 
+    def _refuse_per_pair(self) -> None:
+        if self.per_pair:
+            raise self.error("tables: expecting routes by destination, got routes per pair of adapters")
+
     def name(self, vertex: int) -> str:
         """Display name of an adapter or a switch."""
         first = self.first_switch
         kind, number = ("host", vertex) if vertex < first else ("switch", vertex - first)
         return self.names[vertex] if self.names else f"{kind} {number}"
 
-    def links_at(self, switches: Links, adapters: Links, path: int = 0) -> Links:
+    def links_at(self, switches: Links, adapters: Links, path: int | Links = 0) -> Links:
         """The next-hop link from ``switches[i]`` towards ``adapters[i]`` for each i, shape (n,); -1 if there is none.
 
         :param switches: switch numbers, shape (n,).
         :param adapters: numbers of the destination adapters, shape (n,).
-        :param path: number of the alternative route (LMC), from 0.
+        :param path: number of the alternative route (LMC), from 0; one number, or an array of shape (n,).
         """
         if isinstance(self.next_link, np.ndarray):
             found: Links = self.next_link[path][switches, adapters]
             return found
         return self.next_link.at(path, switches, adapters)
 
-    def walk(self, switches: Links, adapters: Links, path: int = 0) -> tuple[Links, Links, Links]:
+    def walk(self, switches: Links, adapters: Links, path: int | Links = 0) -> tuple[Links, Links, Links]:
         """Follow the routes from many switches at once.
 
         :param switches: switch at the start of each walk, shape (n,); a switch -1 has no route.
         :param adapters: destination adapter of each walk, shape (n,).
-        :param path: number of the alternative route (LMC), from 0.
+        :param path: number of the alternative route (LMC), from 0; one number, or an array of shape (n,).
         :returns: three arrays: the number of switches crossed, shape (n,), or, if the walk does not arrive, DIES (the
             walk ends elsewhere) or LOOPS (it crosses more than MAX_HOPS switches); the links taken, shape (n, length of
             the longest walk), padded with -1; and the last switch of each walk, shape (n,).
@@ -222,7 +245,7 @@ class Walks:
             if not len(under_way):
                 break
             destination = adapters[under_way]
-            link = self.links_at(last[under_way], destination, path)
+            link = self.links_at(last[under_way], destination, _of(path, under_way))
             column = np.full(len(switches), -1, dtype=np.int32)
             column[under_way] = link
             columns.append(column)
@@ -265,7 +288,9 @@ class Walks:
         :param path: number of the alternative route (LMC), from 0.
         :returns: three columns: switch, position of the destination in ``adapters``, and link from the switch towards
             it, -1 if the switch has none.
+        :raises FabricError: if each pair of adapters has a route of its own.
         """
+        self._refuse_per_pair()
         leaves = np.unique(self.leaf[adapters])
         leaves = leaves[leaves >= 0]
         found = [np.empty((3, 0), dtype=np.int32)]
@@ -287,19 +312,19 @@ class Walks:
         return switch, column, link
 
     def loads_from(
-        self, switches: Links, adapters: Links, amounts: NDArray[np.number], path: int = 0
+        self, switches: Links, adapters: Links, amounts: NDArray[np.number], path: int | Links = 0
     ) -> tuple[Floats, NDArray[np.bool_]]:
         """Sum, for each link, the bytes of the routes that cross it, shape (links,); return also whether each arrives.
 
         :param switches: switch at the start of each route, shape (n,); -1 has no route.
         :param adapters: destination adapter of each route, shape (n,).
         :param amounts: bytes on each route, shape (n,); routes that do not arrive are not counted.
-        :param path: number of the alternative route (LMC), from 0.
+        :param path: number of the alternative route (LMC), from 0; one number, or an array of shape (n,).
         Cost: one walk per route, ``AT_ONCE`` at a time.
         """
         loads, arrives = np.zeros(self.num_links), np.zeros(len(switches), dtype=bool)
         for some in slices(len(switches)):
-            hops, links, _ = self.walk(switches[some], adapters[some], path)
+            hops, links, _ = self.walk(switches[some], adapters[some], _of(path, some))
             arrives[some] = hops > 0
             loads += link_loads(links, np.where(hops > 0, amounts[some], 0), self.num_links)
         return loads, arrives

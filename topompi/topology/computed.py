@@ -106,7 +106,7 @@ class ComputedLinks:
         """Shape of the equivalent table: (alternative routes per destination adapter, always 1; switches; adapters)."""
         return 1, self.fabric.num_switches, self.fabric.num_adapters
 
-    def at(self, path: int, switches: IntArray, adapters: IntArray) -> IntArray:
+    def at(self, path: int | IntArray, switches: IntArray, adapters: IntArray) -> IntArray:
         """The next-hop link from ``switches[i]`` towards ``adapters[i]`` for each i, shape (n,); -1 if there is none.
 
         :param path: number of the alternative route; only 0 is valid, because one route per destination adapter is
@@ -116,30 +116,40 @@ class ComputedLinks:
         Cost: some thirty array operations.
         """
         fabric, found = self.fabric, np.full(len(switches), -1, dtype=np.int32)
-        leaf = fabric.adapter_leaf[adapters]
+        leaf: IntArray = fabric.adapter_leaf[adapters]
         own = np.flatnonzero((leaf == switches) & (leaf >= 0))
         found[own] = fabric.adapter_downlink[adapters[own]]
         other = np.flatnonzero((leaf != switches) & (leaf >= 0) & (switches >= 0))
         if not len(other) or not len(self.links):
             return found
         switches, leaf, adapters = switches[other].astype(np.int64), leaf[other], adapters[other]
+        turn = self._turns(path[other] if isinstance(path, np.ndarray) else path, switches, adapters)
         group = self.group[leaf]
         row = group * fabric.num_switches + switches
         first, count = self.offset[row], self.offset[row + 1] - self.offset[row]
         far = np.flatnonzero(count)
-        found[other[far]] = self._chosen(self.choices, first[far], count[far], adapters[far])
+        found[other[far]] = self._chosen(self.choices, first[far], count[far], turn[far])
         near = np.flatnonzero(self.distance[group, switches] == 1)
         pair = np.searchsorted(self.pairs, switches[near] * fabric.num_switches + leaf[near])
         first, count = self.begin[pair], self.begin[pair + 1] - self.begin[pair]
-        found[other[near]] = self._chosen(self.links, first, count, adapters[near])
+        found[other[near]] = self._chosen(self.links, first, count, turn[near])
         return found
 
     def item(self, switch: int, adapter: int) -> int:
         """The next-hop link from one switch towards one adapter, -1 if there is none."""
         return int(self.at(0, np.array([switch], dtype=np.int32), np.array([adapter], dtype=np.int32))[0])
 
-    def _chosen(self, links: IntArray, first: Integers, count: Integers, adapters: IntArray) -> IntArray:
-        chosen: IntArray = links[first + adapters // self.divisor[links[first]] % count]
+    def _turns(self, path: int | IntArray, switches: NDArray[np.integer], adapters: IntArray) -> Integers:
+        """A number for each pair of a switch and a destination, which chooses among the candidate links.
+
+        :param path: number of the alternative route, here without influence.
+        :param switches: switch numbers, shape (n,).
+        :param adapters: numbers of the destination adapters, shape (n,).
+        """
+        return adapters.astype(np.int64)
+
+    def _chosen(self, links: IntArray, first: Integers, count: Integers, turn: Integers) -> IntArray:
+        chosen: IntArray = links[first + turn // self.divisor[links[first]] % count]
         return chosen
 
     def hops(self, switches: IntArray, adapters: IntArray) -> NDArray[np.int16]:

@@ -43,10 +43,14 @@ class Model(Links):
     """Options of the simulated network.
 
     :param network: ``flow`` or ``packet``.
-    :param lanes: number of virtual lanes of the packet model.
+    :param lanes: number of service lanes of the packet model.
+    :param hop_lanes: number of virtual lanes of each service lane, among which packets rise hop by hop.
     :param buffer: bytes of the buffer at each port of the packet model, for all lanes together.
     """
 
     network: Annotated[str, typer.Option("--network", help=f"Model of the network: {' or '.join(MODELS)}.")] = "flow"
     lanes: Annotated[int, typer.Option("--lanes", help="Virtual lanes (packets); a job's is @lane=.", min=1)] = 1
+    hop_lanes: Annotated[
+        int, typer.Option("--hop-lanes", help="Lanes of each service lane, by hop (dragonflies, tori).", min=1)
+    ] = 1
     buffer: Annotated[int, typer.Option("--buffer", help="Bytes of a port's buffer (packets), all lanes.")] = 65536

@@ -120,7 +120,8 @@ def _draw(
 def _network(machine: Cluster, model: Model) -> SharedNetwork:
     tables = shared_network(machine, model.known_rate, model.latency)
     hosts = Hosts(send_overhead=model.overhead, eager=float(model.eager))
-    return SharedNetwork(tables, model.network, hosts, Settings(lanes=model.lanes, buffer=model.buffer))
+    settings = Settings(lanes=model.lanes, hop_lanes=model.hop_lanes, buffer=model.buffer)
+    return SharedNetwork(tables, model.network, hosts, settings)
 
 
 def _simulated(

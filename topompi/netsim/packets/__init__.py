@@ -7,7 +7,7 @@ the next buffer has room for all of it. The engine is in C (``_packets.c``).
 """
 
 from ..tables import Tables
-from .deadlock import dependency_cycle
+from .deadlock import dependency_cycle, least_hop_lanes
 from .presets import PRESETS, Preset
 from .running import PacketResult, PacketSession, run
 from .settings import Arbitration, Settings
@@ -21,5 +21,6 @@ __all__ = [
     "Settings",
     "Tables",
     "dependency_cycle",
+    "least_hop_lanes",
     "run",
 ]

@@ -50,6 +50,7 @@ read_numbers(Sim *s, Given *given)
     s->header = (int64_t)number(given, "header");
     s->control = (int64_t)number(given, "control");
     s->room = (int64_t)number(given, "room");
+    s->room = s->room < MOST_ROOM ? s->room : MOST_ROOM;
     s->grain = (int64_t)number(given, "grain");
     s->eager = (int64_t)number(given, "eager");
     s->high_limit = (int64_t)number(given, "high_limit");
@@ -79,7 +80,7 @@ zeroed(size_t count, size_t item)
     return found;
 }
 
-/* Read the links, their lanes, and the queues: one per output, input of its switch and lane, then the hosts' queues. */
+/* Read the links and their lanes. */
 static int
 read_links(Sim *s, Given *given)
 {
@@ -89,63 +90,53 @@ read_links(Sim *s, Given *given)
     const int64_t *latency = given_column(given, "link_latency", BUFFERS_INT64, s->num_links);
     const int64_t *fill = given_column(given, "link_fill", BUFFERS_INT64, s->num_links);
     s->uplink = given_first_column(given, "uplink", BUFFERS_INT32, &s->num_hosts);
-    Py_ssize_t shape[] = {BUFFERS_ANY, s->num_hosts};
-    s->next_link = given_table(given, "next_link", BUFFERS_INT32, 2, shape);
     if (given->failed)
         return 0;
-    s->num_switches = shape[0];
     size_t links = (size_t)s->num_links, lanes = links * (size_t)s->num_lanes;
     s->ports = zeroed(links, sizeof(Port));
     s->lanes = zeroed(lanes, sizeof(Lane));
+    s->bytes = zeroed(lanes, sizeof(int64_t));
     s->waited = zeroed(lanes, sizeof(Time));
+    s->since = zeroed(lanes, sizeof(Time));
     s->arbiters = zeroed(links, sizeof(Arbiter));
     s->credits = zeroed(links, sizeof(Credit) << FIRST_CREDITS);
     s->inputs = calloc((size_t)(s->one_queue ? s->num_links * s->num_lanes : 0) + 1, sizeof(Input));
     s->adapter = calloc((size_t)s->num_hosts + 1, sizeof(Time));
     int shaped = s->num_links && fill[0] >= 0;
     s->buckets = shaped ? calloc((size_t)s->num_links, sizeof(Bucket)) : NULL;
-    Index *inputs = calloc((size_t)s->num_switches + 1, sizeof(Index));
-    int failed = (shaped && !s->buckets) || !s->ports || !s->lanes || !s->waited || !s->arbiters || !s->credits ||
-                 !s->inputs || !s->adapter || !inputs;
+    s->buckets_of_queues = malloc(sizeof(Index) << FIRST_BUCKETS);
+    int failed = (shaped && !s->buckets) || !s->ports || !s->lanes || !s->bytes || !s->waited || !s->since ||
+                 !s->arbiters || !s->credits || !s->inputs || !s->adapter || !s->buckets_of_queues;
+    s->is_uniform = 1;
+    s->bucket_bits = FIRST_BUCKETS;
+    if (!failed)
+        memset(s->buckets_of_queues, 0xFF, sizeof(Index) << FIRST_BUCKETS);
     for (int64_t at = 0; at < s->num_links && !failed; at++) {
         int to_host = target[at] < s->num_hosts, from_host = source[at] < s->num_hosts;
         s->ports[at] = (Port){
             .wake = NEVER, .latency = latency[at], .inverse = inverse[at], .to_host = (uint8_t)to_host,
-            .target = (Index)(target[at] - (to_host ? 0 : s->num_hosts)), .from_host = (uint8_t)from_host,
+            .from_host = (uint8_t)from_host,
             .credits = &s->credits[at << FIRST_CREDITS], .most_credits = FIRST_CREDITS,
         };
         if (shaped)
             s->buckets[at].fill = fill[at];
-        if (!to_host) {
-            failed |= inputs[s->ports[at].target] == UINT16_MAX; /* queues for all pairs of ports would fit no memory */
-            s->ports[at].number = (uint16_t)inputs[s->ports[at].target]++;
-        }
+        s->is_uniform &= inverse[at] == inverse[0];
         for (int table = 0; table < 2; table++)
             s->arbiters[at].left[table] = s->num_entries[table] ? s->entries[table][1] : 0;
         for (int64_t lane = at * s->num_lanes; lane < (at + 1) * s->num_lanes; lane++)
-            s->lanes[lane] = (Lane){.credits = to_host ? INT64_MAX / 2 : s->room, .since = -1, .ring = NONE};
+            s->lanes[lane] = (Lane){.slack = (int32_t)s->room, .ring = NONE};
         for (int64_t lane = at * s->num_lanes; s->one_queue && lane < (at + 1) * s->num_lanes; lane++)
             s->inputs[lane].head = NONE;
     }
-    for (int64_t at = 0; at < s->num_links && !failed; at++)
-        if (!s->ports[at].from_host) {
-            s->ports[at].inputs = (Index)s->num_queues;
-            s->num_queues += inputs[source[at] - s->num_hosts] * s->num_lanes;
-        }
-    free(inputs);
-    s->connection_queues = s->num_queues += s->num_hosts * s->num_lanes;
-    s->is_large = (links * sizeof(Port) + (size_t)s->num_queues * sizeof(Queue)) >= LARGE;
-    s->queues = s->num_queues < NONE ? zeroed((size_t)s->num_queues, sizeof(Queue)) : NULL;
-    for (int64_t at = 0; s->queues && at < s->num_queues; at++)
-        s->queues[at] = (Queue){NONE, NONE, NONE};
-    return !failed && s->queues;
+    s->is_large = links * sizeof(Port) + lanes * sizeof(Lane) >= LARGE;
+    return !failed;
 }
 
 /* Read the network; 0 on failure, with an exception unless memory is short. */
 int
 read_network(Sim *s, Given *given)
 {
-    s->free_packet = s->free_work = s->free_chunk = s->free_task = s->first_ready = NONE;
+    s->free_packet = s->free_queue = s->free_work = s->free_chunk = s->free_task = s->first_ready = NONE;
     s->status = RUNNING;
     Py_ssize_t high[] = {BUFFERS_ANY, 2}, low[] = {BUFFERS_ANY, 2};
     read_numbers(s, given);
@@ -162,8 +153,8 @@ free_sim(Sim *s)
         if (s->ports[at].most_credits > FIRST_CREDITS)
             free(s->ports[at].credits);
     void *all[] = {
-        s->ports, s->lanes, s->waited, s->arbiters, s->credits, s->queues, s->inputs, s->messages, s->ranks, s->jobs,
-        s->pending, s->adapter, s->packets, s->works, s->wheel, s->filled, s->pool, s->current, s->heap, s->spare, s->buckets, s->turns, s->tasks, s->records,
+        s->ports, s->lanes, s->bytes, s->waited, s->since, s->buckets_of_queues, s->soon, s->arbiters, s->credits, s->queues, s->inputs, s->messages, s->ranks, s->jobs,
+        s->pending, s->adapter, s->routes, s->connection_route, s->packets, s->works, s->wheel, s->filled, s->pool, s->current, s->heap, s->spare, s->buckets, s->turns, s->tasks, s->records,
         s->rank_first_row, s->rank_first_step, s->row_step, s->row_after, s->step_operations, s->step_rank, s->step_mark, s->job_first_rank,
         s->job_first_message, s->job_first_mark, s->mark_size, s->mark_left, s->row_kind, s->row_value,
     };
@@ -178,11 +169,13 @@ lost_room(const Sim *s)
     int64_t lost = 0, *credits = malloc(((size_t)(s->num_links * s->num_lanes) + 1) * sizeof *credits);
     if (credits == NULL)
         return -1;
-    for (int64_t at = 0; at < s->num_links * s->num_lanes; at++)
-        credits[at] = s->lanes[at].credits;
+    for (int64_t at = 0; at < s->num_links * s->num_lanes; at++) {
+        Index ring = s->lanes[at].ring;
+        credits[at] = s->lanes[at].slack + (int64_t)(ring == NONE ? 0 : s->queues[s->queues[ring].next].need);
+    }
     for (int64_t at = 0; at < s->num_packets; at++)
         if (!s->packets[at].is_free && s->packets[at].input != NONE)
-            credits[s->packets[at].input * s->num_lanes + s->packets[at].lane] += room_of(s, s->packets[at].wire);
+            credits[s->packets[at].input * s->num_lanes + s->packets[at].from] += room_of(s, s->packets[at].wire);
     for (int64_t at = 0; at < s->num_links; at++) {
         const Port *port = &s->ports[at];
         for (Index one = 0; one < port->num_credits; one++) {
@@ -196,7 +189,8 @@ lost_room(const Sim *s)
     return lost;
 }
 
-/* For each packet that waits in a buffer, the link on which it arrived and the link that it needs. */
+/* For each packet that waits in a buffer, the link on which it arrived, its lane there, the link that it needs, and the
+   lane that it needs there. */
 PyObject *
 waiting_packets(const Sim *s)
 {
@@ -205,7 +199,7 @@ waiting_packets(const Sim *s)
         const Packet *one = &s->packets[at];
         if (one->is_free || one->input == NONE)
             continue;
-        PyObject *pair = Py_BuildValue("(III)", one->input, one->output, (Index)one->lane);
+        PyObject *pair = Py_BuildValue("(IIII)", one->input, (Index)one->from, one->output, (Index)one->lane);
         if (pair == NULL || PyList_Append(found, pair) != 0)
             Py_CLEAR(found);
         Py_XDECREF(pair);
@@ -229,8 +223,9 @@ read_counters(const Sim *s, Given *given)
     for (int64_t at = 0; at < s->jobs_group.count; at++)
         job_end[at] = s->jobs[at].end;
     for (int64_t at = 0; at < s->num_links * s->num_lanes; at++) {
-        bytes[at] = s->lanes[at].bytes;
-        wait[at] = s->waited[at] + (s->lanes[at].since >= 0 ? s->now - s->lanes[at].since : 0);
+        int is_stalled = s->ports[at / s->num_lanes].stalled >> (at % s->num_lanes) & 1;
+        bytes[at] = s->bytes[at];
+        wait[at] = s->waited[at] + (is_stalled ? s->now - s->since[at] : 0);
     }
     int64_t flying = 0, lost = lost_room(s);
     for (int64_t at = 0; at < s->num_packets; at++)

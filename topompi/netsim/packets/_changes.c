@@ -6,13 +6,14 @@
 
 /* The columns of a program, numbered from 0 within it; see arrays.py. */
 typedef struct {
-    int64_t jobs, ranks, rows, steps, messages, marks;
+    int64_t jobs, ranks, rows, steps, messages, marks, connections, routes;
     const int32_t *job_lane, *job_repeat, *job_first_rank, *job_first_message, *job_first_mark;
     const int32_t *rank_host, *rank_job, *rank_window, *rank_first_row, *rank_first_step;
     const int64_t *rank_start, *row_value, *message_bytes;
     const int8_t *row_kind;
     const int32_t *row_step, *row_after, *step_operations, *step_rank, *step_mark, *mark_size;
     const int32_t *message_source, *message_target, *send_step, *receive_step, *message_connection;
+    const int32_t *connection_route, *route_links;
 } Columns;
 
 static int
@@ -43,6 +44,13 @@ read_columns(Columns *to, Given *given)
     to->send_step = given_column(given, "send_step", BUFFERS_INT32, to->messages);
     to->receive_step = given_column(given, "receive_step", BUFFERS_INT32, to->messages);
     to->message_connection = given_column(given, "message_connection", BUFFERS_INT32, to->messages);
+    to->connections = 0;
+    for (int64_t at = 0; at < to->messages && !given->failed; at++)
+        if (to->message_connection[at] / 2 >= to->connections)
+            to->connections = to->message_connection[at] / 2 + 1;
+    to->connection_route = given_column(given, "connection_route", BUFFERS_INT32, 2 * to->connections + 1);
+    to->routes = given->failed ? 0 : to->connection_route[2 * to->connections];
+    to->route_links = given_column(given, "route_links", BUFFERS_INT32, to->routes);
     return !given->failed;
 }
 
@@ -66,23 +74,24 @@ make_room(Sim *s, const Columns *more)
            group_widen(&s->messages_group, (int32_t)more->messages, 1, (void *const[]){A(messages)},
                        (const size_t[]){sizeof(Message)}) &&
            group_widen(&s->marks_group, (int32_t)more->marks, 2, (void *const[]){A(mark_size), A(mark_left)},
-                       (const size_t[]){4, 4});
+                       (const size_t[]){4, 4}) &&
+           group_widen(&s->routes_group, (int32_t)more->routes, 1, (void *const[]){A(routes)}, (const size_t[]){4});
 }
 
-/* Add connections of two ranks; each has two queues for each of its directions. */
+/* Add connections of two ranks; each has a route for each of its directions. */
 static int
 add_connections(Sim *s, const Columns *more)
 {
-    int64_t count = 0;
-    for (int64_t at = 0; at < more->messages; at++)
-        count = more->message_connection[at] / 2 >= count ? more->message_connection[at] / 2 + 1 : count;
-    Queue *queues = realloc(s->queues, ((size_t)(s->num_queues + 4 * count) + 1) * sizeof *queues);
-    if (queues == NULL)
+    int64_t count = more->connections, before = 2 * s->num_connections;
+    Index *routes = realloc(s->connection_route, ((size_t)(before + 2 * count) + 1) * sizeof *routes);
+    if (routes == NULL)
         return 0;
-    s->queues = large_pages(queues, (size_t)(s->num_queues + 4 * count) * sizeof *queues);
-    for (int64_t at = s->num_queues; at < s->num_queues + 4 * count; at++)
-        s->queues[at] = (Queue){NONE, NONE, NONE};
-    s->num_queues += 4 * count;
+    s->connection_route = routes;
+    for (int64_t at = 0; at < 2 * count; at++)
+        routes[before + at] = (Index)(more->connection_route[at] + s->routes_group.count);
+    for (int64_t at = 0; at < more->routes; at++)
+        s->routes[s->routes_group.count + at] = (Index)more->route_links[at];
+    s->routes_group.count += (int32_t)more->routes;
     s->num_connections += count;
     return 1;
 }
@@ -214,20 +223,26 @@ clean_lane(Sim *s, Index link, Index lane)
     Lane *of = &s->lanes[link * s->num_lanes + lane];
     if (of->ring == NONE)
         return;
+    Port *port = &s->ports[link];
     Index at = s->queues[of->ring].next, end = of->ring;
+    if (!port->to_host)
+        of->slack += (int32_t)s->queues[at].need;
     of->ring = NONE;
-    s->ports[link].active &= (uint16_t)~(1 << lane);
+    face_head(s, port, of, lane);
     for (int more = 1; more;) {
         Index then = s->queues[at].next;
         more = at != end;
         clean_queue(s, &s->queues[at]);
-        if (s->queues[at].head != NONE)
+        if (s->queues[at].head != NONE) {
+            s->queues[at].need = room_of(s, wire_of(s, &s->works[s->queues[at].head]));
             join_ring(s, link, lane, at);
+        } else
+            drop_queue(s, at);
         at = then;
     }
-    if (of->ring == NONE && of->since >= 0) {
-        s->waited[link * s->num_lanes + lane] += s->now - of->since;
-        of->since = -1;
+    if (of->ring == NONE && port->stalled >> lane & 1) {
+        s->waited[link * s->num_lanes + lane] += s->now - s->since[link * s->num_lanes + lane];
+        port->stalled &= (uint16_t)~(1 << lane);
     }
 }
 

@@ -60,6 +60,15 @@ into_current(Sim *s, int64_t key, Index what)
     s->current[place] = (Event){key, what, NONE};
 }
 
+/* Wake a link now, after all events of the current time that are there. */
+static inline void
+push_soon(Sim *s, Index link)
+{
+    if (s->num_soon == s->most_soon)
+        s->soon = grown(s, s->soon, &s->most_soon, sizeof(Index));
+    s->soon[s->num_soon++] = link;
+}
+
 static inline void
 push(Sim *s, Time time, int kind, Index number)
 {

@@ -22,14 +22,13 @@ queue_work(Sim *s, Index number)
     }
     int forward = work->kind == EAGER || work->kind == READY_TO_SEND || work->kind == DATA;
     Index host = s->ranks[forward ? message->source : message->destination].host, link = (Index)s->uplink[host];
-    Queue *queue = &s->queues[work->queue];
+    Index found = queue_of(s, link, work->queue);
     work->next = NONE;
-    if (queue->head == NONE) {
-        queue->head = queue->tail = number;
-        join_ring(s, link, job_lane(s, work->message), work->queue);
-    } else {
-        s->works[queue->tail].next = number;
-        queue->tail = number;
+    if (found == NONE)
+        add_queue(s, link, job_lane(s, work->message), work->queue, number, room_of(s, wire_of(s, work)));
+    else {
+        s->works[s->queues[found].tail].next = number;
+        s->queues[found].tail = number;
     }
     poke(s, link);
 }
@@ -37,8 +36,8 @@ queue_work(Sim *s, Index number)
 /* Hand a message, or a control packet about one, to the adapter of its sending host.
 
    A queue pair has two queues: requests of its owner go in order in one, and data that the peer reads are sent beside
-   them from the other. The two directions of the connection of two ranks have the numbers 2c and 2c + 1. Their queues
-   are the last in the array; before them are the queues of hosts whose adapters send everything in order. */
+   them from the other. The two directions of the connection of two ranks have the numbers 2c and 2c + 1. An adapter that
+   sends everything in order has one queue per lane. */
 void
 hand_over(Sim *s, Index number, int kind)
 {
@@ -57,15 +56,13 @@ hand_over(Sim *s, Index number, int kind)
     }
     int forward = kind == EAGER || kind == READY_TO_SEND || kind == DATA;
     int beside = s->put ? kind == FINISHED : kind == DATA;
-    Index first = (Index)s->connection_queues;
     Index direction = forward ? message->connection : message->connection ^ 1;
     Index host = s->ranks[forward ? message->source : message->destination].host;
-    Index queue = s->in_order ? first - (Index)(host * s->num_lanes + job_lane(s, number)) - 1
-                              : first + 2 * direction + (Index)beside;
+    Index queue = s->in_order ? job_lane(s, number) : 2 * direction + (Index)beside;
     s->works[found] = (Work){
         .left = kind == EAGER || kind == DATA ? message->nbytes : 0, .message = number, .next = NONE,
         .queue = queue, .kind = (uint8_t)kind,
-        .host = s->ranks[forward ? message->destination : message->source].host,
+        .route = s->connection_route[direction],
     };
     Time ready = s->adapter[host] > s->now ? s->adapter[host] : s->now;
     s->adapter[host] = ready + s->gap;

@@ -59,6 +59,14 @@ play_events(Sim *s, Time until, int to_end)
             return s->status;
         if (to_end && s->ended)
             return OVER;
+        if (s->at_soon < s->num_soon && (s->at == s->num_current || s->current[s->at].key > 2 * s->now + 1)) {
+            Index link = s->soon[s->at_soon++];
+            if (s->at_soon == s->num_soon)
+                s->at_soon = s->num_soon = 0;
+            s->events++;
+            handle(s, WAKE, link);
+            continue;
+        }
         if (!to_end) {
             int64_t key = next_key(s);
             if (key >> 1 > until) {
@@ -264,7 +272,7 @@ static PyMethodDef engine_methods[] = {
      "read(arrays)\n--\n\nFill in rank_end, job_end, lane_bytes and lane_wait, and return what is counted."},
     {"sent", engine_sent, METH_O, "sent(array)\n--\n\nFill in the bytes of each message that have left its host."},
     {"waiting_packets", engine_waiting_packets, METH_NOARGS,
-     "waiting_packets()\n--\n\n(link it came on, link it needs, lane) of each packet in a buffer."},
+     "waiting_packets()\n--\n\n(link it came on, lane, link it needs, lane) of each packet in a buffer."},
     {NULL},
 };
 

@@ -6,12 +6,15 @@
 
 #include "_switches.h"
 
-/* The place of the link after a port, in the tables of next links, for a packet or for work on one. */
-static inline const int32_t *
-hop_of(const Sim *s, const Port *port, Index item)
+static inline void
+find_lanes(const Sim *s, Index link)
 {
-    Index host = port->from_host ? s->works[item].host : s->packets[item].host;
-    return port->to_host ? s->next_link : &s->next_link[(int64_t)port->target * s->num_hosts + host];
+    __builtin_prefetch(&s->ports[link]);
+    __builtin_prefetch(&s->lanes[link * s->num_lanes]);
+    if (s->num_lanes > 8) /* a line has eight */
+        __builtin_prefetch(&s->lanes[link * s->num_lanes + 8]);
+    if (s->num_lanes > 1)
+        __builtin_prefetch(&s->arbiters[link]);
 }
 
 static inline void
@@ -19,28 +22,22 @@ find_ports(const Sim *s, Index kind, Index number)
 {
     if (kind == HEAD || kind == DELIVER)
         __builtin_prefetch(&s->packets[number]);
-    else if (kind == WAKE) {
-        __builtin_prefetch(&s->ports[number]);
-        for (int64_t lane = 0; lane < s->num_lanes; lane += 2) /* a line has two */
-            __builtin_prefetch(&s->lanes[number * s->num_lanes + lane]);
-        if (s->num_lanes > 1)
-            __builtin_prefetch(&s->arbiters[number]);
-    }
+    else if (kind == WAKE)
+        find_lanes(s, number);
 }
 
-/* Prefetch the queue that an event changes: that of an arriving packet, or the last queue of a port's first lane. */
+/* Prefetch the bucket of the queue that an arriving packet joins, or the last queue of a port's first lane. */
 static inline void
 find_queues(const Sim *s, Event *event, Index kind, Index number)
 {
     if (kind == HEAD) {
         const Packet *one = &s->packets[number];
         event->ahead = number;
-        __builtin_prefetch(&s->ports[one->output]);
-        __builtin_prefetch(&s->queues[one->queue]);
+        find_lanes(s, one->output);
         __builtin_prefetch(&s->ports[one->input]);
-        __builtin_prefetch(&s->lanes[one->output * s->num_lanes + one->lane]);
-        if (s->num_lanes > 1)
-            __builtin_prefetch(&s->arbiters[one->output]);
+        __builtin_prefetch(&s->routes[one->route]);
+        __builtin_prefetch(&s->bytes[one->output * s->num_lanes + one->lane], 1);
+        __builtin_prefetch(bucket_of(s, one->output, (Index)(one->input * s->num_lanes) + one->lane));
     } else if (kind == WAKE && s->ports[number].active) {
         const Port *port = &s->ports[number];
         event->ahead = s->lanes[number * s->num_lanes + __builtin_ctz(port->active)].ring;
@@ -50,9 +47,17 @@ find_queues(const Sim *s, Event *event, Index kind, Index number)
 }
 
 static inline void
-find_first_queue(const Sim *s, Event *event, Index kind)
+find_first_queue(const Sim *s, Event *event, Index kind, Index number)
 {
-    if (kind == WAKE && event->ahead != NONE) {
+    if (kind == HEAD) {
+        const Packet *one = &s->packets[number];
+        const Port *port = &s->ports[one->output], *input = &s->ports[one->input];
+        Index queue = *bucket_of(s, one->output, (Index)(one->input * s->num_lanes) + one->lane);
+        if (queue != NONE)
+            __builtin_prefetch(&s->queues[queue]);
+        __builtin_prefetch(&port->credits[port->first_credit]);
+        __builtin_prefetch(&input->credits[(input->first_credit + input->num_credits) & credits_mask(input)], 1);
+    } else if (kind == WAKE && event->ahead != NONE) {
         event->ahead = s->queues[event->ahead].next;
         __builtin_prefetch(&s->queues[event->ahead]);
     }
@@ -71,35 +76,21 @@ find_first_packet(const Sim *s, Event *event, Index kind, Index number)
 }
 
 static inline void
-find_hops(const Sim *s, const Event *event, Index kind, Index number)
+find_inputs(const Sim *s, const Event *event, Index kind, Index number)
 {
-    if (event->ahead == NONE)
+    if (kind != WAKE || event->ahead == NONE)
         return;
-    const Port *port = &s->ports[kind == HEAD ? s->packets[number].output : number];
-    __builtin_prefetch(hop_of(s, port, event->ahead));
-    if (kind == HEAD)
-        __builtin_prefetch(&port->credits[port->first_credit]);
-    else if (!port->from_host)
-        __builtin_prefetch(&s->ports[s->packets[event->ahead].input]);
-}
-
-static inline void
-find_next_ports(const Sim *s, const Event *event, Index kind, Index number)
-{
-    if (event->ahead == NONE)
+    if (s->ports[number].from_host) {
+        __builtin_prefetch(&s->routes[s->works[event->ahead].route]);
         return;
-    const Port *port = &s->ports[kind == HEAD ? s->packets[number].output : number];
-    __builtin_prefetch(&s->ports[*hop_of(s, port, event->ahead)]);
-    if (port->from_host)
-        return;
-    const Port *input = &s->ports[s->packets[event->ahead].input];
-    __builtin_prefetch(&input->credits[(input->first_credit + input->num_credits) & credits_mask(input)]);
+    }
+    __builtin_prefetch(&s->routes[s->packets[event->ahead].route]);
+    __builtin_prefetch(&s->ports[s->packets[event->ahead].input]);
 }
 
 #define EACH_EVENT(call) \
     for (Event *event = s->current; event < s->current + s->num_current; event++) { \
         Index kind = event->what >> 28, number = event->what & NUMBER; \
-        (void)kind, (void)number; \
         call; \
     }
 
@@ -109,8 +100,7 @@ foresee(Sim *s)
 {
     EACH_EVENT(find_ports(s, kind, number))
     EACH_EVENT(find_queues(s, event, kind, number))
-    EACH_EVENT(find_first_queue(s, event, kind))
+    EACH_EVENT(find_first_queue(s, event, kind, number))
     EACH_EVENT(find_first_packet(s, event, kind, number))
-    EACH_EVENT(find_hops(s, event, kind, number))
-    EACH_EVENT(find_next_ports(s, event, kind, number))
+    EACH_EVENT(find_inputs(s, event, kind, number))
 }

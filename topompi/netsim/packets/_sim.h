@@ -28,12 +28,13 @@ typedef uint32_t Index;
 #define NONE UINT32_MAX
 #define NEVER INT64_MAX
 #define MOST_CHUNKS (((Index)1 << 29) - 1)
-#define NUMBER (((Index)1 << 28) - 1) /* the part of an event that is a number, without its kind */
+#define NUMBER (((Index)1 << 28) - 1) /* the part of an event, or of a place on a route, that is a number */
 
 enum { MOST_LANES = 16, EVENTS_AT_ONCE = 1 << 20, EVENTS_OF_CHUNK = 5 };
 enum { FORESEEN = 64 };     /* least number of events that are prefetched for at once, if there are as many */
-enum { LARGE = 1 << 21 };   /* bytes of ports and queues from which on prefetching pays */
-enum { FIRST_CREDITS = 2 }; /* room for credits at the start, as a power of two */ /* the last as a power of two */
+enum { LARGE = 1 << 18 };   /* bytes of ports and lanes from which on prefetching pays */
+enum { FIRST_CREDITS = 2, FIRST_BUCKETS = 10 }; /* room for credits and buckets of queues at the start, as powers of two */
+enum { MOST_ROOM = 1 << 30 };                    /* bytes of a lane's part of a buffer */
 enum { EAGER, READY_TO_SEND, REQUEST, DATA, FINISHED };         /* kinds of packets */
 enum { SENT = 1, POSTED = 2, ARRIVED = 4, IS_EAGER = 8, IS_LOCAL = 16, ON_ITS_WAY = 32, GONE = 64 }; /* flags of a message */
 
@@ -57,19 +58,26 @@ typedef struct { /* a bucket: the chunk that is filled now, before which all are
 } Slot;
 
 typedef struct {
-    Index message, next, host, wire; /* host: destination, wire: bytes on a link */
-    Index input, output, queue;      /* input: link whose buffer has the packet, output: next link and the queue for it */
-    uint8_t lane, kind, last, is_free;
+    Index message, next, route, wire; /* route: place of the link after the next one, wire: bytes on a link */
+    Index input, output;              /* input: link whose buffer has the packet, output: next link */
+    uint8_t lane, from, kind;         /* lane: on the next link, from: lane of the buffer that has the packet */
+    uint8_t last : 1, is_free : 1;
 } Packet;
 
 typedef struct { /* the data of a message that an adapter must send */
     int64_t left;
-    Index message, next, queue, host; /* host: destination */
+    Index message, next, queue, route; /* route: place of the link after the host's */
     uint8_t kind;
 } Work;
 
-typedef struct { /* of packets or of work; the queues of a link's lane that are not empty form a ring */
+/* Packets from one input, or work of one connection, that wait for a lane of a link. Only queues that are not empty
+   exist, because there are as many possible ones as pairs of a switch's ports and lanes. Those of a link's lane form a
+   ring; a table of buckets finds a queue by its output and source (see queue_of). */
+typedef struct {
     Index head, tail, next;
+    Index need; /* bytes of the next buffer that the head needs */
+    Index source, output, chain;
+    Index spare; /* two queues are a line of the cache */
 } Queue;
 
 typedef struct {
@@ -78,9 +86,8 @@ typedef struct {
 } Credit;
 
 typedef struct {
-    int64_t credits, bytes;
-    Time since; /* time since which it lacks credits, or -1 */
-    Index ring; /* its last queue */
+    int32_t slack; /* credits minus the bytes that its next packet needs; not used on links to hosts */
+    Index ring;    /* its last queue */
 } Lane;
 
 typedef struct { /* a directed link, with the port that sends on it: a line of the cache */
@@ -88,9 +95,9 @@ typedef struct { /* a directed link, with the port that sends on it: a line of t
     double inverse; /* picoseconds per byte */
     Credit *credits;
     Index first_credit, num_credits;
-    Index target, inputs;        /* inputs: its first queue, one per input and lane */
-    uint16_t number;             /* its index among the links into its target */
-    uint16_t active;             /* lanes with packets to send */
+    uint16_t active;  /* lanes with packets to send */
+    uint16_t ready;   /* active lanes whose next packet fits into the next buffer, by the credits that were counted */
+    uint16_t stalled; /* lanes that lack credits since a time */
     uint8_t to_host, from_host, blocked;
     uint8_t most_credits; /* room for credits, as a power of two */
 } Port;
@@ -148,7 +155,7 @@ typedef struct { /* the time at which a job ended a run, or completed a named st
 } Record;
 
 typedef struct {
-    int64_t num_links, num_hosts, num_switches, num_connections, num_queues, connection_queues;
+    int64_t num_links, num_hosts, num_connections;
     Group jobs_group, ranks_group, rows_group, steps_group, messages_group, marks_group;
     int64_t num_lanes, mtu, header, control, room, grain, eager, high_limit, cut_through, one_queue, put, by_bytes, in_order, send_buffer;
     Time send_overhead, receive_overhead, copy_latency, gap;
@@ -156,7 +163,10 @@ typedef struct {
     int num_entries[2];
     const int32_t *entries[2]; /* (lane, weight) of the high and of the low table */
 
-    const int32_t *next_link, *uplink;
+    const int32_t *uplink;
+    Index *routes;           /* the links of all routes; see link_after */
+    Index *connection_route; /* first place of the route of each direction of each connection */
+    Group routes_group;
 
     int32_t *rank_first_row, *rank_first_step, *row_step, *row_after, *step_operations, *step_rank, *step_mark;
     int32_t *job_first_rank, *job_first_message, *job_first_mark, *mark_size, *mark_left;
@@ -165,10 +175,17 @@ typedef struct {
 
     Port *ports;
     Lane *lanes;
+    int64_t *bytes;    /* bytes of messages that each lane has carried */
     Time *waited;      /* total time for which each lane lacked credits */
+    Time *since;       /* time since which each stalled lane lacks credits */
     Arbiter *arbiters; /* one per link */
     Credit *credits;   /* the first memory for credits of each link */
     Queue *queues;
+    Index *buckets_of_queues; /* first queue of each bucket */
+    Index free_queue;
+    int64_t most_queues, num_queues;
+    int bucket_bits; /* number of these buckets, as a power of two */
+    int is_uniform;  /* whether all links have the same rate */
     Input *inputs;
     Message *messages;
     Rank *ranks;
@@ -189,6 +206,8 @@ typedef struct {
 
     Chunk *pool;
     Event *current, *heap, *spare;
+    Index *soon; /* links that wake at the current time, after all other events */
+    int64_t most_soon, num_soon, at_soon;
     Index free_chunk;
     int64_t most_pool, num_pool, most_current, num_current, at, most_heap, num_heap, most_spare;
     Slot *wheel;      /* the buckets of events by time */

@@ -1,17 +1,73 @@
 #include "_switches.h"
 #include "_hosts.h"
 
+static void
+widen_buckets(Sim *s)
+{
+    int bits = s->bucket_bits + 1;
+    Index *wider = malloc(sizeof(Index) << bits);
+    if (wider == NULL)
+        longjmp(s->no_memory, 1);
+    memset(wider, 0xFF, sizeof(Index) << bits);
+    Index *narrow = s->buckets_of_queues;
+    int64_t count = (int64_t)1 << s->bucket_bits;
+    s->buckets_of_queues = wider, s->bucket_bits = bits;
+    for (int64_t bucket = 0; narrow != NULL && bucket < count; bucket++)
+        for (Index at = narrow[bucket], then; at != NONE; at = then) {
+            then = s->queues[at].chain;
+            Index *place = bucket_of(s, s->queues[at].output, s->queues[at].source);
+            s->queues[at].chain = *place;
+            *place = at;
+        }
+    free(narrow);
+}
+
+/* Make a queue of one packet or work, and add it to its lane's ring. */
+void
+add_queue(Sim *s, Index link, Index lane, Index source, Index item, Index need)
+{
+    Index found = s->free_queue;
+    if (found != NONE)
+        s->free_queue = s->queues[found].chain;
+    else {
+        if (s->num_queues == s->most_queues)
+            s->queues = grown(s, s->queues, &s->most_queues, sizeof(Queue));
+        found = (Index)s->num_queues++;
+        if (s->num_queues > (int64_t)1 << s->bucket_bits)
+            widen_buckets(s);
+    }
+    Index *place = bucket_of(s, link, source);
+    s->queues[found] = (Queue){item, item, NONE, need, source, link, *place, 0};
+    *place = found;
+    join_ring(s, link, lane, found);
+}
+
+/* Free a queue that is empty and in no ring. */
+void
+drop_queue(Sim *s, Index queue)
+{
+    Index *place = bucket_of(s, s->queues[queue].output, s->queues[queue].source);
+    while (*place != queue)
+        place = &s->queues[*place].chain;
+    *place = s->queues[queue].chain;
+    s->queues[queue].chain = s->free_queue;
+    s->free_queue = queue;
+}
+
 /* Move the queue that was served behind the others of its lane, or remove it if it is empty. */
 static inline void
-turn_ring(Sim *s, Port *port, Lane *of, Index lane, Index queue, int empty)
+turn_ring(Sim *s, Port *port, Lane *of, Index lane, Index queue)
 {
-    if (!empty)
+    if (s->queues[queue].head != NONE)
         of->ring = queue;
-    else if (of->ring == queue) {
-        of->ring = NONE;
-        port->active &= (uint16_t)~(1 << lane);
-    } else
-        s->queues[of->ring].next = s->queues[queue].next;
+    else {
+        if (of->ring == queue)
+            of->ring = NONE;
+        else
+            s->queues[of->ring].next = s->queues[queue].next;
+        drop_queue(s, queue);
+    }
+    face_head(s, port, of, lane);
 }
 
 static inline void
@@ -20,7 +76,10 @@ drain_credits(Sim *s, Index link)
     Port *port = &s->ports[link];
     while (port->num_credits && port->credits[port->first_credit].time <= s->now) {
         Credit *one = &port->credits[port->first_credit];
-        s->lanes[link * s->num_lanes + one->lane].credits += one->room;
+        Lane *of = &s->lanes[link * s->num_lanes + one->lane];
+        of->slack += (int32_t)one->room;
+        if (of->slack >= 0)
+            port->ready |= (uint16_t)(1 << one->lane & port->active);
         port->first_credit = (port->first_credit + 1) & credits_mask(port);
         port->num_credits--;
     }
@@ -57,14 +116,6 @@ return_credit(Sim *s, Index link, Index lane, Index room, Time left)
         wake_at(s, link, time > port->free_at ? time : port->free_at);
 }
 
-static inline Index
-wire_of(const Sim *s, const Work *work)
-{
-    if (work->kind != EAGER && work->kind != DATA)
-        return (Index)s->control;
-    return (Index)((work->left < s->mtu ? work->left : s->mtu) + s->header);
-}
-
 /* The bytes on a link of the next packet of a queue. */
 static inline Index
 wire_of_head(const Sim *s, const Port *port, Index head)
@@ -72,59 +123,50 @@ wire_of_head(const Sim *s, const Port *port, Index head)
     return port->from_host ? wire_of(s, &s->works[head]) : s->packets[head].wire;
 }
 
-/* Whether the next packet of a lane that is not empty fits into the next buffer. */
-static inline int
-has_room(Sim *s, Port *port, Lane *of)
-{
-    if (port->to_host)
-        return 1;
-    Index head = s->queues[s->queues[of->ring].next].head;
-    return of->credits >= room_of(s, wire_of_head(s, port, head));
-}
-
 /* The lane whose turn it is in a table, or -1 (InfiniBand Architecture Specification, volume 1, 7.6.9.2). */
 static int
-turn_of(Sim *s, Arbiter *arbiter, int table, const int *ready)
+turn_of(Sim *s, Arbiter *arbiter, int table, unsigned ready)
 {
     const int32_t *entries = s->entries[table];
     int count = s->num_entries[table], at = arbiter->turn[table], left = arbiter->left[table];
     for (int tried = 0; tried <= count && count; tried++) {
-        if (left > 0 && ready[entries[2 * at]]) {
+        if (left > 0 && ready >> entries[2 * at] & 1) {
             arbiter->turn[table] = (uint8_t)at, arbiter->left[table] = left;
             return entries[2 * at];
         }
-        at = (at + 1) % count;
+        at = at + 1 == count ? 0 : at + 1;
         left = entries[2 * at + 1];
     }
     return -1;
 }
 
+/* The lane that sends next, or -1. */
 static int
 arbitrate(Sim *s, Index link)
 {
     Port *port = &s->ports[link];
     Arbiter *arbiter = &s->arbiters[link];
-    int ready[MOST_LANES] = {0};
-    for (int lane = 0; lane < s->num_lanes; lane++) {
-        Lane *of = &s->lanes[link * s->num_lanes + lane];
-        if (!(port->active >> lane & 1))
-            continue;
-        ready[lane] = has_room(s, port, of);
-        if (!ready[lane] && of->since < 0)
-            of->since = s->now;
-    }
     int allowed = s->high_limit < 0 || !arbiter->high || arbiter->high < s->high_limit;
-    int table = !allowed, lane = turn_of(s, arbiter, table, ready);
+    int table = !allowed, lane = turn_of(s, arbiter, table, port->ready);
     if (lane < 0)
-        lane = turn_of(s, arbiter, table = !table, ready);
+        lane = turn_of(s, arbiter, table = !table, port->ready);
     if (lane < 0)
         return -1;
-    Lane *of = &s->lanes[link * s->num_lanes + lane];
-    Index head = s->queues[s->queues[of->ring].next].head;
-    Index wire = wire_of_head(s, port, head);
+    Index queue = s->queues[s->lanes[link * s->num_lanes + lane].ring].next;
+    Index wire = wire_of_head(s, port, s->queues[queue].head);
     arbiter->left[table] -= s->by_bytes ? (int32_t)((wire + 63) / 64) : 1;
     arbiter->high = table ? 0 : arbiter->high + wire;
     return lane;
+}
+
+/* Note the time from which on active lanes lack credits. */
+static inline void
+stall(Sim *s, Port *port, Index link)
+{
+    unsigned lacking = port->active & ~(unsigned)(port->ready | port->stalled);
+    port->stalled |= (uint16_t)lacking;
+    for (; lacking; lacking &= lacking - 1)
+        s->since[link * s->num_lanes + __builtin_ctz(lacking)] = s->now;
 }
 
 static Index
@@ -144,7 +186,9 @@ new_packet(Sim *s)
 static Index
 inject(Sim *s, Port *port, Lane *of, Index lane)
 {
-    Index queue = s->queues[of->ring].next, number = s->queues[queue].head, packet = new_packet(s);
+    Index number_of_queue = s->queues[of->ring].next, packet = new_packet(s);
+    Queue *queue = &s->queues[number_of_queue];
+    Index number = queue->head;
     Work *work = &s->works[number];
     Index wire = wire_of(s, work);
     int was_long = work->left > s->send_buffer;
@@ -153,15 +197,17 @@ inject(Sim *s, Port *port, Lane *of, Index lane)
         complete(s, s->messages[work->message].send_step);
     int last = work->left <= 0;
     s->packets[packet] = (Packet){
-        .message = work->message, .next = NONE, .input = NONE, .output = NONE, .wire = wire, .host = work->host,
-        .lane = (uint8_t)lane, .kind = work->kind, .last = (uint8_t)last,
+        .message = work->message, .next = NONE, .input = NONE, .output = NONE, .wire = wire, .route = work->route,
+        .lane = (uint8_t)lane, .from = (uint8_t)lane, .kind = work->kind, .last = last & 1,
     };
     if (last) {
-        s->queues[queue].head = work->next;
+        queue->head = work->next;
         work->next = s->free_work;
         s->free_work = number;
     }
-    turn_ring(s, port, of, lane, queue, s->queues[queue].head == NONE);
+    if (queue->head != NONE)
+        queue->need = room_of(s, wire_of(s, &s->works[queue->head]));
+    turn_ring(s, port, of, lane, number_of_queue);
     if (of->ring != NONE) { /* prefetch the next two queues, because there may be many */
         Queue *then = &s->queues[s->queues[of->ring].next];
         __builtin_prefetch(&s->works[then->head]);
@@ -207,16 +253,19 @@ transmit(Sim *s, Index link, Index lane)
     if (port->from_host)
         packet = inject(s, port, of, lane);
     else {
-        Index queue = s->queues[of->ring].next;
-        packet = s->queues[queue].head;
-        s->queues[queue].head = s->packets[packet].next;
-        turn_ring(s, port, of, lane, queue, s->queues[queue].head == NONE);
+        Index number = s->queues[of->ring].next;
+        Queue *queue = &s->queues[number];
+        packet = queue->head;
+        queue->head = s->packets[packet].next;
+        if (queue->head != NONE)
+            queue->need = room_of(s, s->packets[queue->head].wire);
+        turn_ring(s, port, of, lane, number);
     }
     Packet *one = &s->packets[packet];
     Time length = duration(port, one->wire), end = s->now + length;
-    if (of->since >= 0) {
-        s->waited[link * s->num_lanes + lane] += s->now - of->since;
-        of->since = -1;
+    if (port->stalled >> lane & 1) {
+        s->waited[link * s->num_lanes + lane] += s->now - s->since[link * s->num_lanes + lane];
+        port->stalled &= (uint16_t)~(1 << lane);
     }
     if (s->buckets != NULL) { /* it passes at once */
         take_tokens(s, link, one->wire);
@@ -226,18 +275,18 @@ transmit(Sim *s, Index link, Index lane)
     port->free_at = end;
     s->hops++;
     if (one->kind == EAGER || one->kind == DATA)
-        of->bytes += one->wire - s->header;
+        s->bytes[link * s->num_lanes + lane] += one->wire - s->header;
     if (one->input != NONE) {
         if (s->one_queue) {
-            Input *input = &s->inputs[one->input * s->num_lanes + lane];
+            Input *input = &s->inputs[one->input * s->num_lanes + one->from];
             input->exposed = 0;
             input->free_at = end;
             if (input->head != NONE) {
                 input->pending = 1;
-                push(s, end, EXPOSE, (Index)(one->input * s->num_lanes + lane));
+                push(s, end, EXPOSE, (Index)(one->input * s->num_lanes + one->from));
             }
         }
-        return_credit(s, one->input, lane, room_of(s, one->wire), end);
+        return_credit(s, one->input, one->from, room_of(s, one->wire), end);
     }
     if (port->to_host) {
         s->delivered++;
@@ -248,13 +297,16 @@ transmit(Sim *s, Index link, Index lane)
             free_packet(s, packet);
         return;
     }
-    of->credits -= room_of(s, one->wire);
     one->input = link;
-    one->output = (Index)s->next_link[(int64_t)port->target * s->num_hosts + one->host];
-    one->queue = s->ports[one->output].inputs + port->number * (Index)s->num_lanes + lane;
+    Index then = s->routes[one->route++];
+    one->output = then & NUMBER;
+    one->from = (uint8_t)lane;
+    one->lane = (uint8_t)(lane + (then > NUMBER));
     /* A faster next link starts when the tail will not be late for it; a next link that waits for whole packets starts
        at the tail. */
-    Time behind = s->cut_through && length ? length - duration(&s->ports[one->output], one->wire) : length;
+    Time behind = length;
+    if (s->cut_through && length)
+        behind = s->is_uniform ? 0 : length - duration(&s->ports[one->output], one->wire);
     push(s, s->now + port->latency + (behind > 0 ? behind : 0), HEAD, packet);
 }
 
@@ -269,14 +321,8 @@ serve(Sim *s, Index link)
         wake_at(s, link, port->free_at);
         return;
     }
-    int lane;
-    if (s->num_lanes > 1)
-        lane = arbitrate(s, link);
-    else {
-        lane = port->active && has_room(s, port, &s->lanes[link]) ? 0 : -1;
-        if (lane < 0 && port->active && s->lanes[link].since < 0)
-            s->lanes[link].since = s->now;
-    }
+    stall(s, port, link);
+    int lane = !port->ready ? -1 : s->num_lanes > 1 ? arbitrate(s, link) : 0;
     port->blocked = lane < 0 && port->active;
     if (port->blocked) {
         if (port->num_credits)
@@ -307,12 +353,11 @@ static void
 join_output(Sim *s, Index packet)
 {
     Packet *one = &s->packets[packet];
-    Index queue = one->queue;
+    Index source = (Index)(one->input * s->num_lanes) + one->lane, queue = queue_of(s, one->output, source);
     one->next = NONE;
-    if (s->queues[queue].head == NONE) {
-        s->queues[queue].head = s->queues[queue].tail = packet;
-        join_ring(s, one->output, one->lane, queue);
-    } else {
+    if (queue == NONE)
+        add_queue(s, one->output, one->lane, source, packet, room_of(s, one->wire));
+    else {
         s->packets[s->queues[queue].tail].next = packet;
         s->queues[queue].tail = packet;
     }
@@ -339,7 +384,7 @@ enter(Sim *s, Index packet)
         join_output(s, packet);
         return;
     }
-    Index number = (Index)(one->input * s->num_lanes) + one->lane;
+    Index number = (Index)(one->input * s->num_lanes) + one->from;
     Input *input = &s->inputs[number];
     one->next = NONE;
     if (input->head == NONE)

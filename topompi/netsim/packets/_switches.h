@@ -24,6 +24,15 @@ room_of(const Sim *s, Index wire)
     return (Index)((wire + s->grain - 1) & ~(s->grain - 1)); /* grain is a power of two */
 }
 
+/* The bytes on a link of the next packet of a host's work. */
+static inline Index
+wire_of(const Sim *s, const Work *work)
+{
+    if (work->kind != EAGER && work->kind != DATA)
+        return (Index)s->control;
+    return (Index)((work->left < s->mtu ? work->left : s->mtu) + s->header);
+}
+
 static inline void
 free_packet(Sim *s, Index packet)
 {
@@ -39,7 +48,47 @@ wake_at(Sim *s, Index link, Time time)
     if (port->wake <= time)
         return;
     port->wake = time;
-    push(s, time, WAKE, link);
+    if (time == s->now && (2 * time + 1) >> s->shift <= s->last_bucket) /* all events of this time are current ones */
+        push_soon(s, link);
+    else
+        push(s, time, WAKE, link);
+}
+
+/* The bucket of the queue of a source at an output. */
+static inline Index *
+bucket_of(const Sim *s, Index output, Index source)
+{
+    return &s->buckets_of_queues[(output * 0x85EBCA6Bu ^ source * 0x9E3779B1u) >> (32 - s->bucket_bits)];
+}
+
+/* The queue of a source at an output; NONE if it is empty. The source is a lane of a link into the switch, numbered
+   link * lanes + lane, or the number of a queue of a host. */
+static inline Index
+queue_of(const Sim *s, Index output, Index source)
+{
+    Index found = *bucket_of(s, output, source);
+    while (found != NONE && (s->queues[found].source != source || s->queues[found].output != output))
+        found = s->queues[found].chain;
+    return found;
+}
+
+/* The lane has another next packet, or none: lower its slack by the bytes that the packet needs. */
+static inline void
+face_head(Sim *s, Port *port, Lane *of, Index lane)
+{
+    uint16_t bit = (uint16_t)(1 << lane);
+    if (of->ring == NONE) {
+        port->active &= (uint16_t)~bit;
+        port->ready &= (uint16_t)~bit;
+        return;
+    }
+    port->active |= bit;
+    if (!port->to_host)
+        of->slack -= (int32_t)s->queues[s->queues[of->ring].next].need;
+    if (port->to_host || of->slack >= 0)
+        port->ready |= bit;
+    else
+        port->ready &= (uint16_t)~bit;
 }
 
 /* Add a queue that is no longer empty to its lane's ring. */
@@ -47,14 +96,17 @@ static inline void
 join_ring(Sim *s, Index link, Index lane, Index queue)
 {
     Lane *of = &s->lanes[link * s->num_lanes + lane];
-    if (of->ring == NONE)
-        s->queues[queue].next = queue;
-    else {
+    if (of->ring != NONE) {
         s->queues[queue].next = s->queues[of->ring].next;
         s->queues[of->ring].next = queue;
+        of->ring = queue;
+        return;
     }
-    of->ring = queue;
-    s->ports[link].active |= (uint16_t)(1 << lane);
+    s->queues[queue].next = of->ring = queue;
+    face_head(s, &s->ports[link], of, lane);
 }
+
+void add_queue(Sim *s, Index link, Index lane, Index source, Index item, Index need);
+void drop_queue(Sim *s, Index queue);
 
 #endif

@@ -14,6 +14,7 @@ from ..flows import Hosts
 from ..program import COMPUTE, REPEATS, Program
 from ..tables import Floats, Integers, Tables
 from ..tape import marks_of, waits_of
+from .routes import flat_routes
 from .settings import NO_LIMIT, Settings
 
 __all__ = ["PICO", "ProgramArrays", "event_buckets", "link_arrays", "numbers"]
@@ -39,7 +40,15 @@ class ProgramArrays:
     pairs: tuple[Integers, Integers, Floats, Integers]
 
     @classmethod
-    def of(cls, tables: Tables, programs: Sequence[Program], lanes: int, begins: Floats, skew: Floats) -> ProgramArrays:
+    def of(
+        cls,
+        tables: Tables,
+        programs: Sequence[Program],
+        lanes: int,
+        begins: Floats,
+        skew: Floats,
+        hop_lanes: int = 1,
+    ) -> ProgramArrays:
         """Make the arrays of programs on a network.
 
         :param tables: the network.
@@ -47,13 +56,14 @@ class ProgramArrays:
         :param lanes: number of virtual lanes of the network.
         :param begins: time at which each job begins, in seconds, shape (jobs,).
         :param skew: delay of each rank's start after its job's, in seconds, shape (ranks,).
+        :param hop_lanes: number of virtual lanes of each service lane.
         :raises NetsimError: if a host or lane does not exist, or a time is too long.
         """
         for one, begin in zip(programs, begins.tolist(), strict=True):
             if one.hosts.min(initial=0) < 0 or one.hosts.max(initial=-1) >= tables.num_hosts:
                 raise NetsimError(f"{one.name}: expecting hosts in range({tables.num_hosts}), got {one.hosts.max()}")
-            if one.lane >= lanes:
-                raise NetsimError(f"{one.name}: expecting a lane in range({lanes}), got {one.lane}")
+            if one.lane >= lanes // hop_lanes:
+                raise NetsimError(f"{one.name}: expecting a lane in range({lanes // hop_lanes}), got {one.lane}")
             longest = max(begin, one.amount[one.kind == COMPUTE].max(initial=0.0))
             if longest > LONGEST:
                 raise NetsimError(f"{one.name}: expecting at most {LONGEST:g} s of a burst or a start, got {longest:g}")
@@ -71,7 +81,7 @@ class ProgramArrays:
         start = skew + np.repeat(begins, np.diff(base))
         every = np.arange(base[-1] + 1)
         columns |= {
-            "job_lane": _short([one.lane for one in programs]),
+            "job_lane": _short([one.lane * hop_lanes for one in programs]),
             "job_repeat": _short([REPEATS.index(one.repeat) for one in programs]),
             "job_first_rank": _short(base),
             "rank_host": _short(hosts),
@@ -91,8 +101,11 @@ class ProgramArrays:
         }
         source, destination, nbytes, job = messages
         first, second = np.minimum(source, destination), np.maximum(source, destination)
-        _, which = np.unique(first * base[-1] + second, return_inverse=True)
+        pair, which = np.unique(first * base[-1] + second, return_inverse=True)
         columns["message_connection"] = _short(2 * which + (source > destination))
+        ends = hosts[np.stack(np.divmod(pair, max(1, base[-1])), axis=1)]
+        links, begin = flat_routes(tables, ends.ravel(), ends[:, ::-1].ravel(), hop_lanes)
+        columns |= {"connection_route": _short(np.append(begin, len(links))), "route_links": links}
         return cls(columns, base, (hosts[source], hosts[destination], nbytes, job))
 
 
@@ -132,7 +145,7 @@ def _short(column: Any) -> NDArray[np.int32]:
 
 
 def link_arrays(tables: Tables, settings: Settings) -> dict[str, NDArray[Any]]:
-    """The links, the next-hop tables and the arbitration tables, as arrays by the engine's names for them."""
+    """The links and the arbitration tables, as arrays by the engine's names for them."""
     arbitration = settings.arbitration
     low = arbitration.low
     if not low and not arbitration.high:
@@ -147,7 +160,7 @@ def link_arrays(tables: Tables, settings: Settings) -> dict[str, NDArray[Any]]:
 
 
 def _vertices(tables: Tables) -> dict[str, NDArray[Any]]:
-    """The ends of links and the next-hop tables, with vertices numbered hosts first, then switches and unused adapters.
+    """The ends of links, with vertices numbered hosts first, then switches and unused adapters.
 
     An unused adapter counts as a switch to which no route leads.
     """
@@ -156,14 +169,10 @@ def _vertices(tables: Tables) -> dict[str, NDArray[Any]]:
     vertex = np.arange(adapters + tables.num_switches) + (hosts - adapters)
     vertex[used] = np.arange(hosts)
     vertex[others] = hosts + tables.num_switches + np.arange(len(others))
-    table = tables.table[0]
-    if hosts < adapters or (used != np.arange(hosts)).any():
-        table = np.concatenate((table[:, used], np.full((len(others), hosts), -1, dtype=np.int32)))
     return {
         "link_source": _short(vertex[tables.source]),
         "link_target": _short(vertex[tables.target]),
         "uplink": _short(tables.uplink[used]),
-        "next_link": _short(table),
     }
 
 

@@ -64,6 +64,7 @@ PRESETS = {
             "processors": "each rank has a core",
             "poll": "likewise",
             "send_buffer": "a word of the receiver ends a send",
+            "hop_lanes": f"{THESIS}, 1.2: fat trees, whose routes need one",
         },
     ),
     "emulated": Preset(
@@ -104,6 +105,7 @@ PRESETS = {
             "processors": "the machine of the record has two",
             "poll": FITTED,
             "send_buffer": "osu_like_bench emulate: tcp_wmem",
+            "hop_lanes": "Ethernet has one lane",
             "eager": "Open MPI's TCP BTL: btl_tcp_eager_limit is 64 KiB, header included; 64 bytes of it are assumed",
             "send_overhead": FITTED,
             "receive_overhead": f"{FITTED}; as send_overhead",

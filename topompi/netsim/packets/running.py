@@ -91,7 +91,8 @@ class PacketSession(Programs):
 
     def _enter(self, programs: Sequence[Program], begins: Floats) -> None:
         skew = self._random.uniform(0.0, 1.0, sum(one.num_ranks for one in programs)) * self._hosts.skew
-        jobs = ProgramArrays.of(self._tables, programs, self._settings.lanes, begins, skew)
+        lanes, hop_lanes = self._settings.lanes, self._settings.hop_lanes
+        jobs = ProgramArrays.of(self._tables, programs, lanes, begins, skew, hop_lanes)
         loads, pairs = _loads(self._tables, jobs, len(programs))
         pairs[0] += len(self._entries)
         if not self._circles:
@@ -116,11 +117,12 @@ class PacketSession(Programs):
         lanes = np.array([one.lane for one in programs])[pairs[0]]
         for lane in np.unique(lanes):
             _, source, destination = pairs[:, lanes == lane]
-            circle = dependency_cycle(self._tables, np.append(source, destination), np.append(destination, source))
+            ends = np.append(source, destination), np.append(destination, source)
+            circle = dependency_cycle(self._tables, *ends, self._settings.hop_lanes)
             if circle:
                 raise NetsimError(
                     f"packets: lane {lane}: expecting routes without a circle of links that may wait for each other, "
-                    f"got {link_names(self._tables, circle)}"
+                    f"got {link_names(self._tables, circle)} (more hop_lanes may break it)"
                 )
 
     def advance(self, until: float | None = None) -> list[int]:

@@ -50,7 +50,10 @@ class Settings:
     :param header: further bytes of each packet.
     :param control: bytes of a control packet: ready to send, read request, or completion.
     :param buffer: bytes of the receive buffer at each port of a switch, divided among the lanes.
-    :param lanes: number of virtual lanes, 1 to 15.
+    :param lanes: number of virtual lanes, 1 to 15, a multiple of ``hop_lanes``.
+    :param hop_lanes: number of virtual lanes of each service lane, among which packets rise on their way. A packet of a
+        program on service lane v starts on lane v x ``hop_lanes``, and its lane is one higher behind each link of
+        ``Tables.rises``, up to the service lane's last. With 1 packets keep their lane.
     :param queueing: ``output`` for buffers with a queue per output; ``input`` for buffers with one queue per lane,
         whose first packet blocks all others.
     :param cut_through: whether a switch sends a packet on when its head has arrived; otherwise it waits for the tail.
@@ -92,9 +95,10 @@ class Settings:
     processors: int = 0
     poll: float = 0.0
     send_buffer: int = 0
+    hop_lanes: int = 1
 
     def __post_init__(self) -> None:
-        ones = ("mtu", "grain", "lanes")
+        ones = ("mtu", "grain", "lanes", "hop_lanes")
         for name in (*ones, "header", "control", "burst", "lateness", "processors", "poll", "send_buffer"):
             least = int(name in ones)
             if getattr(self, name) < least:
@@ -103,6 +107,8 @@ class Settings:
             raise NetsimError(f"packets: grain: expecting a power of two, got {self.grain}")
         if self.lanes > MOST_LANES:
             raise NetsimError(f"packets: lanes: expecting at most {MOST_LANES}, got {self.lanes}")
+        if self.lanes % self.hop_lanes:
+            raise NetsimError(f"packets: lanes: expecting a multiple of {self.hop_lanes} hop_lanes, got {self.lanes}")
         for name, known in (("queueing", QUEUEINGS), ("rendezvous", PROTOCOLS), ("adapter", ADAPTERS)):
             if getattr(self, name) not in known:
                 raise NetsimError(f"packets: {name}: expecting one of {', '.join(known)}, got {getattr(self, name)!r}")

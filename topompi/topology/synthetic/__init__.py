@@ -1,6 +1,6 @@
 """Generators of synthetic fabrics: fat trees, tori, dragonflies, and the systems measured in Subramoni 2013."""
 
-from .dragonfly import dragonfly
+from .dragonfly import dragonfly, dragonfly_plus, group_of_switches
 from .presets import PRESETS
 from .specs import SPEC_HELP, from_spec, recognise_spec
 from .torus import torus
@@ -10,8 +10,10 @@ __all__ = [
     "PRESETS",
     "SPEC_HELP",
     "dragonfly",
+    "dragonfly_plus",
     "fat_tree",
     "from_spec",
+    "group_of_switches",
     "k_ary_n_tree",
     "recognise_spec",
     "torus",

@@ -1,6 +1,8 @@
-"""Generator of dragonfly networks."""
+"""Generators of dragonfly and Dragonfly+ networks."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 
@@ -8,7 +10,7 @@ from ...errors import FabricError
 from ..fabric import Fabric
 from .blueprint import DEFAULT_RATE, Blueprint, Cables, Integers, cables, check_at_least, check_size
 
-__all__ = ["dragonfly"]
+__all__ = ["dragonfly", "dragonfly_plus", "group_of_switches"]
 
 
 def dragonfly(
@@ -47,11 +49,73 @@ def dragonfly(
     parts = [
         cables(host, first + host // hosts, 1, 1 + host % hosts, rate),
         _local_cables(first + np.arange(groups) * routers, routers, hosts, rate),
-        _global_cables(first, groups, routers, links, hosts + routers, rate),
+        _global_cables(first + np.arange(groups) * routers, routers, links, hosts + routers, rate),
     ]
     names = tuple(f"group{group}/{router}" for group in range(groups) for router in range(routers))
     drawn = Blueprint(len(host), names, Cables.join(parts))
     return drawn.build(name or f"dragonfly(a={routers}, p={hosts}, h={links}, g={groups})")
+
+
+def dragonfly_plus(
+    leaves: int,
+    spines: int,
+    hosts: int,
+    links: int,
+    groups: int | None = None,
+    rate: float = DEFAULT_RATE,
+    name: str | None = None,
+) -> Fabric:
+    """Make a Dragonfly+: groups of leaf and spine switches, in which the spines of every two groups are joined.
+
+    The source is Shpiner et al., "Dragonfly+: Low Cost Topology for Scaling Datacenters", 2017. Each leaf switch of a
+    group has a cable to each of its spines. Global cables join spines, and are divided among pairs of groups as in
+    ``dragonfly``. A shortest path between groups crosses a leaf switch and a spine of each. Switches are named
+    ``group<n>/leaf<i>`` and ``group<n>/spine<i>``. Ports of a leaf switch: hosts, then spines; of a spine: leaf
+    switches, then the global cables.
+
+    :param leaves: number of leaf switches per group.
+    :param spines: number of spines per group.
+    :param hosts: number of hosts per leaf switch.
+    :param links: number of global ports per spine.
+    :param groups: number of groups from 1 to spines x links + 1 (the default).
+    :param rate: bandwidth of every link in bytes/s.
+    :param name: name of the fabric; by default ``dragonfly+(leaves=.., spines=.., hosts=.., links=..; groups=..)``.
+    :raises FabricError: if a number is out of its range.
+    """
+    check_at_least(1, "leaf switches, spines and hosts", [leaves, spines, hosts])
+    check_at_least(0, "global links", [links])
+    most = spines * links + 1
+    groups = most if groups is None else groups
+    if not 1 <= groups <= most:
+        raise FabricError(f"expecting groups between 1 and {most} (spines x links + 1), got {groups}")
+    check_size(groups * leaves * hosts, groups * (leaves * spines + spines * links), groups * (leaves + spines))
+    host = np.arange(groups * leaves * hosts)
+    group_start = len(host) + np.arange(groups) * (leaves + spines)
+    leaf, spine = np.arange(leaves)[:, None], np.arange(spines)
+    start = group_start[:, None, None]
+    parts = [
+        cables(host, group_start[host // (leaves * hosts)] + host // hosts % leaves, 1, 1 + host % hosts, rate),
+        cables(start + leaf, start + leaves + spine, hosts + 1 + spine, 1 + leaf, rate),
+        _global_cables(group_start + leaves, spines, links, leaves + 1, rate),
+    ]
+    inside = [f"leaf{number}" for number in range(leaves)] + [f"spine{number}" for number in range(spines)]
+    names = tuple(f"group{group}/{switch}" for group in range(groups) for switch in inside)
+    about = f"dragonfly+(leaves={leaves}, spines={spines}, hosts={hosts}, links={links}; groups={groups})"
+    return Blueprint(len(host), names, Cables.join(parts)).build(name or about)
+
+
+def group_of_switches(fabric: Fabric) -> Integers:
+    """The group of each switch of a generated dragonfly or Dragonfly+, by its name, shape (switches,).
+
+    :param fabric: the fabric, or a part of one.
+    :raises FabricError: if a switch's name is not ``group<n>/...``.
+    """
+    found = [re.match(r"group([0-9]+)/", name) for name in fabric.switch_names]
+    if None in found:
+        raise FabricError(
+            f"{fabric.name}: expecting switches group<n>/..., got {fabric.switch_names[found.index(None)]}"
+        )
+    return np.array([int(one[1]) for one in found if one], dtype=np.int64)
 
 
 def _local_cables(group_start: Integers, routers: int, hosts: int, rate: float) -> Cables:
@@ -67,19 +131,20 @@ def _local_cables(group_start: Integers, routers: int, hosts: int, rate: float) 
     return cables(start + lower, start + upper, hosts + upper, hosts + 1 + lower, rate)
 
 
-def _global_cables(first: int, groups: int, routers: int, links: int, port: int, rate: float) -> Cables:
+def _global_cables(group_start: Integers, routers: int, links: int, port: int, rate: float) -> Cables:
     """Make the cables between groups.
 
     A group's global ports are numbered router by router, ``links`` per router. Port q of group g leads to group (g +
-    ``offset[q]``) modulo ``groups``; its other end is port ``back[q]`` of that group, which has the opposite offset.
+    ``offset[q]``) modulo the number of groups; its other end is port ``back[q]`` of that group, which has the opposite
+    offset.
 
-    :param first: vertex of the first router.
-    :param groups: number of groups.
-    :param routers: number of routers per group.
+    :param group_start: vertex of each group's first router with global ports, shape (groups,).
+    :param routers: number of routers with global ports per group.
     :param links: number of global ports per router.
     :param port: number of a router's first global port.
     :param rate: bandwidth in bytes/s.
     """
+    groups = len(group_start)
     offset, back = _offsets(groups, routers * links)
     group, slot = np.ogrid[:groups, : len(offset)]
     # Each cable is found from both of its ends. Only one is kept: that with the smaller offset, else that of the lower
@@ -88,8 +153,8 @@ def _global_cables(first: int, groups: int, routers: int, links: int, port: int,
     group, slot = np.nonzero(keep)
     far_group, far_slot = (group + offset[slot]) % groups, back[slot]
     links = max(links, 1)
-    near = first + group * routers + slot // links
-    far = first + far_group * routers + far_slot // links
+    near = group_start[group] + slot // links
+    far = group_start[far_group] + far_slot // links
     return cables(near, far, port + slot % links, port + far_slot % links, rate)
 
 

@@ -6,6 +6,8 @@
     kary:4,3                                        k-ary n-tree
     torus:4x4x4@hosts_per_switch=2                  torus
     dragonfly:4,2,2   dragonfly:4,2,2,5             routers per group, hosts and global links per router, groups
+    dragonfly+:4,4,2,1  dragonfly+:18,18,10,22,23   leaf switches and spines per group, hosts per leaf, global links per
+                                                    spine, groups
 
 Options follow an ``@``, separated by commas; every formula takes ``rate`` (such as ``4xFDR``).
 """
@@ -18,15 +20,15 @@ from typing import Any
 
 from ...errors import FabricError, SourceError
 from ..fabric import Fabric, infiniband_rate
-from .dragonfly import dragonfly
+from .dragonfly import dragonfly, dragonfly_plus
 from .presets import PRESETS
 from .torus import torus
 from .trees import fat_tree, k_ary_n_tree
 
 __all__ = ["SPEC_HELP", "from_spec", "recognise_spec"]
 
-SPEC_HELP = ", ".join([*PRESETS, "xgft:20,16;1,16", "kary:4,3", "torus:4x4x4", "dragonfly:4,2,2"])
-_SPEC = re.compile(r"\s*(xgft|pgft|kary|torus|dragonfly)\s*[:(]", re.IGNORECASE)
+SPEC_HELP = ", ".join([*PRESETS, "xgft:20,16;1,16", "kary:4,3", "torus:4x4x4", "dragonfly:4,2,2", "dragonfly+:4,4,2,1"])
+_SPEC = re.compile(r"\s*(xgft|pgft|kary|torus|dragonfly\+?)\s*[:(]", re.IGNORECASE)
 _TREE = re.compile(r"(?:xgft|pgft)\s*(?::(?P<bare>[^()]*)|\((?P<height>[^;()]*);(?P<lists>[^()]*)\))\s*", re.IGNORECASE)
 
 
@@ -80,12 +82,18 @@ def _dragonfly(formula: str, **options: Any) -> Fabric:
     return dragonfly(routers, hosts, links, groups[0] if groups else None, **options)
 
 
+def _dragonfly_plus(formula: str, **options: Any) -> Fabric:
+    leaves, spines, hosts, links, *groups = _counted(formula, "leaves,spines,hosts,links[,groups]", 4, 5)
+    return dragonfly_plus(leaves, spines, hosts, links, groups[0] if groups else None, **options)
+
+
 _FAMILIES: Mapping[str, tuple[Callable[..., Fabric], tuple[str, ...]]] = {
     "xgft": (_tree, ("hosts", "rate")),
     "pgft": (_tree, ("hosts", "rate")),
     "kary": (_kary, ("hosts", "rate")),
     "torus": (_torus, ("hosts_per_switch", "rate")),
     "dragonfly": (_dragonfly, ("rate",)),
+    "dragonfly+": (_dragonfly_plus, ("rate",)),
 }
 
 
