@@ -205,21 +205,12 @@ KERNELS = {
 }
 
 
-def pair(first, second, seed):
-    """Trials of two kernels that begin at random times within a burst of FT."""
+def pair(first, second, draws=6):
+    """Trials of two kernels that begin at random times."""
     machine, names = cluster_of(load(SPEC).routes), (f"{first} 1", f"{second} 2")
     nodes = fragmented(machine, dict.fromkeys(names, RANKS), 2)
-    starts = np.random.default_rng(seed).uniform(0, 2e-3, 2)
-    jobs = [
-        KERNELS[kind].on(nodes[name], name=name, start=float(start))
-        for kind, name, start in zip((first, second), names, starts, strict=True)
-    ]
-    return Trials(network(SPEC, LINK), jobs)
-
-
-def total(first, second, lanes, seeds=6):
-    """Mean T_total over seeds."""
-    return np.mean([pair(first, second, seed).total(lanes) for seed in range(seeds)])
+    jobs = [KERNELS[kind].on(nodes[name], name=name) for kind, name in zip((first, second), names, strict=True)]
+    return Trials(network(SPEC, LINK), jobs, draws)
 
 
 TOGETHER, APART = Lanes.together(2), Lanes((0, 1), (1, 1))
@@ -227,21 +218,23 @@ TOGETHER, APART = Lanes.together(2), Lanes((0, 1), (1, 1))
 
 def test_lanes_take_much_of_the_delay_from_ft_beside_bt_and_more_if_bt_has_more_weight():
     # Jokanovic 2014, figures 5.8 and 5.13: -59 %, best at 1:4, and the opposite order is worse.
-    one, equal, light, heavy = (
-        total("FT", "BT", lanes) for lanes in (TOGETHER, APART, Lanes((0, 1), (1, 4)), Lanes((0, 1), (4, 1)))
-    )
+    trials = pair("FT", "BT")
+    choices = (TOGETHER, APART, Lanes((0, 1), (1, 4)), Lanes((0, 1), (4, 1)))
+    one, equal, light, heavy = (trials.total(lanes) for lanes in choices)
     assert -0.6 < equal / one - 1 < -0.3
     assert -0.75 < light / one - 1 < -0.5
     assert light < equal < heavy
 
 
 def test_like_jobs_gain_nothing_from_lanes_of_equal_weight():
-    assert total("FT", "FT", APART) > 0.9 * total("FT", "FT", TOGETHER)
+    trials = pair("FT", "FT")
+    assert trials.total(APART) > 0.9 * trials.total(TOGETHER)
 
 
 def test_cg_beside_bt_gets_worse_because_lanes_halve_the_buffer():
     # Jokanovic 2014, section 5.3.
-    assert total("CG", "BT", APART) > 1.1 * total("CG", "BT", TOGETHER)
+    trials = pair("CG", "BT")
+    assert trials.total(APART) > 1.1 * trials.total(TOGETHER)
 
 
 def test_waits_for_room_are_those_of_the_lanes_whose_jobs_send():
@@ -256,14 +249,23 @@ def test_waits_for_room_are_those_of_the_lanes_whose_jobs_send():
 def test_a_choice_is_simulated_once():
     trials = pair("FT", "BT", 0)
     assert trials.run(APART) is trials.run(APART)
-    trials.total(APART)
-    assert trials.simulations == 1
 
 
 def test_the_delay_is_that_beyond_the_time_alone_on_one_lane_with_the_whole_buffer():
-    trials = pair("FT", "BT", 1)
+    trials = pair("FT", "BT", 2)
     assert (trials.contention(APART) == trials.run(APART).seconds - trials.alone).all()
     assert trials.total(APART) == pytest.approx(trials.contention(APART).sum())
+    assert trials.deviation(APART) == pytest.approx(trials.run(APART).draws.sum(axis=1).std(ddof=1))
+
+
+def test_jobs_begin_within_the_shortest_time_alone_by_the_seed():
+    jobs = pair("FT", "BT")._programs
+    one, same, other = (Trials(network(SPEC, LINK), jobs, 5, seed) for seed in (1, 1, 2))
+    assert one.delays.shape == (5, 2)
+    assert (one.delays < one.alone.min()).all()
+    assert (one.delays == same.delays).all()
+    assert (one.delays != other.delays).all()
+    assert (pair("FT", "BT", 0).delays == 0).all()
 
 
 @settings(max_examples=10, deadline=None)

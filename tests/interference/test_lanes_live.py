@@ -16,6 +16,7 @@ import pytest
 from tests.ibsim import Simulation, missing_tools, serve
 from topompi.inputs import open_inputs
 from topompi.interference.lanes import Lanes
+from topompi.interference.lanes.files import write_files
 from topompi.interference.lanes.membership import Member, partitions, policy
 from topompi.interference.lanes.opensm import Qos
 from topompi.topology.discovery import Report
@@ -153,6 +154,24 @@ def test_partitions_give_their_members_a_key_and_its_paths_the_service_level(by_
         held = by_partitions.simulation.run("smpquery", "pkeys", str(by_partitions.lid(first)), "1")
         assert set(re.findall(r"0x[0-9a-f]{4}", held)) == {"0xffff", key, "0x0000"}
         assert by_partitions.level(first, second, "--pkey", key) == lane
+
+
+def test_lanes_stay_if_their_lines_are_taken_out_and_go_with_the_file_that_undoes_them(tmp_path: Path) -> None:
+    fabric, qos = from_spec(SPEC), Qos.of(LANES)
+    options, _, _, undo = write_files(tmp_path / "lanes.conf", qos, members(fabric, LANES))
+    with serve(write_ibnetdiscover(fabric)) as simulation:
+
+        def tables() -> tuple[tuple[tuple[int, int], ...], ...]:
+            lid = lids_of(simulation)[fabric.adapter_ids[0]]
+            found = simulation.run("smpquery", "vlarb", str(lid), "1")
+            return turns(found, "Low"), turns(found, "High")
+
+        simulation.route("-F", str(options))
+        assert tables() == (qos.low, ())
+        simulation.route()
+        assert tables() == (qos.low, ())
+        simulation.route("-F", str(undo))
+        assert tables() == (tuple((lane, 4) for lane in range(1, 8)), ((0, 4),))  # the first turns of OpenSM's defaults
 
 
 def test_ibsim_keeps_neither_the_limit_of_high_priority_nor_the_number_of_lanes(by_policy: Managed) -> None:

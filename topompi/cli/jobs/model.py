@@ -1,4 +1,4 @@
-"""Options of the simulated network of ``topompi jobs replay``."""
+"""Options of the simulated network of ``topompi jobs replay`` and ``topompi jobs lanes``."""
 
 from __future__ import annotations
 
@@ -7,26 +7,22 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Model"]
+__all__ = ["Links", "Model"]
 
 WIRE = 1e-7  # seconds; that of the preset of packets fdr
 MODELS = ("flow", "packet")
 
 
 @dataclass(frozen=True)
-class Model:
-    """Options of the simulated network.
+class Links:
+    """Options of links and hosts in any model.
 
-    :param network: ``flow`` or ``packet``.
     :param rate: rate in GB/s of links of unknown rate; None to refuse them.
     :param latency: latency in seconds of links of unknown latency.
     :param overhead: time of a processor for each message that it sends, in seconds.
     :param eager: largest message in bytes whose send does not wait for its receiver.
-    :param lanes: number of virtual lanes of the packet model.
-    :param buffer: bytes of the buffer at each port of the packet model, for all lanes together.
     """
 
-    network: Annotated[str, typer.Option("--network", help=f"Model of the network: {' or '.join(MODELS)}.")] = "flow"
     rate: Annotated[float | None, typer.Option("--rate", help="GB/s of links whose rate the source lacks.")] = None
     latency: Annotated[
         float, typer.Option("--latency", help="Seconds of links whose latency the source lacks.", min=0.0)
@@ -35,5 +31,22 @@ class Model:
         float, typer.Option("--overhead", help="Seconds of a processor for each message that it sends.", min=0.0)
     ] = 0.0
     eager: Annotated[int, typer.Option("--eager", help="Bytes up to which a send does not wait.", min=0)] = 0
+
+    @property
+    def known_rate(self) -> float | None:
+        """Rate in bytes/s of links of unknown rate; None to refuse them."""
+        return None if self.rate is None else self.rate * 1e9
+
+
+@dataclass(frozen=True)
+class Model(Links):
+    """Options of the simulated network.
+
+    :param network: ``flow`` or ``packet``.
+    :param lanes: number of virtual lanes of the packet model.
+    :param buffer: bytes of the buffer at each port of the packet model, for all lanes together.
+    """
+
+    network: Annotated[str, typer.Option("--network", help=f"Model of the network: {' or '.join(MODELS)}.")] = "flow"
     lanes: Annotated[int, typer.Option("--lanes", help="Virtual lanes (packets); a job's is @lane=.", min=1)] = 1
     buffer: Annotated[int, typer.Option("--buffer", help="Bytes of a port's buffer (packets), all lanes.")] = 65536

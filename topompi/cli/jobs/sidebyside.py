@@ -87,7 +87,7 @@ def answer(question: Question, machine: Cluster, model: Model, *, partial: bool,
 
 
 def _network(machine: Cluster, model: Model) -> SharedNetwork:
-    tables = shared_network(machine, None if model.rate is None else model.rate * 1e9, model.latency)
+    tables = shared_network(machine, model.known_rate, model.latency)
     hosts = Hosts(send_overhead=model.overhead, eager=float(model.eager))
     return SharedNetwork(tables, model.network, hosts, Settings(lanes=model.lanes, buffer=model.buffer))
 
