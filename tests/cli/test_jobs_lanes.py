@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.support import command_line
+from tests.support import ROOT, command_line
+from topompi.interference.lanes import Lanes
 from topompi.interference.lanes.membership import read_partitions, read_policy
 from topompi.interference.lanes.opensm import Qos, read_options
 
@@ -92,6 +93,17 @@ def test_files_for_opensm_have_the_tables_the_service_levels_and_the_way_back(tm
     assert [(job.name, job.level, len(job.ports)) for job in jobs] == [("FT", 0, 16), ("BT", 1, 16)]
     assert read_partitions(tmp_path / "lanes.partitions.conf") == jobs
     assert read_options(tmp_path / "lanes.undo.conf") == Qos(enabled=True)
+
+
+def test_a_table_that_some_ports_would_cut_off_is_named(tmp_path):
+    done = told(FT, BT, "-o", tmp_path / "lanes.conf", "--weights", "1,40")
+    assert "a table has 11 turns, and some ports have room for 8" in " ".join(done.stderr.split())
+    assert "turns" not in told(FT, BT, "-o", tmp_path / "lanes.conf", "--weights", "1,28").stderr
+
+
+def test_the_page_shows_the_lines_that_its_command_writes():
+    lines = "".join(f"{line}\n" for line in Qos.of(Lanes((0, 1), (1, 8))).lines().splitlines())
+    assert f"```text\n{lines}```" in (ROOT / "docs" / "lanes.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("suffix", ["svg", "png"])

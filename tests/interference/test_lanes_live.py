@@ -31,6 +31,7 @@ SPEC = "XGFT(2; 6,2; 1,2)"
 LANES = Lanes((0, 1, 2, 2), (1, 2, 8))
 URGENT = Lanes((0, 1, 1, 1), (3, 1), (1,))
 CAPACITY = 8  # turns in each table of ibsim's ports
+COMPLAINT = re.compile(r".*\b(?:ERR|error|fail|warn|invalid|unknown|mismatch).*", re.IGNORECASE)
 
 
 def hosts_of(fabric: Fabric, job: int) -> list[int]:
@@ -102,8 +103,7 @@ def test_opensm_takes_every_line_without_complaint(by_policy: Managed) -> None:
     for line in by_policy.qos.lines().splitlines():
         name, value = line.split(" ", 1)
         assert f"Loading Cached Option:{name} = {value}" in output
-    complaints = re.findall(r".*\b(?:ERR|error|fail|warn|invalid|unknown|mismatch).*", by_policy.log.read_text(), re.I)
-    assert complaints == []
+    assert COMPLAINT.findall(by_policy.log.read_text()) == []
     assert "Loading QoS policy file" in by_policy.log.read_text()
 
 
@@ -147,8 +147,7 @@ def test_opensm_tells_hosts_of_a_job_its_service_level_and_others_level_0(by_pol
 
 def test_partitions_give_their_members_a_key_and_its_paths_the_service_level(by_partitions: Managed) -> None:
     fabric, lanes = by_partitions.fabric, by_partitions.lanes
-    complaints = re.findall(r".*\b(?:ERR|error|fail|warn|invalid|unknown).*", by_partitions.log.read_text(), re.I)
-    assert complaints == []
+    assert COMPLAINT.findall(by_partitions.log.read_text()) == []
     for job, lane in enumerate(lanes.of_job):
         key, (first, second, _) = f"{0x8001 + job:#06x}", hosts_of(fabric, job)
         held = by_partitions.simulation.run("smpquery", "pkeys", str(by_partitions.lid(first)), "1")
@@ -172,6 +171,18 @@ def test_lanes_stay_if_their_lines_are_taken_out_and_go_with_the_file_that_undoe
         assert tables() == (qos.low, ())
         simulation.route("-F", str(undo))
         assert tables() == (tuple((lane, 4) for lane in range(1, 8)), ((0, 4),))  # the first turns of OpenSM's defaults
+
+
+def test_turns_for_which_ports_have_no_room_are_cut_off_without_a_word(tmp_path: Path) -> None:
+    fabric, qos = from_spec(SPEC), Qos.of(Lanes((0, 1), (1, 40)))
+    options = write_files(tmp_path / "lanes.conf", qos, members(fabric, Lanes((0, 1), (1, 40))))[0]
+    with serve(write_ibnetdiscover(fabric)) as simulation:
+        simulation.route("-F", str(options))
+        lid = lids_of(simulation)[fabric.adapter_ids[0]]
+        found = turns(simulation.run("smpquery", "vlarb", str(lid), "1"), "Low")
+        assert len(qos.low) > CAPACITY
+        assert found == qos.low[:CAPACITY]
+        assert not COMPLAINT.findall((simulation.directory / "sm.log").read_text())
 
 
 def test_ibsim_keeps_neither_the_limit_of_high_priority_nor_the_number_of_lanes(by_policy: Managed) -> None:

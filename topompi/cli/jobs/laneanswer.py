@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.status import Status
 from rich.table import Table
 
 from ...inputs.figures import size_name
@@ -39,6 +38,7 @@ from .model import Links
 
 __all__ = ["Ask", "answer"]
 
+FEW_TURNS = 8  # turns for which every port has room, as those of ibsim
 WEIGHTS = (1, 2, 4, 8)  # packets per turn that a search tries
 
 
@@ -79,7 +79,7 @@ def answer(ask: Ask, fabric: Fabric, machine: Cluster, *, partial: bool, as_json
     characters = _characters(fabric, machine, programs, ask)
     trials, names = Trials(where, programs, how.draws, how.seed), [one.name for one in programs]
     with console(to_error=True).status("lanes") as status:
-        found, lanes = _chosen(how, characters, names, trials, values, status)
+        found, lanes = _chosen(how, characters, names, trials, values, status.update)
         facts: dict[str, Any] = {"cluster": machine.name, "placement": ask.placement, "buffer": buffer, "by": how.by}
         facts |= {"draws": how.draws, "jobs": job_rows(names, characters, trials, lanes)}
         facts["lanes"] = lane_rows(names, trials, lanes, buffer)
@@ -102,6 +102,9 @@ def answer(ask: Ask, fabric: Fabric, machine: Cluster, *, partial: bool, as_json
         paths = write_files(ask.output, qos, _members(fabric, machine, nodes, lanes))
         words = ", ".join(path.name for path in paths[1:])
         console(to_error=as_json).print(f"wrote {ask.output}, and beside it {words}", soft_wrap=True)
+        if (turns := max(len(qos.low), len(qos.high))) > FEW_TURNS:
+            text = f"a table has {turns} turns, and some ports have room for {FEW_TURNS}: see VLArbLowCap of the ports"
+            console(to_error=True).print(text, soft_wrap=True)
 
 
 def _placed(
@@ -141,7 +144,7 @@ def _chosen(
     names: Sequence[str],
     trials: Trials,
     values: Sequence[int],
-    status: Status,
+    said: Callable[[str], None],
 ) -> tuple[Found | None, Lanes]:
     """The result of a search, or None, and the lanes with the weights and priorities of the options."""
     if how.by not in WAYS:
@@ -154,7 +157,7 @@ def _chosen(
             raise InterferenceError("--weights: expecting --by rules or classes, got search, which chooses them")
 
         def told(tried: int, least: float) -> None:
-            status.update(f"search: {tried} of at most {how.limit} choices, T_total {least * 1e3:.4g} ms")
+            said(f"search: {tried} of at most {how.limit} choices, T_total {least * 1e3:.4g} ms")
 
         start = by_rules(usage, how.lanes)
         found = search(trials.total, start, how.lanes, values=values, limit=how.limit, seed=how.seed, told=told)

@@ -49,6 +49,7 @@ def _delays(axes: Any, facts: Mapping[str, Any], colours: list[str]) -> None:
     axes.axhline(0, color="black", lw=0.8)
     axes.set_xticks(range(len(jobs)), [f"{cut_middle(job['job'], 12)}\nlane {job['lane']}" for job in jobs])
     axes.set(ylabel="milliseconds lost to the others")
+    axes.margins(y=0.2)  # room for the legend
     axes.legend(frameon=False, fontsize=8)
 
 
