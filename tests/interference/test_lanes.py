@@ -11,7 +11,6 @@ from tests.interference.fabrics import LINK
 from tests.support import refusal
 from topompi.interference.classes import CLASSES
 from topompi.interference.lanes import Lanes, Trials, assignments, by_classes, by_rules, search, weightings
-from topompi.interference.nas import bt, cg, ft
 from topompi.interference.network import SharedNetwork, shared_network
 from topompi.interference.placement import fragmented
 from topompi.interference.slots import Alternating, progress
@@ -193,15 +192,32 @@ SPEC = "XGFT(3;4,4,2;1,1,1)"  # with F2 two jobs of 16 nodes share every leaf, a
 RANKS = 16
 
 
-def kernel(graph, iterations, burst):
-    whole = CommunicationGraph.from_arrays(RANKS, graph.sources, graph.targets, graph.volume * iterations)
-    return trace_of_graph(whole, iterations=iterations, burst=burst)
+def kernel(parts, iterations, burst):
+    """A trace of a kernel whose ranks all send some bytes to one target per part: (targets, bytes)."""
+    source, target = np.tile(np.arange(RANKS), len(parts)), np.concatenate([part[0] for part in parts])
+    nbytes = np.repeat([part[1] for part in parts], RANKS)
+    apart = source != target
+    volume = nbytes[apart] * iterations
+    graph = CommunicationGraph.from_arrays(RANKS, source[apart], target[apart], volume)
+    return trace_of_graph(graph, iterations=iterations, burst=burst)
 
 
+RANK = np.arange(RANKS)
+ROW, COLUMN = np.divmod(RANK, 4)
+# FT: a transpose. BT: blocks of a multi-partition there and back along three directions. CG: sums along the rows of a
+# square grid by recursive doubling, then an exchange with the transpose.
 KERNELS = {
-    "FT": kernel(ft(RANKS, 4096 * RANKS**2), 3, 2e-3),  # 64 KiB to each rank
-    "BT": kernel(bt(RANKS, 24), 16, 5e-4),
-    "CG": kernel(cg(RANKS, 20_000), 40, 5e-5),
+    "FT": kernel([((RANK + step) % RANKS, 65536) for step in range(1, RANKS)], 3, 2e-3),
+    "BT": kernel(
+        [
+            ((COLUMN + way * across) % 4 + 4 * ((ROW + way * down) % 4), nbytes)
+            for across, down in ((1, 0), (0, 1), (-1, 1))
+            for way, nbytes in ((1, 34560), (-1, 12960))
+        ],
+        16,
+        5e-4,
+    ),
+    "CG": kernel([(target, 40_000) for target in (RANK ^ 2, RANK ^ 1, COLUMN * 4 + ROW)], 40, 5e-5),
 }
 
 

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from ...inputs.figures import size_name
-from ...interference import InterferenceError, Thresholds, characterise, crossbar
+from ...interference import InterferenceError, Thresholds, characterise
 from ...interference.characterisation import Character
+from ...interference.crossbar import graph_of
 from ...interference.lanes import Found, Lanes, Trials, by_classes, by_rules, search
 from ...interference.lanes.files import write_files
 from ...interference.lanes.membership import Member
@@ -76,7 +77,7 @@ def answer(ask: Ask, fabric: Fabric, machine: Cluster, *, partial: bool, as_json
     how, buffer = ask.choosing, parse_bytes(ask.choosing.buffer, "--buffer", InterferenceError)
     values = _numbers("--sweep", how.sweep)
     where, programs, nodes = _placed(ask, machine, buffer, partial)
-    characters = _characters(fabric, machine, programs, ask)
+    characters = _characters(where, programs, fabric, machine, ask)
     trials, names = Trials(where, programs, how.draws, how.seed), [one.name for one in programs]
     with console(to_error=True).status("lanes") as status:
         found, lanes = _chosen(how, characters, names, trials, values, status.update)
@@ -124,17 +125,19 @@ def _placed(
     return SharedNetwork(tables, "packet", hosts, Settings(buffer=buffer)), programs, nodes
 
 
-def _characters(fabric: Fabric, machine: Cluster, programs: Sequence[Program], ask: Ask) -> list[Character]:
-    """The load of each job, with its time on a crossbar in the model of flows."""
+def _characters(
+    where: SharedNetwork, programs: Sequence[Program], fabric: Fabric, machine: Cluster, ask: Ask
+) -> list[Character]:
+    """The load of each job, with its time on a crossbar that is simulated with packets, too."""
     levels = levels_of(fabric, ask.links.known_rate)
     limits = {"moderate": ask.choosing.moderate, "extreme": ask.choosing.extreme}
     thresholds = Thresholds(**{name: limit for name, limit in limits.items() if limit is not None})
     host = np.array([fabric.host_index[name] for name in machine.hosts])
     found = []
     for one in programs:
-        hosts = host[one.hosts]
-        seconds = crossbar.seconds(one, float(levels.up[0][hosts].min()))
-        found.append(characterise(crossbar.graph_of(one), seconds, hosts, levels, thresholds=thresholds))
+        nodes, at = np.unique(one.hosts, return_inverse=True)
+        seconds = float(Trials(where.crossbar(nodes), [replace(one, hosts=at)]).alone[0])
+        found.append(characterise(graph_of(one), seconds, host[one.hosts], levels, thresholds=thresholds))
     return found
 
 
