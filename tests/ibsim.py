@@ -107,6 +107,34 @@ class Simulation:
         self.run("opensm", *fixed, *options, timeout=timeout)
         return self.directory / "opensm-lfts.dump"
 
+    @contextlib.contextmanager
+    def managed(self, *options: str, timeout: float = 60) -> Iterator[Path]:
+        """Let OpenSM manage the fabric for as long as the context lasts; the path of its log.
+
+        Its standard output is in the file sm.out beside it. The options have to be in a file (-F) with the line
+        ``force_log_flush TRUE``, because the log tells when the fabric is ready.
+        """
+        log, output = self.directory / "sm.log", self.directory / "sm.out"
+        words = ["opensm", "-D", "0x43", "--dump_files_dir", str(self.directory), "-f", str(log), *options]
+        environment = {**self._environment, "LD_PRELOAD": library() or ""}
+        log.unlink(missing_ok=True)
+        with (
+            output.open("w") as stream,
+            subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                cwd=self.directory,
+            ) as process,
+        ):
+            try:
+                _wait_for(process, log, "SUBNET UP", timeout)
+                yield log
+            finally:
+                process.kill()
+
     def discover(self) -> Path:
         """Path of what ibnetdiscover says about the fabric now."""
         path = self.directory / "discovered.ibnetdiscover"
@@ -145,15 +173,18 @@ def serve(report: str, timeout: float = 60) -> Iterator[Simulation]:
             ) as process,
         ):
             try:
-                _wait_until_ready(process, log, timeout)
+                _wait_for(process, log, "simulator ready", timeout)
                 yield Simulation(directory, environment, process.stdin)
             finally:
                 process.kill()
 
 
-def _wait_until_ready(process: subprocess.Popen[bytes], log: Path, timeout: float) -> None:
-    deadline = time.monotonic() + timeout
-    while "simulator ready" not in log.read_text():
-        assert process.poll() is None, f"ibsim ended with {process.returncode}: {log.read_text()}"
-        assert time.monotonic() < deadline, f"ibsim not ready after {timeout} s: {log.read_text()}"
+def _wait_for(process: subprocess.Popen[bytes], log: Path, words: str, timeout: float) -> None:
+    deadline, name = (
+        time.monotonic() + timeout,
+        str(process.args[0] if isinstance(process.args, list) else process.args),
+    )
+    while words not in (text := log.read_text() if log.exists() else ""):
+        assert process.poll() is None, f"{name} ended with {process.returncode}: {text}"
+        assert time.monotonic() < deadline, f"{name}: no {words!r} after {timeout} s: {text}"
         time.sleep(0.02)

@@ -43,7 +43,7 @@ class Model(Links):
     """Options of the simulated network.
 
     :param network: ``flow`` or ``packet``.
-    :param lanes: number of service lanes of the packet model.
+    :param lanes: number of virtual lanes of the packet model.
     :param hop_lanes: number of virtual lanes of each service lane, among which packets rise hop by hop.
     :param buffer: bytes of the buffer at each port of the packet model, for all lanes together.
     """

@@ -1,0 +1,48 @@
+"""``topompi jobs lanes``: virtual lanes that keep jobs apart on shared links, and OpenSM's files for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...views.cluster import cluster_of
+from ..inputs import AsJson, Reading, grouped, list_findings, reading, routes_of
+from .allocate import Lfts
+from .choosing import Choosing
+from .model import Links
+from .replay import PLACEMENTS
+
+__all__ = ["lanes_command"]
+
+
+@grouped
+def lanes_command(
+    jobs: Annotated[list[str], typer.Argument(help="[NAME=]TRACE or KERNEL, with @KEY=VALUE,..., as for replay.")],
+    *,
+    cluster: Annotated[str, typer.Option("--cluster", help="A topology source.")],
+    lfts: Lfts = None,
+    placement: Annotated[str, typer.Option("--placement", "-p", help=f"{PLACEMENTS}.")] = "NF",
+    choosing: Choosing,
+    links: Links,
+    how: Reading,
+    as_json: AsJson = False,
+    plot: Annotated[Path | None, typer.Option("--plot", help="FILE.svg or .png: delays, waits and the sweep.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write OpenSM's options to FILE, and files beside it.")
+    ] = None,
+) -> None:
+    """Choose a virtual lane of each job and the lanes' weights; show what all jobs lose on one lane and on the lanes.
+
+    Jobs are simulated with packets, alone and beside each other. The buffer of a port is divided among its lanes. -o
+    writes the options of OpenSM, a QoS policy, partitions, and the options that undo the lanes.
+    """
+    from .laneanswer import Ask, answer  # imported here, because other commands need no simulator
+
+    ask = Ask(tuple(jobs), placement, choosing, links, plot, output)
+    with reading(cluster, lfts, how) as (discovery, report):
+        routes = routes_of(discovery, how.rails)
+        machine = cluster_of(routes)
+    list_findings(report)
+    answer(ask, routes.fabric, machine, partial=how.partial, as_json=as_json)
