@@ -26,13 +26,13 @@ from topompi.jobs.isolation import check
 from topompi.slurm.mark import Mark
 from topompi.slurm.page import holdings
 from topompi.slurm.page import live as livepage
-from topompi.slurm.page.holdings import COLOURS, Holdings, Site, colours_of
+from topompi.slurm.page.holdings import Holdings, Site, colours_of
 from topompi.slurm.page.live import LivePage, last_lines
 from topompi.slurm.page.whole import NO_LOG, page, sections
 from topompi.slurm.page.words import reason_words, span_words
 from topompi.slurm.snapshot import SlurmJob, Snapshot
 from topompi.topology import load
-from topompi.views.picture.cells import MARKED
+from topompi.views.picture.cells import JOB_COLOURS, MARKED
 
 NOW = 1_790_000_000
 SPEC = "xgft:4,4;1,2"  # 4 leaf switches of 4 hosts and 2 links up
@@ -157,7 +157,7 @@ def test_the_shared_links_are_those_of_the_check_in_the_list_and_in_the_picture(
 def test_jobs_that_share_a_node_are_a_stripe_each_and_listed_with_the_node():
     seen = Seen(page(state(running(1, [0, 1]), running(2, [1, 2])), SITE))
     stripes = [one["fill"] for tag, one in seen.tags if tag == "rect" and one.get("data-jobs") == "1 2"]
-    assert stripes == [COLOURS[0], COLOURS[1]]
+    assert stripes == [JOB_COLOURS[0], JOB_COLOURS[1]]
     assert ["1", "2", "", f"they share 1 node: {HOSTS[1]}"] in seen.rows
 
 

@@ -7,16 +7,17 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import network
 from ..mapping.graph import CommunicationGraph
-from ..netsim import COMPUTE, ONCE, Program
+from ..netsim import COMPUTE, ONCE, Program, Tables
 from .network import SharedNetwork
 
 __all__ = ["bound", "computation", "graph_of", "seconds"]
 
-Nodes = NDArray[np.integer]
+LATENCY = 1e-6  # seconds; Jokanovic 2014, table 3.1
 
 
-def bound(graph: CommunicationGraph, rate: float, hosts: Nodes | None = None) -> float:
+def bound(graph: CommunicationGraph, rate: float, hosts: NDArray[np.integer] | None = None) -> float:
     """The least time in seconds in which a crossbar carries all bytes of a job: those of the busiest host's link.
 
     It is reached if no message waits for another one, because each crossbar has a schedule in which the busiest link
@@ -33,15 +34,20 @@ def bound(graph: CommunicationGraph, rate: float, hosts: Nodes | None = None) ->
     return max(float(end.max(initial=0.0)) for end in ends) / rate
 
 
-def seconds(network: SharedNetwork, program: Program) -> float:
-    """The simulated time in seconds of a program on a crossbar with its nodes' own links.
+def seconds(program: Program, rate: float, latency: float = LATENCY) -> float:
+    """The simulated time in seconds of a program on a crossbar with equal links, in the model of flows.
 
-    :param network: network of the program's nodes.
+    ``SharedNetwork.base_seconds`` takes the links of a fabric, and any model.
+
     :param program: the job; its compute bursts and phases count.
+    :param rate: bandwidth of each host's link in bytes/s, in each direction.
+    :param latency: latency in seconds between two hosts.
     Cost: a simulation.
     """
-    nodes, host = np.unique(program.hosts, return_inverse=True)
-    return network.crossbar(nodes).seconds(replace(program, hosts=host, repeat=ONCE))
+    hosts = np.unique(program.hosts, return_inverse=True)[1]
+    one = network.Tables.one_switch(int(hosts.max()) + 1).filled(rate, latency / 2)
+    tables = Tables(one.source, one.target, one.rate, one.latency, one.next_link, one.names, one.adapters)
+    return SharedNetwork(tables).seconds(replace(program, hosts=hosts, start=0.0, repeat=ONCE))
 
 
 def computation(program: Program) -> float:

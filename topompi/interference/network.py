@@ -59,6 +59,15 @@ class SharedNetwork:
             session.advance()
         return float(session.runs(handle).seconds[0])
 
+    def base_seconds(self, program: Program) -> float:
+        """T_base, the simulated time of a program on a crossbar with its nodes' own links, in seconds.
+
+        :param program: the program, on nodes of this network.
+        Cost: a simulation.
+        """
+        nodes, host = np.unique(program.hosts, return_inverse=True)
+        return self.crossbar(nodes).seconds(replace(program, hosts=host))
+
     def crossbar(self, nodes: NDArray[np.int64]) -> SharedNetwork:
         """The network of some nodes on one switch, with the nodes' own links (``xgft 1:N:1``); node i is ``nodes[i]``.
 

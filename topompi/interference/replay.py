@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..netsim import BACKGROUND, ONCE, Program, Runs, Session
-from . import crossbar
 from .errors import InterferenceError
 from .network import SharedNetwork, components
 
@@ -84,7 +83,7 @@ def replay(network: SharedNetwork, programs: Sequence[Program], repeats: int = 0
         raise InterferenceError(f"replay: expecting jobs with different names, got {', '.join(names) or 'none'}")
     if repeats < 0:
         raise InterferenceError(f"replay: expecting at least 0 repeats, got {repeats}")
-    base = np.array([crossbar.seconds(network, one) for one in programs])
+    base = np.array([network.base_seconds(one) for one in programs])
     alone = np.array([network.seconds(one) for one in programs])
     if not base.all():
         name = names[int(np.flatnonzero(base == 0)[0])]

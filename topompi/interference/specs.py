@@ -71,7 +71,7 @@ class JobSpec:
             return self.base, "given"
         program = self.on(nodes)
         if self.trace.ordered:
-            return crossbar.seconds(network, program), f"simulated: {network.model} on a crossbar"
+            return network.base_seconds(program), f"simulated: {network.model} on a crossbar"
         compute, rates = crossbar.computation(program), network.tables.rate[network.tables.uplink]
         least = crossbar.bound(self.graph, float(rates[network.tables.adapters[0][nodes]].min()), program.hosts)
         return compute + least, f"least time: {compute:.4g} s of computation, then all bytes"

@@ -16,12 +16,13 @@ from ..errors import InterferenceError
 from .kernel import Kernel, Messages, Phase
 from .transposes import Alltoall
 
-__all__ = ["BT", "CG", "FT", "MG"]
+__all__ = ["BT", "CG", "COMPUTE", "FT", "MG"]
 
 Integers = NDArray[np.int64]
 
 REAL, COMPLEX = 8, 16  # bytes
 CUT, TASKS = 7.5, 256  # seconds, ranks
+COMPUTE = {"ft": CUT / 5, "cg": CUT / 337, "bt": CUT / 22, "mg": CUT / 36}  # seconds per iteration of 256 ranks
 POINTS, ROWS, EDGE, CUBE = 2048 * 1024 * 1024, 1_500_000, 408, 1024  # class D of FT, CG, BT and MG
 
 
@@ -37,8 +38,8 @@ class FT(Alltoall):
 
     @property
     def usual_burst(self) -> float:
-        """Seconds of computation of each rank in an iteration; the source's trace has 5 iterations."""
-        return CUT / 5 * TASKS / self.ranks
+        """Seconds of computation of each rank in an iteration: those of the source, divided by the ranks."""
+        return COMPUTE[self.name] * TASKS / self.ranks
 
 
 class CG(Kernel):
@@ -62,8 +63,8 @@ class CG(Kernel):
 
     @property
     def usual_burst(self) -> float:
-        """Seconds of computation of each rank in an iteration; the source's trace has 337 iterations."""
-        return CUT / 337 * TASKS / self.ranks
+        """Seconds of computation of each rank in an iteration: those of the source, divided by the ranks."""
+        return COMPUTE[self.name] * TASKS / self.ranks
 
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
         """Return an exchange per step of the doubling, then the one with the transpose."""
@@ -95,8 +96,8 @@ class BT(Kernel):
 
     @property
     def usual_burst(self) -> float:
-        """Seconds of computation of each rank in an iteration; the source's trace has 22 iterations."""
-        return CUT / 22 * TASKS / self.ranks
+        """Seconds of computation of each rank in an iteration: those of the source, divided by the ranks."""
+        return COMPUTE[self.name] * TASKS / self.ranks
 
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
         """Return the exchange of all faces, then for each direction a message per cell ahead, and one per cell back.
@@ -147,8 +148,8 @@ class MG(Kernel):
 
     @property
     def usual_burst(self) -> float:
-        """Seconds of computation of each rank in an iteration; the source's trace has 36 iterations."""
-        return CUT / 36 * TASKS / self.ranks
+        """Seconds of computation of each rank in an iteration: those of the source, divided by the ranks."""
+        return COMPUTE[self.name] * TASKS / self.ranks
 
     @property
     def _faces(self) -> list[int]:
