@@ -22,7 +22,7 @@ def equals_native(ranks, *arguments, program="matrix.py", timeout=600, env=None)
 
 
 def test_every_operation_equals_native_and_every_algorithm_runs():
-    """One, four and five ranks; what ran is what rank 0's counters say, the blocking calls and the persistent ones apart.
+    """One, four and five ranks; what ran is what rank 0 counted, the blocking calls and the persistent ones apart.
 
     Not every algorithm meets every spelling and content here: on two to eight ranks, below, it does.
     """
