@@ -274,6 +274,24 @@ def test_the_delay_is_that_beyond_the_time_alone_on_one_lane_with_the_whole_buff
     assert trials.deviation(APART) == pytest.approx(trials.run(APART).draws.sum(axis=1).std(ddof=1))
 
 
+def test_a_short_job_begins_again_until_all_have_run_once():
+    """Two messages on one link, one ten times as long: it has half of the link all the time."""
+    where, seconds = network("xgft:2,2;1,1", 4e9), 4e6 / 4e9
+    jobs = []
+    for name, hosts, nbytes in (("short", (0, 2), 4e6), ("long", (1, 3), 4e7)):
+        rows = [(0, 0, SEND, 1, nbytes), (1, 0, RECEIVE, 0, nbytes)]
+        jobs.append(Program(np.array(hosts), *np.array(rows).T, name=name))
+    trials = Trials(where, jobs)
+    assert trials.alone == pytest.approx([seconds, 10 * seconds], rel=0.01)
+    for lanes in (TOGETHER, APART):
+        assert trials.run(lanes).seconds == pytest.approx([2 * seconds, 20 * seconds], rel=0.02)
+    assert trials.run(Lanes((0, 1), (1, 3))).seconds[1] == pytest.approx(10 * seconds * 4 / 3, rel=0.02)
+
+
+def test_draws_are_simulations_of_different_begins():
+    assert len(np.unique(pair("FT", "BT").run(APART).draws[:, 1])) == 6
+
+
 def test_jobs_begin_within_the_shortest_time_alone_by_the_seed():
     jobs = pair("FT", "BT")._programs
     one, same, other = (Trials(network(SPEC, LINK), jobs, 5, seed) for seed in (1, 1, 2))
