@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from tests.ibsim import Simulation, missing_tools, serve
+from tests.support import command_line
 from topompi.inputs import open_inputs
 from topompi.interference.lanes import Lanes
 from topompi.interference.lanes.files import write_files
-from topompi.interference.lanes.membership import Member, partitions, policy
-from topompi.interference.lanes.opensm import Qos
+from topompi.interference.lanes.membership import Member, partitions, policy, read_policy
+from topompi.interference.lanes.opensm import Qos, read_options
 from topompi.topology.discovery import Report
 from topompi.topology.fabric import Fabric
 from topompi.topology.sources import ibnetdiscover
@@ -171,6 +172,29 @@ def test_lanes_stay_if_their_lines_are_taken_out_and_go_with_the_file_that_undoe
         assert tables() == (qos.low, ())
         simulation.route("-F", str(undo))
         assert tables() == (tuple((lane, 4) for lane in range(1, 8)), ((0, 4),))  # the first turns of OpenSM's defaults
+
+
+def test_the_command_reads_a_discovered_fabric_and_opensm_takes_its_files(tmp_path: Path) -> None:
+    """From ibnetdiscover's report and OpenSM's tables, over lanes, back into OpenSM: jobs A and B on levels 0 and 1."""
+    with serve(write_ibnetdiscover(from_spec(SPEC))) as simulation:
+        source = ("--lfts", simulation.route(), "--cluster", simulation.discover())
+        jobs = [f"{name}=fft3d@grid=1x6,size=64K,iterations=2,burst={burst}" for name, burst in (("A", 0), ("B", 0.01))]
+        output = tmp_path / "lanes.conf"
+        done = command_line("jobs", "lanes", *jobs, *source, "-p", "F3", "-o", output)
+        assert done.returncode == 0, done.stderr
+        with output.open("a") as stream:
+            stream.write("force_log_flush TRUE\n")
+        held = read_policy(tmp_path / "lanes.policy.conf")
+        assert [(job.name, job.level, len(job.ports)) for job in held] == [("A", 0, 6), ("B", 1, 6)]
+        with simulation.managed("-F", str(output)) as log:
+            lids = lids_of(simulation)
+            for job in held:
+                ends = f"{lids[job.ports[0]]}:{lids[job.ports[-1]]}"
+                told = simulation.run("saquery", "PR", "--src-to-dst", ends)
+                assert re.findall(r"\bsl\.+0x([0-9A-Fa-f]+)", told) == [str(job.level)]
+            found = simulation.run("smpquery", "vlarb", str(lids[held[1].ports[0]]), "1")
+            assert turns(found, "Low") == read_options(output).low == ((0, 64), (1, 128))
+            assert COMPLAINT.findall(log.read_text()) == []
 
 
 def test_turns_for_which_ports_have_no_room_are_cut_off_without_a_word(tmp_path: Path) -> None:

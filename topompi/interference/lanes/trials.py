@@ -117,10 +117,10 @@ class Trials:
         settings = lanes.settings(network.settings)
         session = PacketSession(network.tables, hosts=network.hosts, settings=settings, circles=network.circles)
         repeat = BACKGROUND if len(programs) > 1 else ONCE
-        ready = [
-            replace(one, repeat=repeat, start=one.start + delay) for one, delay in zip(programs, delays, strict=True)
+        handles = [
+            session.add(replace(one, repeat=repeat), one.start + float(delay))
+            for one, delay in zip(lanes.programs(programs), delays, strict=True)
         ]
-        handles = [session.add(one) for one in lanes.programs(ready)]
         left = set(handles)
         while left:
             left -= set(session.advance())
