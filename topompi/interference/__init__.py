@@ -3,7 +3,8 @@
 ``levels_of`` finds the levels of a fabric, ``read_traffic`` a job's bytes, ``place`` its hosts; ``characterise`` gives
 the usage of each level, and the job's class. ``sharing`` and ``rivals`` count the jobs that can share a job's links.
 ``xgft`` has closed forms for fat trees, and ``slots`` two jobs that share one link in lanes. ``traces`` reads recorded
-programs, ``placement`` places jobs on nodes, ``replay`` simulates jobs alone and together.
+programs, ``placement`` places jobs on nodes, ``replay`` simulates jobs alone and together. ``speed`` is a
+model of run times for whole logs, in which running jobs slow each other on shared links.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from .errors import InterferenceError
     from .levels import Levels, levels_of
     from .placements import place
+    from .speed import LinkSpeed
     from .traffic import Traffic, read_traffic
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "InterferenceError",
     "LevelLoad",
     "Levels",
+    "LinkSpeed",
     "Thresholds",
     "Traffic",
     "characterise",
@@ -43,6 +46,7 @@ __getattr__ = when_used(
         "InterferenceError": "errors",
         **dict.fromkeys(("Levels", "levels_of"), "levels"),
         "place": "placements",
+        "LinkSpeed": "speed",
         **dict.fromkeys(("Traffic", "read_traffic"), "traffic"),
     },
 )
