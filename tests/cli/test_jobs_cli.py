@@ -154,3 +154,16 @@ def test_a_topology_source_is_a_cluster(log: Path, source: str):
 def test_the_command_does_not_load_mpi():
     program = "import sys, topompi.cli.jobs.app; sys.exit('mpi4py' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_links_slow_jobs_that_share_a_cable_and_read_their_traffic_from_the_log(tmp_path: Path):
+    traffic = {"pattern": "ring", "communication": 1.0, "injection": 4e9}
+    jobs = [{"id": name, "subtime": 0, "res": 3, "profile": "p", **traffic} for name in ("1", "2")]
+    log = tmp_path / "two.json"
+    log.write_text(json.dumps({"nb_res": 8, "jobs": jobs, "profiles": {"p": {"type": "delay", "delay": 1000}}}))
+    where = ("simulate", log, "--cluster", "xgft:2,4;1,1@rate=4xQDR", "--json")
+    for policy, speed, end in (("first", "as-logged", 1000), ("first", "links", 2000), ("disjoint", "links", 1000)):
+        assert json.loads(run(*where, "-p", policy, "--speed", speed))["end"][0] == end
+    for name in ("links:x", "linx"):
+        with pytest.raises(TopompiError, match=r"expecting .*links"):
+            run(*where, "--speed", name)

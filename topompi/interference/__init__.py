@@ -3,7 +3,8 @@
 ``read_jobs`` reads jobs as users name them, recorded programs (``traces``) or ``kernels``; ``place`` chooses their
 nodes. ``levels_of`` finds the levels of a fabric; ``characterise`` gives the usage of each level, and the job's class.
 ``sharing`` and ``rivals`` count the jobs that can share a job's links. ``replay`` simulates jobs alone and together.
-``xgft`` has closed forms for fat trees, and ``slots`` two jobs that share one link in lanes.
+``xgft`` has closed forms for fat trees, and ``slots`` two jobs that share one link in lanes. ``speed`` is a
+model of run times for whole logs, in which running jobs slow each other on shared links.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .levels import Levels, levels_of
     from .placement import place
     from .specs import JobSpec, read_jobs
+    from .speed import LinkSpeed
 
 __all__ = [
     "CLASSES",
@@ -27,6 +29,7 @@ __all__ = [
     "JobSpec",
     "LevelLoad",
     "Levels",
+    "LinkSpeed",
     "Thresholds",
     "characterise",
     "levels_of",
@@ -44,6 +47,7 @@ __getattr__ = when_used(
         **dict.fromkeys(("Levels", "levels_of"), "levels"),
         "place": "placement",
         **dict.fromkeys(("JobSpec", "read_jobs"), "specs"),
+        "LinkSpeed": "speed",
     },
 )
 

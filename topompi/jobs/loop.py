@@ -60,6 +60,7 @@ class Loop:
             estimates = np.where(workload.request > 0, workload.request, slow)
         self.submit: list[int] = [*workload.submit.tolist(), NEVER]
         self.estimates: list[int] = estimates.tolist()
+        self._limits: list[int] = np.where(workload.request > 0, workload.request, NEVER).tolist()
         asked = requests_of(workload, cluster, allocator)
         self.situation = Situation(cluster, allocator, asked, self.estimates, self._started)
         self.start = np.full(len(workload), -1, dtype=np.int64)
@@ -187,7 +188,7 @@ class Loop:
     def _change_rates(self, work: _Work) -> None:
         now = self.situation.now
         for index, when in work.ends(now, self.speed.rates(self.situation.state)):
-            self._ends_at(index, min(when, int(self.start[index]) + self.estimates[index]))
+            self._ends_at(index, min(when, int(self.start[index]) + self._limits[index]))
 
 
 class _Work:

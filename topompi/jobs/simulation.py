@@ -64,6 +64,7 @@ def simulate(
     with _named(own):
         fits = _fitting(workload, cluster, allocator)
         jobs = workload if fits.all() else workload.select(fits)
+        speed = speed.on(jobs, cluster)
         if able and compiled is not False and isinstance(queue, Backfill):
             ran = run_compiled(jobs, cluster, queue, allocator, speed, progress)
         else:

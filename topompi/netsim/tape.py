@@ -32,19 +32,24 @@ class Traffic:
         link, the receiver's copy link, numbered after the links of the network.
     :param nbytes: bytes of each message, shape (messages,).
     :param first_message: first message of each job, then the number of all messages, shape (jobs + 1,).
-    :param capacity: capacity of all links in bytes/s, copy links included, shape (links + ranks,).
+    :param rate: rate of the network's links in bytes/s, shape (links,); all programs of a session share the array.
+    :param copy_rate: rate of each copy link in bytes/s.
+    :param ranks: number of ranks, which is that of the copy links.
     """
 
     paths: Integers
     nbytes: Floats
     first_message: Integers
-    capacity: Floats
+    rate: Floats
+    copy_rate: float
+    ranks: int
 
     def bounds(self) -> Floats:
         """The seconds that the busiest link of each job needs for the job's bytes, shape (jobs,)."""
         spans = [slice(*span) for span in pairwise(self.first_message.tolist())]
-        loads = (link_loads(self.paths[span], self.nbytes[span], len(self.capacity)) for span in spans)
-        return np.array([(load / self.capacity).max(initial=0.0) for load in loads])
+        capacity = np.append(self.rate, np.full(self.ranks, self.copy_rate))
+        loads = (link_loads(self.paths[span], self.nbytes[span], len(capacity)) for span in spans)
+        return np.array([(load / capacity).max(initial=0.0) for load in loads])
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,13 +144,12 @@ class Tape:
         )
         message_of_row = np.full(len(rank), -1)
         message_of_row[send] = message_of_row[receive] = np.arange(len(send))
-        paths, capacity = _paths(wiring, hosts, rank[send], rank[receive], copy_rate)
+        paths = _paths(wiring, hosts, rank[send], rank[receive])
         if max(paths.size, len(rank)) > MOST:
             raise NetsimError(f"expecting at most {MOST:,} links of all messages together, got {paths.size:,}")
         marks, sizes_of_marks, mark_of_step = marks_of(programs, base, rank_of_step, step[begins])
         first_message = _whole(np.cumsum([0, *(len(one.nbytes) for one in found)]))
         nbytes = np.concatenate([one.nbytes for one in found])
-        latency = np.concatenate((wiring.latency, np.full(len(hosts), copy_latency), [0.0]))  # last: padding, -1
         return cls(
             first_rank=_whole(base),
             first_message=first_message,
@@ -166,10 +170,10 @@ class Tape:
             first_mark=marks,
             mark_size=sizes_of_marks,
             destination=_whole(rank[receive]),
-            latency=sum((latency[column] for column in paths.T), np.zeros(len(paths))),
+            latency=_latency(paths, wiring.latency, copy_latency),
             send_step=_whole(step_of_row[send]),
             receive_step=_whole(step_of_row[receive]),
-            traffic=Traffic(paths, nbytes, first_message, capacity),
+            traffic=Traffic(paths, nbytes, first_message, wiring.rate, copy_rate, len(hosts)),
         )
 
     def arrays(self, start: Floats) -> tuple[NDArray[Any], ...]:
@@ -231,17 +235,25 @@ def _whole(numbers: ArrayLike) -> Integers:
     return np.ascontiguousarray(numbers, dtype=np.int32)
 
 
+def _latency(paths: Integers, latency: Floats, copy_latency: float) -> Floats:
+    """The sum of the latencies of each message's links in seconds, shape (messages,).
+
+    The links' latencies are not copied, because a session would do so for each of its programs.
+    """
+    total = np.zeros(len(paths))
+    for column in paths.T:
+        of_link = latency[np.minimum(column, len(latency) - 1)] if len(latency) else np.zeros(len(column))
+        total += np.where(column < 0, 0.0, np.where(column < len(latency), of_link, copy_latency))
+    return total
+
+
 def _paths(
-    wiring: Wiring | Tables,
-    hosts: NDArray[np.int64],
-    source: NDArray[np.int64],
-    destination: NDArray[np.int64],
-    copy_rate: float,
-) -> tuple[Integers, Floats]:
-    """The links of messages between ranks, and the capacities of all links, including a copy link per rank."""
+    wiring: Wiring | Tables, hosts: NDArray[np.int64], source: NDArray[np.int64], destination: NDArray[np.int64]
+) -> Integers:
+    """The links of messages between ranks; the copy links of the ranks follow those of the network."""
     found = wiring.paths(hosts[source], hosts[destination])
     if not found.shape[1]:
         found = np.full((len(found), 1), -1, dtype=np.int32)
     inside = hosts[source] == hosts[destination]
     found[inside, 0] = len(wiring.rate) + destination[inside]
-    return _whole(found), np.append(wiring.rate, np.full(len(hosts), copy_rate)).astype(np.float64)
+    return _whole(found)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,6 +29,7 @@ from ...jobs import (
 from ...jobs.drawing import check_plot, draw, draw_comparison
 from ...jobs.exports import to_json, write_jobs, write_schedule
 from ...jobs.metrics import figures
+from ...jobs.speed import SPEEDS
 from ...jobs.study import SCENARIOS, Interval, break_even, interval, replay
 from ...jobs.workload.transform import larger, segments
 from ...views.cluster import read_cluster
@@ -143,7 +145,8 @@ def simulate_command(
     ] = "first",
     discipline: Discipline,
     speed: Annotated[
-        str, typer.Option("--speed", help="as-logged, faster:10, V1:SEED, V2:SEED, shared:5 or module:function.")
+        str,
+        typer.Option("--speed", help="as-logged, faster:10, V1:SEED, V2:SEED, shared:5, links or module:function."),
     ] = "as-logged",
     adapters: Adapters,
     lines: Lines,
@@ -160,7 +163,7 @@ def simulate_command(
     watch = IsolationCheck()
     with _progress(policy, len(workload)) as progress:
         observers = [watch] if check else []
-        outcome = simulate(workload, machine, discipline.make(), policy, speed, observers, progress=progress)
+        outcome = simulate(workload, machine, discipline.make(), policy, _known(speed), observers, progress=progress)
     if plot is not None:
         draw(outcome, plot)
     if jobs_csv is not None:
@@ -234,10 +237,17 @@ def _policies(policies: str, scenario: str | None) -> dict[str, tuple[str, str]]
     """Return the names of the allocator and the speed model of each policy, or of the scenario's policies, by name."""
     if scenario is None:
         split = {name: name.partition("@") for name in policies.split(",")}
-        return {name: (policy, speed or "as-logged") for name, (policy, _, speed) in split.items()}
+        return {name: (policy, _known(speed or "as-logged")) for name, (policy, _, speed) in split.items()}
     if scenario not in SCENARIOS:
         raise JobsError(f"--scenario: expecting one of {', '.join(SCENARIOS)}, got {scenario!r}")
     return SCENARIOS[scenario]
+
+
+def _known(speed: str) -> str:
+    """Return the name of a speed model; unless it is a common one, first import the room that adds `links`."""
+    if speed.partition(":")[0] not in SPEEDS:
+        import_module("topompi.interference.speed")
+    return speed
 
 
 def _compare_parts(

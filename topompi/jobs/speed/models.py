@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ...extensions import names_function
 from ..allocation import Occupancy
+from ..cluster import Cluster
 from ..errors import JobsError
 from ..named import made_by
 from ..workload import Workload
@@ -22,13 +23,21 @@ class Speed:
     """The base class of models of run time: how long a job runs at rate 1, and its present rate.
 
     A job at rate r does r seconds of its work per second. If ``steady`` is false, rates may change at each start and
-    end of a job. ``slowest`` is the lowest possible rate; if a job's user requested no time, the job's estimate is its
-    run time at this rate.
+    end of a job. ``slowest`` is the lowest rate that the scheduler reckons with; if a job's user requested no time, the
+    job's estimate is its run time at this rate.
     """
 
     name = ""
     steady = True
     slowest = 1.0
+
+    def on(self, workload: Workload, cluster: Cluster) -> Speed:
+        """Return the model of one simulation; a model that depends on the jobs or the cluster makes a new one.
+
+        :param workload: the jobs, numbered by their positions.
+        :param cluster: the cluster.
+        """
+        return self
 
     def durations(self, workload: Workload) -> Integers:
         """Return the seconds that each job runs at rate 1."""
@@ -139,6 +148,8 @@ SPEEDS: dict[str, Callable[[str], Speed]] = {
 def find_speed(name: str | Speed) -> Speed:
     """Return a new model by name: ``as-logged``, ``faster:10``, ``V1:SEED`` or ``shared:5``; a given model unchanged.
 
+    A room above may add names to ``SPEEDS``, as ``topompi.interference.speed`` adds ``links``.
+
     ``module:function`` makes a model of a user's own, unless the module has a name in ``SPEEDS``.
 
     :raises JobsError: if a name or number is wrong, or the function makes no model.
@@ -155,5 +166,5 @@ def find_speed(name: str | Speed) -> Speed:
     except (KeyError, ValueError) as error:
         if isinstance(error, JobsError):
             raise
-        known = "as-logged, faster:PERCENT, V1:SEED, V2:SEED, shared:PERCENT or a module:function"
+        known = f"{', '.join(SPEEDS)}, with a number after a colon, or a module:function"
         raise JobsError(f"speed: expecting {known}, got {name!r}") from None
