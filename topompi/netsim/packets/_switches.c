@@ -73,10 +73,10 @@ turn_ring(Sim *s, Port *port, Lane *of, Index lane, Index queue)
 static inline void
 drain_credits(Sim *s, Index link)
 {
-    Port *port = &s->ports[link];
+    Port *port = port_of(s, link);
     while (port->num_credits && port->credits[port->first_credit].time <= s->now) {
         Credit *one = &port->credits[port->first_credit];
-        Lane *of = &s->lanes[link * s->num_lanes + one->lane];
+        Lane *of = &port->lanes[one->lane];
         of->slack += (int32_t)one->room;
         if (of->slack >= 0)
             port->ready |= (uint16_t)(1 << one->lane & port->active);
@@ -102,7 +102,7 @@ widen_credits(Sim *s, Port *port)
 static inline void
 return_credit(Sim *s, Index link, Index lane, Index room, Time left)
 {
-    Port *port = &s->ports[link];
+    Port *port = port_of(s, link);
     if (port->num_credits > credits_mask(port))
         drain_credits(s, link);
     if (port->num_credits > credits_mask(port))
@@ -144,15 +144,15 @@ turn_of(Sim *s, Arbiter *arbiter, int table, unsigned ready)
 static int
 arbitrate(Sim *s, Index link)
 {
-    Port *port = &s->ports[link];
-    Arbiter *arbiter = &s->arbiters[link];
+    Port *port = port_of(s, link);
+    Arbiter *arbiter = &port->arbiter;
     int allowed = s->high_limit < 0 || !arbiter->high || arbiter->high < s->high_limit;
     int table = !allowed, lane = turn_of(s, arbiter, table, port->ready);
     if (lane < 0)
         lane = turn_of(s, arbiter, table = !table, port->ready);
     if (lane < 0)
         return -1;
-    Index queue = s->queues[s->lanes[link * s->num_lanes + lane].ring].next;
+    Index queue = s->queues[port->lanes[lane].ring].next;
     Index wire = wire_of_head(s, port, s->queues[queue].head);
     arbiter->left[table] -= s->by_bytes ? (int32_t)((wire + 63) / 64) : 1;
     arbiter->high = table ? 0 : arbiter->high + wire;
@@ -166,7 +166,7 @@ stall(Sim *s, Port *port, Index link)
     unsigned lacking = port->active & ~(unsigned)(port->ready | port->stalled);
     port->stalled |= (uint16_t)lacking;
     for (; lacking; lacking &= lacking - 1)
-        s->since[link * s->num_lanes + __builtin_ctz(lacking)] = s->now;
+        s->waits[link * s->num_lanes + __builtin_ctz(lacking)].since = s->now;
 }
 
 static Index
@@ -230,7 +230,7 @@ tokens_at(const Sim *s, const Port *port, Index link)
     const Bucket *bucket = &s->buckets[link];
     Index wire = (Index)(s->mtu + s->header > s->control ? s->mtu + s->header : s->control);
     if (s->num_lanes == 1) {
-        Index head = s->queues[s->queues[s->lanes[link].ring].next].head;
+        Index head = s->queues[s->queues[port->lanes[0].ring].next].head;
         wire = wire_of_head(s, port, head);
     }
     return bucket->full_at - bucket->fill + duration(port, wire);
@@ -241,14 +241,14 @@ take_tokens(Sim *s, Index link, Index wire)
 {
     Bucket *bucket = &s->buckets[link];
     Time full = bucket->full_at > s->now ? bucket->full_at : s->now;
-    bucket->full_at = full + duration(&s->ports[link], wire);
+    bucket->full_at = full + duration(port_of(s, link), wire);
 }
 
 static void
 transmit(Sim *s, Index link, Index lane)
 {
-    Port *port = &s->ports[link];
-    Lane *of = &s->lanes[link * s->num_lanes + lane];
+    Port *port = port_of(s, link);
+    Lane *of = &port->lanes[lane];
     Index packet;
     if (port->from_host)
         packet = inject(s, port, of, lane);
@@ -264,7 +264,8 @@ transmit(Sim *s, Index link, Index lane)
     Packet *one = &s->packets[packet];
     Time length = duration(port, one->wire), end = s->now + length;
     if (port->stalled >> lane & 1) {
-        s->waited[link * s->num_lanes + lane] += s->now - s->since[link * s->num_lanes + lane];
+        Wait *wait = &s->waits[link * s->num_lanes + lane];
+        wait->total += s->now - wait->since;
         port->stalled &= (uint16_t)~(1 << lane);
     }
     if (s->buckets != NULL) { /* it passes at once */
@@ -275,7 +276,7 @@ transmit(Sim *s, Index link, Index lane)
     port->free_at = end;
     s->hops++;
     if (one->kind == EAGER || one->kind == DATA)
-        s->bytes[link * s->num_lanes + lane] += one->wire - s->header;
+        of->bytes += one->wire - s->header;
     if (one->input != NONE) {
         if (s->one_queue) {
             Input *input = &s->inputs[one->input * s->num_lanes + one->from];
@@ -306,7 +307,7 @@ transmit(Sim *s, Index link, Index lane)
        at the tail. */
     Time behind = length;
     if (s->cut_through && length)
-        behind = s->is_uniform ? 0 : length - duration(&s->ports[one->output], one->wire);
+        behind = s->is_uniform ? 0 : length - duration(port_of(s, one->output), one->wire);
     push(s, s->now + port->latency + (behind > 0 ? behind : 0), HEAD, packet);
 }
 
@@ -314,7 +315,7 @@ transmit(Sim *s, Index link, Index lane)
 void
 serve(Sim *s, Index link)
 {
-    Port *port = &s->ports[link];
+    Port *port = port_of(s, link);
     drain_credits(s, link);
     if (s->buckets != NULL && port->active && tokens_at(s, port, link) > s->now) {
         port->free_at = tokens_at(s, port, link);
@@ -329,8 +330,8 @@ serve(Sim *s, Index link)
             wake_at(s, link, port->credits[port->first_credit].time);
     } else if (lane >= 0) {
         transmit(s, link, (Index)lane);
-        if (s->ports[link].active)
-            wake_at(s, link, s->ports[link].free_at);
+        if (port_of(s, link)->active)
+            wake_at(s, link, port_of(s, link)->free_at);
     }
 }
 
@@ -338,7 +339,7 @@ serve(Sim *s, Index link)
 void
 poke(Sim *s, Index link)
 {
-    Port *port = &s->ports[link];
+    Port *port = port_of(s, link);
     if (s->num_lanes > 1)
         wake_at(s, link, s->now > port->free_at ? s->now : port->free_at);
     else if (port->blocked) /* by its first packet, which is still blocked */
