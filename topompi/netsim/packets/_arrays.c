@@ -91,16 +91,15 @@ read_links(Sim *s, Given *given)
     s->uplink = given_first_column(given, "uplink", BUFFERS_INT32, &s->num_hosts);
     if (given->failed)
         return 0;
-    size_t links = (size_t)s->num_links, lanes = links * (size_t)s->num_lanes;
-    s->stride = (sizeof(Port) + (size_t)s->num_lanes * sizeof(Lane) + 63) & ~(size_t)63;
+    size_t links = (size_t)s->num_links;
+    s->stride = (sizeof(Port) + (size_t)s->num_lanes * (sizeof(Lane) + sizeof(Wait)) + 63) & ~(size_t)63;
     s->ports = zeroed(links, s->stride);
-    s->waits = zeroed(lanes, sizeof(Wait));
     s->inputs = calloc((size_t)(s->one_queue ? s->num_links * s->num_lanes : 0) + 1, sizeof(Input));
     s->adapter = calloc((size_t)s->num_hosts + 1, sizeof(Time));
     int shaped = s->num_links && fill[0] >= 0;
     s->buckets = shaped ? calloc((size_t)s->num_links, sizeof(Bucket)) : NULL;
     s->buckets_of_queues = malloc(sizeof(Index) << FIRST_BUCKETS);
-    int failed = (shaped && !s->buckets) || !s->ports || !s->waits || !s->inputs || !s->adapter || !s->buckets_of_queues;
+    int failed = (shaped && !s->buckets) || !s->ports || !s->inputs || !s->adapter || !s->buckets_of_queues;
     s->is_uniform = 1;
     s->bucket_bits = FIRST_BUCKETS;
     if (!failed)
@@ -146,7 +145,7 @@ free_sim(Sim *s)
         if (port_of(s, (Index)at)->most_credits > FIRST_CREDITS)
             free(port_of(s, (Index)at)->credits);
     void *all[] = {
-        s->ports, s->waits, s->buckets_of_queues, s->soon, s->queues, s->inputs, s->messages, s->ranks, s->jobs,
+        s->ports, s->buckets_of_queues, s->soon, s->queues, s->inputs, s->messages, s->ranks, s->jobs,
         s->pending, s->adapter, s->routes, s->connection_route, s->packets, s->works, s->wheel, s->filled, s->pool, s->current, s->heap, s->spare, s->buckets, s->turns, s->tasks, s->records,
         s->rank_first_row, s->rank_first_step, s->row_step, s->row_after, s->step_operations, s->step_rank, s->step_mark, s->job_first_rank,
         s->job_first_message, s->job_first_mark, s->mark_size, s->mark_left, s->row_kind, s->row_value,
@@ -217,10 +216,11 @@ read_counters(const Sim *s, Given *given)
     for (int64_t at = 0; at < s->jobs_group.count; at++)
         job_end[at] = s->jobs[at].end;
     for (int64_t at = 0; at < s->num_links * s->num_lanes; at++) {
-        const Port *port = port_of(s, (Index)(at / s->num_lanes));
+        Port *port = port_of(s, (Index)(at / s->num_lanes));
+        const Wait *one = wait_of(s, port, (Index)(at % s->num_lanes));
         int is_stalled = port->stalled >> (at % s->num_lanes) & 1;
         bytes[at] = port->lanes[at % s->num_lanes].bytes;
-        wait[at] = s->waits[at].total + (is_stalled ? s->now - s->waits[at].since : 0);
+        wait[at] = one->total + (is_stalled ? s->now - one->since : 0);
     }
     int64_t flying = 0, lost = lost_room(s);
     for (int64_t at = 0; at < s->num_packets; at++)

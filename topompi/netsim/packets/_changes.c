@@ -241,7 +241,7 @@ clean_lane(Sim *s, Index link, Index lane)
         at = then;
     }
     if (of->ring == NONE && port->stalled >> lane & 1) {
-        Wait *wait = &s->waits[link * s->num_lanes + lane];
+        Wait *wait = wait_of(s, port, lane);
         wait->total += s->now - wait->since;
         port->stalled &= (uint16_t)~(1 << lane);
     }

@@ -9,8 +9,20 @@
 static inline void
 find_port(const Sim *s, Index link)
 {
-    __builtin_prefetch(port_of(s, link));
-    __builtin_prefetch(&port_of(s, link)->arbiter);
+    const Port *port = port_of(s, link);
+    __builtin_prefetch(port);
+    __builtin_prefetch(port->few_credits);
+    __builtin_prefetch(&port->arbiter);
+}
+
+/* The lane that a port may serve next: that of its next credit if it waits for one. */
+static inline int
+lane_ahead(const Port *port)
+{
+    if (port->ready)
+        return __builtin_ctz(port->ready);
+    int lane = port->num_credits ? (int)port->credits[port->first_credit].lane : 0;
+    return port->active >> lane & 1 ? lane : __builtin_ctz(port->active);
 }
 
 static inline void
@@ -18,8 +30,11 @@ find_ports(const Sim *s, Index kind, Index number)
 {
     if (kind == HEAD || kind == DELIVER)
         __builtin_prefetch(&s->packets[number]);
-    else if (kind == WAKE)
+    else if (kind == WAKE) {
         find_port(s, number);
+        for (int64_t lane = 3; lane < s->num_lanes; lane += 4) /* a line has four */
+            __builtin_prefetch(&port_of(s, number)->lanes[lane]);
+    }
 }
 
 /* Prefetch the bucket of the queue that an arriving packet joins, or the last queue of a port's first lane. */
@@ -36,9 +51,8 @@ find_queues(const Sim *s, Event *event, Index kind, Index number)
         __builtin_prefetch(bucket_of(s, one->output, (Index)(one->input * s->num_lanes) + one->lane));
     } else if (kind == WAKE && port_of(s, number)->active) {
         const Port *port = port_of(s, number);
-        event->ahead = port->lanes[__builtin_ctz(port->active)].ring;
+        event->ahead = port->lanes[lane_ahead(port)].ring;
         __builtin_prefetch(&s->queues[event->ahead]);
-        __builtin_prefetch(&port->credits[port->first_credit]);
     }
 }
 
@@ -47,11 +61,10 @@ find_first_queue(const Sim *s, Event *event, Index kind, Index number)
 {
     if (kind == HEAD) {
         const Packet *one = &s->packets[number];
-        const Port *port = port_of(s, one->output), *input = port_of(s, one->input);
+        const Port *input = port_of(s, one->input);
         Index queue = *bucket_of(s, one->output, (Index)(one->input * s->num_lanes) + one->lane);
         if (queue != NONE)
             __builtin_prefetch(&s->queues[queue]);
-        __builtin_prefetch(&port->credits[port->first_credit]);
         __builtin_prefetch(&input->credits[(input->first_credit + input->num_credits) & credits_mask(input)], 1);
     } else if (kind == WAKE && event->ahead != NONE) {
         event->ahead = s->queues[event->ahead].next;

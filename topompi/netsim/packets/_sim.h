@@ -92,6 +92,11 @@ typedef struct {
     int64_t bytes; /* of messages that it has carried */
 } Lane;
 
+typedef struct { /* of a lane */
+    Time total; /* time for which it lacked credits */
+    Time since; /* time since which it lacks credits, if it is stalled */
+} Wait;
+
 typedef struct { /* a port's turns among its lanes */
     int64_t high;    /* bytes of high priority since the last packet of low priority */
     int32_t left[2]; /* rest of the weight of the current entry of the high and of the low table */
@@ -99,7 +104,7 @@ typedef struct { /* a port's turns among its lanes */
 } Arbiter;
 
 /* A directed link, with the port that sends on it: all that a packet changes, side by side, so that it is on one page of
-   memory. The first line of the cache has what every event needs. */
+   memory. The first line of the cache has what every event needs. The lanes' waits follow the lanes (see wait_of). */
 typedef struct {
     Time free_at, wake, latency;
     double inverse; /* picoseconds per byte */
@@ -114,11 +119,6 @@ typedef struct {
     Arbiter arbiter;
     Lane lanes[];
 } Port;
-
-typedef struct { /* of a lane */
-    Time total; /* time for which it lacked credits */
-    Time since; /* time since which it lacks credits, if it is stalled */
-} Wait;
 
 typedef struct { /* a link's token bucket: the time at which it is full, and the time in which it fills */
     Time full_at, fill;
@@ -187,7 +187,6 @@ typedef struct {
 
     char *ports;   /* see port_of */
     size_t stride; /* bytes from one port to the next */
-    Wait *waits;   /* one per link and lane */
     Queue *queues;
     Index *buckets_of_queues; /* first queue of each bucket */
     Index free_queue;
@@ -239,6 +238,12 @@ static inline Port *
 port_of(const Sim *s, Index link)
 {
     return (Port *)(s->ports + link * s->stride);
+}
+
+static inline Wait *
+wait_of(const Sim *s, Port *port, Index lane)
+{
+    return (Wait *)(port->lanes + s->num_lanes) + lane;
 }
 
 /* Memory that begins at a line of the cache. From one MiB on it is made of large pages, if there are any, because items
