@@ -73,10 +73,9 @@ read_numbers(Sim *s, Given *given)
 static void *
 zeroed(size_t count, size_t item)
 {
-    size_t bytes = ((count + 1) * item + 63) & ~(size_t)63;
-    void *found = aligned_alloc(64, bytes);
+    void *found = aligned_memory((count + 1) * item);
     if (found != NULL)
-        memset(large_pages(found, bytes), 0, bytes);
+        memset(found, 0, (count + 1) * item);
     return found;
 }
 
@@ -92,43 +91,36 @@ read_links(Sim *s, Given *given)
     s->uplink = given_first_column(given, "uplink", BUFFERS_INT32, &s->num_hosts);
     if (given->failed)
         return 0;
-    size_t links = (size_t)s->num_links, lanes = links * (size_t)s->num_lanes;
-    s->ports = zeroed(links, sizeof(Port));
-    s->lanes = zeroed(lanes, sizeof(Lane));
-    s->bytes = zeroed(lanes, sizeof(int64_t));
-    s->waited = zeroed(lanes, sizeof(Time));
-    s->since = zeroed(lanes, sizeof(Time));
-    s->arbiters = zeroed(links, sizeof(Arbiter));
-    s->credits = zeroed(links, sizeof(Credit) << FIRST_CREDITS);
+    size_t links = (size_t)s->num_links;
+    s->stride = (sizeof(Port) + (size_t)s->num_lanes * (sizeof(Lane) + sizeof(Wait)) + 63) & ~(size_t)63;
+    s->ports = zeroed(links, s->stride);
     s->inputs = calloc((size_t)(s->one_queue ? s->num_links * s->num_lanes : 0) + 1, sizeof(Input));
     s->adapter = calloc((size_t)s->num_hosts + 1, sizeof(Time));
     int shaped = s->num_links && fill[0] >= 0;
     s->buckets = shaped ? calloc((size_t)s->num_links, sizeof(Bucket)) : NULL;
     s->buckets_of_queues = malloc(sizeof(Index) << FIRST_BUCKETS);
-    int failed = (shaped && !s->buckets) || !s->ports || !s->lanes || !s->bytes || !s->waited || !s->since ||
-                 !s->arbiters || !s->credits || !s->inputs || !s->adapter || !s->buckets_of_queues;
+    int failed = (shaped && !s->buckets) || !s->ports || !s->inputs || !s->adapter || !s->buckets_of_queues;
     s->is_uniform = 1;
     s->bucket_bits = FIRST_BUCKETS;
     if (!failed)
         memset(s->buckets_of_queues, 0xFF, sizeof(Index) << FIRST_BUCKETS);
     for (int64_t at = 0; at < s->num_links && !failed; at++) {
         int to_host = target[at] < s->num_hosts, from_host = source[at] < s->num_hosts;
-        s->ports[at] = (Port){
-            .wake = NEVER, .latency = latency[at], .inverse = inverse[at], .to_host = (uint8_t)to_host,
-            .from_host = (uint8_t)from_host,
-            .credits = &s->credits[at << FIRST_CREDITS], .most_credits = FIRST_CREDITS,
-        };
+        Port *port = port_of(s, (Index)at);
+        port->wake = NEVER, port->latency = latency[at], port->inverse = inverse[at];
+        port->to_host = (uint8_t)to_host, port->from_host = (uint8_t)from_host;
+        port->credits = port->few_credits, port->most_credits = FIRST_CREDITS;
+        for (int table = 0; table < 2; table++)
+            port->arbiter.left[table] = s->num_entries[table] ? s->entries[table][1] : 0;
+        for (int64_t lane = 0; lane < s->num_lanes; lane++)
+            port->lanes[lane] = (Lane){.slack = (int32_t)s->room, .ring = NONE};
         if (shaped)
             s->buckets[at].fill = fill[at];
         s->is_uniform &= inverse[at] == inverse[0];
-        for (int table = 0; table < 2; table++)
-            s->arbiters[at].left[table] = s->num_entries[table] ? s->entries[table][1] : 0;
-        for (int64_t lane = at * s->num_lanes; lane < (at + 1) * s->num_lanes; lane++)
-            s->lanes[lane] = (Lane){.slack = (int32_t)s->room, .ring = NONE};
         for (int64_t lane = at * s->num_lanes; s->one_queue && lane < (at + 1) * s->num_lanes; lane++)
             s->inputs[lane].head = NONE;
     }
-    s->is_large = links * sizeof(Port) + lanes * sizeof(Lane) >= LARGE;
+    s->is_large = links * s->stride >= LARGE;
     return !failed;
 }
 
@@ -150,10 +142,10 @@ void
 free_sim(Sim *s)
 {
     for (int64_t at = 0; s->ports && at < s->num_links; at++)
-        if (s->ports[at].most_credits > FIRST_CREDITS)
-            free(s->ports[at].credits);
+        if (port_of(s, (Index)at)->most_credits > FIRST_CREDITS)
+            free(port_of(s, (Index)at)->credits);
     void *all[] = {
-        s->ports, s->lanes, s->bytes, s->waited, s->since, s->buckets_of_queues, s->soon, s->arbiters, s->credits, s->queues, s->inputs, s->messages, s->ranks, s->jobs,
+        s->ports, s->buckets_of_queues, s->soon, s->queues, s->inputs, s->messages, s->ranks, s->jobs,
         s->pending, s->adapter, s->routes, s->connection_route, s->packets, s->works, s->wheel, s->filled, s->pool, s->current, s->heap, s->spare, s->buckets, s->turns, s->tasks, s->records,
         s->rank_first_row, s->rank_first_step, s->row_step, s->row_after, s->step_operations, s->step_rank, s->step_mark, s->job_first_rank,
         s->job_first_message, s->job_first_mark, s->mark_size, s->mark_left, s->row_kind, s->row_value,
@@ -170,14 +162,15 @@ lost_room(const Sim *s)
     if (credits == NULL)
         return -1;
     for (int64_t at = 0; at < s->num_links * s->num_lanes; at++) {
-        Index ring = s->lanes[at].ring;
-        credits[at] = s->lanes[at].slack + (int64_t)(ring == NONE ? 0 : s->queues[s->queues[ring].next].need);
+        const Lane *of = &port_of(s, (Index)(at / s->num_lanes))->lanes[at % s->num_lanes];
+        Index ring = of->ring;
+        credits[at] = of->slack + (int64_t)(ring == NONE ? 0 : s->queues[s->queues[ring].next].need);
     }
     for (int64_t at = 0; at < s->num_packets; at++)
         if (!s->packets[at].is_free && s->packets[at].input != NONE)
             credits[s->packets[at].input * s->num_lanes + s->packets[at].from] += room_of(s, s->packets[at].wire);
     for (int64_t at = 0; at < s->num_links; at++) {
-        const Port *port = &s->ports[at];
+        const Port *port = port_of(s, (Index)at);
         for (Index one = 0; one < port->num_credits; one++) {
             const Credit *credit = &port->credits[(port->first_credit + one) & credits_mask(port)];
             credits[at * s->num_lanes + credit->lane] += credit->room;
@@ -223,9 +216,11 @@ read_counters(const Sim *s, Given *given)
     for (int64_t at = 0; at < s->jobs_group.count; at++)
         job_end[at] = s->jobs[at].end;
     for (int64_t at = 0; at < s->num_links * s->num_lanes; at++) {
-        int is_stalled = s->ports[at / s->num_lanes].stalled >> (at % s->num_lanes) & 1;
-        bytes[at] = s->bytes[at];
-        wait[at] = s->waited[at] + (is_stalled ? s->now - s->since[at] : 0);
+        Port *port = port_of(s, (Index)(at / s->num_lanes));
+        const Wait *one = wait_of(s, port, (Index)(at % s->num_lanes));
+        int is_stalled = port->stalled >> (at % s->num_lanes) & 1;
+        bytes[at] = port->lanes[at % s->num_lanes].bytes;
+        wait[at] = one->total + (is_stalled ? s->now - one->since : 0);
     }
     int64_t flying = 0, lost = lost_room(s);
     for (int64_t at = 0; at < s->num_packets; at++)

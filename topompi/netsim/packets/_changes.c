@@ -220,10 +220,10 @@ clean_queue(Sim *s, Queue *queue)
 static void
 clean_lane(Sim *s, Index link, Index lane)
 {
-    Lane *of = &s->lanes[link * s->num_lanes + lane];
+    Lane *of = &port_of(s, link)->lanes[lane];
     if (of->ring == NONE)
         return;
-    Port *port = &s->ports[link];
+    Port *port = port_of(s, link);
     Index at = s->queues[of->ring].next, end = of->ring;
     if (!port->to_host)
         of->slack += (int32_t)s->queues[at].need;
@@ -241,7 +241,8 @@ clean_lane(Sim *s, Index link, Index lane)
         at = then;
     }
     if (of->ring == NONE && port->stalled >> lane & 1) {
-        s->waited[link * s->num_lanes + lane] += s->now - s->since[link * s->num_lanes + lane];
+        Wait *wait = wait_of(s, port, lane);
+        wait->total += s->now - wait->since;
         port->stalled &= (uint16_t)~(1 << lane);
     }
 }
@@ -283,7 +284,7 @@ remove_job(Sim *s, int32_t job)
         for (Index lane = 0; link != NONE && lane < (Index)s->num_lanes; lane++)
             clean_lane(s, link, lane);
         if (link != NONE)
-            wake_at(s, link, s->now > s->ports[link].free_at ? s->now : s->ports[link].free_at);
+            wake_at(s, link, s->now > port_of(s, link)->free_at ? s->now : port_of(s, link)->free_at);
     }
     share_processors(s);
 }

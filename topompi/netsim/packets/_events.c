@@ -5,10 +5,9 @@ void *
 grown(Sim *s, void *old, int64_t *most, size_t item)
 {
     int64_t wanted = *most ? *most * 2 : 1024;
-    void *found = wanted < (int64_t)1 << 31 ? aligned_alloc(64, (size_t)wanted * item) : NULL;
+    void *found = wanted < (int64_t)1 << 31 ? aligned_memory((size_t)wanted * item) : NULL;
     if (found == NULL)
         longjmp(s->no_memory, 1);
-    large_pages(found, (size_t)wanted * item);
     if (old != NULL)
         memcpy(found, old, (size_t)*most * item);
     free(old);

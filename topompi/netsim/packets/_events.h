@@ -60,6 +60,15 @@ into_current(Sim *s, int64_t key, Index what)
     s->current[place] = (Event){key, what, NONE};
 }
 
+/* Whether no event of the current time is left. */
+static inline int
+is_end_of_instant(const Sim *s)
+{
+    int64_t key = 2 * s->now + 1;
+    return s->at_soon == s->num_soon && (s->at == s->num_current || s->current[s->at].key > key) &&
+           key >> s->shift <= s->last_bucket;
+}
+
 /* Wake a link now, after all events of the current time that are there. */
 static inline void
 push_soon(Sim *s, Index link)

@@ -17,13 +17,13 @@ handle(Sim *s, int kind, Index number)
     switch (kind) {
     case HEAD: enter(s, number); break;
     case WAKE:
-        if (s->ports[number].wake == s->now) { /* otherwise an earlier event came */
-            s->ports[number].wake = NEVER;
-            s->ports[number].blocked = 0;
-            if (s->ports[number].free_at <= s->now)
+        if (port_of(s, number)->wake == s->now) { /* otherwise an earlier event came */
+            port_of(s, number)->wake = NEVER;
+            port_of(s, number)->blocked = 0;
+            if (port_of(s, number)->free_at <= s->now)
                 serve(s, number);
             else
-                wake_at(s, number, s->ports[number].free_at);
+                wake_at(s, number, port_of(s, number)->free_at);
         }
         break;
     case EXPOSE: expose(s, number); break;

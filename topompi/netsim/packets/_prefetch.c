@@ -7,14 +7,22 @@
 #include "_switches.h"
 
 static inline void
-find_lanes(const Sim *s, Index link)
+find_port(const Sim *s, Index link)
 {
-    __builtin_prefetch(&s->ports[link]);
-    __builtin_prefetch(&s->lanes[link * s->num_lanes]);
-    if (s->num_lanes > 8) /* a line has eight */
-        __builtin_prefetch(&s->lanes[link * s->num_lanes + 8]);
-    if (s->num_lanes > 1)
-        __builtin_prefetch(&s->arbiters[link]);
+    const Port *port = port_of(s, link);
+    __builtin_prefetch(port);
+    __builtin_prefetch(port->few_credits);
+    __builtin_prefetch(&port->arbiter);
+}
+
+/* The lane that a port may serve next: that of its next credit if it waits for one. */
+static inline int
+lane_ahead(const Port *port)
+{
+    if (port->ready)
+        return __builtin_ctz(port->ready);
+    int lane = port->num_credits ? (int)port->credits[port->first_credit].lane : 0;
+    return port->active >> lane & 1 ? lane : __builtin_ctz(port->active);
 }
 
 static inline void
@@ -22,8 +30,11 @@ find_ports(const Sim *s, Index kind, Index number)
 {
     if (kind == HEAD || kind == DELIVER)
         __builtin_prefetch(&s->packets[number]);
-    else if (kind == WAKE)
-        find_lanes(s, number);
+    else if (kind == WAKE) {
+        find_port(s, number);
+        for (int64_t lane = 3; lane < s->num_lanes; lane += 4) /* a line has four */
+            __builtin_prefetch(&port_of(s, number)->lanes[lane]);
+    }
 }
 
 /* Prefetch the bucket of the queue that an arriving packet joins, or the last queue of a port's first lane. */
@@ -33,16 +44,15 @@ find_queues(const Sim *s, Event *event, Index kind, Index number)
     if (kind == HEAD) {
         const Packet *one = &s->packets[number];
         event->ahead = number;
-        find_lanes(s, one->output);
-        __builtin_prefetch(&s->ports[one->input]);
+        find_port(s, one->output);
+        __builtin_prefetch(&port_of(s, one->output)->lanes[one->lane], 1);
+        __builtin_prefetch(port_of(s, one->input));
         __builtin_prefetch(&s->routes[one->route]);
-        __builtin_prefetch(&s->bytes[one->output * s->num_lanes + one->lane], 1);
         __builtin_prefetch(bucket_of(s, one->output, (Index)(one->input * s->num_lanes) + one->lane));
-    } else if (kind == WAKE && s->ports[number].active) {
-        const Port *port = &s->ports[number];
-        event->ahead = s->lanes[number * s->num_lanes + __builtin_ctz(port->active)].ring;
+    } else if (kind == WAKE && port_of(s, number)->active) {
+        const Port *port = port_of(s, number);
+        event->ahead = port->lanes[lane_ahead(port)].ring;
         __builtin_prefetch(&s->queues[event->ahead]);
-        __builtin_prefetch(&port->credits[port->first_credit]);
     }
 }
 
@@ -51,11 +61,10 @@ find_first_queue(const Sim *s, Event *event, Index kind, Index number)
 {
     if (kind == HEAD) {
         const Packet *one = &s->packets[number];
-        const Port *port = &s->ports[one->output], *input = &s->ports[one->input];
+        const Port *input = port_of(s, one->input);
         Index queue = *bucket_of(s, one->output, (Index)(one->input * s->num_lanes) + one->lane);
         if (queue != NONE)
             __builtin_prefetch(&s->queues[queue]);
-        __builtin_prefetch(&port->credits[port->first_credit]);
         __builtin_prefetch(&input->credits[(input->first_credit + input->num_credits) & credits_mask(input)], 1);
     } else if (kind == WAKE && event->ahead != NONE) {
         event->ahead = s->queues[event->ahead].next;
@@ -69,7 +78,7 @@ find_first_packet(const Sim *s, Event *event, Index kind, Index number)
     if (kind != WAKE || event->ahead == NONE)
         return;
     event->ahead = s->queues[event->ahead].head;
-    if (s->ports[number].from_host)
+    if (port_of(s, number)->from_host)
         __builtin_prefetch(&s->works[event->ahead]);
     else
         __builtin_prefetch(&s->packets[event->ahead]);
@@ -80,12 +89,12 @@ find_inputs(const Sim *s, const Event *event, Index kind, Index number)
 {
     if (kind != WAKE || event->ahead == NONE)
         return;
-    if (s->ports[number].from_host) {
+    if (port_of(s, number)->from_host) {
         __builtin_prefetch(&s->routes[s->works[event->ahead].route]);
         return;
     }
     __builtin_prefetch(&s->routes[s->packets[event->ahead].route]);
-    __builtin_prefetch(&s->ports[s->packets[event->ahead].input]);
+    __builtin_prefetch(port_of(s, s->packets[event->ahead].input));
 }
 
 #define EACH_EVENT(call) \

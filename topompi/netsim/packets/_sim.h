@@ -33,7 +33,8 @@ typedef uint32_t Index;
 enum { MOST_LANES = 16, EVENTS_AT_ONCE = 1 << 20, EVENTS_OF_CHUNK = 5 };
 enum { FORESEEN = 64 };     /* least number of events that are prefetched for at once, if there are as many */
 enum { LARGE = 1 << 18 };   /* bytes of ports and lanes from which on prefetching pays */
-enum { FIRST_CREDITS = 2, FIRST_BUCKETS = 10 }; /* room for credits and buckets of queues at the start, as powers of two */
+enum { FIRST_CREDITS = 2, FEW_CREDITS = 1 << FIRST_CREDITS }; /* room for credits at the start, and as a power of two */
+enum { FIRST_BUCKETS = 10 };                     /* buckets of queues at the start, as a power of two */
 enum { MOST_ROOM = 1 << 30 };                    /* bytes of a lane's part of a buffer */
 enum { EAGER, READY_TO_SEND, REQUEST, DATA, FINISHED };         /* kinds of packets */
 enum { SENT = 1, POSTED = 2, ARRIVED = 4, IS_EAGER = 8, IS_LOCAL = 16, ON_ITS_WAY = 32, GONE = 64 }; /* flags of a message */
@@ -88,9 +89,23 @@ typedef struct {
 typedef struct {
     int32_t slack; /* credits minus the bytes that its next packet needs; not used on links to hosts */
     Index ring;    /* its last queue */
+    int64_t bytes; /* of messages that it has carried */
 } Lane;
 
-typedef struct { /* a directed link, with the port that sends on it: a line of the cache */
+typedef struct { /* of a lane */
+    Time total; /* time for which it lacked credits */
+    Time since; /* time since which it lacks credits, if it is stalled */
+} Wait;
+
+typedef struct { /* a port's turns among its lanes */
+    int64_t high;    /* bytes of high priority since the last packet of low priority */
+    int32_t left[2]; /* rest of the weight of the current entry of the high and of the low table */
+    uint8_t turn[2]; /* current entries */
+} Arbiter;
+
+/* A directed link, with the port that sends on it: all that a packet changes, side by side, so that it is on one page of
+   memory. The first line of the cache has what every event needs. The lanes' waits follow the lanes (see wait_of). */
+typedef struct {
     Time free_at, wake, latency;
     double inverse; /* picoseconds per byte */
     Credit *credits;
@@ -99,14 +114,11 @@ typedef struct { /* a directed link, with the port that sends on it: a line of t
     uint16_t ready;   /* active lanes whose next packet fits into the next buffer, by the credits that were counted */
     uint16_t stalled; /* lanes that lack credits since a time */
     uint8_t to_host, from_host, blocked;
-    uint8_t most_credits; /* room for credits, as a power of two */
+    uint8_t most_credits;               /* room for credits, as a power of two */
+    Credit few_credits[FEW_CREDITS];    /* the first memory for credits */
+    Arbiter arbiter;
+    Lane lanes[];
 } Port;
-
-typedef struct { /* a port's turns among its lanes */
-    int64_t high;    /* bytes of high priority since the last packet of low priority */
-    int32_t left[2]; /* rest of the weight of the current entry of the high and of the low table */
-    uint8_t turn[2]; /* current entries */
-} Arbiter;
 
 typedef struct { /* a link's token bucket: the time at which it is full, and the time in which it fills */
     Time full_at, fill;
@@ -173,13 +185,8 @@ typedef struct {
     int8_t *row_kind;
     int64_t *row_value;
 
-    Port *ports;
-    Lane *lanes;
-    int64_t *bytes;    /* bytes of messages that each lane has carried */
-    Time *waited;      /* total time for which each lane lacked credits */
-    Time *since;       /* time since which each stalled lane lacks credits */
-    Arbiter *arbiters; /* one per link */
-    Credit *credits;   /* the first memory for credits of each link */
+    char *ports;   /* see port_of */
+    size_t stride; /* bytes from one port to the next */
     Queue *queues;
     Index *buckets_of_queues; /* first queue of each bucket */
     Index free_queue;
@@ -227,16 +234,30 @@ typedef struct {
     jmp_buf no_memory;
 } Sim;
 
-/* Ask for large pages, because items of large arrays are read in no order, and most entries of the TLB then miss. */
-static inline void *
-large_pages(void *array, size_t bytes)
+static inline Port *
+port_of(const Sim *s, Index link)
 {
+    return (Port *)(s->ports + link * s->stride);
+}
+
+static inline Wait *
+wait_of(const Sim *s, Port *port, Index lane)
+{
+    return (Wait *)(port->lanes + s->num_lanes) + lane;
+}
+
+/* Memory that begins at a line of the cache. From one MiB on it is made of large pages, if there are any, because items
+   of large arrays are read in no order, and most entries of the TLB then miss. NULL if there is none. */
+static inline void *
+aligned_memory(size_t bytes)
+{
+    size_t page = bytes >= (size_t)1 << 20 ? (size_t)2 << 20 : 64;
+    void *found = aligned_alloc(page, (bytes + page - 1) & ~(page - 1));
 #ifdef MADV_HUGEPAGE
-    uintptr_t first = ((uintptr_t)array + 4095) & ~(uintptr_t)4095;
-    if (array != NULL && bytes >= (size_t)4 << 20)
-        madvise((void *)first, bytes - 4096, MADV_HUGEPAGE); /* it may fail: then pages are small */
+    if (found != NULL && page > 64)
+        madvise(found, (bytes + page - 1) & ~(page - 1), MADV_HUGEPAGE); /* it may fail: then pages are small */
 #endif
-    return array;
+    return found;
 }
 
 #endif

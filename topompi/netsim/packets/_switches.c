@@ -73,10 +73,10 @@ turn_ring(Sim *s, Port *port, Lane *of, Index lane, Index queue)
 static inline void
 drain_credits(Sim *s, Index link)
 {
-    Port *port = &s->ports[link];
+    Port *port = port_of(s, link);
     while (port->num_credits && port->credits[port->first_credit].time <= s->now) {
         Credit *one = &port->credits[port->first_credit];
-        Lane *of = &s->lanes[link * s->num_lanes + one->lane];
+        Lane *of = &port->lanes[one->lane];
         of->slack += (int32_t)one->room;
         if (of->slack >= 0)
             port->ready |= (uint16_t)(1 << one->lane & port->active);
@@ -102,7 +102,7 @@ widen_credits(Sim *s, Port *port)
 static inline void
 return_credit(Sim *s, Index link, Index lane, Index room, Time left)
 {
-    Port *port = &s->ports[link];
+    Port *port = port_of(s, link);
     if (port->num_credits > credits_mask(port))
         drain_credits(s, link);
     if (port->num_credits > credits_mask(port))
@@ -140,33 +140,32 @@ turn_of(Sim *s, Arbiter *arbiter, int table, unsigned ready)
     return -1;
 }
 
-/* The lane that sends next, or -1. */
-static int
-arbitrate(Sim *s, Index link)
+/* The ready lane that sends next and the table that gives it its turn; -1 if no lane is ready. */
+static inline int
+arbitrate(Sim *s, Port *port, unsigned ready, int *table)
 {
-    Port *port = &s->ports[link];
-    Arbiter *arbiter = &s->arbiters[link];
+    Arbiter *arbiter = &port->arbiter;
     int allowed = s->high_limit < 0 || !arbiter->high || arbiter->high < s->high_limit;
-    int table = !allowed, lane = turn_of(s, arbiter, table, port->ready);
-    if (lane < 0)
-        lane = turn_of(s, arbiter, table = !table, port->ready);
-    if (lane < 0)
-        return -1;
-    Index queue = s->queues[s->lanes[link * s->num_lanes + lane].ring].next;
-    Index wire = wire_of_head(s, port, s->queues[queue].head);
-    arbiter->left[table] -= s->by_bytes ? (int32_t)((wire + 63) / 64) : 1;
-    arbiter->high = table ? 0 : arbiter->high + wire;
-    return lane;
+    int lane = turn_of(s, arbiter, *table = !allowed, ready);
+    return lane < 0 ? turn_of(s, arbiter, *table = allowed, ready) : lane;
+}
+
+/* Count a packet of a lane's turn. */
+static inline void
+charge(const Sim *s, Port *port, int table, Index wire)
+{
+    port->arbiter.left[table] -= s->by_bytes ? (int32_t)((wire + 63) / 64) : 1;
+    port->arbiter.high = table ? 0 : port->arbiter.high + wire;
 }
 
 /* Note the time from which on active lanes lack credits. */
 static inline void
-stall(Sim *s, Port *port, Index link)
+stall(const Sim *s, Port *port)
 {
     unsigned lacking = port->active & ~(unsigned)(port->ready | port->stalled);
     port->stalled |= (uint16_t)lacking;
     for (; lacking; lacking &= lacking - 1)
-        s->since[link * s->num_lanes + __builtin_ctz(lacking)] = s->now;
+        wait_of(s, port, (Index)__builtin_ctz(lacking))->since = s->now;
 }
 
 static Index
@@ -230,7 +229,7 @@ tokens_at(const Sim *s, const Port *port, Index link)
     const Bucket *bucket = &s->buckets[link];
     Index wire = (Index)(s->mtu + s->header > s->control ? s->mtu + s->header : s->control);
     if (s->num_lanes == 1) {
-        Index head = s->queues[s->queues[s->lanes[link].ring].next].head;
+        Index head = s->queues[s->queues[port->lanes[0].ring].next].head;
         wire = wire_of_head(s, port, head);
     }
     return bucket->full_at - bucket->fill + duration(port, wire);
@@ -241,32 +240,17 @@ take_tokens(Sim *s, Index link, Index wire)
 {
     Bucket *bucket = &s->buckets[link];
     Time full = bucket->full_at > s->now ? bucket->full_at : s->now;
-    bucket->full_at = full + duration(&s->ports[link], wire);
+    bucket->full_at = full + duration(port_of(s, link), wire);
 }
 
+/* Put a packet on a link. */
 static void
-transmit(Sim *s, Index link, Index lane)
+send(Sim *s, Index link, Index lane, Index packet)
 {
-    Port *port = &s->ports[link];
-    Lane *of = &s->lanes[link * s->num_lanes + lane];
-    Index packet;
-    if (port->from_host)
-        packet = inject(s, port, of, lane);
-    else {
-        Index number = s->queues[of->ring].next;
-        Queue *queue = &s->queues[number];
-        packet = queue->head;
-        queue->head = s->packets[packet].next;
-        if (queue->head != NONE)
-            queue->need = room_of(s, s->packets[queue->head].wire);
-        turn_ring(s, port, of, lane, number);
-    }
+    Port *port = port_of(s, link);
+    Lane *of = &port->lanes[lane];
     Packet *one = &s->packets[packet];
     Time length = duration(port, one->wire), end = s->now + length;
-    if (port->stalled >> lane & 1) {
-        s->waited[link * s->num_lanes + lane] += s->now - s->since[link * s->num_lanes + lane];
-        port->stalled &= (uint16_t)~(1 << lane);
-    }
     if (s->buckets != NULL) { /* it passes at once */
         take_tokens(s, link, one->wire);
         end = s->now;
@@ -275,7 +259,7 @@ transmit(Sim *s, Index link, Index lane)
     port->free_at = end;
     s->hops++;
     if (one->kind == EAGER || one->kind == DATA)
-        s->bytes[link * s->num_lanes + lane] += one->wire - s->header;
+        of->bytes += one->wire - s->header;
     if (one->input != NONE) {
         if (s->one_queue) {
             Input *input = &s->inputs[one->input * s->num_lanes + one->from];
@@ -306,31 +290,62 @@ transmit(Sim *s, Index link, Index lane)
        at the tail. */
     Time behind = length;
     if (s->cut_through && length)
-        behind = s->is_uniform ? 0 : length - duration(&s->ports[one->output], one->wire);
+        behind = s->is_uniform ? 0 : length - duration(port_of(s, one->output), one->wire);
     push(s, s->now + port->latency + (behind > 0 ? behind : 0), HEAD, packet);
+}
+
+/* Remove the next packet of a lane from its queue. */
+static Index
+pop(Sim *s, Port *port, Lane *of, Index lane)
+{
+    if (port->from_host)
+        return inject(s, port, of, lane);
+    Index number = s->queues[of->ring].next;
+    Queue *queue = &s->queues[number];
+    Index packet = queue->head;
+    queue->head = s->packets[packet].next;
+    if (queue->head != NONE)
+        queue->need = room_of(s, s->packets[queue->head].wire);
+    turn_ring(s, port, of, lane, number);
+    return packet;
+}
+
+static void
+transmit(Sim *s, Index link, Index lane, int table)
+{
+    Port *port = port_of(s, link);
+    Index packet = pop(s, port, &port->lanes[lane], lane);
+    if (s->num_lanes > 1)
+        charge(s, port, table, s->packets[packet].wire);
+    if (port->stalled >> lane & 1) {
+        Wait *wait = wait_of(s, port, lane);
+        wait->total += s->now - wait->since;
+        port->stalled &= (uint16_t)~(1 << lane);
+    }
+    send(s, link, lane, packet);
 }
 
 /* Send the next packet of an idle link, if there is one and it has room. */
 void
 serve(Sim *s, Index link)
 {
-    Port *port = &s->ports[link];
+    Port *port = port_of(s, link);
     drain_credits(s, link);
     if (s->buckets != NULL && port->active && tokens_at(s, port, link) > s->now) {
         port->free_at = tokens_at(s, port, link);
         wake_at(s, link, port->free_at);
         return;
     }
-    stall(s, port, link);
-    int lane = !port->ready ? -1 : s->num_lanes > 1 ? arbitrate(s, link) : 0;
+    stall(s, port);
+    int table = 1, lane = !port->ready ? -1 : s->num_lanes > 1 ? arbitrate(s, port, port->ready, &table) : 0;
     port->blocked = lane < 0 && port->active;
     if (port->blocked) {
         if (port->num_credits)
             wake_at(s, link, port->credits[port->first_credit].time);
     } else if (lane >= 0) {
-        transmit(s, link, (Index)lane);
-        if (s->ports[link].active)
-            wake_at(s, link, s->ports[link].free_at);
+        transmit(s, link, (Index)lane, table);
+        if (port_of(s, link)->active)
+            wake_at(s, link, port_of(s, link)->free_at);
     }
 }
 
@@ -338,7 +353,7 @@ serve(Sim *s, Index link)
 void
 poke(Sim *s, Index link)
 {
-    Port *port = &s->ports[link];
+    Port *port = port_of(s, link);
     if (s->num_lanes > 1)
         wake_at(s, link, s->now > port->free_at ? s->now : port->free_at);
     else if (port->blocked) /* by its first packet, which is still blocked */
@@ -349,9 +364,40 @@ poke(Sim *s, Index link)
         serve(s, link);
 }
 
+/* Send a packet at once if its link is idle, has no other packet, and will have none at this time; 0 if it has to
+   queue. The result is that of a queue and an event WAKE, which is counted. */
+static inline int
+pass_on(Sim *s, Index packet)
+{
+    const Packet *one = &s->packets[packet];
+    Port *port = port_of(s, one->output);
+    if (port->active || port->blocked || port->free_at > s->now || port->wake <= s->now || s->buckets != NULL)
+        return 0;
+    if (s->num_lanes > 1 && !is_end_of_instant(s))
+        return 0;
+    drain_credits(s, one->output);
+    if (!port->to_host) {
+        int32_t need = (int32_t)room_of(s, one->wire);
+        if (port->lanes[one->lane].slack < need)
+            return 0;
+        port->lanes[one->lane].slack -= need;
+    }
+    if (s->num_lanes > 1) {
+        int table;
+        arbitrate(s, port, 1u << one->lane, &table);
+        charge(s, port, table, one->wire);
+        port->wake = NEVER;
+        s->events++;
+    }
+    send(s, one->output, one->lane, packet);
+    return 1;
+}
+
 static void
 join_output(Sim *s, Index packet)
 {
+    if (pass_on(s, packet))
+        return;
     Packet *one = &s->packets[packet];
     Index source = (Index)(one->input * s->num_lanes) + one->lane, queue = queue_of(s, one->output, source);
     one->next = NONE;

@@ -44,7 +44,7 @@ free_packet(Sim *s, Index packet)
 static inline void
 wake_at(Sim *s, Index link, Time time)
 {
-    Port *port = &s->ports[link];
+    Port *port = port_of(s, link);
     if (port->wake <= time)
         return;
     port->wake = time;
@@ -95,7 +95,8 @@ face_head(Sim *s, Port *port, Lane *of, Index lane)
 static inline void
 join_ring(Sim *s, Index link, Index lane, Index queue)
 {
-    Lane *of = &s->lanes[link * s->num_lanes + lane];
+    Port *port = port_of(s, link);
+    Lane *of = &port->lanes[lane];
     if (of->ring != NONE) {
         s->queues[queue].next = s->queues[of->ring].next;
         s->queues[of->ring].next = queue;
@@ -103,7 +104,7 @@ join_ring(Sim *s, Index link, Index lane, Index queue)
         return;
     }
     s->queues[queue].next = of->ring = queue;
-    face_head(s, &s->ports[link], of, lane);
+    face_head(s, port, of, lane);
 }
 
 void add_queue(Sim *s, Index link, Index lane, Index source, Index item, Index need);
