@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
 from topompi.errors import BenchmarkError
 from topompi.inputs.writing import write_text
 
-__all__ = ["fill", "show", "table_lines"]
+__all__ = ["Table", "fill", "show", "show_many", "table_lines"]
+
+Table = tuple[str, Sequence[str], Iterable[Sequence[object]]]  # name of the marks, head and rows
 
 
 def table_lines(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
@@ -60,4 +62,28 @@ def show(name: str, page: str, head: Sequence[str], rows: Iterator[Sequence[obje
         lines.append(line)
     if output is not None:
         fill(output / page, name, lines)
+    return 0
+
+
+def show_many(name: str, page: str, make: Callable[[bool], Iterable[Table]], arguments: Sequence[str]) -> int:
+    """Run a study of several tables: print them, and put them into a page if ``-o`` names a folder.
+
+    :param name: source and name of the study.
+    :param page: file name of the page.
+    :param make: function that yields the name of each table's marks, its head and its rows, given whether to be quick.
+    :param arguments: arguments after the study's name: ``-o DIR``, and ``--quick``.
+    :returns: exit code 0.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m studies {name}")
+    parser.add_argument("-o", dest="output", metavar="DIR", type=Path, help=f"folder whose {page} gets the tables")
+    parser.add_argument("--quick", action="store_true", help="a small case, which fills no page")
+    given = parser.parse_args(arguments)
+    for marks, head, rows in make(given.quick):
+        print(f"\n{marks}")
+        lines = []
+        for line in table_lines(head, rows):
+            print(line, flush=True)
+            lines.append(line)
+        if given.output is not None and not given.quick:
+            fill(given.output / page, marks, lines)
     return 0

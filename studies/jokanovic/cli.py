@@ -7,18 +7,25 @@ The logs of MareNostrum are not public, so a similar load is drawn. Real logs ar
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 
 import numpy as np
 
-from studies.tables import show
+from studies.tables import show, show_many
 from topompi.jobs import Cluster, Outcome, Workload, simulate
 from topompi.jobs.metrics import average_hops, sharing, summarise
 from topompi.jobs.workload.generate import power_of_two_mix
 
-__all__ = ["COLUMNS", "MARENOSTRUM", "POLICIES", "cells_of", "main", "rows_of"]
+__all__ = ["COLUMNS", "MARENOSTRUM", "NETWORK", "POLICIES", "cells_of", "main", "rows_of"]
 
 MARENOSTRUM = Cluster.of("MareNostrum", [18] * 172, [18] * 9 + [10])
 POLICIES = ("first", "contiguous", "exclusive", "blocks", *(f"blocks-{rule}" for rule in "abcdef"))
+NETWORK = {
+    "characters": ("characters", "characters"),
+    "alone": ("sharing", "alone"),
+    "mixes": ("sharing", "mixes"),
+    "lanes": ("lanes", "lanes"),
+}
 COLUMNS = ("wait, min", "makespan, d", "in use", "hops", "sharing, %", "partners", "leaf pairs", "pod pairs")
 
 
@@ -37,9 +44,13 @@ def rows_of(jobs: Workload) -> Iterator[tuple[str, ...]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Compare the policies and print the table.
+    """Compare the policies and print the table; with the name of another study of ``NETWORK``, run it.
 
     :param arguments: arguments after the source's name.
     """
+    if arguments[:1] and arguments[0] in NETWORK:
+        module, function = NETWORK[arguments[0]]
+        make = getattr(import_module(f"studies.jokanovic.{module}"), function)
+        return show_many(f"jokanovic {arguments[0]}", "sharing.md", make, arguments[1:])
     jobs = power_of_two_mix(np.random.default_rng(1), 3_000)
     return show("jokanovic", "jobs.md", ["policy", *COLUMNS], rows_of(jobs), arguments)

@@ -72,8 +72,12 @@ def _rows() -> Iterator[list[str]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Draw the loads, simulate them and print the table.
+    """Draw the loads, simulate them and print the table; with ``network``, the study of jobs that share links.
 
     :param arguments: arguments after the source's name.
     """
+    if arguments[:1] == ["network"]:
+        from .speedups import main as network  # imported here, because the queue needs no network
+
+        return network(arguments[1:])
     return show("pollard", "jobs.md", ["load, machine", *POLLARD, "break-even"], _rows(), arguments)

@@ -4,7 +4,7 @@ from dataclasses import replace as with_fields
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.support import examples, refusal
@@ -199,18 +199,36 @@ def random_job(draw, name, nodes):
     return program(name, nodes, *rows, compute=[*computes, (0, 0, 1e-6)])
 
 
+def random_tree(draw):
+    """An XGFT of two or three levels, of any number of children and parents, also slimmed and with parallel ways."""
+    height = int(draw.integers(2, 4))
+    children = draw.integers(2, 6 if height == 2 else 4, height)
+    parents = [1, *draw.integers(1, 4, height - 1)]
+    return cluster(f"xgft:{','.join(map(str, children))};{','.join(map(str, parents))}")
+
+
+def as_many_as_fit(machine, sizes, policy):
+    """The nodes of the jobs that the policy can place one after the other; those that would wait are left out."""
+    kept = {}
+    for number, size in enumerate(sizes):
+        try:
+            place(machine, {**kept, str(number): size}, policy)
+        except InterferenceError:
+            continue
+        kept[str(number)] = size
+    return place(machine, kept, policy)
+
+
 @pytest.mark.parametrize("model", ["flow", "packet"])
 @pytest.mark.parametrize("policy", ["isolated", "disjoint"])
-@examples(25)
+@examples(40)
 @given(st.integers(0, 2**32 - 1))
 def test_isolated_jobs_take_the_same_time_together_as_alone_bit_for_bit(model, policy, seed):
     draw = np.random.default_rng(seed)
-    machine = MACHINES[str(draw.choice(FABRICS))]
-    sizes = {str(number): int(size) for number, size in enumerate(draw.integers(2, 7, int(draw.integers(2, 4))))}
-    try:
-        nodes = place(machine, sizes, policy)
-    except InterferenceError:
-        return  # a job would have to wait
+    machine = random_tree(draw)
+    most = max(3, machine.num_nodes // 2)
+    nodes = as_many_as_fit(machine, draw.integers(2, most, int(draw.integers(2, 7))).tolist(), policy)
+    assume(len(nodes) > 1)
     jobs = [random_job(draw, name, of_job) for name, of_job in nodes.items()]
     where = network(machine, model, latency=float(draw.choice([0.0, 1e-7])))
     found = replay(where, jobs)
