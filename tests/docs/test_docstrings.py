@@ -18,6 +18,7 @@ import pytest
 # Packages and modules without MPI, and with it.
 PURE = (
     "topompi.cli",
+    "topompi.colocation",
     "topompi.daemon",
     "topompi.errors",
     "topompi.interference",

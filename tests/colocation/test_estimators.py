@@ -1,0 +1,218 @@
+"""Estimators of interference against jobs with phases whose true performance is known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support import examples, refusal
+from topompi.colocation.errors import ColocationError
+from topompi.colocation.estimators import METHODS, by_cycles, by_rates, estimate, filter_bias
+from topompi.colocation.model import Phase, Shutter, simulate
+from topompi.colocation.overhead import asleep, dilated
+from topompi.colocation.records import Groups, Records, groups_of, read_records, write_records
+
+STEADY = Phase(1.0, aggressiveness=1.0)
+
+
+def noisy(truth: float, noise: float, shutters: int = 20_000, seed: int = 1) -> Groups:
+    rng = np.random.default_rng(seed)
+    means = np.array([truth, 1.0, truth])[:, None, None]
+    return Groups(means + noise * rng.standard_normal((3, shutters, 1)))
+
+
+def drawn(jobs: int, milliseconds: float, seed: int) -> list[list[Phase]]:
+    """Jobs of a compute phase and a memory phase, which lose 7 to 12 % and 25 to 65 % of their speed."""
+    rng = np.random.default_rng(seed)
+    share, ms = 1 / (jobs - 1), milliseconds / 1000
+    return [
+        [
+            Phase(ms, 2.0, 0.1, 0.1 * share),
+            Phase(ms * rng.uniform(1, 1.5), 0.8, rng.uniform(0.4, 0.7), rng.uniform(0.5, 1) * share),
+        ]
+        for _ in range(jobs)
+    ]
+
+
+def mean_error(
+    jobs: int, milliseconds: float, method: str = "local", windows: int = 16, jitter: float = 0.25, nodes: int = 512
+) -> float:
+    """Mean absolute error of the run time alone that a method predicts, relative to the true one."""
+    found = simulate(
+        drawn(jobs, milliseconds, seed=round(10 * milliseconds) + jobs),
+        max(1, 8 // jobs),
+        Shutter(0.0032, windows, 0.071, jitter),
+        nodes=nodes,
+        noise=0.005,
+    )
+    values = [estimate(groups_of(found.records, str(job)), method).performance for job in range(jobs)]
+    return float(np.mean(np.abs(np.array(values) / found.performance - 1)))
+
+
+@pytest.mark.parametrize("jobs", [2, 3, 4, 8])
+def test_the_mean_error_with_phases_of_1_to_50_ms_is_at_most_2_percent(jobs):
+    errors = {ms: mean_error(jobs, ms) for ms in ((1, 2, 5, 10, 50) if jobs < 8 else (1, 10))}
+    assert np.mean(list(errors.values())) <= 0.02, errors
+    assert errors[1] <= 0.02, errors
+
+
+def test_one_window_per_region_and_ratios_of_sums_are_what_bounds_the_source():
+    ours = np.mean([mean_error(2, ms) for ms in (1, 3, 10)])
+    assert np.mean([mean_error(2, ms, "local", windows=1) for ms in (1, 3, 10)]) > 2 * ours
+    assert np.mean([mean_error(2, ms, "filtered", windows=1) for ms in (1, 3, 10)]) > 0.04
+
+
+def test_equal_pauses_fall_into_step_with_the_jobs():
+    assert mean_error(2, 1, jitter=0, nodes=1024) > 0.03
+    assert mean_error(2, 1, jitter=0.25, nodes=1024) < 0.01
+
+
+def test_a_partner_that_halves_the_speed_gives_performance_one_half():
+    found = simulate([[Phase(1.0, 3.0, 0.5, 0.0)], [STEADY]], 20, Shutter(pause=0.02), nodes=4)
+    assert found.performance == pytest.approx([0.5, 1])
+    for method in METHODS:
+        victim = estimate(groups_of(found.records, "0"), method)
+        assert (victim.performance, victim.degradation, victim.dilation) == pytest.approx((0.5, 0.5, 2)), method
+    assert by_cycles(solo=1, shared=2) == by_rates(solo=2, shared=1) == 0.5
+
+
+def test_long_steady_phases_have_the_performance_of_their_times():
+    # Alone 1 s each; beside the partner 1 s and 2 s: T_solo / T_co = 2 / 3, where a ratio of sums gives 5 / 6.
+    phases = [Phase(1.0, 2.0), Phase(1.0, 0.5, 0.5)]
+    found = simulate([phases, [STEADY]], 4, Shutter(pause=0.3), nodes=2000)
+    groups = groups_of(found.records, "0")
+    assert found.performance[0] == pytest.approx(2 / 3, abs=0.01)
+    assert estimate(groups, "local").performance == pytest.approx(2 / 3, abs=0.01)
+    assert estimate(groups, "unfiltered").performance == pytest.approx(5 / 6, abs=0.015)
+
+
+@pytest.mark.parametrize("method", ["local", "unfiltered", "steady", "filtered"])
+@pytest.mark.parametrize("noise", [0.005, 0.01, 0.02])
+def test_without_interference_the_bias_is_below_half_a_percent(method, noise):
+    assert abs(estimate(noisy(1.0, noise), method).performance - 1) < 0.005
+
+
+@pytest.mark.parametrize(("noise", "found"), [(0.005, 0.994), (0.01, 0.987), (0.02, 0.975), (0.05, 0.946)])
+def test_the_bias_of_the_filter_is_the_published_one(noise, found):
+    assert 1 + filter_bias(1.0, noise) == pytest.approx(found, abs=0.0015)
+    literal = estimate(noisy(1.0, noise), "filtered", correct=False)
+    assert literal.performance == pytest.approx(found, abs=0.0015)
+    assert literal.bias == pytest.approx(found - 1, abs=0.006)
+    assert 0.15 < literal.kept / literal.total < 0.4
+
+
+def test_at_ten_percent_of_interference_the_filter_has_no_bias():
+    assert abs(filter_bias(0.9, 0.02)) < 0.002
+
+
+def test_too_few_groups_fall_back_and_the_result_says_so():
+    rates = np.ones((3, 40, 1))
+    rates[0, :37] = 0.5  # phase boundaries
+    found = estimate(Groups(rates), "filtered")
+    assert (found.method, found.total) == ("unfiltered", 40)
+    assert found.fallback == "0 of 40 shutters pass filtered: unfiltered"
+    nothing = estimate(Groups(np.empty((3, 0, 1))))
+    assert nothing.performance == 1
+    assert nothing.fallback
+
+
+def test_the_interval_holds_the_truth_about_as_often_as_it_says_and_is_seeded():
+    found = [estimate(noisy(0.8, 0.1, 100, seed), "local") for seed in range(100)]
+    assert np.mean([one.low <= 0.8 * 1.01 <= one.high for one in found]) >= 0.88
+    assert estimate(noisy(0.8, 0.1), seed=3) == estimate(noisy(0.8, 0.1), seed=3)
+
+
+@given(st.floats(1e-3, 1e9), st.floats(0.3, 1.0), st.sampled_from(sorted(METHODS)))
+@examples(30)
+def test_the_unit_of_the_rate_does_not_matter(unit, truth, method):
+    groups = noisy(truth, 0.01, 200)
+    scaled = estimate(Groups(groups.rates * unit), method)
+    assert scaled.performance == pytest.approx(estimate(groups, method).performance, rel=1e-9)
+
+
+@given(st.permutations(range(24)))
+@examples(20)
+def test_the_order_of_the_lines_does_not_matter(order):
+    rows = [
+        (region, "a", rank, t + at, t + at + 1, 10.0 * rank + at + t)
+        for t in (0, 100, 200, 300)
+        for at, region in enumerate(("before", "during", "after"))
+        for rank in (0, 1)
+    ]
+    straight, mixed = (groups_of(Records.of(one), "a").rates for one in (rows, [rows[at] for at in order]))
+    assert np.array_equal(straight, mixed)
+    assert straight[1, 1, 0] == (101 + 111) / 2  # two ranks, 1 s each
+
+
+def test_windows_of_other_jobs_shutters_count_as_beside_others_and_broken_ones_are_dropped():
+    rows = [("before", "a", 0, 0.0, 1.0, 1.0), ("after", "a", 0, 2.0, 3.0, 3.0)]
+    rows += [
+        ("before", "a", 0, 10.0, 11.0, 1.0),
+        ("during", "a", 0, 11.0, 12.0, 4.0),
+        ("after", "a", 0, 12.0, 13.0, 1.0),
+    ]
+    rows += [("before", "a", 0, 20.0, 21.0, 1.0), ("during", "a", 0, 21.0, 22.0, 9.0)]  # the daemon ended here
+    groups = groups_of(Records.of(rows), "a")
+    assert groups.alone.tolist() == [False, True]
+    assert groups.dropped == 1
+    assert estimate(groups, "unfiltered").performance == (1.5 / 4)
+
+
+def test_a_log_is_read_as_it_was_written_and_without_a_torn_last_line(tmp_path: Path):
+    path = tmp_path / "log"
+    records = simulate([[STEADY], [STEADY]], 2, Shutter(windows=2), nodes=1).records
+    write_records(path, records)
+    with path.open("a") as stream:
+        stream.write('{"event": "joined"}\n["during", "0", 0, 1, 2, null]\n["befo')
+    again = read_records(path)
+    for name in ("region", "job", "rank", "start", "end", "delta"):
+        assert np.array_equal(getattr(again, name), getattr(records, name)), name
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("[1", "JSON"),
+        ('["before", 1]', "[region, job"),
+        (json.dumps(["after", "a", 0, 0, "x", 1]), "t1"),
+        ("7", "[region"),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path: Path, line, told):
+    path = tmp_path / "log"
+    path.write_text('{"topompi": "shutter", "version": 1}\n' + line + "\n")
+    message = refusal(read_records, path, error=ColocationError)
+    assert "line 2" in message
+    assert told in message
+    path.write_text('{"topompi": "shutter", "version": 2}\n')
+    assert "line 1" in refusal(read_records, path, error=ColocationError)
+
+
+@pytest.mark.parametrize(
+    ("microseconds", "percent"),
+    [(200, 0.05), (400, 0.10), (800, 0.20), (1600, 0.39), (3200, 0.763), (6400, 1.46), (12800, 2.68), (25600, 4.62),
+     (51200, 7.24), (102400, 10.1), (204800, 12.6), (409600, 14.3)],
+)  # fmt: skip
+def test_equation_9_has_the_digits_of_the_table(microseconds, percent):
+    digits = len(str(percent).partition(".")[2])
+    assert round(100 * asleep(microseconds / 1e6, 0.2), max(2, digits) if percent < 10 else 1) == percent
+
+
+@pytest.mark.parametrize(("jobs", "percent"), [(1, 0), (3, 1.02), (4, 1.15), (8, 1.34)])
+def test_equation_9_for_more_jobs(jobs, percent):
+    assert round(100 * asleep(0.0032, 0.2, jobs), 2) == percent
+
+
+def test_equation_10_and_the_model_agree_with_equation_9():
+    s, p, n = 0.0032, 0.2, 2
+    assert round(dilated(1, s, p), 4) == 1.0077
+    assert dilated(7, s, p) == pytest.approx(7 * n * (3 * s + p) / (2 * n * s + n * p + s))
+    assert dilated(1, 1e9, p) == pytest.approx(1.2)
+    for jobs in (2, 3, 8):
+        found = simulate([[STEADY]] * jobs, 2, Shutter(s, 1, p, jitter=0), nodes=1)
+        assert found.stopped == pytest.approx([asleep(s, p, jobs)] * jobs)

@@ -1,0 +1,169 @@
+"""Records of the shutter: the progress of each rank in windows before, during and after the other jobs stand still."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..inputs.files import read_text
+from ..inputs.writing import open_output
+from .errors import ColocationError
+
+__all__ = ["REGIONS", "Groups", "Records", "groups_of", "read_records", "write_records"]
+
+REGIONS = ("before", "during", "after")
+VERSION = 1
+HEADER = {"topompi": "shutter", "version": VERSION}
+Reals = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Measurements as columns of shape (n,), in any order.
+
+    :param region: index of the region in ``REGIONS``.
+    :param job: name of the job.
+    :param rank: rank of the process in its job.
+    :param start: second at which the window begins (t0).
+    :param end: second at which the window ends (t1).
+    :param delta: progress in the window: instructions, iterations, or seconds of solo work.
+    """
+
+    region: NDArray[np.int8]
+    job: NDArray[Any]
+    rank: NDArray[np.int64]
+    start: Reals
+    end: Reals
+    delta: Reals
+
+    def __len__(self) -> int:
+        return len(self.region)
+
+    @cached_property
+    def jobs(self) -> list[str]:
+        """Names of the jobs, sorted."""
+        return [str(name) for name in np.unique(self.job)]
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[str, str, int, float, float, float]]) -> Records:
+        """Make records of rows (region, job, rank, t0, t1, delta)."""
+        columns = list(zip(*rows, strict=True)) or [()] * 6
+        kinds = (np.int8, str, np.int64, np.float64, np.float64, np.float64)
+        columns[0] = tuple(map(REGIONS.index, columns[0]))
+        return cls(*(np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Progress rates of one job around n shutters, in time order, with K windows per region.
+
+    :param rates: rate per region, shutter and window, mean over ranks, shape (3, n, K); NaN for the second region if
+        the job itself stood still.
+    :param dropped: number of shutters left out because windows are missing.
+    """
+
+    rates: Reals
+    dropped: int = 0
+
+    @property
+    def alone(self) -> NDArray[np.bool_]:
+        """Whether the job ran alone in each shutter, shape (n,)."""
+        mine: NDArray[np.bool_] = ~np.isnan(self.rates[1]).any(axis=1)
+        return mine
+
+
+def groups_of(records: Records, job: str) -> Groups:
+    """Collect the windows of a job by shutter.
+
+    A shutter begins with the first "before" window that follows a window of another region, so that no order of lines
+    is needed. Rates are sums over ranks, divided by sums of the ranks' window lengths. Cost: n log n for n records.
+    """
+    mine = np.flatnonzero((records.job == job) & (records.end > records.start) & np.isfinite(records.delta))
+    mine = mine[np.argsort(records.start[mine], kind="stable")]
+    if not len(mine):
+        return Groups(np.empty((3, 0, 1)))
+    region, rank = records.region[mine], records.rank[mine]
+    begins = (region == 0) & np.r_[True, region[:-1] != 0]
+    shutter = np.cumsum(begins) - 1
+    shutter -= shutter[0]  # windows ahead of the first "before" are in a shutter of their own, which lacks windows
+    order = np.lexsort((records.start[mine], rank, region, shutter))
+    key = np.stack((shutter, region, rank))[:, order]
+    first = np.r_[True, (key[:, 1:] != key[:, :-1]).any(axis=0)]
+    at = np.arange(len(order))
+    window = np.empty_like(at)
+    window[order] = at - np.maximum.accumulate(np.where(first, at, 0))
+    shape = (3, int(shutter[-1]) + 1, int(window.max()) + 1)
+    progress, seconds = np.zeros(shape), np.zeros(shape)
+    np.add.at(progress, (region, shutter, window), records.delta[mine])
+    np.add.at(seconds, (region, shutter, window), (records.end - records.start)[mine])
+    return _complete(progress, seconds)
+
+
+def _complete(progress: Reals, seconds: Reals) -> Groups:
+    """Return the shutters whose regions have as many windows as most "before" regions; "during" may be absent."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rates = progress / seconds
+    counts = (seconds > 0).sum(axis=2)
+    most = max(1, int(np.bincount(counts[0]).argmax()))
+    whole = (counts[0] == most) & (counts[2] == most) & np.isin(counts[1], (0, most))
+    return Groups(rates[:, whole, :most], int((~whole).sum()))
+
+
+def write_records(path: str | os.PathLike[str], records: Records) -> None:
+    """Write a log of records: a line with the version, then one JSON list (region, job, rank, t0, t1, delta) a line."""
+    with open_output(path) as stream:
+        stream.write(json.dumps(HEADER) + "\n")
+        columns = (records.job, records.rank, records.start, records.end, records.delta)
+        for region, *more in zip(records.region.tolist(), *(one.tolist() for one in columns), strict=True):
+            stream.write(json.dumps([REGIONS[region], *more]) + "\n")
+
+
+def read_records(path: str | os.PathLike[str]) -> Records:
+    """Read a log of the shutter; a last line without an end, which a crash leaves, is ignored.
+
+    Lines that are objects, and lists of other regions, are events of the daemon, not measurements.
+
+    :raises ColocationError: if the log is malformed; the message names file and line.
+    """
+    text = read_text(path, ColocationError, "a log of the shutter")
+    lines = text.split("\n")[:-1]
+    head = _parsed(f"{path}: line 1", lines[0]) if lines else None
+    if not isinstance(head, dict) or (head.get("topompi"), head.get("version")) != ("shutter", VERSION):
+        raise ColocationError(f"{path}: line 1: expecting {json.dumps(HEADER)}, got {(lines or [''])[0][:60]!r}")
+    return Records.of(_rows(path, lines))
+
+
+def _rows(path: str | os.PathLike[str], lines: list[str]) -> Iterator[tuple[str, str, int, float, float, float]]:
+    for number, line in enumerate(lines[1:], 2):
+        where = f"{path}: line {number}"
+        found = _parsed(where, line)
+        if isinstance(found, dict) or (isinstance(found, list) and found and found[0] not in REGIONS):
+            continue
+        if not isinstance(found, list) or len(found) != 6 or not _is_number(found[2]):
+            raise ColocationError(f"{where}: expecting [region, job, rank, t0, t1, delta], got {line[:60]!r}")
+        region, job, rank, start, end, delta = found
+        if delta is None:
+            continue  # the rank slept, or its counter could not be read
+        for word, value in (("t0", start), ("t1", end), ("delta", delta)):
+            if not _is_number(value):
+                raise ColocationError(f"{where}: {word}: expecting a number, got {value!r}")
+        yield region, str(job), int(rank), start, end, delta
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _parsed(where: str, line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        raise ColocationError(f"{where}: expecting JSON, got {line[:60]!r}") from None
