@@ -163,6 +163,25 @@ def test_windows_of_other_jobs_shutters_count_as_beside_others_and_broken_ones_a
     assert estimate(groups, "unfiltered").performance == (1.5 / 4)
 
 
+def test_the_time_in_which_others_stopped_a_job_is_that_of_the_model_and_of_equation_9():
+    found = simulate([[STEADY]] * 3, 50, Shutter(0.0032, 4, 0.2, jitter=0), nodes=1)
+    for job, stopped in zip("012", found.stopped, strict=True):
+        assert groups_of(found.records, job).stopped == pytest.approx(stopped, rel=0.02)
+        assert stopped == pytest.approx(asleep(0.0032, 0.2, 3))
+
+
+def test_with_cycles_rates_are_per_cycle_and_the_limit_of_the_filter_is_absolute():
+    rows = [
+        (region, "a", 0, t + at, t + at + 1, delta, 1000.0)
+        for t in range(0, 400, 10)
+        for at, (region, delta) in enumerate((("before", 100.0), ("during", 200.0), ("after", 120.0)))
+    ]
+    groups = groups_of(Records.of(rows), "a")
+    assert groups.rates[:, 0, 0].tolist() == [0.1, 0.2, 0.12]
+    assert estimate(groups, "filtered").kept == 40  # 0.02 is less than 0.05
+    assert estimate(groups, "filtered", absolute=False).method == "unfiltered"  # 0.02 is a tenth of 0.2
+
+
 def test_a_log_is_read_as_it_was_written_and_without_a_torn_last_line(tmp_path: Path):
     path = tmp_path / "log"
     records = simulate([[STEADY], [STEADY]], 2, Shutter(windows=2), nodes=1).records
@@ -170,8 +189,8 @@ def test_a_log_is_read_as_it_was_written_and_without_a_torn_last_line(tmp_path: 
     with path.open("a") as stream:
         stream.write('{"event": "joined"}\n["during", "0", 0, 1, 2, null]\n["befo')
     again = read_records(path)
-    for name in ("region", "job", "rank", "start", "end", "delta"):
-        assert np.array_equal(getattr(again, name), getattr(records, name)), name
+    for name in ("region", "job", "rank", "start", "end", "delta", "base"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(records, name), name)
 
 
 @pytest.mark.parametrize(
@@ -185,11 +204,11 @@ def test_a_log_is_read_as_it_was_written_and_without_a_torn_last_line(tmp_path: 
 )
 def test_a_wrong_line_is_named(tmp_path: Path, line, told):
     path = tmp_path / "log"
-    path.write_text('{"topompi": "shutter", "version": 1}\n' + line + "\n")
+    path.write_text('{"format": "topompi shutter log", "version": 1}\n' + line + "\n")
     message = refusal(read_records, path, error=ColocationError)
     assert "line 2" in message
     assert told in message
-    path.write_text('{"topompi": "shutter", "version": 2}\n')
+    path.write_text('{"format": "topompi shutter log", "version": 2}\n')
     assert "line 1" in refusal(read_records, path, error=ColocationError)
 
 

@@ -172,7 +172,7 @@ def estimate(
     method: str = "local",
     *,
     delta: float = DELTA,
-    absolute: bool = False,
+    absolute: bool | None = None,
     correct: bool = True,
     seed: int = 0,
 ) -> Estimate:
@@ -184,8 +184,8 @@ def estimate(
     :param groups: rates of the job by shutter.
     :param method: name in ``METHODS``.
     :param delta: largest difference of the rates before and after of a steady phase.
-    :param absolute: whether ``delta`` is in the unit of the rate (instructions per cycle); else it is a share of the
-        rate alone.
+    :param absolute: whether ``delta`` is in the unit of the rate; else it is a share of the rate alone. None for the
+        unit if the rate is instructions per cycle, and for the share otherwise.
     :param correct: whether the bias of ``filtered`` is subtracted.
     :param seed: seed of the bootstrap.
     :raises ColocationError: if the method is unknown.
@@ -195,6 +195,7 @@ def estimate(
     total = int(groups.alone.sum())
     if not total:
         return Estimate(method, 1.0, 1.0, 1.0, 0, 0, "no shutter in which the job ran alone: taken as undisturbed")
+    absolute = groups.per_cycle if absolute is None else absolute
     terms = METHODS[method](groups, delta, absolute)
     kept, fallback = int((terms.rows[1][groups.alone] > 0).sum()), ""
     if kept < min(total, LEAST) or kept < SHARE * total:

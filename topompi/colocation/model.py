@@ -153,7 +153,9 @@ def simulate(
         work, shared, clock = work + state.run(pause, everyone)[1].sum(axis=0), shared + pause, clock + pause
     columns = [np.concatenate(column) for column in zip(*rows, strict=True)]
     kinds, names, ranks = columns[0].astype(np.int8), columns[1].astype(int).astype(str), columns[2].astype(np.int64)
-    records = Records(kinds, names, ranks, *columns[3:])
+    cycles = np.full(len(kinds), np.nan)
+    start, end, delta = columns[3:]
+    records = Records(kinds, names, ranks, start, end, delta, cycles)
     stopped = np.full(n, (n - 1) * rounds * shutter.region / clock.mean())
     return Simulated(records, work / shared.sum(), stopped)
 

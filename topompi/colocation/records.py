@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,8 +21,9 @@ __all__ = ["REGIONS", "Groups", "Records", "groups_of", "read_records", "write_r
 
 REGIONS = ("before", "during", "after")
 VERSION = 1
-HEADER = {"topompi": "shutter", "version": VERSION}
+HEADER = {"format": "topompi shutter log", "version": VERSION}
 Reals = NDArray[np.float64]
+Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,7 @@ class Records:
     :param start: second at which the window begins (t0).
     :param end: second at which the window ends (t1).
     :param delta: progress in the window: instructions, iterations, or seconds of solo work.
+    :param base: cycles in the window; NaN if they were not counted.
     """
 
     region: NDArray[np.int8]
@@ -43,6 +45,7 @@ class Records:
     start: Reals
     end: Reals
     delta: Reals
+    base: Reals
 
     def __len__(self) -> int:
         return len(self.region)
@@ -53,10 +56,11 @@ class Records:
         return [str(name) for name in np.unique(self.job)]
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[str, str, int, float, float, float]]) -> Records:
-        """Make records of rows (region, job, rank, t0, t1, delta)."""
-        columns = list(zip(*rows, strict=True)) or [()] * 6
-        kinds = (np.int8, str, np.int64, np.float64, np.float64, np.float64)
+    def of(cls, rows: Iterable[Row]) -> Records:
+        """Make records of rows (region, job, rank, t0, t1, delta), or of rows with cycles at their end."""
+        filled = ((*row[:6], row[6] if len(row) > 6 else math.nan) for row in rows)
+        columns: list[tuple[Any, ...]] = list(zip(*filled, strict=True)) or [()] * 7
+        kinds = (np.int8, str, np.int64, *[np.float64] * 4)
         columns[0] = tuple(map(REGIONS.index, columns[0]))
         return cls(*(np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)))
 
@@ -68,10 +72,15 @@ class Groups:
     :param rates: rate per region, shutter and window, mean over ranks, shape (3, n, K); NaN for the second region if
         the job itself stood still.
     :param dropped: number of shutters left out because windows are missing.
+    :param stopped: share of the time of the records in which the job stood still for the others' shutters, signals
+        included.
+    :param per_cycle: whether rates are per cycle (IPC), not per second.
     """
 
     rates: Reals
     dropped: int = 0
+    stopped: float = 0.0
+    per_cycle: bool = False
 
     @property
     def alone(self) -> NDArray[np.bool_]:
@@ -84,7 +93,8 @@ def groups_of(records: Records, job: str) -> Groups:
     """Collect the windows of a job by shutter.
 
     A shutter begins with the first "before" window that follows a window of another region, so that no order of lines
-    is needed. Rates are sums over ranks, divided by sums of the ranks' window lengths. Cost: n log n for n records.
+    is needed. Rates are sums over ranks, divided by the ranks' sums of cycles if all
+    records have them, else of seconds. Cost: n log n for n records.
     """
     mine = np.flatnonzero((records.job == job) & (records.end > records.start) & np.isfinite(records.delta))
     mine = mine[np.argsort(records.start[mine], kind="stable")]
@@ -101,28 +111,44 @@ def groups_of(records: Records, job: str) -> Groups:
     window = np.empty_like(at)
     window[order] = at - np.maximum.accumulate(np.where(first, at, 0))
     shape = (3, int(shutter[-1]) + 1, int(window.max()) + 1)
-    progress, seconds = np.zeros(shape), np.zeros(shape)
+    progress, length = np.zeros(shape), np.zeros(shape)
+    per_cycle = bool((records.base[mine] > 0).all())
+    base = records.base[mine] if per_cycle else (records.end - records.start)[mine]
     np.add.at(progress, (region, shutter, window), records.delta[mine])
-    np.add.at(seconds, (region, shutter, window), (records.end - records.start)[mine])
-    return _complete(progress, seconds)
+    np.add.at(length, (region, shutter, window), base)
+    found = _complete(progress, length)
+    stopped = _stopped(records.start[mine], records.end[mine], region, shutter)
+    return replace(found, stopped=stopped, per_cycle=per_cycle)
 
 
-def _complete(progress: Reals, seconds: Reals) -> Groups:
+def _stopped(start: Reals, end: Reals, region: NDArray[np.int8], shutter: NDArray[np.int64]) -> float:
+    """Return the share of time between the last "before" and the first "after" window of shutters of other jobs."""
+    count = int(shutter[-1]) + 1
+    asleep, awake = np.full(count, -np.inf), np.full(count, np.inf)
+    np.maximum.at(asleep, shutter[region == 0], end[region == 0])
+    np.minimum.at(awake, shutter[region == 2], start[region == 2])
+    awake[shutter[region == 1]] = np.inf
+    both = np.isfinite(awake) & np.isfinite(asleep)
+    return float((awake[both] - asleep[both]).clip(min=0).sum() / (end.max() - start.min()))
+
+
+def _complete(progress: Reals, length: Reals) -> Groups:
     """Return the shutters whose regions have as many windows as most "before" regions; "during" may be absent."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        rates = progress / seconds
-    counts = (seconds > 0).sum(axis=2)
+        rates = progress / length
+    counts = (length > 0).sum(axis=2)
     most = max(1, int(np.bincount(counts[0]).argmax()))
     whole = (counts[0] == most) & (counts[2] == most) & np.isin(counts[1], (0, most))
     return Groups(rates[:, whole, :most], int((~whole).sum()))
 
 
 def write_records(path: str | os.PathLike[str], records: Records) -> None:
-    """Write a log of records: a line with the version, then one JSON list (region, job, rank, t0, t1, delta) a line."""
+    """Write a log: a line with the version, and a JSON list (region, job, rank, t0, t1, delta, cycles) per record."""
     with open_output(path) as stream:
         stream.write(json.dumps(HEADER) + "\n")
-        columns = (records.job, records.rank, records.start, records.end, records.delta)
+        columns = (records.job, records.rank, records.start, records.end, records.delta, records.base)
         for region, *more in zip(records.region.tolist(), *(one.tolist() for one in columns), strict=True):
+            more = more if more[-1] > 0 else more[:-1]
             stream.write(json.dumps([REGIONS[region], *more]) + "\n")
 
 
@@ -136,26 +162,26 @@ def read_records(path: str | os.PathLike[str]) -> Records:
     text = read_text(path, ColocationError, "a log of the shutter")
     lines = text.split("\n")[:-1]
     head = _parsed(f"{path}: line 1", lines[0]) if lines else None
-    if not isinstance(head, dict) or (head.get("topompi"), head.get("version")) != ("shutter", VERSION):
+    if not isinstance(head, dict) or not HEADER.items() <= head.items():
         raise ColocationError(f"{path}: line 1: expecting {json.dumps(HEADER)}, got {(lines or [''])[0][:60]!r}")
     return Records.of(_rows(path, lines))
 
 
-def _rows(path: str | os.PathLike[str], lines: list[str]) -> Iterator[tuple[str, str, int, float, float, float]]:
+def _rows(path: str | os.PathLike[str], lines: list[str]) -> Iterator[Row]:
     for number, line in enumerate(lines[1:], 2):
         where = f"{path}: line {number}"
         found = _parsed(where, line)
         if isinstance(found, dict) or (isinstance(found, list) and found and found[0] not in REGIONS):
             continue
-        if not isinstance(found, list) or len(found) != 6 or not _is_number(found[2]):
+        if not isinstance(found, list) or len(found) not in (6, 7) or not _is_number(found[2]):
             raise ColocationError(f"{where}: expecting [region, job, rank, t0, t1, delta], got {line[:60]!r}")
-        region, job, rank, start, end, delta = found
-        if delta is None:
+        region, job, rank, *numbers = found
+        if None in numbers:
             continue  # the rank slept, or its counter could not be read
-        for word, value in (("t0", start), ("t1", end), ("delta", delta)):
+        for word, value in zip(("t0", "t1", "delta", "cycles"), numbers, strict=False):
             if not _is_number(value):
                 raise ColocationError(f"{where}: {word}: expecting a number, got {value!r}")
-        yield region, str(job), int(rank), start, end, delta
+        yield region, str(job), int(rank), *numbers
 
 
 def _is_number(value: object) -> bool:
