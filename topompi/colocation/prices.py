@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..extensions import imported
+from ..extensions import imported, names_function
 from .errors import ColocationError
 from .estimators import Estimate
 
@@ -96,6 +96,8 @@ def find_factor(name: str) -> Factor:
 
     :raises ColocationError: if it cannot be imported, or rises with the degradation.
     """
+    if not names_function(name):
+        raise ColocationError(f"rule: expecting one of {', '.join(RULES)}, or a module:function, got {name!r}")
     try:
         factor = imported(name)
     except ValueError as problem:

@@ -45,6 +45,7 @@ __all__ = ["app"]
 LATE = {  # imported when they are asked for, because they bring the simulators and the levels of fabrics
     "characterise": "jobs.characterise:characterise_command",
     "lanes": "jobs.lanes:lanes_command",
+    "price": "jobs.price:price_command",
     "replay": "jobs.replay:replay_command",
 }
 ABOUT = "Many jobs on one machine: queues, allocation of nodes, isolation."

@@ -1,0 +1,126 @@
+"""Bills of the jobs of one node: from the shutter's records and the runs to prices, and into a ledger."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..inputs.files import read_text
+from .accounts import Ledger
+from .errors import ColocationError
+from .estimators import Estimate, estimate
+from .prices import Price, Run, price
+from .records import Records, groups_of
+
+__all__ = ["Bill", "bill", "charge_all", "is_list", "read_runs"]
+
+_NEEDED = ("job", "seconds", "cores")
+_COLUMNS = (*_NEEDED, "project", "user", "solo_seconds")
+
+
+@dataclass(frozen=True)
+class Bill:
+    """The bill of a job.
+
+    :param run: the run, with the share of time in which the shutter stopped it.
+    :param found: estimate of its performance; None if the log has no records of the job.
+    :param price: what is charged.
+    :param usual: price as usual, for comparison.
+    """
+
+    run: Run
+    found: Estimate | None
+    price: Price
+    usual: Price
+
+    @property
+    def basis(self) -> dict[str, Any]:
+        """Facts that the price rests on, in JSON's types."""
+        facts: dict[str, Any] = {"seconds": self.run.seconds, "stopped": self.run.stopped, "cores": self.run.cores}
+        facts |= {"performance": self.price.performance, "raw": self.price.raw}
+        facts |= {"price_low": self.price.low, "price_high": self.price.high}
+        facts |= {"usual": self.usual.amount, "alone": self.price.undisturbed}
+        if self.found is None:
+            return facts | {"estimator": "none", "why": "no records of the shutter: taken as undisturbed"}
+        facts |= {"estimator": self.found.method, "kept": self.found.kept, "shutters": self.found.total}
+        return facts | ({"why": self.found.fallback} if self.found.fallback else {})
+
+
+def bill(
+    records: Records, runs: Iterable[Run], rate: float, rule: str = "poppa", method: str = "local", *, seed: int = 0
+) -> list[Bill]:
+    """Price each run by the records of its job.
+
+    :param records: log of the shutter of the runs' node.
+    :param runs: completed runs.
+    :param rate: service units per core and second.
+    :param rule: rule of the price, as in `price`.
+    :param method: estimator, as in `estimate`.
+    :param seed: seed of the intervals.
+    :raises ColocationError: if two runs have one name, or a rule or an estimator is unknown.
+    """
+    bills, names, known = list[Bill](), set[str](), set(records.jobs)
+    for run in runs:
+        if run.job in names:
+            wanted = "one run per job (of an array: JobIDRaw in place of JobID)"
+            raise ColocationError(f"job {run.job}: expecting {wanted}, got several")
+        names.add(run.job)
+        found = None
+        if run.job in known:
+            groups = groups_of(records, run.job)
+            found, run = estimate(groups, method, seed=seed), replace(run, stopped=groups.stopped)
+        bills.append(Bill(run, found, price(run, rate, found, rule), price(run, rate, found, "as-usual")))
+    return bills
+
+
+def charge_all(ledger: Ledger, bills: Sequence[Bill]) -> int:
+    """Charge bills to their projects; return the number of those that were not in the ledger yet.
+
+    A crash in between leaves the rest for the next attempt, which charges nothing twice.
+    """
+    done = 0
+    for one in bills:
+        run = one.run
+        done += ledger.charge(
+            run.project, run.job, one.price.rule, one.price.amount, user=run.user, basis=one.basis
+        )  # fmt: skip
+    return done
+
+
+def is_list(text: str) -> bool:
+    """Return whether a text is a list of runs: CSV whose first line names the columns job, seconds and cores."""
+    first = next(csv.reader(text.splitlines()[:1]), [])
+    return set(_NEEDED) <= {name.strip() for name in first}
+
+
+def read_runs(path: str | os.PathLike[str]) -> list[Run]:
+    """Read a list of runs: CSV with the columns job, seconds, cores and, if known, project, user and solo_seconds.
+
+    :raises ColocationError: if a line is malformed; the message names file, line and field.
+    """
+    rows = csv.DictReader(read_text(path, ColocationError, "a list of jobs").splitlines(), skipinitialspace=True)
+    unknown = set(rows.fieldnames or ()) - set(_COLUMNS)
+    if unknown or not set(_NEEDED) <= set(rows.fieldnames or ()):
+        raise ColocationError(f"{path}: line 1: expecting columns of {', '.join(_COLUMNS)}, got {rows.fieldnames}")
+    return [_run(f"{path}: line {rows.line_num}", row) for row in rows]
+
+
+def _run(where: str, row: dict[str, Any]) -> Run:
+    if None in row or None in row.values():
+        raise ColocationError(f"{where}: expecting as many fields as columns, got {list(row.values())}")
+    numbers: dict[str, Any] = {}
+    for name, kind in (("seconds", float), ("cores", int), ("solo_seconds", float)):
+        text = row.get(name, "").strip()
+        if not text and name == "solo_seconds":
+            continue
+        try:
+            numbers[name] = kind(text)
+        except ValueError:
+            raise ColocationError(f"{where}: {name}: expecting a number, got {text!r}") from None
+    try:
+        return Run(row["job"].strip(), **numbers, project=row.get("project", ""), user=row.get("user", ""))
+    except ColocationError as problem:
+        raise ColocationError(f"{where}: {problem}") from problem
