@@ -85,6 +85,21 @@ def test_a_writer_killed_in_mid_charge_loses_nothing_and_charges_nothing_twice(p
     assert sqlite3.connect(path).execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
+@pytest.mark.parametrize("moment", ["INSERT", "COMMIT"])
+def test_a_charge_is_not_there_if_its_writer_dies_just_before_the_end(path: Path, moment: str):
+    code = (
+        "import os, sys\nfrom topompi.colocation.accounts import Ledger\nledger = Ledger(sys.argv[1])\n"
+        "ledger._base.set_trace_callback(lambda text: text.startswith(sys.argv[2]) and os.kill(os.getpid(), 9))\n"
+        "ledger.charge('p', '7', 'poppa', 10)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, path, moment], cwd=ROOT, timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    with Ledger(path) as ledger:
+        assert not ledger.charges()
+        assert ledger.charge("p", "7", "poppa", 10)  # the lock is free, and the job is charged once
+        assert ledger.balances()[0].left == 990
+
+
 def test_a_transaction_that_fails_leaves_nothing(path: Path):
     with Ledger(path) as ledger:
         with pytest.raises(ValueError, match="JSON"):

@@ -135,18 +135,19 @@ def test_the_unit_of_the_rate_does_not_matter(unit, truth, method):
     assert scaled.performance == pytest.approx(estimate(groups, method).performance, rel=1e-9)
 
 
-@given(st.permutations(range(24)))
+@given(st.permutations(range(48)))
 @examples(20)
 def test_the_order_of_the_lines_does_not_matter(order):
     rows = [
-        (region, "a", rank, t + at, t + at + 1, 10.0 * rank + at + t)
+        (region, "a", rank, t + at + window / 2, t + at + window / 2 + 0.5, 10.0 * rank + at + t + window)
         for t in (0, 100, 200, 300)
         for at, region in enumerate(("before", "during", "after"))
+        for window in (0, 1)
         for rank in (0, 1)
     ]
     straight, mixed = (groups_of(Records.of(one), "a").rates for one in (rows, [rows[at] for at in order]))
     assert np.array_equal(straight, mixed)
-    assert straight[1, 1, 0] == (101 + 111) / 2  # two ranks, 1 s each
+    assert straight[1, 1].tolist() == [101 + 111, 102 + 112]  # per second, of two ranks in two windows of 0.5 s
 
 
 def test_windows_of_other_jobs_shutters_count_as_beside_others_and_broken_ones_are_dropped():
