@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.colocation.test_estimators import drawn
 from tests.support import examples, refusal
 from topompi.colocation.errors import ColocationError
 from topompi.colocation.estimators import Estimate, estimate
@@ -72,6 +74,26 @@ def test_the_charge_of_a_job_whose_partner_halves_its_speed_is_half_as_measured(
     assert charged.amount / 1600 == pytest.approx(0.5, abs=0.01)
     assert charged.low < 800 < charged.high
     assert price(Run("1", 100.0, 1), 1.0, estimates[1]).discount == pytest.approx(0, abs=0.01)
+
+
+def test_the_mean_discount_is_within_two_points_of_the_oracles_and_prices_as_usual_are_above_one():
+    """Prices as shares of the price alone, by the true run time alone, over jobs with phases of 1 to 50 ms."""
+    shares: dict[str, list[float]] = {rule: [] for rule in RULES}
+    for jobs in (2, 3, 4):
+        for milliseconds in (1, 5, 50):
+            found = simulate(
+                drawn(jobs, milliseconds, 7), max(1, 8 // jobs), Shutter(pause=0.071), nodes=256, noise=0.005
+            )
+            for job, truth in enumerate(found.performance):
+                run = Run(str(job), 1.0, 1, solo_seconds=float(truth))
+                one = estimate(groups_of(found.records, run.job))
+                for rule in RULES:
+                    shares[rule].append(price(run, 1.0, one, rule).amount / truth)
+    fair, usual, oracle = (np.array(shares[rule]) for rule in RULES)
+    assert abs(fair.mean() - oracle.mean()) < 0.02
+    assert np.abs(fair - oracle).max() < 0.08
+    assert (usual > 1).all()
+    assert (oracle < 1).all()
 
 
 def test_a_factor_of_a_site_is_a_function(tmp_path: Path, monkeypatch):
