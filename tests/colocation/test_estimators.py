@@ -194,6 +194,20 @@ def test_a_log_is_read_as_it_was_written_and_without_a_torn_last_line(tmp_path: 
         np.testing.assert_array_equal(getattr(again, name), getattr(records, name), name)
 
 
+def test_a_log_that_was_continued_after_a_restart_of_the_node_has_one_time(tmp_path: Path):
+    path = tmp_path / "log"
+    records = simulate([[Phase(1.0, 3.0, 0.5)], [STEADY]], 3, nodes=1).records
+    write_records(path, records)
+    text = path.read_text()
+    lines = [json.loads(line) for line in text.splitlines()[1:]]
+    later = [[*line[:3], line[3] + 1e6, line[4] + 1e6, *line[5:]] for line in lines]  # a node that ran for 12 days
+    path.write_text(text[: text.index("\n") + 1] + "".join(json.dumps(line) + "\n" for line in (*later, *lines)))
+    groups = groups_of(read_records(path), "0")
+    assert groups.alone.tolist() == [True, False] * 6
+    assert estimate(groups).performance == pytest.approx(0.5)
+    assert 0.005 < groups.stopped < 0.009
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [

@@ -151,13 +151,15 @@ def simulate(
                     work, shared = work + solo.sum(axis=0), shared + width
         pause = shutter.pause * (1 + shutter.jitter * rng.uniform(-1, 1, nodes))
         work, shared, clock = work + state.run(pause, everyone)[1].sum(axis=0), shared + pause, clock + pause
-    columns = [np.concatenate(column) for column in zip(*rows, strict=True)]
-    kinds, names, ranks = columns[0].astype(np.int8), columns[1].astype(int).astype(str), columns[2].astype(np.int64)
-    cycles = np.full(len(kinds), np.nan)
-    start, end, delta = columns[3:]
-    records = Records(kinds, names, ranks, start, end, delta, cycles)
     stopped = np.full(n, (n - 1) * rounds * shutter.region / clock.mean())
-    return Simulated(records, work / shared.sum(), stopped)
+    return Simulated(_records(rows), work / shared.sum(), stopped)
+
+
+def _records(rows: list[tuple[NDArray[Any], ...]]) -> Records:
+    """Join the columns of all windows."""
+    region, job, rank, start, end, delta = (np.concatenate(column) for column in zip(*rows, strict=True))
+    names, cycles = job.astype(int).astype(str), np.full(len(job), np.nan)
+    return Records(region.astype(np.int8), names, rank.astype(np.int64), start, end, delta, cycles)
 
 
 def _rows(

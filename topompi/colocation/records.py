@@ -21,6 +21,7 @@ __all__ = ["REGIONS", "Groups", "Records", "groups_of", "read_records", "write_r
 
 REGIONS = ("before", "during", "after")
 VERSION = 1
+RESTART = 60.0  # seconds by which a time is before the latest one only if the node's clock began again
 HEADER = {"format": "topompi shutter log", "version": VERSION}
 Reals = NDArray[np.float64]
 Row = tuple[Any, ...]
@@ -144,10 +145,13 @@ def _complete(progress: Reals, length: Reals) -> Groups:
 
 def write_records(path: str | os.PathLike[str], records: Records) -> None:
     """Write a log: a line with the version, and a JSON list (region, job, rank, t0, t1, delta, cycles) per record."""
+    order = np.argsort(records.start, kind="stable")
     with open_output(path) as stream:
         stream.write(json.dumps(HEADER) + "\n")
         columns = (records.job, records.rank, records.start, records.end, records.delta, records.base)
-        for region, *more in zip(records.region.tolist(), *(one.tolist() for one in columns), strict=True):
+        for region, *more in zip(
+            records.region[order].tolist(), *(one[order].tolist() for one in columns), strict=True
+        ):
             more = more if more[-1] > 0 else more[:-1]
             stream.write(json.dumps([REGIONS[region], *more]) + "\n")
 
@@ -164,7 +168,7 @@ def read_records(path: str | os.PathLike[str]) -> Records:
     head = _parsed(f"{path}: line 1", lines[0]) if lines else None
     if not isinstance(head, dict) or not HEADER.items() <= head.items():
         raise ColocationError(f"{path}: line 1: expecting {json.dumps(HEADER)}, got {(lines or [''])[0][:60]!r}")
-    return Records.of(_rows(path, lines))
+    return Records.of(_in_one_time(_rows(path, lines)))
 
 
 def _rows(path: str | os.PathLike[str], lines: list[str]) -> Iterator[Row]:
@@ -182,6 +186,16 @@ def _rows(path: str | os.PathLike[str], lines: list[str]) -> Iterator[Row]:
             if not _is_number(value):
                 raise ColocationError(f"{where}: {word}: expecting a number, got {value!r}")
         yield region, str(job), int(rank), *numbers
+
+
+def _in_one_time(rows: Iterable[Row]) -> Iterator[Row]:
+    """Shift the times of a log that was continued after the node's start, because monotonic clocks begin at 0 there."""
+    latest, shift = -math.inf, 0.0
+    for region, job, rank, start, end, *more in rows:
+        if start + shift < latest - RESTART:
+            shift = latest - start + 1
+        latest = max(latest, end + shift)
+        yield region, job, rank, start + shift, end + shift, *more
 
 
 def _is_number(value: object) -> bool:
