@@ -48,12 +48,21 @@ class Shutter:
     :param pause: mean seconds between shutters (P).
     :param jitter: largest deviation of a pause from the mean, of the mean. Equal pauses fall into step with periodic
         jobs, because each shutter sets the phases of the jobs back in the same way; the sample is then not uniform.
+    :param poisson: whether pauses are exponentially distributed, in place of ``jitter``. Only then do shutters sample
+        the time uniformly if jobs fall in step with each other and each shutter disturbs this.
     """
 
     region: float = 0.0032
     windows: int = 16
     pause: float = 0.2
     jitter: float = 0.25
+    poisson: bool = False
+
+    def drawn(self, rng: np.random.Generator, nodes: int) -> Reals:
+        """Draw the pause of each node, shape (nodes,)."""
+        if self.poisson:
+            return self.pause * rng.exponential(size=nodes)
+        return self.pause * (1 + self.jitter * rng.uniform(-1, 1, nodes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +144,7 @@ def simulate(
     rng = np.random.default_rng(seed)
     state, n = _Nodes(jobs, nodes, rng), len(jobs)
     everyone, clock = np.ones(n, bool), np.zeros(nodes)
-    span = rounds * n * (3 * shutter.region + (1 + shutter.jitter) * shutter.pause) + 1
+    span = rounds * n * (3 * shutter.region + 20 * shutter.pause) + 1
     rows, work, shared = list[tuple[NDArray[Any], ...]](), np.zeros(n), np.zeros(nodes)
     state.run(1.0 if shutter.pause >= 0.2 else 5 * shutter.pause, everyone)
     width = shutter.region / shutter.windows
@@ -149,7 +158,7 @@ def simulate(
                 clock = clock + width
                 if region != 1:
                     work, shared = work + solo.sum(axis=0), shared + width
-        pause = shutter.pause * (1 + shutter.jitter * rng.uniform(-1, 1, nodes))
+        pause = shutter.drawn(rng, nodes)
         work, shared, clock = work + state.run(pause, everyone)[1].sum(axis=0), shared + pause, clock + pause
     stopped = np.full(n, (n - 1) * rounds * shutter.region / clock.mean())
     return Simulated(_records(rows), work / shared.sum(), stopped)
