@@ -112,10 +112,12 @@ class _Running(Speed):
         :param changed: streams that ended or started.
         :param full: whether each link was full before or is full after the change, shape (links,).
         """
-        left = {job: links for job, stream in self._streams.items() if len(links := stream.links[full[stream.links]])}
         reached, found = np.zeros(len(full), dtype=bool), list[int]()
         for stream in changed:
-            reached[stream.links] = True
+            reached[stream.links] = full[stream.links]
+        if not reached.any():
+            return found
+        left = {job: links for job, stream in self._streams.items() if len(links := stream.links[full[stream.links]])}
         while hit := [job for job, links in left.items() if reached[links].any()]:
             for job in hit:
                 reached[left.pop(job)] = True
@@ -123,6 +125,8 @@ class _Running(Speed):
         return sorted(found)
 
     def _compute(self, jobs: list[int]) -> None:
+        if not jobs:
+            return
         found = speeds([self._streams[job] for job in jobs], self._network.capacity)
         for job, speed in zip(jobs, found.tolist(), strict=True):
             self._rates.pop(job, None)
