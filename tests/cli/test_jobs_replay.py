@@ -89,7 +89,16 @@ def test_a_cluster_without_routes_is_refused():
 
 
 def test_packets_cross_a_dragonfly_with_lanes_by_hop_and_not_without():
-    words = ("fft3d@grid=1x40,size=400000", "-p", "RF:1", "--cluster", "dragonfly:4,2,1", "--network", "packet", "--json")
+    words = (
+        "fft3d@grid=1x40,size=400000",
+        "-p",
+        "RF:1",
+        "--cluster",
+        "dragonfly:4,2,1",
+        "--network",
+        "packet",
+        "--json",
+    )
     refused = command_line("jobs", "replay", *words)
     assert (refused.returncode, "expecting routes without a circle" in refused.stderr) == (1, True)
     done = command_line("jobs", "replay", *words, "--lanes", 3, "--hop-lanes", 3, "--buffer", 196608)
