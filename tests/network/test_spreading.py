@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from topompi.network import Tables, spread_loads
+from topompi.network import Tables
+from topompi.network.spreading import spread_loads
 from topompi.topology import load
 from topompi.views.tables import tables_of
 

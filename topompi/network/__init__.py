@@ -5,7 +5,6 @@ fabric's numbers in it, even if it has only some of the fabric's hosts. ``topomp
 package needs numpy only.
 """
 
-from .spreading import spread_loads
 from .tables import Hosts, Tables, joined, known_or, rate_delay
 from .walks import DIES, LOOPS, MAX_HOPS, NextLinks, first_links, link_loads, slices
 
@@ -22,5 +21,4 @@ __all__ = [
     "link_loads",
     "rate_delay",
     "slices",
-    "spread_loads",
 ]
