@@ -1,7 +1,7 @@
 """Sharing of links on Leonardo, and changes by placement and isolation: ``python -m studies leonardo MAP LISTS``.
 
 The jobs' traffic is not known: each job has one of two kernels, an alltoall or a periodic 3D halo exchange, with 64 MiB
-per node and run. The model is flows.
+per node and run. The model is flows; lanes are simulated with packets.
 """
 
 from __future__ import annotations
@@ -19,22 +19,20 @@ from numpy.typing import NDArray
 from topompi.interference.network import SharedNetwork, shared_network
 from topompi.interference.replay import Outcome, replay
 from topompi.interference.rivals import rivals
-from topompi.interference.specs import read_jobs
 from topompi.jobs import Cluster, find_allocator
 from topompi.jobs.allocation import Job
-from topompi.netsim import Program
 
 from ..tables import Table, show_many
+from . import lanes
 from .machine import cluster_from, job_nodes, snapshot
+from .traffic import KERNELS, programs
 
 __all__ = ["POLICIES", "allocate", "main", "report", "sharers"]
 
 Nodes = NDArray[np.int64]
 
-NBYTES = 64 << 20  # bytes that a node sends per run
 LATENCY = 0.2e-6  # seconds of each link
 POLICIES = ("first", "contiguous", "bestfit", "isolated", "disjoint")
-KERNELS = ("alltoall", "alltoall or halo, by turns")
 
 
 TODAY = (
@@ -75,25 +73,6 @@ def site(nodes: Path, lists: Path, snapshots: int) -> Site:
     return Site(cluster, SharedNetwork(shared_network(cluster, latency=LATENCY)), found)
 
 
-def programs(jobs: Mapping[str, Nodes], kernel: str) -> list[Program]:
-    """The jobs with a kernel's traffic; one of the two by turns.
-
-    :param jobs: nodes of each job.
-    :param kernel: one of ``KERNELS``.
-    """
-    found = []
-    for number, (name, nodes) in enumerate(jobs.items()):
-        size = len(nodes)
-        alltoall = kernel == KERNELS[0] or (kernel == KERNELS[1] and number % 2 == 0)
-        made = (
-            f"fft3d@grid=1x{size},size={NBYTES // (size - 1)}"
-            if alltoall
-            else f"stencil3d@ranks={size},periodic,size={NBYTES // 6}"
-        )
-        found += [job.on(nodes) for job in read_jobs([f"j{name}={made}"])]
-    return found
-
-
 def allocate(cluster: Cluster, sizes: Mapping[str, int], policy: str, usable: Nodes | None = None) -> dict[str, Nodes]:
     """Place jobs one after the other on an empty cluster; those that would wait are left out.
 
@@ -123,7 +102,7 @@ def sharers(network: SharedNetwork, jobs: Mapping[str, Nodes]) -> NDArray[np.boo
 
 
 def report(where: Site, kernels: Sequence[str], policies: Sequence[str]) -> Iterator[Table]:
-    """The tables: who shares today, and what other placements change.
+    """The tables: who shares today, and what other placements and virtual lanes change.
 
     :param where: machine and jobs.
     :param kernels: traffic of the jobs.
@@ -131,6 +110,7 @@ def report(where: Site, kernels: Sequence[str], policies: Sequence[str]) -> Iter
     """
     yield "leonardo today", TODAY, _today(where)
     yield "leonardo placements", PLACED, _placements(where, kernels, policies)
+    yield "leonardo lanes", ("first job", *lanes.HEAD), _lanes(where, 1 if len(kernels) == 1 else 3)
 
 
 def _today(where: Site) -> Iterator[list[str]]:
@@ -153,6 +133,12 @@ def _today(where: Site) -> Iterator[list[str]]:
         most = rivals(where.network.tables, nodes)
         bound = f"{len(nodes)} nodes: {partners[largest]}; {around}; {most}"
         yield [next(iter(jobs)), str(len(jobs)), f"{sum(sizes):,}", *cells, bound]
+
+
+def _lanes(where: Site, count: int) -> Iterator[list[str]]:
+    for jobs in where.jobs:
+        for row in lanes.rows(where.network, jobs, count):
+            yield [next(iter(jobs)), *row]
 
 
 def _placements(where: Site, kernels: Sequence[str], policies: Sequence[str]) -> Iterator[list[str]]:
