@@ -16,6 +16,7 @@ import platform
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,10 @@ NBYTES = 60_000
 PAIRS = "alltoall+alltoall,alltoall+bcast,alltoall+stencil,bcast+stencil,stencil+stencil"
 WITHIN = 1.15  # ratio of predicted and measured slow-down
 ITERATIONS = 20  # that are simulated
-Operations = list[tuple[int, int, int]]  # step, kind, peer
+MODELS = ("flows", "packets")
+# Step, kind, peer, bytes, and the step that has to be complete before, or -1. MPI completes the send of a small message
+# at once, so that no operation waits for a send: a rank runs ahead of its messages.
+Operations = list[tuple[int, int, int, int, int]]
 
 
 def tree(rank: int, size: int) -> tuple[int | None, list[int]]:
@@ -60,23 +64,27 @@ def neighbours(rank: int, size: int) -> list[int]:
 
 def alltoall(rank: int, size: int) -> Operations:
     """Return a rank's operations in an exchange of all ranks, one after the other."""
-    return [
-        one
-        for step in range(1, size)
-        for one in ((step, RECEIVE, (rank - step) % size), (step, SEND, (rank + step) % size))
-    ]
+    found = []
+    for turn in range(1, size):
+        found.append((2 * turn, SEND, (rank + turn) % size, NBYTES, 2 * turn - 1 if turn > 1 else -1))
+        found.append((2 * turn + 1, RECEIVE, (rank - turn) % size, NBYTES, -1))
+    return found
 
 
 def bcast(rank: int, size: int) -> Operations:
-    """Return a rank's operations in a broadcast along a binomial tree, without the empty answers."""
+    """Return a rank's operations in a broadcast along a binomial tree, with the answers that go back to the root."""
     parent, children = tree(rank, size)
-    receive = [(0, RECEIVE, parent)] if parent is not None else []
-    return receive + [(1 + at, SEND, child) for at, child in enumerate(children)]
+    came, answered = (0 if parent is not None else -1), 2
+    found = [(came, RECEIVE, parent, NBYTES, -1)] if parent is not None else []
+    found += [(1, SEND, child, NBYTES, came) for child in children]
+    found += [(answered, RECEIVE, child, 1, -1) for child in children]
+    return found + ([(3, SEND, parent, 1, answered if children else came)] if parent is not None else [])
 
 
 def stencil(rank: int, size: int) -> Operations:
     """Return a rank's operations in an exchange with its four neighbours at once."""
-    return [(0, kind, peer) for kind in (RECEIVE, SEND) for peer in neighbours(rank, size)]
+    around = neighbours(rank, size)
+    return [(0, RECEIVE, peer, NBYTES, -1) for peer in around] + [(1, SEND, peer, NBYTES, -1) for peer in around]
 
 
 KINDS = {"alltoall": alltoall, "bcast": bcast, "stencil": stencil}
@@ -125,14 +133,21 @@ def hosts_of(fabric: Fabric, placement: str) -> list[list[int]]:
 
 
 def program_of(kind: str, hosts: Sequence[int], name: str) -> Program:
-    """Return the messages of a job; a step follows the one before."""
+    """Return the messages of a job; an iteration begins when the rank has received all of the one before."""
     size = len(hosts)
-    once = [(rank, *one) for rank in range(size) for one in KINDS[kind](rank, size)]
-    rank, step, what, peer = np.array(once).T
-    every = np.repeat(np.arange(ITERATIONS), len(once)) * (int(step.max()) + 1)
-    columns = (np.tile(one, ITERATIONS) for one in (rank, step, what, peer))
-    rank, step, what, peer = columns
-    return Program(np.array(hosts), rank, step + every, what, peer, np.full(len(rank), float(NBYTES)), name=name)
+    columns: list[list[int]] = [[], [], [], [], [], []]  # rank, step, kind, peer, bytes, after
+    for rank in range(size):
+        once = KINDS[kind](rank, size)
+        steps = 1 + max(step for step, *_ in once)
+        last = max((step for step, what, *_ in once if what == RECEIVE), default=-1)
+        for turn, (step, what, peer, nbytes, after) in product(range(ITERATIONS), once):
+            before = after + turn * steps if after >= 0 else (turn - 1) * steps + last if turn else -1
+            for column, value in zip(columns, (rank, step + turn * steps, what, peer, nbytes, before), strict=True):
+                column.append(value)
+    ranks, steps_of, kinds, peers, sizes, waits = (np.array(column) for column in columns)
+    return Program(
+        np.array(hosts), ranks, steps_of, kinds, peers, sizes.astype(np.float64), window=0, name=name, after=waits
+    )
 
 
 def slow_downs(fabric: Fabric, kinds: Sequence[str], hosts: Sequence[Sequence[int]], model: str) -> list[float]:
@@ -179,8 +194,7 @@ def rows_of(network: Emulated, placement: str, kinds: Sequence[str], arguments: 
             kinds[1 - at],
             float(np.median(measured[at, :, 0])),
             ratios[at].tolist(),
-            predicted[0][at],
-            predicted[1][at],
+            *(slow_down[at] for slow_down in predicted),
         )
         for at, kind in enumerate(kinds)
     ]
@@ -188,7 +202,7 @@ def rows_of(network: Emulated, placement: str, kinds: Sequence[str], arguments: 
 
 def markdown(rows: Sequence[Row], network: str, rounds: int) -> Iterator[str]:
     """Yield the lines of the report."""
-    for name in ("flows", "packets"):
+    for name in MODELS:
         for placement in dict.fromkeys(row.placement for row in rows):
             some = [row for row in rows if row.placement == placement]
             near = sum(row.near(getattr(row, name)) for row in some)
@@ -196,11 +210,11 @@ def markdown(rows: Sequence[Row], network: str, rounds: int) -> Iterator[str]:
     machine = platform.processor() or platform.machine()
     yield f"{network}; {machine}; Open MPI; medians of {rounds} rounds, least to most"
     yield ""
-    yield "| placement | job | beside | alone | measured | flows | packets |"
-    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    yield f"| placement | job | beside | alone | measured | {' | '.join(MODELS)} |"
+    yield f"|{' --- |' * (5 + len(MODELS))}"
     for row in rows:
         spread = f"{row.median:.2f} ({min(row.measured):.2f} to {max(row.measured):.2f})"
-        marks = [f"{one:.2f}{'' if row.near(one) else ' !'}" for one in (row.flows, row.packets)]
+        marks = [f"{one:.2f}{'' if row.near(one) else ' !'}" for one in (getattr(row, name) for name in MODELS)]
         cells = [row.placement, row.job, row.beside, f"{1e3 * row.alone:.1f} ms", spread, *marks]
         yield f"| {' | '.join(cells)} |"
 

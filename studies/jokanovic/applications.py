@@ -96,13 +96,25 @@ def to(target: np.ndarray, nbytes: float) -> Messages:
 
 
 def ft(ranks: int, nbytes: float, compute: float, iterations: int) -> Program:
-    """FT: computation, then an alltoall of ``nbytes`` for each other rank, in pairwise steps."""
+    """FT: computation, then an alltoall of ``nbytes`` for each other rank, in pairwise steps.
+
+    :param ranks: number of ranks.
+    :param nbytes: bytes of a message.
+    :param compute: seconds of computation per iteration.
+    :param iterations: number of iterations.
+    """
     every = Alltoalls("all", np.arange(ranks).reshape(1, -1), round(nbytes))
     return sequence("FT", ranks, [(compute, every)], iterations)
 
 
 def cg(ranks: int, nbytes: float, compute: float, iterations: int) -> Program:
-    """CG: computation, sums along the rows of a square grid by recursive doubling, exchange with the transpose."""
+    """CG: computation, sums along the rows of a square grid by recursive doubling, exchange with the transpose.
+
+    :param ranks: number of ranks, a square.
+    :param nbytes: bytes of a message.
+    :param compute: seconds of computation per iteration.
+    :param iterations: number of iterations.
+    """
     side = isqrt(ranks)
     row, column = np.divmod(np.arange(ranks), side)
     steps = [row * side + (column ^ (side >> step)) for step in range(1, side.bit_length())]

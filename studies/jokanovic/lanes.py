@@ -108,7 +108,13 @@ def lost(names: tuple[str, ...], how: Lanes, part: float, seed: int) -> Floats:
 
 
 def total(names: tuple[str, ...], how: Lanes, part: float = 1.0, seeds: Sequence[int] = (1,)) -> Floats:
-    """T_total of (5.2) under each seed of the routes, in seconds, shape (seeds,)."""
+    """T_total of (5.2) under each seed of the routes, in seconds, shape (seeds,).
+
+    :param names: names of the jobs.
+    :param how: lane of each job, and the lanes' weights and buffer.
+    :param part: part of the iterations that are simulated.
+    :param seeds: seeds of the routes.
+    """
     return np.array([lost(names, how, part, seed).sum() for seed in seeds])
 
 

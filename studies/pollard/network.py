@@ -135,7 +135,14 @@ def fragments(nodes: int, sizes: Sequence[int], largest: int, seed: int) -> list
 
 
 def placed(where: Machine, jobs: Sequence[Job], how: str, setting: Setting, seed: int) -> list[Program]:
-    """The programs of a mix under ``isolated``, ``first`` (on a fragmented machine) or ``random``."""
+    """The programs of a mix under ``isolated``, ``first`` (on a fragmented machine) or ``random``.
+
+    :param where: the machine.
+    :param jobs: jobs of the mix.
+    :param how: name of the placement.
+    :param setting: bytes, iterations and fragments.
+    :param seed: seed of random nodes and of the fragments.
+    """
     sizes = {job.name: job.size for job in jobs}
     if how == "first":
         nodes = fragments(where.cluster.num_nodes, list(sizes.values()), setting.fragment, seed)

@@ -290,6 +290,22 @@ def test_weights_are_the_loads_of_the_patterns_messages_on_the_true_routes():
         assert stream.demand == pytest.approx(min(RATE, RATE / loads.max()))
 
 
+def test_alternative_routes_carry_equal_parts():
+    machine = cluster("xgft:3,3,3;1,2,1")
+    once, table = machine.routes, machine.network.table
+    twice = replace(
+        once.network, next_link=np.concatenate((table, table)) if table.ndim == 3 else np.stack((table, table))
+    )
+    doubled = replace(
+        machine, routes=replace(once, network=twice, steps=np.concatenate((once.steps, once.steps), axis=2))
+    )
+    assert twice.num_paths == 2
+    jobs = ring(Workload.of("one", submit=[0], run=[9], nodes=[9]), pattern=["alltoall"])
+    (one,), (other,) = (streams_of(network_of(made), jobs, [[*range(0, 27, 3)]]) for made in (machine, doubled))
+    assert one.links.tolist() == other.links.tolist()
+    assert one.weight == pytest.approx(other.weight)
+
+
 @pytest.mark.parametrize("spec", ["xgft:8,8;1,4", "xgft:4,4,8;1,2,2"])
 def test_speeds_are_near_those_of_simulated_messages(spec: str):
     mixes = [draw(cluster(spec), seed, 0.9, swapped) for seed in range(6) for swapped in (0.25, 2.0)]

@@ -11,13 +11,17 @@ import numpy as np
 import pytest
 
 from studies.__main__ import SOURCES, main
+from studies.interference import cli as interference
+from studies.interference import waits
 from studies.jokanovic import cli as jokanovic
 from studies.pollard import cli as pollard
 from studies.tables import fill, table_lines
 from tests.support import ROOT
+from tests.workloads import random_workload
 from topompi.errors import BenchmarkError
 from topompi.jobs.study import POLLARD
 from topompi.jobs.workload.generate import power_of_two_mix
+from topompi.views import read_cluster
 
 LAB = ROOT / "docs" / "lab"
 
@@ -81,3 +85,23 @@ def test_the_old_names_say_the_new_one() -> None:
     done = subprocess.run(["make", "figures"], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert "make studies SOURCE=subramoni" in done.stderr
+
+
+def test_the_waits_of_a_policy_without_shared_links_are_those_as_logged() -> None:
+    machine = read_cluster("xgft:4,4;1,2@rate=4xQDR")
+    jobs = random_workload(1, 120, 12)
+    rows = {row[0]: row[1:] for row in waits.rows_of(jobs, machine, ("first", "disjoint"), range(2))}
+    wait, by_links, response, response_by_links, added, slowed, _ = rows["`disjoint`"]
+    assert (wait, response) == (by_links, response_by_links)
+    assert (added, slowed) == ("0.0 %", "0.0 %")
+    assert rows["`first`"][5] != "0.0 %"
+
+
+def test_the_page_of_shared_links_has_the_tables_of_the_study() -> None:
+    for name in waits.FABRICS:
+        head, _, *rows = rows_between(f"interference {name}", "interference.md")
+        assert tuple(head) == waits.COLUMNS
+        assert [row[0].strip("`") for row in rows] == list(waits.ALLOCATORS)
+    head, _, *rows = rows_between("interference errors", "interference.md")
+    assert tuple(head) == interference.ERRORS
+    assert [row[0].strip("`") for row in rows] == list(interference.TREES)

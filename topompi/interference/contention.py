@@ -1,4 +1,4 @@
-"""The speeds of jobs whose streams share links: local max-min fair shares, with each job present part of the time."""
+"""The speeds of jobs whose streams share links: max-min fair shares of each link, if jobs communicate at times only."""
 
 from __future__ import annotations
 

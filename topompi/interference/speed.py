@@ -28,13 +28,13 @@ class LinkSpeed(Speed):
       over it at a time, in the mean over the pattern, on the true routes.
     - A link's rate is shared equally among the nodes that send over it; nodes that want less leave the rest to others.
     - While a job communicates, each other job does so for its own share of the time, which grows as it is slowed;
-      phases of different jobs are independent. The shares and the speeds are found together, in a fixed number of
-      rounds.
+      phases of different jobs are independent. The slowdown is the mean over ``STATES`` states of the network, in which
+      different jobs communicate. Shares of time and speeds are found together, in a fixed number of rounds.
     - What a job leaves of one link because another link limits it is not given to others.
 
-    Because of the last two assumptions, a further job never speeds up another one. A job that shares no link runs at
-    exactly its logged time. Assumed besides: the logged time is the time alone on the given nodes, latencies and the
-    job's distance cost nothing, the traffic is constant over the job's life.
+    Because of the last two assumptions, a further job never speeds up another one, as it may with exact max-min shares.
+    A job that shares no link runs at exactly its logged time. Assumed besides: the logged time is the time alone on the
+    given nodes, latencies and the job's distance cost nothing, the traffic is constant over the job's life.
 
     A job without a requested time counts for the scheduler as if it ran alone; if it is slowed, a reservation may be
     late. With one, it is ended at the request, as always.
@@ -112,10 +112,12 @@ class _Running(Speed):
         :param changed: streams that ended or started.
         :param full: whether each link was full before or is full after the change, shape (links,).
         """
-        left = {job: links for job, stream in self._streams.items() if len(links := stream.links[full[stream.links]])}
         reached, found = np.zeros(len(full), dtype=bool), list[int]()
         for stream in changed:
-            reached[stream.links] = True
+            reached[stream.links] = full[stream.links]
+        if not reached.any():
+            return found
+        left = {job: links for job, stream in self._streams.items() if len(links := stream.links[full[stream.links]])}
         while hit := [job for job, links in left.items() if reached[links].any()]:
             for job in hit:
                 reached[left.pop(job)] = True
@@ -123,6 +125,8 @@ class _Running(Speed):
         return sorted(found)
 
     def _compute(self, jobs: list[int]) -> None:
+        if not jobs:
+            return
         found = speeds([self._streams[job] for job in jobs], self._network.capacity)
         for job, speed in zip(jobs, found.tolist(), strict=True):
             self._rates.pop(job, None)

@@ -63,7 +63,7 @@ class Stream:
 
     :param links: links that other jobs may use, too, ascending.
     :param weight: number of the job's nodes that send over each of these links at a time, in the mean.
-    :param peak: whole bytes/s over each of these links while the job communicates without contention, rounded up.
+    :param peak: whole bytes/s over each of these links while the job communicates without contention, rounded down.
     :param demand: bytes/s that each node sends if no link of others limits it.
     :param communication: share of its time that the job communicates when it runs alone.
     :param ranks: permutation of the states of the network, shape (``STATES``,): the job communicates in as many of them
@@ -156,11 +156,11 @@ def stream_of(network: Network, nodes: NDArray[np.integer], demands: Demands, jo
     Cost: for each pair of nodes that exchange messages; for ``alltoall`` all pairs.
     """
     size, routes = len(nodes), network.routes
-    if size < 2 or not demands.communication[job]:
+    leaves, leaf = np.unique(routes.leaf[nodes], return_inverse=True)
+    if size < 2 or not demands.communication[job] or (len(leaves) == 1 and not network.shares_nodes):
         return None
     steps = steps_of(int(demands.pattern[job]), size, int(demands.seed[job]))
     source, target = (np.concatenate(ends) for ends in zip(*steps, strict=True))
-    leaves, leaf = np.unique(routes.leaf[nodes], return_inverse=True)
     pairs = np.bincount(leaf[source] * size + target, minlength=len(leaves) * size) / len(steps)
     between = routes.steps[leaves[:, None], nodes[None, :]].reshape(len(pairs), -1)
     each = np.repeat(pairs / routes.network.num_paths, between.shape[1])
@@ -175,7 +175,7 @@ def stream_of(network: Network, nodes: NDArray[np.integer], demands: Demands, jo
         return None
     ranks = np.random.default_rng(abs(int(demands.seed[job])) + 1).permutation(STATES)
     weight = loads[used].astype(np.float64)
-    peak = np.ceil(weight * demand).astype(np.int64)
+    peak = (weight * demand).astype(np.int64)
     return Stream(used, weight, peak, demand, float(demands.communication[job]), ranks)
 
 

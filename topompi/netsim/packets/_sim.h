@@ -1,9 +1,10 @@
 /* The state of a session: packets on a network with credits, event by event. settings.py describes the model.
 
-   The number of cache misses determines the speed. So packets, events and work are indices into pools whose freed
-   entries are reused first; a link schedules an event for its end only if something waits for it; and a credit is an
-   entry in a ring of its link, which is read when the link next checks for room. A port, its ring, and a chunk of events
-   are a line of the cache each. Of large networks, whose state fits no near cache, events are prefetched for. */
+   The numbers of cache and TLB misses determine the speed. So packets, events, queues and work are indices into pools
+   whose freed entries are reused first; a link schedules an event for its end only if something waits for it; and a
+   credit is an entry in a ring of its link, which is read when the link next checks for room. What a hop changes at a
+   link lies side by side, a queue exists only while it holds something, and a chunk of events is a line of the cache. Of
+   large networks, whose state fits no near cache, events are prefetched for. */
 
 #ifndef TOPOMPI_NETSIM_SIM_H
 #define TOPOMPI_NETSIM_SIM_H
