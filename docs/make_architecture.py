@@ -34,6 +34,7 @@ PURPOSE = {
     "topompi.execution": "the table of calls; schedule, plan, MPI calls; leaders",
     "topompi.slurm": "nodes that a job should ask Slurm for",
     "topompi.interference": "jobs that share a network",
+    "topompi.shutter": "jobs of a node, measured alone",
     "topompi.views": "the job's topology as arrays",
     "topompi.network": "links, next links, the paths and loads that follow",
     "topompi.topology": "fabrics, routes, sources",

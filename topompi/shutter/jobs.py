@@ -1,0 +1,277 @@
+"""Jobs on this node: process groups, and control groups with all of their processes."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .errors import ShutterError
+from .holds import Freezer, Hold, Process
+from .sources import Reader, Source, choose
+
+__all__ = ["ControlGroup", "Group", "Job", "Target", "parse_job", "target_of"]
+
+_NAME = re.compile(r"[\w.:@-]{1,200}")
+
+
+class Group:
+    """A process group: its processes are stopped one by one.
+
+    :param number: number of the group, which is the pid of its first process.
+    """
+
+    def __init__(self, number: int) -> None:
+        if number < 2 or number == os.getpgrp():
+            raise ShutterError(f"expecting the process group of a job, got {number}")
+        self.number = number
+
+    def pids(self) -> Iterator[int]:
+        """Yield the numbers of all processes, because a process's group is known only from its own state."""
+        return (int(name) for name in os.listdir("/proc") if name.isdigit())
+
+    def has(self, process: Process) -> bool:
+        """Return whether a process belongs to the group.
+
+        :param process: a process.
+        :raises OSError: if the process has ended.
+        """
+        return process.status().group == self.number
+
+    def freezer(self) -> Freezer | None:
+        """Return None: a process group has no freezer."""
+        return None
+
+
+class ControlGroup:
+    """A control group of version 2: it is frozen as a whole if this user may write cgroup.freeze.
+
+    :param path: directory of the group.
+    """
+
+    def __init__(self, path: str) -> None:
+        if not os.path.exists(f"{path}/cgroup.events"):
+            raise ShutterError(f"expecting the directory of a control group (version 2), not the root, got {path}")
+        own = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+        for line in own:
+            inside = line.split(":", 2)[2]
+            if line.startswith("0::") and os.path.realpath(path).endswith(inside) and inside != "/":
+                raise ShutterError(f"expecting the control group of a job, got that of this process, {path}")
+        self.path = path
+
+    def pids(self) -> Iterator[int]:
+        """Yield the numbers of the processes of the group and of the groups in it."""
+        for folder, _, _ in os.walk(self.path):
+            with suppress(OSError), open(f"{folder}/cgroup.procs", encoding="ascii") as file:
+                yield from map(int, file.read().split())
+
+    def has(self, process: Process) -> bool:
+        """Return whether a process is still there after ``pids`` has listed its number.
+
+        :param process: a process.
+        :raises OSError: if the process has ended.
+        """
+        process.status()
+        return process.pid in set(self.pids())
+
+    def freezer(self) -> Freezer | None:
+        """Return the group's freezer; None if it is not delegated to this user."""
+        try:
+            return Freezer.open(self.path)
+        except OSError:
+            return None
+
+
+Target = Group | ControlGroup
+
+
+def target_of(words: str) -> Target:
+    """Read the processes of a job, ``pgid:NUMBER`` or ``cgroup:PATH``.
+
+    :param words: the text.
+    :raises ShutterError: if the text has another form.
+    """
+    kind, _, value = words.partition(":")
+    if kind == "pgid" and value.isdecimal():
+        return Group(int(value))
+    if kind == "cgroup" and value.startswith("/"):
+        return ControlGroup(value.rstrip("/"))
+    raise ShutterError(f"expecting pgid:NUMBER or cgroup:/PATH, got {words}")
+
+
+def parse_job(words: str) -> tuple[str, str]:
+    """Split ``NAME=TARGET``; the target is checked when the job is registered.
+
+    :param words: the text.
+    :raises ShutterError: if the text has another form.
+    """
+    name, equal, target = words.partition("=")
+    if not equal or not _NAME.fullmatch(name):
+        raise ShutterError(f"expecting NAME=pgid:NUMBER or NAME=cgroup:/PATH, got {words}")
+    return name, target
+
+
+@dataclass
+class Job:
+    """A registered job.
+
+    :ivar name: name of the job in the log.
+    :ivar number: serial number of its registration.
+    :ivar target: its processes.
+    :ivar users: user numbers whose processes may be stopped.
+    :ivar stopped: seconds that the shutter has stopped the job.
+    :ivar source: the source of its progress; None before the first process is seen.
+    :ivar ranks: number of each process in the job.
+    :ivar readers: reader of each process that the source measures.
+    """
+
+    name: str
+    number: int
+    target: Target
+    users: frozenset[int]
+    stopped: float = 0.0
+    source: Source | None = None
+    ranks: dict[Process, int] = field(default_factory=dict)
+    readers: dict[Process, Reader] = field(default_factory=dict)
+    freezer: Freezer | None = None
+    _known: dict[int, Process] = field(default_factory=dict)
+    _next: int = 0
+
+    def refresh(self, sources: list[Source], forget: Callable[[Hold], None]) -> bool:
+        """Find the job's processes and the best source again; return False if the job has ended.
+
+        A job has ended when every process that was known has gone: its group's number may then be another group's.
+
+        :param sources: the sources of this machine, the best first.
+        :param forget: function that is called with each hold before it is closed.
+        :raises ShutterError: if a process belongs to a user who is not named.
+        """
+        for process in [one for one in self.ranks if not self._belongs(one)]:
+            self._drop(process, forget)
+        known = list(self.ranks)
+        if self._next and not known:
+            return False
+        self.add(pid for pid in self.target.pids() if pid not in self._known)
+        if known and not any(map(self._belongs, known)):
+            return False
+        if self.freezer is None:
+            self.freezer = self.target.freezer()
+        self._choose_source(sources)
+        return True
+
+    def _choose_source(self, sources: list[Source]) -> None:
+        """Take a better source than the present one if there is one now; else measure new processes by the present one.
+
+        :param sources: the sources of this machine, the best first.
+        """
+        better = sources if self.source is None else sources[: sources.index(self.source)]
+        source, readers = choose(self.ranks, better)
+        if source is not None:
+            for reader in self.readers.values():
+                reader.close()
+            self.source, self.readers = source, readers
+        elif self.source is not None:
+            self.readers |= choose([one for one in self.ranks if one not in self.readers], [self.source])[1]
+
+    def add(self, pids: Iterable[int]) -> list[Process]:
+        """Take processes that belong to the job into it, and return them.
+
+        :param pids: numbers of processes.
+        :raises ShutterError: if a process belongs to a user who is not named.
+        """
+        added = []
+        for pid in pids:
+            process = self._open(pid)
+            if process is not None:
+                self._known[pid] = process
+                self.ranks[process] = self._next
+                self._next += 1
+                added.append(process)
+        return added
+
+    def _open(self, pid: int) -> Process | None:
+        """Hold a process of the job; return None if it does not belong to it.
+
+        :param pid: number of the process.
+        """
+        try:
+            process = Process.open(pid)
+        except OSError:
+            return None
+        try:
+            if self.target.has(process) and process.is_alive():
+                _require_user(process, self.users, self.name)
+                return process
+        except OSError:
+            pass
+        except ShutterError:
+            process.close()
+            raise
+        process.close()
+        return None
+
+    def _belongs(self, process: Process) -> bool:
+        try:
+            return process.is_alive() and self.target.has(process)
+        except OSError:
+            return False
+
+    def _drop(self, process: Process, forget: Callable[[Hold], None]) -> None:
+        """Close a process that has left the job.
+
+        :param process: the process.
+        :param forget: function that is called with the process first.
+        """
+        if process in self.readers:
+            self.readers.pop(process).close()
+        del self.ranks[process]
+        self._known.pop(process.pid, None)
+        forget(process)
+        process.close()
+
+    def newborn(self) -> list[Process]:
+        """Take in the children that the job's processes have started since the last ``refresh``, and return them."""
+        pids = {pid for process in self.ranks for pid in process.children()}
+        return self.add(sorted(pids - self._known.keys()))
+
+    def holds(self) -> list[Hold]:
+        """Return what has to be stopped for the job to pause, without what somebody else has stopped."""
+        own: list[Hold] = [self.freezer] if self.freezer is not None else list(self.ranks)
+        return [hold for hold in own if not hold.is_stopped()]
+
+    def is_running(self) -> bool:
+        """Return whether a process of the job is neither stopped nor ended."""
+        frozen = self.freezer is not None and self.freezer.is_stopped()
+        return not frozen and any(one.is_alive() and not one.is_stopped() for one in self.ranks)
+
+    def close(self, forget: Callable[[Hold], None]) -> None:
+        """Close the holds and readers of the job.
+
+        :param forget: function that is called with each hold before it is closed.
+        """
+        for process in list(self.ranks):
+            self._drop(process, forget)
+        if self.freezer is not None:
+            forget(self.freezer)
+            self.freezer.close()
+            self.freezer = None
+
+
+def _require_user(process: Process, users: frozenset[int], name: str) -> None:
+    """Check that a process belongs to a user whose processes may be stopped.
+
+    :param process: the process.
+    :param users: numbers of the users.
+    :param name: name of the job, for the message.
+    :raises ShutterError: if it belongs to another user.
+    """
+    found = process.user()
+    if not found <= users:
+        strangers = ", ".join(map(str, sorted(found - users)))
+        raise ShutterError(
+            f"job {name}: expecting processes of user {', '.join(map(str, sorted(users)))}, "
+            f"got process {process.pid} of user {strangers}"
+        )
