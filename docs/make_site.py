@@ -44,7 +44,8 @@ PROGRAMS = {
     "osu_like_bench ...`. A benchmark runs under `mpirun`, the other commands without it.",
 }
 PACKAGES = ("topompi", "topompi.topology", "topompi.schedules", "topompi.mapping", "topompi.netsim", "topompi.jobs")
-PACKAGES += ("topompi.interference", "topompi.network", "topompi.views", "topompi.profile", "topompi.errors")
+PACKAGES += ("topompi.shutter", "topompi.interference", "topompi.network", "topompi.views", "topompi.profile")
+PACKAGES += ("topompi.errors",)
 _LINK = re.compile(r"(\]\()(?!\w+:|#)([^)\s#]+)((?:#[^)\s]*)?\))")
 
 

@@ -21,6 +21,7 @@ PURE = (
     "topompi.daemon",
     "topompi.errors",
     "topompi.interference",
+    "topompi.shutter",
     "topompi.jobs",
     "topompi.mapping",
     "topompi.netsim",

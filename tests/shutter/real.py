@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from tests.support import ROOT
+from topompi.shutter.published import path_of
 
 BUSY = "while True: pass"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -26,6 +27,8 @@ def program(text: str, *words: str, **settings) -> Iterator[subprocess.Popen]:
         with suppress(ProcessLookupError):
             os.killpg(made.pid, signal.SIGKILL)
         made.wait(10)
+        with suppress(FileNotFoundError):  # a killed program leaves its counter
+            os.unlink(path_of(os.geteuid(), made.pid))
         for pipe in (made.stdin, made.stdout, made.stderr):
             if pipe:
                 pipe.close()

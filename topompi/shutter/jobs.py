@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from .errors import ShutterError
 from .holds import Freezer, Hold, Process
@@ -55,11 +54,6 @@ class ControlGroup:
     def __init__(self, path: str) -> None:
         if not os.path.exists(f"{path}/cgroup.events"):
             raise ShutterError(f"expecting the directory of a control group (version 2), not the root, got {path}")
-        own = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
-        for line in own:
-            inside = line.split(":", 2)[2]
-            if line.startswith("0::") and os.path.realpath(path).endswith(inside) and inside != "/":
-                raise ShutterError(f"expecting the control group of a job, got that of this process, {path}")
         self.path = path
 
     def pids(self) -> Iterator[int]:
@@ -122,6 +116,7 @@ class Job:
     :ivar number: serial number of its registration.
     :ivar target: its processes.
     :ivar users: user numbers whose processes may be stopped.
+    :ivar own: pids of the daemon and its watchdog, which no job may contain, because nobody would resume them.
     :ivar stopped: seconds that the shutter has stopped the job.
     :ivar source: the source of its progress; None before the first process is seen.
     :ivar ranks: number of each process in the job.
@@ -132,6 +127,7 @@ class Job:
     number: int
     target: Target
     users: frozenset[int]
+    own: frozenset[int] = field(default_factory=lambda: frozenset({os.getpid()}))
     stopped: float = 0.0
     source: Source | None = None
     ranks: dict[Process, int] = field(default_factory=dict)
@@ -147,7 +143,7 @@ class Job:
 
         :param sources: the sources of this machine, the best first.
         :param forget: function that is called with each hold before it is closed.
-        :raises ShutterError: if a process belongs to a user who is not named.
+        :raises ShutterError: if a process belongs to a user who is not named, or is the daemon or its watchdog.
         """
         for process in [one for one in self.ranks if not self._belongs(one)]:
             self._drop(process, forget)
@@ -180,7 +176,7 @@ class Job:
         """Take processes that belong to the job into it, and return them.
 
         :param pids: numbers of processes.
-        :raises ShutterError: if a process belongs to a user who is not named.
+        :raises ShutterError: if a process belongs to a user who is not named, or is the daemon or its watchdog.
         """
         added = []
         for pid in pids:
@@ -203,7 +199,7 @@ class Job:
             return None
         try:
             if self.target.has(process) and process.is_alive():
-                _require_user(process, self.users, self.name)
+                self._require_stoppable(process)
                 return process
         except OSError:
             pass
@@ -212,6 +208,22 @@ class Job:
             raise
         process.close()
         return None
+
+    def _require_stoppable(self, process: Process) -> None:
+        """Check that a process is not the daemon's own and belongs to a user whose processes may be stopped.
+
+        :param process: the process.
+        :raises ShutterError: if it may not be stopped.
+        """
+        if process.pid in self.own:
+            raise ShutterError(f"job {self.name}: expecting processes of a job, got the shutter's own, {process.pid}")
+        found = process.user()
+        if not found <= self.users:
+            strangers = ", ".join(map(str, sorted(found - self.users)))
+            raise ShutterError(
+                f"job {self.name}: expecting processes of user {', '.join(map(str, sorted(self.users)))}, "
+                f"got process {process.pid} of user {strangers}"
+            )
 
     def _belongs(self, process: Process) -> bool:
         try:
@@ -258,20 +270,3 @@ class Job:
             forget(self.freezer)
             self.freezer.close()
             self.freezer = None
-
-
-def _require_user(process: Process, users: frozenset[int], name: str) -> None:
-    """Check that a process belongs to a user whose processes may be stopped.
-
-    :param process: the process.
-    :param users: numbers of the users.
-    :param name: name of the job, for the message.
-    :raises ShutterError: if it belongs to another user.
-    """
-    found = process.user()
-    if not found <= users:
-        strangers = ", ".join(map(str, sorted(found - users)))
-        raise ShutterError(
-            f"job {name}: expecting processes of user {', '.join(map(str, sorted(users)))}, "
-            f"got process {process.pid} of user {strangers}"
-        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -102,7 +103,8 @@ class Shutters:
         try:
             job = self.jobs.get(name)
             if job is None:
-                job = self.jobs[name] = Job(name, self._next, target_of(target), self._users)
+                own = frozenset({os.getpid(), self.watchdog.pid})
+                job = self.jobs[name] = Job(name, self._next, target_of(target), self._users, own)
                 self._next += 1
             before = job.source
             if not job.refresh(self._sources, self.watchdog.forget):
