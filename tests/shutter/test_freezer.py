@@ -14,10 +14,11 @@ from tests.shutter.real import BUSY, eventually, program, state
 from topompi.shutter.decide import Settings
 from topompi.shutter.errors import ShutterError
 from topompi.shutter.holds import Freezer
-from topompi.shutter.jobs import ControlGroup, Job
+from topompi.shutter.jobs import Job
 from topompi.shutter.log import Log, read_log
 from topompi.shutter.loop import Shutters
 from topompi.shutter.sources import SOURCES
+from topompi.shutter.targets import ControlGroup
 from topompi.shutter.wanted import Wanted
 
 US = frozenset({os.geteuid()})
@@ -76,7 +77,7 @@ def test_a_group_frozen_by_its_user_is_left_out(folder):
     with program(BUSY) as made:
         path = put(folder, "a", made)
         job = Job("a", 0, ControlGroup(str(path)), US)
-        assert job.refresh([], lambda _: None)
+        assert job.refresh([], lambda _: None, {})
         assert [hold.kind for hold in job.holds()] == ["freezer"]
         (path / "cgroup.freeze").write_text("1")
         eventually(lambda: is_frozen(path))
@@ -91,7 +92,7 @@ def test_a_group_with_the_daemon_inside_is_refused(folder):
         path = put(folder, "a", made)
         job = Job("a", 0, ControlGroup(str(path)), US, frozenset({made.pid}))
         with pytest.raises(ShutterError, match="got the shutter's own"):
-            job.refresh([], lambda _: None)
+            job.refresh([], lambda _: None, {})
         assert job.holds() == []
 
 

@@ -10,7 +10,8 @@ import pytest
 from tests.shutter.real import BUSY, eventually, program, state
 from topompi.shutter.errors import ShutterError
 from topompi.shutter.holds import Process
-from topompi.shutter.jobs import Group, Job, target_of
+from topompi.shutter.jobs import Job
+from topompi.shutter.targets import Group, processes_by_group, target_of
 
 THREADS = "import threading\nfor _ in range(3): threading.Thread(target=lambda: [0 for _ in iter(int, 1)]).start()"
 
@@ -141,7 +142,7 @@ def test_a_terminal_stop_during_a_shutter_still_reaches_the_process():
 def test_a_job_that_its_user_has_stopped_is_not_held_and_not_running():
     with program(BUSY) as made:
         job = Job("a", 0, Group(made.pid), frozenset({os.geteuid()}))
-        assert job.refresh([], lambda _: None)
+        assert job.refresh([], lambda _: None, processes_by_group())
         assert job.is_running()
         assert len(job.holds()) == 1
         made.send_signal(signal.SIGSTOP)
@@ -155,24 +156,24 @@ def test_the_processes_of_another_user_are_refused():
     with program(BUSY) as made:
         job = Job("a", 0, Group(made.pid), frozenset({os.geteuid() + 1}))
         with pytest.raises(ShutterError, match=f"job a: expecting processes of user .*, got process {made.pid}"):
-            job.refresh([], lambda _: None)
+            job.refresh([], lambda _: None, processes_by_group())
         assert job.holds() == []
 
 
 def test_a_job_has_ended_when_all_known_processes_have_gone():
     with program(BUSY) as made:
         job = Job("a", 0, Group(made.pid), frozenset({os.geteuid()}))
-        assert job.refresh([], lambda _: None)
+        assert job.refresh([], lambda _: None, processes_by_group())
         made.kill()
         made.wait(10)
-        assert not job.refresh([], lambda _: None)
+        assert not job.refresh([], lambda _: None, processes_by_group())
 
 
 def test_children_that_a_job_has_just_started_are_taken_in():
     forks = "import os, sys\nsys.stdin.readline()\nif os.fork(): print(flush=True)\nwhile True: pass"
     with program(forks, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as made:
         job = Job("a", 0, Group(made.pid), frozenset({os.geteuid()}))
-        assert job.refresh([], lambda _: None)
+        assert job.refresh([], lambda _: None, processes_by_group())
         if not os.path.exists(f"/proc/{made.pid}/task/{made.pid}/children"):
             pytest.skip("this kernel does not list children")
         made.stdin.write(b"\n")

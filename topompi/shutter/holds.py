@@ -69,6 +69,7 @@ class Process(Hold):
     def __init__(self, fd: int, pid: int = 0) -> None:
         super().__init__(fd)
         self.pid = pid
+        self._stat = -1
 
     @classmethod
     def open(cls, pid: int) -> Process:
@@ -97,7 +98,13 @@ class Process(Hold):
         :param task: path of the thread's directory with a final slash, or "" for the process.
         :raises OSError: if it has ended.
         """
-        fields = self.read(f"{task}stat").rpartition(b")")[2].split()
+        if task:
+            line = self.read(f"{task}stat")
+        else:  # read often, so its file stays open
+            if self._stat < 0:
+                self._stat = os.open("stat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=self.fd)
+            line = os.pread(self._stat, 4096, 0)
+        fields = line.rpartition(b")")[2].split()
         return Status(fields[0].decode(), int(fields[2]), int(fields[17]), int(fields[19]))
 
     def user(self) -> set[int]:
@@ -165,7 +172,7 @@ class Process(Hold):
 
         SIGCONT removes waiting SIGTSTP, SIGTTIN and SIGTTOU; they are sent again, so that the process still gets them.
         """
-        waiting = self._waiting() if self.is_stopped() else 0
+        waiting = self._waiting()
         if waiting >> (signal.SIGSTOP - 1) & 1:
             return
         with suppress(ProcessLookupError):
@@ -175,12 +182,18 @@ class Process(Hold):
                     signal.pidfd_send_signal(self.fd, number)
 
     def _waiting(self) -> int:
-        """Return the signals that wait for the process, bit N - 1 for signal N."""
+        """Return the signals that wait for the process, bit N - 1 for signal N; 0 if it has not stopped yet."""
         with suppress(OSError):
-            for line in self.read("status").splitlines():
-                if line.startswith(b"ShdPnd:"):
-                    return int(line.split()[1], 16)
+            text = self.read("status")
+            if b"\nState:\tT" in text:
+                return int(text.partition(b"\nShdPnd:")[2].split(None, 1)[0], 16)
         return 0
+
+    def close(self) -> None:
+        """Close both descriptors."""
+        super().close()
+        if self._stat >= 0:
+            os.close(self._stat)
 
 
 class Freezer(Hold):

@@ -1,111 +1,17 @@
-"""Jobs on this node: process groups, and control groups with all of their processes."""
+"""Registered jobs: their processes, what has to be stopped for them to pause, and the readers of their progress."""
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from .errors import ShutterError
 from .holds import Freezer, Hold, Process
 from .sources import Reader, Source, choose
+from .targets import Groups, Target
 
-__all__ = ["ControlGroup", "Group", "Job", "Target", "parse_job", "target_of"]
-
-_NAME = re.compile(r"[\w.:@-]{1,200}")
-
-
-class Group:
-    """A process group: its processes are stopped one by one.
-
-    :param number: number of the group, which is the pid of its first process.
-    """
-
-    def __init__(self, number: int) -> None:
-        if number < 2 or number == os.getpgrp():
-            raise ShutterError(f"expecting the process group of a job, got {number}")
-        self.number = number
-
-    def pids(self) -> Iterator[int]:
-        """Yield the numbers of all processes, because a process's group is known only from its own state."""
-        return (int(name) for name in os.listdir("/proc") if name.isdigit())
-
-    def has(self, process: Process) -> bool:
-        """Return whether a process belongs to the group.
-
-        :param process: a process.
-        :raises OSError: if the process has ended.
-        """
-        return process.status().group == self.number
-
-    def freezer(self) -> Freezer | None:
-        """Return None: a process group has no freezer."""
-        return None
-
-
-class ControlGroup:
-    """A control group of version 2: it is frozen as a whole if this user may write cgroup.freeze.
-
-    :param path: directory of the group.
-    """
-
-    def __init__(self, path: str) -> None:
-        if not os.path.exists(f"{path}/cgroup.events"):
-            raise ShutterError(f"expecting the directory of a control group (version 2), not the root, got {path}")
-        self.path = path
-
-    def pids(self) -> Iterator[int]:
-        """Yield the numbers of the processes of the group and of the groups in it."""
-        for folder, _, _ in os.walk(self.path):
-            with suppress(OSError), open(f"{folder}/cgroup.procs", encoding="ascii") as file:
-                yield from map(int, file.read().split())
-
-    def has(self, process: Process) -> bool:
-        """Return whether a process is still there after ``pids`` has listed its number.
-
-        :param process: a process.
-        :raises OSError: if the process has ended.
-        """
-        process.status()
-        return process.pid in set(self.pids())
-
-    def freezer(self) -> Freezer | None:
-        """Return the group's freezer; None if it is not delegated to this user."""
-        try:
-            return Freezer.open(self.path)
-        except OSError:
-            return None
-
-
-Target = Group | ControlGroup
-
-
-def target_of(words: str) -> Target:
-    """Read the processes of a job, ``pgid:NUMBER`` or ``cgroup:PATH``.
-
-    :param words: the text.
-    :raises ShutterError: if the text has another form.
-    """
-    kind, _, value = words.partition(":")
-    if kind == "pgid" and value.isdecimal():
-        return Group(int(value))
-    if kind == "cgroup" and value.startswith("/"):
-        return ControlGroup(value.rstrip("/"))
-    raise ShutterError(f"expecting pgid:NUMBER or cgroup:/PATH, got {words}")
-
-
-def parse_job(words: str) -> tuple[str, str]:
-    """Split ``NAME=TARGET``; the target is checked when the job is registered.
-
-    :param words: the text.
-    :raises ShutterError: if the text has another form.
-    """
-    name, equal, target = words.partition("=")
-    if not equal or not _NAME.fullmatch(name):
-        raise ShutterError(f"expecting NAME=pgid:NUMBER or NAME=cgroup:/PATH, got {words}")
-    return name, target
+__all__ = ["Job"]
 
 
 @dataclass
@@ -136,13 +42,14 @@ class Job:
     _known: dict[int, Process] = field(default_factory=dict)
     _next: int = 0
 
-    def refresh(self, sources: list[Source], forget: Callable[[Hold], None]) -> bool:
+    def refresh(self, sources: list[Source], forget: Callable[[Hold], None], groups: Groups) -> bool:
         """Find the job's processes and the best source again; return False if the job has ended.
 
         A job has ended when every process that was known has gone: its group's number may then be another group's.
 
         :param sources: the sources of this machine, the best first.
         :param forget: function that is called with each hold before it is closed.
+        :param groups: processes of each process group of the node.
         :raises ShutterError: if a process belongs to a user who is not named, or is the daemon or its watchdog.
         """
         for process in [one for one in self.ranks if not self._belongs(one)]:
@@ -150,7 +57,7 @@ class Job:
         known = list(self.ranks)
         if self._next and not known:
             return False
-        self.add(pid for pid in self.target.pids() if pid not in self._known)
+        self.add(pid for pid in self.target.pids(groups) if pid not in self._known)
         if known and not any(map(self._belongs, known)):
             return False
         if self.freezer is None:

@@ -12,9 +12,10 @@ from typing import Any
 from .decide import JobState, Settings, Shutter, Snapshot, decide
 from .errors import ShutterError
 from .holds import Hold
-from .jobs import Job, target_of
+from .jobs import Job
 from .log import Log, Record
 from .sources import Source
+from .targets import Groups, newest_pid, processes_by_group, target_of
 from .watchdog import Watchdog
 
 __all__ = ["Shutters"]
@@ -49,6 +50,7 @@ class Shutters:
         self._next, self._last = 0, -1
         self.watchdog = Watchdog()
         self._ended = time.monotonic()
+        self._listed = b""  # newest process of the node before the children of jobs were listed last
 
     def run(self, stop: threading.Event) -> None:
         """Open shutters until the event is set; then let everything run and end the watchdog.
@@ -90,15 +92,17 @@ class Shutters:
         self._over = {name: target for name, target in self._over.items() if wanted.get(name) == target}
         for name in [name for name in self.jobs if name not in wanted]:
             self._drop(name, "withdrawn")
+        groups = processes_by_group()
         for name, target in wanted.items():
             if name not in self._over:
-                self._look_at(name, target)
+                self._look_at(name, target, groups)
 
-    def _look_at(self, name: str, target: str) -> None:
+    def _look_at(self, name: str, target: str, groups: Groups) -> None:
         """Register a job if it is new, and find its processes and its source.
 
         :param name: name of the job.
         :param target: its target as text.
+        :param groups: processes of each process group of the node.
         """
         try:
             job = self.jobs.get(name)
@@ -107,7 +111,7 @@ class Shutters:
                 job = self.jobs[name] = Job(name, self._next, target_of(target), self._users, own)
                 self._next += 1
             before = job.source
-            if not job.refresh(self._sources, self.watchdog.forget):
+            if not job.refresh(self._sources, self.watchdog.forget, groups):
                 self._over[name] = target
                 self._drop(name, "ended")
             elif job.source is not None and job.source is not before:
@@ -139,22 +143,27 @@ class Shutters:
         """
         by_number = {job.number: job for job in self.jobs.values()}
         alone, paused = by_number[shutter.alone], [by_number[number] for number in shutter.paused]
+        newest = newest_pid()
+        if newest != self._listed:
+            _newborn([alone, *paused])
+            self._listed = newest
         records = self._measure("before", [alone, *paused])
-        during = self._measure_alone(alone, paused)
+        during = self._measure_alone(alone, paused, newest)
         if during:
             self._log.write([*records, *during, *self._measure("after", [alone, *paused])])
         self._last, self._ended = shutter.alone, time.monotonic()
 
-    def _measure_alone(self, alone: Job, paused: Sequence[Job]) -> list[Record]:
+    def _measure_alone(self, alone: Job, paused: Sequence[Job], newest: bytes) -> list[Record]:
         """Measure a job while others pause; return no record if they did not stop in time or did not stay stopped.
 
         :param alone: the job that runs.
         :param paused: the jobs to stop.
+        :param newest: newest process of the node before the jobs' processes were last listed.
         """
         stopped: list[Hold] = []
         began = time.monotonic()
         try:
-            if not self._stop(paused, stopped):
+            if not self._stop(paused, stopped, newest):
                 self._note("given up", job=alone.name, reason=f"not stopped within {self.settings.patience} s")
                 return []
             records = self._measure("during", [alone])
@@ -169,11 +178,12 @@ class Shutters:
             for job in paused:
                 job.stopped += time.monotonic() - began
 
-    def _stop(self, paused: Sequence[Job], stopped: list[Hold]) -> bool:
+    def _stop(self, paused: Sequence[Job], stopped: list[Hold], newest: bytes) -> bool:
         """Stop jobs and the children that they start meanwhile; return whether all threads have stopped in time.
 
         :param paused: the jobs.
         :param stopped: receives each hold before it is stopped.
+        :param newest: newest process of the node before the jobs' processes were last listed.
         """
         limit = time.monotonic() + self.settings.patience
         holds = [hold for job in paused for hold in job.holds()]
@@ -186,7 +196,8 @@ class Shutters:
                 if time.monotonic() > limit:
                     return False
                 time.sleep(_GUARD)
-            holds = [one for job in paused if job.freezer is None for one in job.newborn()]
+            before, newest = newest, newest_pid()
+            holds = [] if newest == before else _newborn(paused)
         return True
 
     def _measure(self, region: str, jobs: Sequence[Job]) -> list[Record]:
@@ -205,6 +216,14 @@ class Shutters:
                 cycles = None if base is None or later is None else later - base
                 records.append(Record(region, *key, t0, t1, end - start, cycles))
         return sorted(records, key=lambda record: (record.job, record.rank, record.t0))
+
+
+def _newborn(jobs: Sequence[Job]) -> list[Hold]:
+    """Take children that jobs have started lately into them, and return the children.
+
+    :param jobs: the jobs; those with a freezer need no list of processes to be stopped.
+    """
+    return [process for job in jobs if job.freezer is None for process in job.newborn()]
 
 
 def _read(jobs: Sequence[Job]) -> dict[tuple[str, int], tuple[float, int, int | None]]:

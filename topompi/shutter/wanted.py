@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..guard import intrusion
 from .errors import ShutterError
-from .jobs import parse_job
+from .targets import parse_job
 
 __all__ = ["Wanted"]
 

@@ -12,6 +12,8 @@ from .holds import Hold, hold_of
 
 __all__ = ["Watchdog"]
 
+_MOST = 200  # numbers per message, which is read in one piece of 4096 bytes
+
 
 class Watchdog:
     """A child process with descriptors of its own for everything that the daemon may stop.
@@ -42,12 +44,15 @@ class Watchdog:
         :param holds: processes and control groups.
         :raises ShutterError: if the watchdog has ended; then nothing may be stopped.
         """
-        for hold in holds:
+        listed = list(holds)
+        for hold in listed:
             if hold not in self._numbers:
                 self._numbers[hold] = self._next
                 self._next += 1
                 self._send(f"hold {self._numbers[hold]} {hold.kind}", hold.fd)
-            self._send(f"stop {self._numbers[hold]}")
+        numbers = [str(self._numbers[hold]) for hold in listed]
+        for first in range(0, len(numbers), _MOST):
+            self._send(f"stop {' '.join(numbers[first : first + _MOST])}")
 
     def resumed(self) -> None:
         """Tell the watchdog that everything runs again."""
@@ -103,7 +108,7 @@ def _watch(source: socket.socket) -> None:
         if verb == "hold":
             holds[int(words[0])] = hold_of(words[1], fds[0])
         elif verb == "stop":
-            stopped.add(int(words[0]))
+            stopped.update(map(int, words))
         elif verb == "resumed":
             stopped.clear()
         elif verb == "forget":

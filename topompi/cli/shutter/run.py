@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import platform
@@ -69,6 +70,7 @@ def run(
         "sources": [one.name for one in sources],
         "missing": missing,
     }
+    _wake_precisely()
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -106,6 +108,11 @@ def _pin(core: int) -> None:
         os.sched_setaffinity(0, {core})
     except (OSError, ValueError, OverflowError):
         raise ShutterError(f"expecting a core of {sorted(os.sched_getaffinity(0))}, got {core}") from None
+
+
+def _wake_precisely() -> None:
+    """Ask the kernel to end this thread's sleeps within a microsecond of their time, not within the usual 50."""
+    ctypes.CDLL(None).prctl(29, ctypes.c_ulong(1000), 0, 0, 0)  # PR_SET_TIMERSLACK, in nanoseconds
 
 
 def _allow_many_files() -> None:
