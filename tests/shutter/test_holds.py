@@ -48,6 +48,19 @@ def test_all_threads_are_in_state_t_when_the_hold_says_stopped():
         hold.close()
 
 
+@pytest.mark.parametrize(
+    ("states", "answer"), [("TTT", True), ("TRT", False), ("TST", False), ("TDT", False), ("ZTX", True), ("ZXX", False)]
+)
+def test_a_process_has_stopped_when_all_of_its_living_threads_have(monkeypatch, states, answer):
+    with program(THREADS) as made:
+        eventually(lambda: len(os.listdir(f"/proc/{made.pid}/task")) == 4)
+        hold = Process.open(made.pid)
+        monkeypatch.setattr(hold, "threads", lambda: list(states))
+        monkeypatch.setattr(hold, "_state", lambda task: task)
+        assert hold.is_stopped() is answer
+        hold.close()
+
+
 def test_a_process_that_ended_is_neither_alive_nor_stopped_and_signals_reach_nobody(held):
     made, hold = held
     hold.stop()
@@ -185,12 +198,50 @@ def test_children_that_a_job_has_just_started_are_taken_in():
         job.close(lambda _: None)
 
 
-@pytest.mark.parametrize("words", ["", "pgid:", "pgid:x", "pgid:0", "pgid:1", "pgid:-5", "cgroup:x", "cgroup:/", "7"])
+def test_a_launcher_which_would_forward_sigcont_to_its_ranks_is_not_stopped():
+    text = "import os, signal\nif os.fork(): signal.signal(signal.SIGCONT, print)\nprint(flush=True)\nwhile True: pass"
+    with program(text, stdout=subprocess.PIPE) as made:
+        made.stdout.readline()
+        made.stdout.readline()
+        job = Job("a", 0, Group(made.pid), frozenset({os.geteuid()}))
+        assert job.refresh([], lambda _: None, processes_by_group())
+        assert len(job.ranks) == 2
+        assert {process.pid for process in job.launchers} == {made.pid}
+        (hold,) = job.holds()
+        assert hold.pid != made.pid
+        os.kill(hold.pid, signal.SIGSTOP)
+        eventually(hold.is_stopped)
+        assert not job.is_running()
+        job.close(lambda _: None)
+
+
+def test_a_session_has_the_process_groups_that_a_launcher_makes_for_its_ranks():
+    with program(
+        "import os\nif not os.fork(): os.setpgid(0, 0); print(flush=True)\nwhile True: pass", stdout=-1
+    ) as made:
+        made.stdout.readline()
+        session, group = (Job("a", 0, Group(made.pid, kind), frozenset({os.geteuid()})) for kind in ("sid", "pgid"))
+        try:
+            assert session.refresh([], lambda _: None, processes_by_group())
+            assert group.refresh([], lambda _: None, processes_by_group())
+            assert (len(session.holds()), len(group.holds())) == (2, 1)
+        finally:
+            for process in session.ranks:
+                signal.pidfd_send_signal(process.fd, signal.SIGKILL)
+            for job in (session, group):
+                job.close(lambda _: None)
+
+
+@pytest.mark.parametrize(
+    "words", ["", "sid:0", "sid:x", "pgid:", "pgid:x", "pgid:0", "pgid:1", "pgid:-5", "cgroup:x", "cgroup:/", "7"]
+)
 def test_targets_that_are_no_job_are_refused(words):
     with pytest.raises(ShutterError, match="expecting"):
         target_of(words)
 
 
 def test_the_own_process_group_is_refused():
-    with pytest.raises(ShutterError, match="expecting the process group of a job"):
+    with pytest.raises(ShutterError, match="expecting the process group or session of a job"):
         target_of(f"pgid:{os.getpgrp()}")
+    with pytest.raises(ShutterError, match="expecting the process group or session of a job"):
+        target_of(f"sid:{os.getsid(0)}")

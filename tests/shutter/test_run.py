@@ -138,6 +138,17 @@ def test_a_job_stopped_by_its_user_stays_stopped_and_leaves_the_turns(tmp_path):
         assert state(made[1].pid) == "T"
 
 
+def test_a_shutter_in_which_somebody_resumes_a_job_is_given_up(tmp_path):
+    log, words = tmp_path / "log", ("--every", "50", "--length", "100")
+    with jobs(BUSY, BUSY) as made, daemon(log, *named(made), *words):
+        eventually(lambda: state(made[0].pid) == "T")
+        made[0].send_signal(signal.SIGCONT)
+        eventually(lambda: [note for note in read_log(log).notes if note["event"] == "given up"])
+        (note, *_) = [note for note in read_log(log).notes if note["event"] == "given up"]
+        assert note["job"] == "b"
+        assert "a signal from elsewhere" in note["reason"]
+
+
 def test_the_limit_on_the_time_stopped_holds(tmp_path):
     log = tmp_path / "log"
     with jobs(BUSY, BUSY) as made, daemon(log, *named(made), "--every", "5", "--most-stopped", "0.05"):
@@ -145,6 +156,39 @@ def test_the_limit_on_the_time_stopped_holds(tmp_path):
         time.sleep(1.0)
         counts = [sum(one.region == "during" and one.job == job for one in regions(log)) for job in "ab"]
         assert all(1 <= count <= 0.05 / 0.0032 for count in counts), counts
+
+
+TALK = """
+import socket, sys
+port = int(sys.argv[1])
+if port:
+    link = socket.create_connection(("127.0.0.1", port), timeout=20)
+else:
+    door = socket.create_server(("127.0.0.1", 0))
+    print(door.getsockname()[1], flush=True)
+    link = door.accept()[0]
+link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+times = {socket.TCP_KEEPIDLE: 1, socket.TCP_KEEPINTVL: 1, socket.TCP_KEEPCNT: 1, socket.TCP_USER_TIMEOUT: 500}
+for option, value in times.items():
+    link.setsockopt(socket.IPPROTO_TCP, option, value)
+link.settimeout(2)
+if port:
+    link.sendall(b"x")
+while link.recv(1):
+    link.sendall(b"x")
+"""
+
+
+def test_connections_with_short_timeouts_between_jobs_survive(tmp_path):
+    log = tmp_path / "log"
+    with program(TALK, "0", stdout=subprocess.PIPE) as server:
+        port = server.stdout.readline().decode().strip()
+        with program(TALK, port) as client:
+            words = ("--every", "5", "--length", "30", "--source", "clock")
+            with daemon(log, *named([server, client]), *words):
+                eventually(lambda: sum(one.region == "during" for one in regions(log)) >= 20)
+                assert server.poll() is None
+                assert client.poll() is None
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -179,6 +223,19 @@ def test_without_its_watchdog_the_daemon_resumes_everything_and_ends(tmp_path):
         assert shutter.wait(10) == 1
         assert b"expecting a watchdog" in shutter.stderr.read()
         assert [state(one.pid) for one in made] == ["R", "R"]
+
+
+def test_the_watchdog_outlives_the_signals_that_end_daemons(tmp_path):
+    words = ("--every", "1", "--length", "50")
+    with jobs(BUSY, BUSY) as made, daemon(tmp_path / "log", *named(made), *words) as shutter:
+        eventually(lambda: len(regions(tmp_path / "log")) > 5)
+        dog = children(shutter.pid)[0]
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+            os.kill(dog, number)
+        eventually(lambda: any(state(one.pid) == "T" for one in made))
+        shutter.kill()
+        eventually(lambda: [state(one.pid) for one in made] == ["R", "R"], 2.0)
+        eventually(lambda: not os.path.exists(f"/proc/{dog}"))
 
 
 KILLED = """

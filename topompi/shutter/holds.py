@@ -15,10 +15,11 @@ _STOPS = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 
 @dataclass(frozen=True)
 class Status:
-    """A process's state letter, group, number of threads and start (in clock ticks since boot), of /proc/PID/stat."""
+    """A process's state letter, group, session, number of threads, and start in clock ticks since boot."""
 
     state: str
     group: int
+    session: int
     threads: int
     start: int
 
@@ -105,7 +106,7 @@ class Process(Hold):
                 self._stat = os.open("stat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=self.fd)
             line = os.pread(self._stat, 4096, 0)
         fields = line.rpartition(b")")[2].split()
-        return Status(fields[0].decode(), int(fields[2]), int(fields[17]), int(fields[19]))
+        return Status(fields[0].decode(), int(fields[2]), int(fields[3]), int(fields[17]), int(fields[19]))
 
     def user(self) -> set[int]:
         """Return the real, effective, saved and file-system user numbers of the process; empty if it has ended."""
@@ -114,6 +115,15 @@ class Process(Hold):
                 if line.startswith(b"Uid:"):
                     return {int(word) for word in line.split()[1:]}
         return set()
+
+    def catches(self, number: int) -> bool:
+        """Return whether the process has a handler for a signal.
+
+        :param number: number of the signal.
+        """
+        with suppress(OSError):
+            return bool(int(self.read("status").partition(b"\nSigCgt:")[2].split(None, 1)[0], 16) >> (number - 1) & 1)
+        return False
 
     def threads(self) -> list[str]:
         """Return the directories of the process's threads, relative to its own, each with a final slash."""

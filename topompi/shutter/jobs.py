@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -26,6 +27,8 @@ class Job:
     :ivar stopped: seconds that the shutter has stopped the job.
     :ivar source: the source of its progress; None before the first process is seen.
     :ivar ranks: number of each process in the job.
+    :ivar launchers: processes that are neither stopped by signals nor measured, because they handle SIGCONT: launchers
+        of MPI programs forward it to all ranks, and some print a line each time.
     :ivar readers: reader of each process that the source measures.
     """
 
@@ -37,6 +40,7 @@ class Job:
     stopped: float = 0.0
     source: Source | None = None
     ranks: dict[Process, int] = field(default_factory=dict)
+    launchers: set[Process] = field(default_factory=set)
     readers: dict[Process, Reader] = field(default_factory=dict)
     freezer: Freezer | None = None
     _known: dict[int, Process] = field(default_factory=dict)
@@ -62,6 +66,8 @@ class Job:
             return False
         if self.freezer is None:
             self.freezer = self.target.freezer()
+        if self.freezer is None:
+            self.launchers = {process for process in self.ranks if process.catches(signal.SIGCONT)}
         self._choose_source(sources)
         return True
 
@@ -71,13 +77,13 @@ class Job:
         :param sources: the sources of this machine, the best first.
         """
         better = sources if self.source is None else sources[: sources.index(self.source)]
-        source, readers = choose(self.ranks, better)
+        source, readers = choose(self._workers(), better)
         if source is not None:
             for reader in self.readers.values():
                 reader.close()
             self.source, self.readers = source, readers
         elif self.source is not None:
-            self.readers |= choose([one for one in self.ranks if one not in self.readers], [self.source])[1]
+            self.readers |= choose([one for one in self._workers() if one not in self.readers], [self.source])[1]
 
     def add(self, pids: Iterable[int]) -> list[Process]:
         """Take processes that belong to the job into it, and return them.
@@ -147,24 +153,31 @@ class Job:
         if process in self.readers:
             self.readers.pop(process).close()
         del self.ranks[process]
+        self.launchers.discard(process)
         self._known.pop(process.pid, None)
         forget(process)
         process.close()
 
     def newborn(self) -> list[Process]:
-        """Take in the children that the job's processes have started since the last ``refresh``, and return them."""
+        """Take in the children that the job has started since the last ``refresh``, and return those to stop."""
         pids = {pid for process in self.ranks for pid in process.children()}
-        return self.add(sorted(pids - self._known.keys()))
+        added = self.add(sorted(pids - self._known.keys()))
+        self.launchers.update(process for process in added if process.catches(signal.SIGCONT))
+        return [process for process in added if process not in self.launchers]
+
+    def _workers(self) -> list[Process]:
+        """Return the job's processes without launchers."""
+        return [process for process in self.ranks if process not in self.launchers]
 
     def holds(self) -> list[Hold]:
         """Return what has to be stopped for the job to pause, without what somebody else has stopped."""
-        own: list[Hold] = [self.freezer] if self.freezer is not None else list(self.ranks)
+        own: list[Hold] = [*self._workers()] if self.freezer is None else [self.freezer]
         return [hold for hold in own if not hold.is_stopped()]
 
     def is_running(self) -> bool:
         """Return whether a process of the job is neither stopped nor ended."""
         frozen = self.freezer is not None and self.freezer.is_stopped()
-        return not frozen and any(one.is_alive() and not one.is_stopped() for one in self.ranks)
+        return not frozen and any(one.is_alive() and not one.is_stopped() for one in self._workers())
 
     def close(self, forget: Callable[[Hold], None]) -> None:
         """Close the holds and readers of the job.

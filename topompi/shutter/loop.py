@@ -110,11 +110,15 @@ class Shutters:
                 own = frozenset({os.getpid(), self.watchdog.pid})
                 job = self.jobs[name] = Job(name, self._next, target_of(target), self._users, own)
                 self._next += 1
-            before = job.source
+            before, launchers = job.source, len(job.launchers)
             if not job.refresh(self._sources, self.watchdog.forget, groups):
                 self._over[name] = target
                 self._drop(name, "ended")
-            elif job.source is not None and job.source is not before:
+                return
+            if job.freezer is None and len(job.launchers) > launchers:
+                pids = sorted(process.pid for process in job.launchers)
+                self._note("left running", job=name, pids=pids, reason="they handle SIGCONT, as launchers do")
+            if job.source is not None and job.source is not before:
                 source = job.source
                 self._note("source", job=name, source=source.name, unit=source.unit, warning=source.warning)
         except ShutterError as error:

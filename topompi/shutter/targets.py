@@ -21,27 +21,29 @@ __all__ = [
     "target_of",
 ]
 
-Groups = Mapping[int, Sequence[int]]  # the numbers of the processes of each process group of the node
+# The numbers of the processes of each process group ("pgid", number) and session ("sid", number) of the node.
+Groups = Mapping[tuple[str, int], Sequence[int]]
 _NAME = re.compile(r"[\w.:@-]{1,200}")
 
 
 class Group:
-    """A process group: its processes are stopped one by one.
+    """A process group or a session: its processes are stopped one by one.
 
-    :param number: number of the group, which is the pid of its first process.
+    :param number: number of the group or session, which is the pid of its first process.
+    :param kind: ``pgid`` for a process group, ``sid`` for a session.
     """
 
-    def __init__(self, number: int) -> None:
-        if number < 2 or number == os.getpgrp():
-            raise ShutterError(f"expecting the process group of a job, got {number}")
-        self.number = number
+    def __init__(self, number: int, kind: str = "pgid") -> None:
+        if number < 2 or number == (os.getpgrp() if kind == "pgid" else os.getsid(0)):
+            raise ShutterError(f"expecting the process group or session of a job, got {kind}:{number}")
+        self.number, self.kind = number, kind
 
     def pids(self, groups: Groups) -> Iterable[int]:
         """Return the numbers of the group's processes.
 
         :param groups: processes of each group of the node.
         """
-        return groups.get(self.number, ())
+        return groups.get((self.kind, self.number), ())
 
     def has(self, process: Process) -> bool:
         """Return whether a process belongs to the group.
@@ -49,7 +51,8 @@ class Group:
         :param process: a process.
         :raises OSError: if the process has ended.
         """
-        return process.status().group == self.number
+        status = process.status()
+        return self.number == (status.group if self.kind == "pgid" else status.session)
 
     def freezer(self) -> Freezer | None:
         """Return None: a process group has no freezer."""
@@ -96,17 +99,18 @@ class ControlGroup:
 Target = Group | ControlGroup
 
 
-def processes_by_group() -> dict[int, list[int]]:
-    """Return the numbers of the processes of each process group of the node. Cost: a file read per process."""
-    found: dict[int, list[int]] = {}
+def processes_by_group() -> dict[tuple[str, int], list[int]]:
+    """Return the processes of each process group and session of the node. Cost: a file read per process."""
+    found: dict[tuple[str, int], list[int]] = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError):
             fd = os.open(f"/proc/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
             try:
-                fields = os.read(fd, 4096).rpartition(b")")[2].split(None, 3)
+                fields = os.read(fd, 4096).rpartition(b")")[2].split(None, 4)
             finally:
                 os.close(fd)
-            found.setdefault(int(fields[2]), []).append(int(name))
+            for key in (("pgid", int(fields[2])), ("sid", int(fields[3]))):
+                found.setdefault(key, []).append(int(name))
     return found
 
 
@@ -120,17 +124,17 @@ def newest_pid() -> bytes:
 
 
 def target_of(words: str) -> Target:
-    """Read the processes of a job, ``pgid:NUMBER`` or ``cgroup:PATH``.
+    """Read the processes of a job, ``pgid:NUMBER``, ``sid:NUMBER`` or ``cgroup:PATH``.
 
     :param words: the text.
     :raises ShutterError: if the text has another form.
     """
     kind, _, value = words.partition(":")
-    if kind == "pgid" and value.isdecimal():
-        return Group(int(value))
+    if kind in ("pgid", "sid") and value.isdecimal():
+        return Group(int(value), kind)
     if kind == "cgroup" and value.startswith("/"):
         return ControlGroup(value.rstrip("/"))
-    raise ShutterError(f"expecting pgid:NUMBER or cgroup:/PATH, got {words}")
+    raise ShutterError(f"expecting pgid:NUMBER, sid:NUMBER or cgroup:/PATH, got {words}")
 
 
 def parse_job(words: str) -> tuple[str, str]:
@@ -141,5 +145,5 @@ def parse_job(words: str) -> tuple[str, str]:
     """
     name, equal, target = words.partition("=")
     if not equal or not _NAME.fullmatch(name):
-        raise ShutterError(f"expecting NAME=pgid:NUMBER or NAME=cgroup:/PATH, got {words}")
+        raise ShutterError(f"expecting NAME=pgid:NUMBER, NAME=sid:NUMBER or NAME=cgroup:/PATH, got {words}")
     return name, target

@@ -26,7 +26,7 @@ from ...shutter.wanted import Wanted
 
 __all__ = ["run"]
 
-_JOB = "NAME=pgid:NUMBER or NAME=cgroup:/PATH; may be repeated."
+_JOB = "NAME=pgid:NUMBER, NAME=sid:NUMBER or NAME=cgroup:/PATH; may be repeated."
 _FILE = "File with a job per line in the form of --job; it is read every second."
 _FOLDER = "Directory of control groups (version 2), each a job."
 _USER = "As root: a user whose processes may be stopped; may be repeated."
