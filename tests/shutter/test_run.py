@@ -1,5 +1,6 @@
 """The daemon on real jobs: its log, its end, and its watchdog."""
 
+import json
 import os
 import re
 import signal
@@ -87,6 +88,19 @@ def test_a_process_that_publishes_is_measured_by_its_counter_and_another_by_its_
         assert sources["b"]["source"] == "clock"
         assert "blind" in sources["b"]["warning"]
     assert any(one.delta > 0 for one in read_log(log).records if one.job == "a")
+
+
+def test_a_missing_source_is_told_in_the_messages_and_in_the_header(tmp_path):
+    log = tmp_path / "log"
+    with jobs(BUSY) as made, daemon(log, *named(made)) as shutter:
+        eventually(lambda: has_begun(log) and read_log(log).notes)
+        shutter.terminate()
+        assert shutter.wait(10) == 0
+        told = [json.loads(line)["event"] for line in shutter.stderr.read().splitlines()]
+    missing = read_log(log).header["missing"]
+    assert [line for line in told if line.startswith("no source")] == [
+        f"no source {a}: {b}" for a, b in missing.items()
+    ]
 
 
 def test_one_job_alone_is_never_stopped(tmp_path):

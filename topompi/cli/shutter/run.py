@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 import math
 import os
 import platform
@@ -76,7 +77,7 @@ def run(
         signal.signal(number, lambda *_: stop.set())
     made = Shutters(settings, wanted, Log(log, header), sources, users)
     for name, why in missing.items():
-        typer.echo(f"no source {name}: {why}", err=True)
+        logging.getLogger("topompi.shutter").warning("no source %s: %s", name, why)
     notify("READY=1")
     made.run(stop)
 
