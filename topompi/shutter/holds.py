@@ -191,6 +191,13 @@ class Process(Hold):
                 if waiting >> (number - 1) & 1:
                     signal.pidfd_send_signal(self.fd, number)
 
+    def is_stopping(self) -> bool:
+        """Return whether a SIGSTOP waits for the process, for example until a core is free for it."""
+        with suppress(OSError):
+            waiting = int(self.read("status").partition(b"\nShdPnd:")[2].split(None, 1)[0], 16)
+            return bool(waiting >> (signal.SIGSTOP - 1) & 1)
+        return False
+
     def _waiting(self) -> int:
         """Return the signals that wait for the process, bit N - 1 for signal N; 0 if it has not stopped yet."""
         with suppress(OSError):

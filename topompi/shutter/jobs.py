@@ -171,7 +171,9 @@ class Job:
 
     def holds(self) -> list[Hold]:
         """Return what has to be stopped for the job to pause, without what somebody else has stopped."""
-        own: list[Hold] = [*self._workers()] if self.freezer is None else [self.freezer]
+        own: list[Hold] = (
+            [one for one in self._workers() if not one.is_stopping()] if self.freezer is None else [self.freezer]
+        )
         return [hold for hold in own if not hold.is_stopped()]
 
     def is_running(self) -> bool:
