@@ -35,6 +35,7 @@ PURPOSE = {
     "topompi.slurm": "nodes that a job should ask Slurm for",
     "topompi.interference": "jobs that share a network",
     "topompi.colocation": "jobs that share nodes: estimates, prices",
+    "topompi.shutter": "jobs of a node, measured alone",
     "topompi.views": "the job's topology as arrays",
     "topompi.network": "links, next links, the paths and loads that follow",
     "topompi.topology": "fabrics, routes, sources",

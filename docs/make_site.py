@@ -46,6 +46,7 @@ PROGRAMS = {
 PACKAGES = ("topompi", "topompi.topology", "topompi.schedules", "topompi.mapping", "topompi.netsim", "topompi.jobs")
 PACKAGES += (
     "topompi.colocation",
+    "topompi.shutter",
     "topompi.interference",
     "topompi.network",
     "topompi.views",

@@ -22,6 +22,7 @@ ROOMS = (
     "network",
     "profile",
     "schedules",
+    "shutter",
     "topology",
     "views",
 )  # public packages; each is imported at its first use

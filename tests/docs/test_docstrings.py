@@ -22,6 +22,7 @@ PURE = (
     "topompi.daemon",
     "topompi.errors",
     "topompi.interference",
+    "topompi.shutter",
     "topompi.jobs",
     "topompi.mapping",
     "topompi.netsim",

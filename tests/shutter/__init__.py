@@ -1,0 +1,1 @@
+"""Tests of the shutter, on real processes that the tests start and end."""

@@ -1,0 +1,87 @@
+"""Decisions of the shutter: turns, jobs that come and go, limits."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support import examples
+from topompi.shutter.decide import Decision, JobState, Settings, Shutter, Snapshot, decide, next_shutter
+from topompi.shutter.errors import ShutterError
+
+SETTINGS = Settings(most_stopped=1.0)
+JOBS = st.lists(
+    st.builds(JobState, st.integers(0, 20), st.booleans(), st.sampled_from([0.0, 0.5, 0.9968, 0.9969, 2.0])),
+    unique_by=lambda job: job.number,
+    max_size=8,
+)
+
+
+def turns(jobs, count, last=-1):
+    """The jobs that run alone in successive shutters."""
+    found = []
+    for _ in range(count):
+        last = next_shutter(jobs, last, SETTINGS).alone
+        found.append(last)
+    return found
+
+
+def test_all_jobs_but_one_pause_and_each_runs_alone_in_turn():
+    jobs = [JobState(number) for number in (5, 0, 2)]
+    assert next_shutter(jobs, -1, SETTINGS) == Shutter(0, (2, 5))
+    assert next_shutter(jobs, 0, SETTINGS) == Shutter(2, (0, 5))
+    assert turns(jobs, 6) == [0, 2, 5, 0, 2, 5]
+
+
+def test_the_turn_goes_on_behind_a_job_that_has_left_and_reaches_one_that_came():
+    assert next_shutter([JobState(0), JobState(5)], 2, SETTINGS).alone == 5
+    assert next_shutter([JobState(0), JobState(1), JobState(9)], 5, SETTINGS).alone == 9
+    assert next_shutter([JobState(0), JobState(1)], 9, SETTINGS).alone == 0
+
+
+@pytest.mark.parametrize("jobs", [[], [JobState(3)], [JobState(3), JobState(4, is_running=False)]])
+def test_one_job_alone_is_never_paused(jobs):
+    assert next_shutter(jobs, -1, SETTINGS) is None
+
+
+def test_a_job_at_its_limit_is_not_stopped_but_may_still_run_alone():
+    spent, fresh = JobState(0, stopped=0.9969), JobState(1)
+    assert turns([spent, fresh], 3) == [0, 0, 0]
+    assert next_shutter([spent, JobState(1, stopped=1.0)], -1, SETTINGS) is None
+
+
+@given(JOBS, st.integers(-1, 21))
+@examples(200)
+def test_a_shutter_pauses_every_other_running_job_and_none_beyond_its_limit(jobs, last):
+    made = next_shutter(jobs, last, SETTINGS)
+    running = {job.number for job in jobs if job.is_running}
+    if made is None:
+        beyond = {job.number for job in jobs if job.is_running and job.stopped + SETTINGS.length > 1.0}
+        assert len(running) < 2 or all(beyond - {number} for number in running)
+    else:
+        assert {made.alone, *made.paused} == running
+        assert made.alone not in made.paused
+        assert made.paused
+        assert all(job.stopped + SETTINGS.length <= 1.0 for job in jobs if job.number in made.paused)
+
+
+@given(JOBS, st.integers(-1, 21))
+@examples(100)
+def test_every_job_has_its_turn_within_one_round(jobs, last):
+    fresh = [JobState(job.number) for job in jobs]
+    if len(fresh) > 1:
+        assert sorted(turns(fresh, len(fresh), last)) == sorted(job.number for job in fresh)
+
+
+def test_a_shutter_is_due_after_the_pause_and_not_before():
+    jobs = (JobState(0), JobState(1))
+    assert decide(Snapshot(10.15, 10.0, -1, jobs), SETTINGS) == Decision(pytest.approx(0.05))
+    assert decide(Snapshot(10.2, 10.0, -1, jobs), SETTINGS) == Decision(0.0, Shutter(0, (1,)))
+    assert decide(Snapshot(10.2, 10.0, -1, jobs[:1]), SETTINGS) == Decision(0.2)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"length": 0}, {"every": -1}, {"length": float("nan")}, {"repeats": 0}, {"most_stopped": -1}]
+)
+def test_impossible_settings_are_refused(wrong):
+    with pytest.raises(ShutterError, match="expecting"):
+        Settings(**wrong)

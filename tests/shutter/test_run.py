@@ -1,0 +1,336 @@
+"""The daemon on real jobs: its log, its end, and its watchdog."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from tests.shutter.real import BUSY, ENVIRONMENT, eventually, program, state
+from topompi.shutter.log import read_log
+
+COUNTING = "from topompi.shutter import progress\nwhile True: progress()"
+USERS = ["--user", "root"] if os.geteuid() == 0 else []
+
+
+@contextmanager
+def jobs(*texts):
+    """Busy jobs, in the order of the texts."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(program(text)) for text in texts]
+
+
+@contextmanager
+def daemon(log, *words, **settings):
+    """A running ``topompi shutter run``; it has ended when the block ends."""
+    command = [sys.executable, "-m", "topompi", "shutter", "run", "--log", str(log), *USERS, *words]
+    made = subprocess.Popen(command, env=ENVIRONMENT, start_new_session=True, stderr=subprocess.PIPE, **settings)
+    try:
+        yield made
+    finally:
+        made.terminate()
+        try:
+            made.wait(10)
+        except subprocess.TimeoutExpired:
+            made.kill()
+            made.wait(10)
+        made.stderr.close()
+
+
+def named(processes):
+    return [word for name, one in zip("abc", processes, strict=False) for word in ("--job", f"{name}=pgid:{one.pid}")]
+
+
+def has_begun(log):
+    """Whether a log has its header."""
+    return log.exists() and b"\n" in log.read_bytes()
+
+
+def regions(log):
+    """The records of a log, in order."""
+    return read_log(log).records if has_begun(log) else ()
+
+
+def test_jobs_run_alone_in_turn_and_the_others_stand_still(tmp_path):
+    log = tmp_path / "log"
+    with jobs(BUSY, BUSY, BUSY) as made, daemon(log, *named(made), "--every", "20", "--source", "clock") as shutter:
+        eventually(lambda: len([one for one in regions(log) if one.region == "during"]) >= 7)
+        shutter.terminate()
+        assert shutter.wait(10) == 0
+        assert [state(one.pid) for one in made] == ["R"] * 3
+    found = read_log(log)
+    alone = "".join(one.job for one in found.records if one.region == "during")
+    assert alone in "abc" * len(alone)
+    assert len(alone) >= 7
+    assert not found.is_torn
+    for record in found.records:
+        assert record.t0 < record.t1
+        assert record.t1 - record.t0 >= 0.0032
+        assert record.rank == 0
+    blocks = re.fullmatch(r"(bbbdaaa)+", "".join(one.region[0] for one in found.records))
+    assert blocks, "each job is measured before and after every shutter, and one job during it"
+
+
+def test_a_process_that_publishes_is_measured_by_its_counter_and_another_by_its_clock(tmp_path):
+    log = tmp_path / "log"
+    with jobs(COUNTING, BUSY) as made:
+        eventually(lambda: os.path.exists(f"/dev/shm/topompi-progress.{os.geteuid()}.{made[0].pid}"))
+        with daemon(log, *named(made), "--every", "20"):
+            eventually(lambda: len(regions(log)) >= 20)
+    sources = {note["job"]: note for note in read_log(log).notes if note["event"] == "source"}
+    if read_log(log).header["missing"]:
+        assert sources["a"]["source"] == "counter"
+        assert sources["b"]["source"] == "clock"
+        assert "blind" in sources["b"]["warning"]
+    assert any(one.delta > 0 for one in read_log(log).records if one.job == "a")
+
+
+def test_a_missing_source_is_told_in_the_messages_and_in_the_header(tmp_path):
+    log = tmp_path / "log"
+    with jobs(BUSY) as made, daemon(log, *named(made)) as shutter:
+        eventually(lambda: has_begun(log) and read_log(log).notes)
+        shutter.terminate()
+        assert shutter.wait(10) == 0
+        told = [json.loads(line)["event"] for line in shutter.stderr.read().splitlines()]
+    missing = read_log(log).header["missing"]
+    assert [line for line in told if line.startswith("no source")] == [
+        f"no source {a}: {b}" for a, b in missing.items()
+    ]
+
+
+def test_one_job_alone_is_never_stopped(tmp_path):
+    log = tmp_path / "log"
+    with jobs(BUSY) as made, daemon(log, *named(made), "--every", "5"):
+        eventually(lambda: has_begun(log) and read_log(log).notes)
+        time.sleep(0.3)
+        assert read_log(log).records == ()
+
+
+def test_jobs_come_and_go_by_the_file_of_jobs(tmp_path):
+    log, file = tmp_path / "log", tmp_path / "jobs"
+    with jobs(BUSY, BUSY, BUSY) as made:
+        file.write_text(f"# none yet\na=pgid:{made[0].pid}\n")
+        with daemon(log, "--jobs", str(file), "--every", "20"):
+            eventually(lambda: has_begun(log) and read_log(log).notes)
+            file.write_text("".join(f"{name}=pgid:{one.pid}\n" for name, one in zip("abc", made, strict=True)))
+            eventually(lambda: {one.job for one in regions(log)} == set("abc"))
+            made[0].kill()
+            file.write_text("".join(f"{name}=pgid:{one.pid}\n" for name, one in zip("abc", made, strict=True)))
+            gone = [{"job": "a", "reason": "ended"}]
+            eventually(
+                lambda: (
+                    [
+                        {key: note[key] for key in ("job", "reason")}
+                        for note in read_log(log).notes
+                        if note["event"] == "gone"
+                    ]
+                    == gone
+                )
+            )
+            assert state(made[1].pid) in "RT"
+
+
+def test_a_job_stopped_by_its_user_stays_stopped_and_leaves_the_turns(tmp_path):
+    log = tmp_path / "log"
+    with jobs(BUSY, BUSY, BUSY) as made, daemon(log, *named(made), "--every", "5") as shutter:
+        eventually(lambda: len(regions(log)) >= 14)
+        made[1].send_signal(signal.SIGSTOP)
+        eventually(lambda: state(made[1].pid) == "T")
+        made[1].send_signal(signal.SIGSTOP)  # the first may have merged with a SIGSTOP of the shutter
+        time.sleep(0.05)
+        seen = len(regions(log))
+        for _ in range(100):
+            assert state(made[1].pid) == "T"
+            time.sleep(0.003)
+        assert "b" not in {one.job for one in regions(log)[seen + 7 :]}
+        shutter.terminate()
+        assert shutter.wait(10) == 0
+        assert state(made[1].pid) == "T"
+
+
+def test_a_shutter_in_which_somebody_resumes_a_job_is_given_up(tmp_path):
+    log, words = tmp_path / "log", ("--every", "50", "--length", "100")
+    with jobs(BUSY, BUSY) as made, daemon(log, *named(made), *words):
+        eventually(lambda: state(made[0].pid) == "T")
+        made[0].send_signal(signal.SIGCONT)
+        eventually(lambda: [note for note in read_log(log).notes if note["event"] == "given up"])
+        (note, *_) = [note for note in read_log(log).notes if note["event"] == "given up"]
+        assert note["job"] == "b"
+        assert "a signal from elsewhere" in note["reason"]
+
+
+def test_the_limit_on_the_time_stopped_holds(tmp_path):
+    log = tmp_path / "log"
+    with jobs(BUSY, BUSY) as made, daemon(log, *named(made), "--every", "5", "--most-stopped", "0.05"):
+        eventually(lambda: sum(one.region == "during" for one in regions(log)) >= 4)
+        time.sleep(1.0)
+        counts = [sum(one.region == "during" and one.job == job for one in regions(log)) for job in "ab"]
+        assert all(1 <= count <= 0.05 / 0.0032 for count in counts), counts
+
+
+TALK = """
+import socket, sys
+port = int(sys.argv[1])
+if port:
+    link = socket.create_connection(("127.0.0.1", port), timeout=20)
+else:
+    door = socket.create_server(("127.0.0.1", 0))
+    print(door.getsockname()[1], flush=True)
+    link = door.accept()[0]
+link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+times = {socket.TCP_KEEPIDLE: 1, socket.TCP_KEEPINTVL: 1, socket.TCP_KEEPCNT: 1, socket.TCP_USER_TIMEOUT: 500}
+for option, value in times.items():
+    link.setsockopt(socket.IPPROTO_TCP, option, value)
+link.settimeout(2)
+if port:
+    link.sendall(b"x")
+while link.recv(1):
+    link.sendall(b"x")
+"""
+
+
+def test_connections_with_short_timeouts_between_jobs_survive(tmp_path):
+    log = tmp_path / "log"
+    with program(TALK, "0", stdout=subprocess.PIPE) as server:
+        port = server.stdout.readline().decode().strip()
+        with program(TALK, port) as client:
+            words = ("--every", "5", "--length", "30", "--source", "clock")
+            with daemon(log, *named([server, client]), *words):
+                eventually(lambda: sum(one.region == "during" for one in regions(log)) >= 20)
+                assert server.poll() is None
+                assert client.poll() is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_daemon_and_its_watchdog_and_everything_runs(tmp_path, number):
+    with jobs(BUSY, BUSY) as made, daemon(tmp_path / "log", *named(made), "--every", "1", "--length", "20") as shutter:
+        eventually(lambda: any(state(one.pid) == "T" for one in made))
+        dog = children(shutter.pid)
+        assert len(dog) == 1
+        shutter.send_signal(number)
+        assert shutter.wait(10) == 0
+        assert [state(one.pid) for one in made] == ["R", "R"]
+        assert not os.path.exists(f"/proc/{dog[0]}")
+
+
+def children(pid):
+    """The children of a process, by a scan of all processes."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:
+                if int(file.read().rpartition(b")")[2].split()[1]) == pid:
+                    found.append(int(name))
+        except OSError:
+            continue
+    return found
+
+
+def test_without_its_watchdog_the_daemon_resumes_everything_and_ends(tmp_path):
+    with jobs(BUSY, BUSY) as made, daemon(tmp_path / "log", *named(made), "--every", "5") as shutter:
+        eventually(lambda: len(regions(tmp_path / "log")) > 5)
+        os.kill(children(shutter.pid)[0], signal.SIGKILL)
+        assert shutter.wait(10) == 1
+        assert b"expecting a watchdog" in shutter.stderr.read()
+        assert [state(one.pid) for one in made] == ["R", "R"]
+
+
+def test_the_watchdog_outlives_the_signals_that_end_daemons(tmp_path):
+    words = ("--every", "1", "--length", "50")
+    with jobs(BUSY, BUSY) as made, daemon(tmp_path / "log", *named(made), *words) as shutter:
+        eventually(lambda: len(regions(tmp_path / "log")) > 5)
+        dog = children(shutter.pid)[0]
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+            os.kill(dog, number)
+        eventually(lambda: any(state(one.pid) == "T" for one in made))
+        shutter.kill()
+        eventually(lambda: [state(one.pid) for one in made] == ["R", "R"], 2.0)
+        eventually(lambda: not os.path.exists(f"/proc/{dog}"))
+
+
+KILLED = """
+import sys, threading
+from topompi.shutter.decide import Settings
+from topompi.shutter.log import Log
+from topompi.shutter.loop import Shutters
+from topompi.shutter.sources import SOURCES
+log, user, *targets = sys.argv[1:]
+wanted = {f"j{number}": target for number, target in enumerate(targets)}
+settings = Settings(length=0.02, every=0.0005)
+made = Shutters(settings, lambda: wanted, Log(log, {}), [SOURCES["clock"]], frozenset({int(user)}))
+print(flush=True)
+made.run(threading.Event())
+"""
+
+MISSED = """
+import signal, sys
+number = signal.SIGRTMIN
+signal.pthread_sigmask(signal.SIG_BLOCK, {number})
+print(flush=True)
+for count in range(int(sys.argv[1])):
+    while signal.sigtimedwait({number}, 0) is None:
+        pass
+print("all", flush=True)
+"""
+
+
+@pytest.mark.parametrize("rounds", [20, pytest.param(200, marks=pytest.mark.long)])
+def test_nothing_stays_stopped_and_no_signal_is_lost_when_the_daemon_is_killed_in_a_shutter(tmp_path, rounds):
+    with ExitStack() as stack:
+        made = [
+            stack.enter_context(program(MISSED, str(rounds), stdout=subprocess.PIPE)),
+            *(stack.enter_context(program(BUSY)) for _ in range(2)),
+        ]
+        made[0].stdout.readline()
+        words = [str(tmp_path / "log"), str(os.geteuid()), *(f"pgid:{one.pid}" for one in made)]
+        for _ in range(rounds):
+            with program(KILLED, *words, stdout=subprocess.PIPE) as shutter:
+                shutter.stdout.readline()
+                eventually(lambda: state(made[0].pid) == "T")
+                shutter.kill()
+                made[0].send_signal(signal.SIGRTMIN)
+                shutter.wait(10)
+            eventually(lambda: all(state(one.pid) != "T" for one in made if one.poll() is None), 2.0)
+        assert made[0].stdout.readline() == b"all\n"
+        assert made[0].wait(10) == 0
+        assert [state(one.pid) for one in made[1:]] == ["R", "R"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "expecting --job, --jobs or --cgroups, got none"),
+        (["--job", "a"], "expecting NAME=pgid:NUMBER"),
+        (["--job", "a=pgid:7", "--source", "x"], "expecting one of auto, perf, counter, clock"),
+        (["--job", "a=pgid:7", "--length", "0"], "expecting length above 0"),
+        (["--job", "a=pgid:7", "--user", "nobody-of-this-name"], "expecting"),
+        (["--job", "a=pgid:7", "--core", "100000"], "expecting a core of"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(tmp_path, words, told):
+    with daemon(tmp_path / "log", *words) as shutter:
+        assert shutter.wait(20) == 1
+        lines = shutter.stderr.read().decode().splitlines()
+        assert len(lines) == 1
+        assert told in lines[0]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_root_has_to_name_users(tmp_path):
+    command = [sys.executable, "-m", "topompi", "shutter", "run", "--log", str(tmp_path / "log"), "--job", "a=pgid:7"]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=20)
+    assert done.returncode == 1
+    assert "expecting --user as root, got none" in done.stderr
+
+
+def test_a_job_that_cannot_be_registered_is_refused_once_and_the_others_go_on(tmp_path):
+    log = tmp_path / "log"
+    with jobs(BUSY, BUSY) as made, daemon(log, *named(made), "--job", "wrong=pgid:1", "--every", "20"):
+        eventually(lambda: len(regions(log)) >= 35)
+    refused = [note for note in read_log(log).notes if note["event"] == "gone" and "refused" in note["reason"]]
+    assert [note["job"] for note in refused] == ["wrong"]

@@ -1,0 +1,122 @@
+"""``topompi shutter run``: the daemon."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import math
+import os
+import platform
+import pwd
+import resource
+import signal
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...daemon.log import log_as_json
+from ...daemon.notify import notify
+from ...shutter.decide import Settings
+from ...shutter.errors import ShutterError
+from ...shutter.log import Log
+from ...shutter.loop import Shutters
+from ...shutter.sources import usable
+from ...shutter.wanted import Wanted
+
+__all__ = ["run"]
+
+_JOB = "NAME=pgid:NUMBER, NAME=sid:NUMBER or NAME=cgroup:/PATH; may be repeated."
+_FILE = "File with a job per line in the form of --job; it is read every second."
+_FOLDER = "Directory of control groups (version 2), each a job."
+_USER = "As root: a user whose processes may be stopped; may be repeated."
+_MOST = "Seconds that one job may be stopped in total."
+
+
+def run(
+    log: Annotated[Path, typer.Option("--log", help="File for the measurements; one that exists is continued.")],
+    job: Annotated[list[str] | None, typer.Option("--job", help=_JOB)] = None,
+    jobs: Annotated[Path | None, typer.Option("--jobs", help=_FILE)] = None,
+    cgroups: Annotated[Path | None, typer.Option("--cgroups", help=_FOLDER)] = None,
+    length: Annotated[float, typer.Option("--length", help="Milliseconds of one measurement.")] = 3.2,
+    every: Annotated[float, typer.Option("--every", help="Milliseconds between shutters.")] = 200.0,
+    repeats: Annotated[int, typer.Option("--repeats", help="Measurements per region.", min=1)] = 1,
+    source: Annotated[str, typer.Option("--source", help="Progress: auto, perf, counter, clock.")] = "auto",
+    most: Annotated[float, typer.Option("--most-stopped", help=_MOST)] = math.inf,
+    user: Annotated[list[str] | None, typer.Option("--user", help=_USER)] = None,
+    core: Annotated[int | None, typer.Option("--core", help="Core to run on.")] = None,
+) -> None:
+    """Stop all jobs of a node but one for milliseconds, in turn, and log each job's progress before, alone and after.
+
+    Only jobs that are named here are stopped, and only processes of this user, or, as root, of each --user. A second
+    process resumes everything if this one dies; SIGTERM and SIGINT resume everything and end both.
+    """
+    log_as_json("topompi.shutter")
+    settings = Settings(length / 1e3, every / 1e3, repeats, most)
+    users = _users(user or [])
+    if not (job or jobs or cgroups):
+        raise ShutterError("expecting --job, --jobs or --cgroups, got none")
+    wanted = Wanted(job or [], jobs, cgroups)
+    sources, missing = usable(source)
+    if core is not None:
+        _pin(core)
+    _allow_many_files()
+    header = {
+        "host": platform.node(),
+        "clock": "monotonic seconds",
+        "length": settings.length,
+        "every": settings.every,
+        "repeats": repeats,
+        "sources": [one.name for one in sources],
+        "missing": missing,
+    }
+    _wake_precisely()
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    made = Shutters(settings, wanted, Log(log, header), sources, users)
+    for name, why in missing.items():
+        logging.getLogger("topompi.shutter").warning("no source %s: %s", name, why)
+    notify("READY=1")
+    made.run(stop)
+
+
+def _users(names: list[str]) -> frozenset[int]:
+    """Return the numbers of the users whose processes may be stopped.
+
+    :param names: names or numbers that the administrator gave.
+    :raises ShutterError: if there is no such user, if root names nobody, or if another user names others.
+    """
+    if os.geteuid() != 0:
+        if names:
+            raise ShutterError("expecting --user from root alone, because a user may stop only his own processes")
+        return frozenset({os.geteuid()})
+    if not names:
+        raise ShutterError("expecting --user as root, got none")
+    try:
+        return frozenset(int(one) if one.isdecimal() else pwd.getpwnam(one).pw_uid for one in names)
+    except KeyError as error:
+        raise ShutterError(f"expecting the name of a user, got {error}") from None
+
+
+def _pin(core: int) -> None:
+    """Let this process and the watchdog run on one core only.
+
+    :param core: number of the core.
+    """
+    try:
+        os.sched_setaffinity(0, {core})
+    except (OSError, ValueError, OverflowError):
+        raise ShutterError(f"expecting a core of {sorted(os.sched_getaffinity(0))}, got {core}") from None
+
+
+def _wake_precisely() -> None:
+    """Ask the kernel to end this thread's sleeps within a microsecond of their time, not within the usual 50."""
+    ctypes.CDLL(None).prctl(29, ctypes.c_ulong(1000), 0, 0, 0)  # PR_SET_TIMERSLACK, in nanoseconds
+
+
+def _allow_many_files() -> None:
+    """Raise the number of descriptors to the limit that this user has: each process of a job needs several."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,119 @@
+"""Decisions of the shutter as pure functions: when the next shutter begins, which job runs alone, which jobs pause."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .errors import ShutterError
+
+__all__ = ["Decision", "JobState", "Settings", "Shutter", "Snapshot", "decide", "next_shutter"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters S, P and K of the shutter, and its limits.
+
+    :ivar length: seconds of one measurement (S).
+    :ivar every: seconds of undisturbed running between the end of a shutter's last region and the next (P).
+    :ivar repeats: consecutive measurements per region (K).
+    :ivar most_stopped: seconds that the shutter may stop one job in total.
+    :ivar patience: seconds within which all processes of a paused job have to stop; else the shutter is given up.
+    """
+
+    length: float = 0.0032
+    every: float = 0.2
+    repeats: int = 1
+    most_stopped: float = math.inf
+    patience: float = 0.02
+
+    def __post_init__(self) -> None:
+        for name in ("length", "every", "patience"):
+            value = getattr(self, name)
+            if not 0 < value < 60:
+                raise ShutterError(f"expecting {name} above 0 and below 60 seconds, got {value}")
+        if self.repeats < 1:
+            raise ShutterError(f"expecting at least 1 repeat, got {self.repeats}")
+        if not self.most_stopped >= 0:
+            raise ShutterError(f"expecting at least 0 seconds as the most time stopped, got {self.most_stopped}")
+
+
+@dataclass(frozen=True)
+class JobState:
+    """The state of a job, as far as decisions depend on it.
+
+    :ivar number: serial number of the job's registration; later jobs have larger numbers.
+    :ivar is_running: whether the job has a process that neither ended nor was stopped by somebody else.
+    :ivar stopped: seconds that the shutter has stopped the job up to now.
+    """
+
+    number: int
+    is_running: bool = True
+    stopped: float = 0.0
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state of the node at one moment.
+
+    :ivar now: monotonic time in seconds.
+    :ivar ended: monotonic time of the end of the last shutter, or of the daemon's start.
+    :ivar last: number of the job that ran alone last, or -1.
+    :ivar jobs: the registered jobs, in any order.
+    """
+
+    now: float
+    ended: float
+    last: int
+    jobs: tuple[JobState, ...]
+
+
+@dataclass(frozen=True)
+class Shutter:
+    """A shutter to open: the numbers of the job that runs alone and of the jobs that pause."""
+
+    alone: int
+    paused: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A decision: the seconds to wait, and the shutter to open now, if any."""
+
+    wait: float
+    shutter: Shutter | None = None
+
+
+def decide(snapshot: Snapshot, settings: Settings) -> Decision:
+    """Decide whether a shutter begins now, or how long to wait until the question is asked again.
+
+    :param snapshot: state of the node.
+    :param settings: parameters of the shutter.
+    """
+    due = snapshot.ended + settings.every
+    if snapshot.now < due:
+        return Decision(due - snapshot.now)
+    shutter = next_shutter(snapshot.jobs, snapshot.last, settings)
+    return Decision(settings.every if shutter is None else 0.0, shutter)
+
+
+def next_shutter(jobs: Sequence[JobState], last: int, settings: Settings) -> Shutter | None:
+    """Choose the next job, in turn, whose measurement alone keeps all other jobs within their limit.
+
+    A job that runs beside no other is never chosen, because nothing would pause. A job that somebody else has stopped
+    does not count: it disturbs nobody and is not resumed.
+
+    :param jobs: the registered jobs, in any order.
+    :param last: number of the job that ran alone last; the job may have left meanwhile.
+    :param settings: parameters of the shutter.
+    """
+    running = sorted((job for job in jobs if job.is_running), key=lambda job: job.number)
+    if len(running) < 2:
+        return None
+    stop = settings.length * settings.repeats
+    for one in (*(job for job in running if job.number > last), *(job for job in running if job.number <= last)):
+        others = [job for job in running if job is not one]
+        if all(job.stopped + stop <= settings.most_stopped for job in others):
+            return Shutter(one.number, tuple(job.number for job in others))
+    return None

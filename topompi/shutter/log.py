@@ -1,0 +1,166 @@
+"""The shutter's log: a versioned header and one record per line, readable after a crash at any byte."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .errors import ShutterError
+
+__all__ = ["FORMAT", "REGIONS", "VERSION", "Contents", "Log", "Record", "read_log"]
+
+FORMAT, VERSION = "topompi shutter log", 1
+_BEGINNING = f'{{"format":"{FORMAT}",'.encode()
+REGIONS = ("before", "during", "after")
+
+
+class Record(NamedTuple):
+    """A measurement of one rank.
+
+    :ivar region: "before", "during" (the job ran alone) or "after".
+    :ivar job: name of the job.
+    :ivar rank: number of the process in its job.
+    :ivar t0: monotonic time in seconds of the first reading.
+    :ivar t1: monotonic time in seconds of the second reading.
+    :ivar delta: progress between the readings, in the unit of the job's source.
+    :ivar base: cycles between the readings if the source counts them; ``delta / base`` is then the IPC. Else None.
+    """
+
+    region: str
+    job: str
+    rank: int
+    t0: float
+    t1: float
+    delta: float
+    base: float | None = None
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A log as read.
+
+    :ivar header: the header's fields.
+    :ivar records: the measurements, in order.
+    :ivar notes: events: jobs that came and went, their sources, shutters that were given up.
+    :ivar is_torn: whether the last line is incomplete, because the daemon died while it wrote; the line is left out.
+    """
+
+    header: Mapping[str, Any]
+    records: tuple[Record, ...]
+    notes: tuple[Mapping[str, Any], ...]
+    is_torn: bool
+
+
+class Log:
+    """A log that is being written: each ``write`` is one system call, whose lines a crash of the daemon cannot mix.
+
+    A log that exists is continued; a torn last line is cut off first.
+
+    :param path: path of the file.
+    :param header: fields for the header of a new log.
+    :raises ShutterError: if the file exists and is no log of this version.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], header: Mapping[str, Any]) -> None:
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o640)
+        size = os.fstat(self._fd).st_size
+        if size:
+            first, newline, _ = os.pread(self._fd, 65536, 0).partition(b"\n")
+            if newline or not (first.startswith(_BEGINNING) or _BEGINNING.startswith(first)):
+                _check_header(first, str(path))
+            os.ftruncate(self._fd, _end_of_lines(self._fd, size))
+        if not os.fstat(self._fd).st_size:
+            self._lines([{"format": FORMAT, "version": VERSION, **header}])
+
+    def write(self, records: Iterable[Record]) -> None:
+        """Append measurements.
+
+        :param records: the measurements of one shutter.
+        """
+        self._lines([record if record.base is not None else record[:6] for record in records])
+
+    def note(self, **fields: Any) -> None:
+        """Append an event.
+
+        :param fields: the event's fields.
+        """
+        self._lines([fields])
+
+    def close(self) -> None:
+        """Write the log to the disk and close it."""
+        os.fsync(self._fd)
+        os.close(self._fd)
+
+    def _lines(self, values: list[Any]) -> None:
+        text = "".join(json.dumps(value, separators=(",", ":")) + "\n" for value in values).encode()
+        while text:  # a short write happens only if the disk is full or a signal arrives
+            text = text[os.write(self._fd, text) :]
+
+
+def _end_of_lines(fd: int, size: int) -> int:
+    """Return the length in bytes of the complete lines of a file.
+
+    :param fd: descriptor of the file.
+    :param size: size of the file in bytes.
+    """
+    while size:
+        start = max(0, size - 65536)
+        at = os.pread(fd, size - start, start).rfind(b"\n")
+        if at >= 0:
+            return start + at + 1
+        size = start
+    return 0
+
+
+def _check_header(line: bytes, name: str) -> dict[str, Any]:
+    try:
+        header = json.loads(line)
+    except ValueError:
+        header = None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ShutterError(
+            f"{name}, line 1: expecting the header of a {FORMAT}, got {line[:60].decode(errors='replace')}"
+        )
+    if header.get("version") != VERSION:
+        raise ShutterError(f"{name}, line 1: expecting version {VERSION}, got {header.get('version')}")
+    return header
+
+
+def read_log(path: str | os.PathLike[str]) -> Contents:
+    """Read a log.
+
+    :param path: path of the file.
+    :raises ShutterError: if a complete line is malformed; the message names the file and the line.
+    """
+    lines = Path(path).read_bytes().split(b"\n")
+    torn = lines.pop()
+    header = _check_header(lines[0] if lines else torn, str(path))
+    records, notes = [], []
+    for number, line in enumerate(lines[1:], 2):
+        try:
+            value = json.loads(line)
+        except ValueError:
+            value = None
+        if isinstance(value, dict):
+            notes.append(value)
+        elif _is_record(value):
+            records.append(Record(*value))
+        else:
+            shown = line[:60].decode(errors="replace")
+            raise ShutterError(f"{path}, line {number}: expecting [region, job, rank, t0, t1, delta], got {shown}")
+    return Contents(header, tuple(records), tuple(notes), bool(torn))
+
+
+def _is_record(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) in (6, 7)
+        and value[0] in REGIONS
+        and isinstance(value[1], str)
+        and type(value[2]) is int
+        and all(type(number) in (int, float) for number in value[3:])
+    )

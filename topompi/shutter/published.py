@@ -1,0 +1,110 @@
+"""A counter of progress in shared memory: published by programs, read by the shutter."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+import struct
+from contextlib import suppress
+
+__all__ = ["COUNTER_AT", "SIZE", "path_of", "progress", "read_counter", "start_of"]
+
+# topompi_progress.h repeats this layout: magic, version, pid, start of the process in clock ticks, counter at byte 64.
+_HEADER = struct.Struct("=8sIIQ")
+_MAGIC, _VERSION = b"TOPOPROG", 1
+COUNTER_AT, SIZE = 64, 4096
+
+_counter: memoryview | None = None
+
+
+def path_of(user: int, pid: int) -> str:
+    """Return the path of a process's counter.
+
+    :param user: effective user number of the process.
+    :param pid: number of the process.
+    """
+    return f"/dev/shm/topompi-progress.{user}.{pid}"
+
+
+def start_of(line: bytes) -> int:
+    """Return the start of a process in clock ticks since boot.
+
+    :param line: content of the process's /proc/PID/stat.
+    """
+    return int(line.rpartition(b")")[2].split()[19])
+
+
+def progress(steps: int = 1) -> None:
+    """Count finished steps of this process, for the shutter to read; the first call makes the counter.
+
+    One thread of a process may count. A fork counts in a counter of its own.
+
+    :param steps: number of steps of equal work since the last call.
+    """
+    counter = _counter
+    if counter is None:
+        counter = _publish()
+    counter[0] += steps
+
+
+def _publish() -> memoryview:
+    """Make the counter of this process, in a file that only its user can open."""
+    global _counter
+    path = path_of(os.geteuid(), os.getpid())
+    with suppress(FileNotFoundError):
+        os.unlink(path)  # left by an earlier process of this number
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        os.ftruncate(fd, SIZE)
+        shared = mmap.mmap(fd, SIZE)
+    finally:
+        os.close(fd)
+    with open("/proc/self/stat", "rb") as file:
+        shared[: _HEADER.size] = _HEADER.pack(_MAGIC, _VERSION, os.getpid(), start_of(file.read()))
+    _counter = memoryview(shared)[COUNTER_AT : COUNTER_AT + 8].cast("Q")
+    _remove_at_exit(path)
+    return _counter
+
+
+def _remove_at_exit(path: str) -> None:
+    """Remove the counter's file at the end of this process, but not at that of a fork.
+
+    :param path: path of the file.
+    """
+    import atexit
+
+    owner = os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:
+            with suppress(OSError):
+                os.unlink(path)
+
+    atexit.register(remove)
+
+
+def _forget() -> None:
+    """Let a fork make a counter of its own at its first step."""
+    global _counter
+    _counter = None
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def read_counter(fd: int, pid: int, start: int) -> int | None:
+    """Read a counter, or return None if the file is not that of this process.
+
+    The counter is read by pread, not mapped: a user who shortens the file cannot end the reader by SIGBUS.
+
+    :param fd: descriptor of the counter's file.
+    :param pid: number of the process.
+    :param start: start of the process in clock ticks since boot, which tells it from an earlier process of its number.
+    """
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        return None
+    header, value = os.pread(fd, _HEADER.size, 0), os.pread(fd, 8, COUNTER_AT)
+    if len(value) < 8 or _HEADER.unpack(header) != (_MAGIC, _VERSION, pid, start):
+        return None
+    return int.from_bytes(value, "little")

@@ -1,0 +1,66 @@
+"""The counter that a program publishes in shared memory as its progress."""
+
+from __future__ import annotations
+
+import os
+
+from ..holds import Process
+from ..published import COUNTER_AT, path_of, read_counter
+from .base import Reading, UnavailableError
+
+__all__ = ["Counter"]
+
+
+class Counter:
+    """The source of published counters."""
+
+    name, unit, warning = "counter", "steps that the program counts", ""
+
+    def check(self) -> None:
+        """Do nothing: each process may or may not publish a counter."""
+
+    def open(self, process: Process) -> _CounterReader:
+        """Open the counter that a process publishes.
+
+        :param process: the process.
+        :raises UnavailableError: if the process publishes none, or another user owns the file.
+        """
+        users = process.user()
+        for user in users:
+            try:
+                fd = os.open(path_of(user, process.pid), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            except OSError:
+                continue
+            try:
+                owned = os.fstat(fd).st_uid in users
+                if owned and read_counter(fd, process.pid, process.status().start) is not None:
+                    return _CounterReader(fd, process)
+            except OSError:
+                pass
+            os.close(fd)
+        raise UnavailableError("the process publishes no counter")
+
+
+class _CounterReader:
+    """A reader of one counter.
+
+    :param fd: descriptor of the counter's file, which the reader closes.
+    :param process: the process that counts.
+    """
+
+    def __init__(self, fd: int, process: Process) -> None:
+        self._fd, self._process = fd, process
+
+    def read(self) -> Reading:
+        """Return the steps that the process has counted.
+
+        :raises OSError: if the file has been shortened.
+        """
+        value = os.pread(self._fd, 8, COUNTER_AT)
+        if len(value) < 8:
+            raise OSError("the counter's file has been shortened")
+        return int.from_bytes(value, "little"), None
+
+    def close(self) -> None:
+        """Close the counter's file."""
+        os.close(self._fd)
