@@ -68,6 +68,7 @@ def test_all_products_equal_native(partition):
     equals_native(int(partition), "--product", partition, timeout=7200)
 
 
+@pytest.mark.long
 def test_under_every_rule_every_form_of_every_call_runs_its_algorithm_or_says_why_not():
     """The whole matrix: a rule for each algorithm of a collective against all calls of it, in four forms."""
     done = run_mpi(4, "-m", "mpi4py", PROGRAMS / "ruled.py", timeout=300)
