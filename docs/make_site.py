@@ -53,6 +53,7 @@ PACKAGES += (
     "topompi.profile",
     "topompi.errors",
 )
+_FILE = re.compile(r"^(```\w+) file=(\S+)$", re.MULTILINE)
 _LINK = re.compile(r"(\]\()(?!\w+:|#)([^)\s#]+)((?:#[^)\s]*)?\))")
 
 
@@ -69,10 +70,12 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Point links across the border of ``docs`` to where their targets stand in the site."""
+    """Point links across the border of ``docs`` to where their targets stand in the site, and give files titles."""
     here = page.file.src_uri
     source = INSIDE.get(here, f"docs/{here}")
-    return _LINK.sub(lambda link: f"{link[1]}{_moved(link[2], source, here)}{link[3]}", markdown)
+    moved = _LINK.sub(lambda link: f"{link[1]}{_moved(link[2], source, here)}{link[3]}", markdown)
+    # The site's fences take no options but those of the highlighter: with others they are none, and hide what follows.
+    return _FILE.sub(r'\1 title="\2"', moved)
 
 
 def _moved(target: str, source: str, here: str) -> str:

@@ -15,14 +15,16 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import settings
 
 from topompi.errors import TopompiError
 from topompi.inputs import InputFile
 from topompi.topology.discovery import Discovery, Report
+
+if TYPE_CHECKING:
+    from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared" / "data"
@@ -37,6 +39,8 @@ THOROUGH = os.environ.get("TOPOMPI_THOROUGH") == "1"
 
 def examples(most: int, **more: Any) -> settings:
     """Settings of a property test: ``most`` examples in `make test-long`, a third of them in `make test`."""
+    from hypothesis import settings  # imported here, because environments of other packages have this module without it
+
     return settings(max_examples=most if THOROUGH else -(-most // 3), deadline=None, **more)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from topompi.interference import Character, characterise, crossbar, levels_of
 from topompi.interference.kernels import Kernel, make_kernel, trace_of
-from topompi.interference.kernels.kernel import Alltoalls, Messages, Phase
+from topompi.interference.kernels.kernel import Messages, Phase
 from topompi.interference.placement import place
 from topompi.netsim import COMPUTE, Program
 from topompi.topology import load
@@ -103,8 +103,7 @@ def ft(ranks: int, nbytes: float, compute: float, iterations: int) -> Program:
     :param compute: seconds of computation per iteration.
     :param iterations: number of iterations.
     """
-    every = Alltoalls("all", np.arange(ranks).reshape(1, -1), round(nbytes))
-    return sequence("FT", ranks, [(compute, every)], iterations)
+    return _benchmark("ft", ranks, nbytes, compute, iterations)
 
 
 def cg(ranks: int, nbytes: float, compute: float, iterations: int) -> Program:
@@ -115,15 +114,18 @@ def cg(ranks: int, nbytes: float, compute: float, iterations: int) -> Program:
     :param compute: seconds of computation per iteration.
     :param iterations: number of iterations.
     """
-    side = isqrt(ranks)
-    row, column = np.divmod(np.arange(ranks), side)
-    steps = [row * side + (column ^ (side >> step)) for step in range(1, side.bit_length())]
-    phases = [(0.0, to(target, nbytes)) for target in (*steps, column * side + row)]
-    return sequence("CG", ranks, [(compute, phases[0][1]), *phases[1:]], iterations)
+    return _benchmark("cg", ranks, nbytes, compute, iterations)
+
+
+def _benchmark(name: str, ranks: int, nbytes: float, compute: float, iterations: int) -> Program:
+    made = trace_of(make_kernel(name, range(ranks)), round(nbytes), iterations=iterations, burst=compute)
+    return replace(made.ranks, name=name.upper())
 
 
 def bt(ranks: int, sizes: tuple[float, float, float], compute: float, iterations: int) -> Program:
     """BT: faces to six neighbours of a multi-partition, then for each direction the solver's blocks there and back.
+
+    The kernel ``bt`` computes its messages from the problem's size; this one has those of table 5.3.
 
     :param ranks: number of ranks, a square.
     :param sizes: bytes of a message of faces, of a block there, and of a block back.

@@ -9,6 +9,7 @@ from tests.documents import BLOCK, DOCUMENTS, OTHERS
 from tests.support import ROOT, command_line
 
 CONSOLES = [document for document in DOCUMENTS if "```console" in document.read_text(encoding="utf-8")]
+SLOW = {"docs/lanes.md"}  # whose commands take half a minute
 OF_JOBS = [document for document in CONSOLES if "$ mpirun" in document.read_text(encoding="utf-8")]
 
 
@@ -49,7 +50,11 @@ def consoles_print_what_they_say(document, folder, run):
 
 
 def of(documents):
-    return pytest.mark.parametrize("document", documents, ids=lambda path: str(path.relative_to(ROOT)))
+    names = {str(path.relative_to(ROOT)): path for path in documents}
+    marks = {name: [pytest.mark.long] if name in SLOW else [] for name in names}
+    return pytest.mark.parametrize(
+        "document", [pytest.param(names[name], id=name, marks=marks[name]) for name in names]
+    )
 
 
 @of([document for document in CONSOLES if document not in OF_JOBS])

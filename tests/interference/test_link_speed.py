@@ -7,11 +7,11 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from studies.interference.mixes import draw, modelled, simulated
-from tests.support import shared_data
+from tests.support import examples, shared_data
 from tests.workloads import random_workload
 from topompi.interference import InterferenceError, LinkSpeed
 from topompi.interference.contention import speeds
@@ -123,8 +123,8 @@ def streams_of(network, jobs: Workload, places, seed: int = 0):
 
 
 @pytest.mark.parametrize("name", FABRICS)
-@pytest.mark.parametrize(("allocator", "count"), [("disjoint", 60), ("exact", 12)])
-@settings(max_examples=6, deadline=None)
+@pytest.mark.parametrize(("allocator", "count"), [("disjoint", 60), pytest.param("exact", 12, marks=pytest.mark.long)])
+@examples(6)
 @given(seed=st.integers(0, 10**6))
 def test_jobs_that_share_no_link_run_as_alone_bit_for_bit(name: str, allocator: str, count: int, seed: int):
     machine = cluster(name)
@@ -135,7 +135,7 @@ def test_jobs_that_share_no_link_run_as_alone_bit_for_bit(name: str, allocator: 
     assert found.nodes.tolist() == logged.nodes.tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(seed=st.integers(0, 10**6), name=st.sampled_from(FABRICS))
 def test_a_further_job_speeds_up_no_other(seed: int, name: str):
     machine, rng = cluster(name), np.random.default_rng(seed)
@@ -317,6 +317,7 @@ def test_speeds_are_near_those_of_simulated_messages(spec: str):
     assert np.quantile(np.abs(error), 0.95) < 0.15
 
 
+@pytest.mark.long
 def test_a_thunder_log_on_janus_runs_slower_by_shared_links_and_as_logged_without():
     fabric = shared_data("fabrics/janus-2014.ibnetdiscover.xz")
     tables = shared_data("fabrics/derived-ibsim-opensm/janus.minhop.opensm-lfts.dump.xz")

@@ -126,6 +126,17 @@ def _target(site: Path, page: Path, target: str) -> Path:
 
 
 @pytest.mark.long
+def test_every_file_of_a_page_is_a_block_with_its_name_and_every_heading_is_one(site):
+    """A fence with an option that the site does not know is none, and swallows what follows."""
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        text, shown_text = page.read_text(encoding="utf-8"), (site / f"{page.stem}.html").read_text(encoding="utf-8")
+        outside = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+        assert len(re.findall(r"<h[23] id=", shown_text)) == len(re.findall(r"^##{1,2} ", outside, re.MULTILINE)), page
+        for name in re.findall(r"^```\w+ file=(\S+)$", text, re.MULTILINE):
+            assert f'<span class="filename">{name}</span>' in shown_text, (page, name)
+
+
+@pytest.mark.long
 def test_the_site_loads_nothing_from_elsewhere(pages):
     """Neither pages nor their styles: fonts, scripts, pictures."""
     away = {link for links in pages.values() for link in links.loads if re.match(r"https?:|//", link)}

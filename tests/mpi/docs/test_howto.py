@@ -107,6 +107,7 @@ def _apply(folder, edits):
                 del lines[at]
 
 
+@pytest.mark.long
 def test_an_operation_is_added_by_the_lines_of_the_page(copy):
     missing = _schedule(copy)
     assert missing.returncode == 1

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.docs.test_readme import OF_JOBS, consoles_print_what_they_say, of, run, split
 from tests.support import ROOT, mpirun
 
@@ -21,5 +23,6 @@ def run_with_mpi(line, folder):
 
 
 @of(OF_JOBS)
+@pytest.mark.long
 def test_consoles_of_jobs_print_what_the_document_says(document, tmp_path):
     consoles_print_what_they_say(document, tmp_path, run_with_mpi)

@@ -51,6 +51,7 @@ SMALL = ["--shape", "6x3x2", "--grid", "4x2", "--plane", "--steps", "3", "--veri
         pytest.param(8, ["--grid", "2x4", "--types"], [SMALL], marks=pytest.mark.long),
     ],
 )
+@pytest.mark.long
 def test_pencils_find_what_whole_arrays_do(size, more, others, tmp_path):
     """Either way to exchange, by ours and the MPI library's communicators.
 

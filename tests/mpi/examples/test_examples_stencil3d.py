@@ -119,6 +119,7 @@ def test_waves_swing_at_the_frequency_of_the_grid(periodic):
 
 
 @pytest.mark.parametrize("periodic", [False, True], ids=["closed", "periodic"])
+@pytest.mark.long
 def test_errors_fall_with_the_fourth_power_of_the_distance_and_the_square_of_the_step(periodic):
     def error(grid, step, time):
         """At the same physical time: so many crossings of a cell of a 16-point box."""

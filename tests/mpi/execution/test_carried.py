@@ -96,6 +96,7 @@ def test_node_aware_runs_alltoallv_and_still_not_alltoallw():
 
 
 @pytest.mark.parametrize("ranks", [1, 4, 5])
+@pytest.mark.long
 def test_alltoallv_by_carriers_equals_native_and_no_rank_waits_for_one_that_refuses(ranks):
     """Derived datatypes with gaps, in place, empty blocks, any displacements and hosts, parcels of several messages."""
     done = run_mpi(ranks, "-m", "mpi4py", ROOT / "tests" / "programs" / "carried.py", "7", "6", timeout=120)

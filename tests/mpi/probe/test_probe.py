@@ -36,6 +36,7 @@ def test_a_rank_is_kept_awake_for_as_long_as_asked_and_then_as_it_was():
 
 
 @pytest.mark.parametrize("woken", [True, False])
+@pytest.mark.long
 def test_ranks_that_would_sleep_are_kept_awake_or_make_the_tree_doubtful(woken):
     """Not kept awake, two ranks of libraries told to sleep do so; the probe counts it."""
     keep = "" if woken else "from contextlib import nullcontext; measuring.awake = nullcontext\n"

@@ -16,6 +16,7 @@ def tune(folder, *arguments):
     return run_mpi(4, *arguments, timeout=90, env={"PYTHONPATH": path})
 
 
+@pytest.mark.long
 def test_a_function_is_tuned_against_the_others(folder):
     done = tune(folder, "bcast", "-a", "mine:spread,binomial", "--json")
     assert done.returncode == 0, done.stderr

@@ -50,6 +50,7 @@ def test_tune_keeps_all_samples(tuned):
     assert {one.algorithm for one in record.results if one.method == "Bcast"} == {NATIVE, "levels"}
 
 
+@pytest.mark.long
 def test_cut_names_are_measured_alone_and_too_few_rounds_are_said_before(tmp_path):
     what = ("bcast", "-m", "64K", "-a", "chain/8K,binomial", "-i", "6", "--json", "-o", tmp_path / "rules.json")
     done = run_mpi(2, "-m", "topompi", "tune", *what)

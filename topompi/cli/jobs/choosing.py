@@ -44,7 +44,9 @@ class Choosing:
         None
     )
     limit: Annotated[int, typer.Option("--limit", help="Choices that a search simulates at most.", min=1)] = 200
-    draws: Annotated[int, typer.Option("--draws", help="Means over so many random begins; 0: all at once.", min=0)] = 0
+    draws: Annotated[
+        int, typer.Option("--draws", help="Number of random starts to average over; 0: jobs start together.", min=0)
+    ] = 0
     seed: Annotated[int, typer.Option("--seed", help="Of the draws and of the search.", min=0)] = 0
     moderate: Annotated[
         float | None, typer.Option("--moderate", help="Least usage of a moderate job; 0.09 by default.")

@@ -26,7 +26,16 @@ COMPUTE = {"ft": CUT / 5, "cg": CUT / 337, "bt": CUT / 22, "mg": CUT / 36}  # se
 POINTS, ROWS, EDGE, CUBE = 2048 * 1024 * 1024, 1_500_000, 408, 1024  # class D of FT, CG, BT and MG
 
 
-class FT(Alltoall):
+class _Benchmark(Kernel):
+    """A kernel with the source's seconds of computation."""
+
+    @property
+    def usual_burst(self) -> float:
+        """Seconds of computation of each rank in an iteration: those of the source, divided by the ranks."""
+        return COMPUTE[self.name] * TASKS / self.ranks
+
+
+class FT(_Benchmark, Alltoall):
     """FT: a transpose of complex numbers, in which each rank sends the same to every other rank."""
 
     name = "ft"
@@ -36,13 +45,8 @@ class FT(Alltoall):
         """Bytes that each rank sends to each other rank in class D."""
         return round(COMPLEX * POINTS / self.ranks**2)
 
-    @property
-    def usual_burst(self) -> float:
-        """Seconds of computation of each rank in an iteration: those of the source, divided by the ranks."""
-        return COMPUTE[self.name] * TASKS / self.ranks
 
-
-class CG(Kernel):
+class CG(_Benchmark):
     """CG: sums along the rows of a square grid of ranks by recursive doubling, then an exchange with the transpose."""
 
     name, message = "cg", "bytes of a rank's part of a vector"
@@ -61,11 +65,6 @@ class CG(Kernel):
         """Bytes of a message in class D."""
         return round(REAL * ROWS / self.grid[0])
 
-    @property
-    def usual_burst(self) -> float:
-        """Seconds of computation of each rank in an iteration: those of the source, divided by the ranks."""
-        return COMPUTE[self.name] * TASKS / self.ranks
-
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
         """Return an exchange per step of the doubling, then the one with the transpose."""
         side, every = self.grid[0], np.arange(self.ranks)
@@ -74,7 +73,7 @@ class CG(Kernel):
         return tuple(_messages([(every, partner)], nbytes) for partner in (*steps, column * side + row))
 
 
-class BT(Kernel):
+class BT(_Benchmark):
     """BT: faces of a multi-partition of a cube, then the solver's blocks there and back along each of three directions.
 
     Each rank has as many cells as the grid of ranks has rows; all of them have the same neighbours.
@@ -93,11 +92,6 @@ class BT(Kernel):
         """Bytes of the faces in class D: two layers of five numbers per point, of all cells but the last."""
         side = self.grid[0]
         return round(2 * 5 * (EDGE / side) ** 2 * REAL * (side - 1))
-
-    @property
-    def usual_burst(self) -> float:
-        """Seconds of computation of each rank in an iteration: those of the source, divided by the ranks."""
-        return COMPUTE[self.name] * TASKS / self.ranks
 
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
         """Return the exchange of all faces, then for each direction a message per cell ahead, and one per cell back.
@@ -121,7 +115,7 @@ class BT(Kernel):
 DIRECTIONS = ((1, 0), (0, 1), (-1, 1))  # columns and rows to the neighbour ahead
 
 
-class MG(Kernel):
+class MG(_Benchmark):
     """MG: a V-cycle on a periodic cube, whose points halve in each direction; ranks are numbered along x first.
 
     On each level all faces are exchanged once on the way to the coarsest level, and three times on the way back.
@@ -145,11 +139,6 @@ class MG(Kernel):
     def usual_size(self) -> int:
         """Bytes of the largest face in class D, that of the finest level."""
         return REAL * max(self._faces)
-
-    @property
-    def usual_burst(self) -> float:
-        """Seconds of computation of each rank in an iteration: those of the source, divided by the ranks."""
-        return COMPUTE[self.name] * TASKS / self.ranks
 
     @property
     def _faces(self) -> list[int]:
