@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from ..extensions import when_used
 
 if TYPE_CHECKING:
-    from .accounts import Ledger
-    from .billing import Bill, bill
     from .errors import ColocationError
-    from .estimators import Estimate, estimate
-    from .prices import Price, Run, price
-    from .records import Records, groups_of, read_records
+    from .estimates.estimators import Estimate, estimate
+    from .estimates.records import Records, groups_of, read_records
+    from .prices.accounts import Ledger
+    from .prices.billing import Bill, bill
+    from .prices.rules import Price, Run, price
 
 __all__ = [
     "Bill",
@@ -38,12 +38,12 @@ __all__ = [
 __getattr__ = when_used(
     __name__,
     {
-        "Ledger": "accounts",
-        **dict.fromkeys(("Bill", "bill"), "billing"),
+        "Ledger": "prices.accounts",
+        **dict.fromkeys(("Bill", "bill"), "prices.billing"),
         "ColocationError": "errors",
-        **dict.fromkeys(("Estimate", "estimate"), "estimators"),
-        **dict.fromkeys(("Price", "Run", "price"), "prices"),
-        **dict.fromkeys(("Records", "groups_of", "read_records"), "records"),
+        **dict.fromkeys(("Estimate", "estimate"), "estimates.estimators"),
+        **dict.fromkeys(("Price", "Run", "price"), "prices.rules"),
+        **dict.fromkeys(("Records", "groups_of", "read_records"), "estimates.records"),
     },
 )
 

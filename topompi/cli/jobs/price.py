@@ -10,13 +10,13 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ...colocation.accounts import Ledger
-from ...colocation.billing import Bill, bill, charge_all, is_list, read_runs
 from ...colocation.errors import ColocationError
-from ...colocation.estimators import METHODS
-from ...colocation.prices import RULES, Run, charged_cores
-from ...colocation.records import read_records
-from ...colocation.reports import to_csv, to_html, to_json
+from ...colocation.estimates.estimators import METHODS
+from ...colocation.estimates.records import read_records
+from ...colocation.prices.accounts import Ledger
+from ...colocation.prices.billing import Bill, bill, charge_all, is_list, read_runs
+from ...colocation.prices.reports import to_csv, to_html, to_json
+from ...colocation.prices.rules import RULES, Run, charged_cores
 from ...inputs.files import read_text
 from ...inputs.writing import write_text
 from ...jobs import read_workload

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import ColocationError
+from ..errors import ColocationError
 from .records import Records
 
 __all__ = ["Phase", "Shutter", "Simulated", "simulate"]

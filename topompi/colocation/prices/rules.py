@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..extensions import imported, names_function
-from .errors import ColocationError
-from .estimators import Estimate
+from ...extensions import imported, names_function
+from ..errors import ColocationError
+from ..estimates.estimators import Estimate
 
 __all__ = ["RULES", "Price", "Run", "charged_cores", "find_factor", "price"]
 

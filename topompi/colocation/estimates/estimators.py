@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import ColocationError
+from ..errors import ColocationError
 from .records import Groups
 
 __all__ = ["DELTA", "METHODS", "Estimate", "by_cycles", "by_rates", "estimate", "filter_bias", "noise_of"]

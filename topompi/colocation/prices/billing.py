@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..inputs.files import read_text
+from ...inputs.files import read_text
+from ..errors import ColocationError
+from ..estimates.estimators import Estimate, estimate
+from ..estimates.records import Records, groups_of
 from .accounts import Ledger
-from .errors import ColocationError
-from .estimators import Estimate, estimate
-from .prices import Price, Run, price
-from .records import Records, groups_of
+from .rules import Price, Run, price
 
 __all__ = ["Bill", "bill", "charge_all", "is_list", "read_runs"]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from .errors import ColocationError
+from ..errors import ColocationError
 
 __all__ = ["Balance", "Charge", "Ledger"]
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs.files import read_text
-from ..inputs.writing import open_output
-from .errors import ColocationError
+from ...inputs.files import read_text
+from ...inputs.writing import open_output
+from ..errors import ColocationError
 
 __all__ = ["REGIONS", "Groups", "Records", "groups_of", "read_records", "write_records"]
 

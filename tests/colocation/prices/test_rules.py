@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tests.colocation.test_estimators import drawn
 from tests.support import examples, refusal
 from topompi.colocation.errors import ColocationError
-from topompi.colocation.estimators import Estimate, estimate
-from topompi.colocation.model import Phase, Shutter, simulate
-from topompi.colocation.overhead import asleep, dilated
-from topompi.colocation.prices import RULES, Run, charged_cores, find_factor, price
-from topompi.colocation.records import groups_of
+from topompi.colocation.estimates.estimators import Estimate, estimate
+from topompi.colocation.estimates.model import Phase, Shutter, simulate
+from topompi.colocation.estimates.overhead import asleep, dilated
+from topompi.colocation.estimates.records import groups_of
+from topompi.colocation.prices.rules import RULES, Run, charged_cores, find_factor, price
 
 
 def known(performance: float, spread: float = 0.0) -> Estimate:

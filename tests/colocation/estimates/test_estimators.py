@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tests.support import examples, refusal
 from topompi.colocation.errors import ColocationError
-from topompi.colocation.estimators import METHODS, by_cycles, by_rates, estimate, filter_bias
-from topompi.colocation.model import Phase, Shutter, simulate
-from topompi.colocation.overhead import asleep, dilated
-from topompi.colocation.records import Groups, Records, groups_of, read_records, write_records
+from topompi.colocation.estimates.estimators import METHODS, by_cycles, by_rates, estimate, filter_bias
+from topompi.colocation.estimates.model import Phase, Shutter, simulate
+from topompi.colocation.estimates.overhead import asleep, dilated
+from topompi.colocation.estimates.records import Groups, Records, groups_of, read_records, write_records
 
 STEADY = Phase(1.0, aggressiveness=1.0)
 

@@ -1,0 +1,1 @@
+"""Prices of jobs that share nodes, bills, and the ledger of accounts."""
