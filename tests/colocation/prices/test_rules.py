@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.colocation.test_estimators import drawn
+from tests.colocation.estimates.test_estimators import drawn
 from tests.support import examples, refusal
 from topompi.colocation.errors import ColocationError
 from topompi.colocation.estimates.estimators import Estimate, estimate
