@@ -253,6 +253,20 @@ def test_the_watchdog_outlives_the_signals_that_end_daemons(tmp_path):
         eventually(lambda: not os.path.exists(f"/proc/{dog}"))
 
 
+def test_the_watchdog_resumes_the_jobs_of_a_daemon_that_was_stopped_in_a_shutter_and_the_shutter_is_given_up(tmp_path):
+    log, words = tmp_path / "log", ("--every", "1", "--length", "30")
+    with jobs(BUSY, BUSY) as made, daemon(log, *named(made), *words) as shutter:
+        eventually(lambda: len(regions(log)) > 5)
+        for _ in range(3):
+            eventually(lambda: any(state(one.pid) == "T" for one in made))
+            shutter.send_signal(signal.SIGSTOP)
+            eventually(lambda: [state(one.pid) for one in made] == ["R", "R"], 2.0)
+            shutter.send_signal(signal.SIGCONT)
+        eventually(lambda: any(note["event"] == "given up" for note in read_log(log).notes))
+        seen = len(regions(log))
+        eventually(lambda: len(regions(log)) > seen + 5)
+
+
 KILLED = """
 import sys, threading
 from topompi.shutter.decide import Settings

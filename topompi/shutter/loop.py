@@ -22,6 +22,7 @@ __all__ = ["Shutters"]
 
 _LOOK = 1.0  # seconds between searches for jobs and processes, which read the state of every process of the node
 _GUARD = 20e-6  # seconds between looks at processes that are stopping; they may need this process's core to stop
+_LATE = 0.5  # seconds by which a shutter may be late before the watchdog ends it
 _logger = logging.getLogger("topompi.shutter")
 
 
@@ -48,7 +49,7 @@ class Shutters:
         self.jobs: dict[str, Job] = {}
         self._over: dict[str, str] = {}  # targets of jobs that ended or were refused, by name
         self._next, self._last = 0, -1
-        self.watchdog = Watchdog()
+        self.watchdog = Watchdog(_LATE + settings.patience + settings.length * settings.repeats)
         self._ended = time.monotonic()
         self._listed = b""  # newest process of the node before the children of jobs were listed last
 

@@ -1,4 +1,4 @@
-"""The watchdog: a process that resumes everything that the daemon has stopped, if the daemon dies."""
+"""The watchdog: a process that resumes what the daemon has stopped, if the daemon dies or does not resume in time."""
 
 from __future__ import annotations
 
@@ -21,16 +21,19 @@ class Watchdog:
     The daemon announces a stop before its first signal. The kernel keeps the order of the messages and delivers them
     also after the sender's death, so the watchdog knows every stop when it reads the end of the socket.
     It ignores the signals that end daemons, and ends when the socket closes.
+
+    :param patience: seconds after the announcement of a stop at which the watchdog resumes everything, because the
+        daemon itself was stopped, or waits for a disk or a core.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = 1.0) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.pid = os.fork()
         if self.pid == 0:
             try:
                 ours.close()
                 _detach(theirs.fileno())
-                _watch(theirs)
+                _watch(theirs, patience)
             finally:
                 os._exit(0)
         theirs.close()
@@ -93,15 +96,23 @@ def _detach(kept: int) -> None:
         os.dup2(quiet, fd)
 
 
-def _watch(source: socket.socket) -> None:
-    """Follow the daemon's messages until its end, then resume what it has stopped.
+def _watch(source: socket.socket, patience: float) -> None:
+    """Follow the daemon's messages until its end, and resume what it has stopped then or for too long.
 
     :param source: the watchdog's end of the socket.
+    :param patience: seconds that the daemon has to resume what it stops.
     """
     holds: dict[int, Hold] = {}
     stopped: set[int] = set()
     while True:
-        message, fds, _, _ = socket.recv_fds(source, 4096, 1)
+        source.settimeout(patience if stopped else None)
+        try:
+            message, fds, _, _ = socket.recv_fds(source, 4096, 1)
+        except TimeoutError:
+            for number in stopped:
+                holds[number].resume()
+            stopped.clear()
+            continue
         if not message:
             break
         verb, *words = message.decode().split()
