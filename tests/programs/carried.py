@@ -5,7 +5,7 @@
 
 import signal
 import sys
-from itertools import product
+from itertools import chain, product
 from random import Random
 from time import sleep
 
@@ -68,12 +68,16 @@ def equals_native(executor, random):
 
 
 def refusing():
-    """A fault, and whether each rank has it: the whole product on up to five ranks, beyond that all pairs of values."""
+    """A fault, and whether each rank has it: the whole product on up to five ranks.
+
+    Beyond that each rank alone, because a rank that several others tell misses none of them; and all pairs of values.
+    """
     factors = {"bad": ("send", "receive", "unreadable", "negative"), **{str(r): (False, True) for r in range(SIZE)}}
     if SIZE <= 5:
         return product(*factors.values())
-    cases = covering(factors, lambda both: False, lambda one, other: True, Random(1))
-    return (case.values() for case in cases)
+    pairs = covering(factors, lambda both: False, lambda one, other: True, Random(1))
+    alone = ((bad, *row) for bad, row in product(factors["bad"], np.eye(SIZE, dtype=bool)))
+    return chain(alone, (case.values() for case in pairs))
 
 
 def refusals(executor):
