@@ -31,6 +31,8 @@ SHARED = ROOT.parent / "shared" / "data"
 SIZES = (1, 2, 3, 4, 5, 8)
 # What Open MPI takes on one host by itself, after it has looked for networks for half a second or more at every start.
 TRANSPORT = {"OMPI_MCA_pml": "ob1,monitoring", "OMPI_MCA_btl": "self,sm"}
+# MPICH's waiting ranks then sleep for 50 us; `sched_yield` often gives the processor to another rank that waits, too.
+SLEEP = {"MPIR_CVAR_ENABLE_HEAVY_YIELD": "1"}
 # Open MPI's launcher says this, now and then, before any rank has begun: a race of its own (open-mpi/ompi#1986).
 NOT_STARTED = "The PMIx server's listener thread failed to start"
 
@@ -38,7 +40,7 @@ THOROUGH = os.environ.get("TOPOMPI_THOROUGH") == "1"
 
 
 def examples(most: int, **more: Any) -> settings:
-    """Settings of a property test: ``most`` examples in `make test-long`, a third of them in `make test`."""
+    """Settings of a property test: ``most`` examples in `make test-long` and `test-whole`, a third in `make test`."""
     from hypothesis import settings  # imported here, because environments of other packages have this module without it
 
     return settings(max_examples=most if THOROUGH else -(-most // 3), deadline=None, **more)
@@ -162,7 +164,8 @@ def _mpi_job(
     command = [*mpirun(), "-n", str(size), sys.executable, *map(str, args)]
     # Buffered, a rank writes whole lines: without, another's text can come between a line and its end.
     whole_lines = {"PYTHONUNBUFFERED": ""}
-    full_env = {**os.environ, **TRANSPORT, **whole_lines, "PYTHONPATH": str(ROOT), **(env or {})}
+    waiting = SLEEP if size > (os.cpu_count() or 1) else {}
+    full_env = {**waiting, **os.environ, **TRANSPORT, **whole_lines, "PYTHONPATH": str(ROOT), **(env or {})}
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,

@@ -100,8 +100,10 @@ def test_place_succeeds_if_and_only_if_feasible(allocator, seed):
 
 @pytest.mark.long
 @pytest.mark.parametrize("allocator", [name for name in ALLOCATORS if has_own_test(name)])
-def test_place_succeeds_if_and_only_if_feasible_in_a_hundred_thousand_states(allocator):
-    assert sum(check_states(allocator, seed, 400) for seed in range(250)) == 10**5
+def test_place_succeeds_if_and_only_if_feasible_in_tens_of_thousands_of_states(allocator):
+    """A hundred thousand, but 20,000 of ``apart``, whose search takes longest."""
+    seeds = 50 if allocator == "apart" else 250
+    assert sum(check_states(allocator, seed, 400) for seed in range(seeds)) == 400 * seeds
 
 
 @examples(40)

@@ -1,13 +1,14 @@
 """Every operation by every algorithm, in every spelling, from every root, on every placement, against the MPI library.
 
-``matrix.py [--seed N] [--product | --sparse] PARTITION...`` where a partition of the ranks, as ``5`` or ``3+2``, says
+``matrix.py [--seed N] [--WHICH] PARTITION...`` where a partition of the ranks, as ``5`` or ``3+2``, says
 the sizes of the communicators that work side by side. A case is one value of each factor of an operation: algorithm,
 spelling, root, placement, content, length, size of the communicator, form of the call. Rules files force the
 algorithms. Each call is made natively and by ours on equal data, and the memory behind them is compared byte by byte.
 
-By default every algorithm and every spelling of an operation meets every value of every other factor; with
-``--sparse`` algorithms meet all placements and roots, and spellings all lengths; with ``--product`` all meet all. The
-program counts the pairs of values that it ran, and fails where one is missing.
+By default every algorithm and every spelling of an operation meets every value of every other factor; with ``--apart``
+every value but those of each other; with ``--sparse`` algorithms meet all placements and roots, and spellings all
+lengths; with ``--sizes`` algorithms meet all sizes; with ``--product`` all meet all. The program counts the pairs of
+values that it ran, and fails where one is missing.
 """
 
 import itertools
@@ -42,25 +43,31 @@ PLACEMENTS = {
     "one a host": [*range(8), *range(8)],
     "one host": [0] * 16,
 }
-SPARSELY = {("algorithm", "placement"), ("algorithm", "root"), ("spec", "length")}
+BOTH = ("algorithm", "spec")
+# By the name of an option: whether all values of one factor are to meet all values of another.
+MEET = {
+    "pairs": lambda one, other: one in BOTH,
+    "product": lambda one, other: one in BOTH,
+    "apart": lambda one, other: one in BOTH and (one, other) != BOTH,
+    "sparse": lambda *two: two in {("algorithm", "placement"), ("algorithm", "root"), ("spec", "length")},
+    "sizes": lambda *two: two == ("algorithm", "size"),
+}
 
 
 def cases_of(operation, options, sizes):
     """The cases of an operation, and the pairs of values that they are to have."""
     choices = factors(operation, list(PLACEMENTS), sizes)
-
-    def meet(one, other):
-        if options.sparse:
-            return (one, other) in SPARSELY
-        return one in ("algorithm", "spec")
+    meet = MEET[options.meet]
 
     def cannot_meet(both):
         return excluded(operation, both)
 
     wanted = wanted_pairs(choices, cannot_meet, meet)
-    if not options.product:
+    if options.meet != "product":
         cases = list(covering(choices, cannot_meet, meet, random.Random(options.seed)))
-        return cases + list(plain_cases(choices)), wanted
+        if options.meet in ("pairs", "sparse"):
+            cases += plain_cases(choices)
+        return cases, wanted
     every = (dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values()))
     return [
         case
@@ -167,8 +174,8 @@ def arguments():
     """The options, alike on all ranks."""
     parser = ArgumentParser()
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--sparse", action="store_true")
-    parser.add_argument("--product", action="store_true")
+    for name in MEET:
+        parser.add_argument(f"--{name}", dest="meet", action="store_const", const=name, default="pairs")
     parser.add_argument("--only", default="")
     parser.add_argument("partitions", nargs="+")
     return parser.parse_args()
