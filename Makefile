@@ -14,7 +14,7 @@ BENCH := $(MPIRUN) -n 8 $(PY) -m osu_like_bench
 PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[0000-0001,0004,0016]' --place cyclic
 BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
-.PHONY: bytecode demo docs bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures studies fuzz test test-long test-whole test-exhaustive test-sanitize coverage test-mpi4py test-strangers soak lint venv wheel audit clean
+.PHONY: bytecode demo docs bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures studies fuzz test test-long test-exhaustive test-sanitize coverage test-mpi4py test-strangers soak lint venv wheel audit clean
 
 venv: $(VENV)/done
 
@@ -105,19 +105,20 @@ JOBS := $(PY) -m pytest -q $(MPI_TESTS) -m
 bytecode: venv
 	@$(PY) -m compileall -q topompi schedules mapping osu_like_bench
 
+# WHOLE=1 adds the long tests, and gives each property test all of its examples: make test and make test-long in one run.
 test: bytecode
+ifdef WHOLE
+	$(if $(filter mpich,$(MPI)),,TOPOMPI_THOROUGH=1 $(PURE) "not exhaustive" $(PYTEST_OPTIONS))
+	$(JOBS) "not exhaustive" --durations 12 --durations-min 20 $(PYTEST_OPTIONS)
+else
 	$(if $(filter mpich,$(MPI)),,$(PURE) "not long and not exhaustive" $(PYTEST_OPTIONS))
 	$(JOBS) "not long and not exhaustive" $(PYTEST_OPTIONS)
+endif
 
 # Property tests run once more, with three times as many examples.
 test-long: bytecode
 	$(if $(filter mpich,$(MPI)),,TOPOMPI_THOROUGH=1 $(PURE) "(long or hypothesis) and not exhaustive" $(PYTEST_OPTIONS))
 	$(JOBS) "long and not exhaustive" --durations 12 --durations-min 20 $(PYTEST_OPTIONS)
-
-# Both, as one run: property tests with most examples only, and no preparation of a file of tests twice.
-test-whole: bytecode
-	$(if $(filter mpich,$(MPI)),,TOPOMPI_THOROUGH=1 $(PURE) "not exhaustive" $(PYTEST_OPTIONS))
-	$(JOBS) "not exhaustive" --durations 12 --durations-min 20 $(PYTEST_OPTIONS)
 
 test-exhaustive: venv
 	$(JOBS) exhaustive $(PYTEST_OPTIONS)

@@ -40,7 +40,7 @@ THOROUGH = os.environ.get("TOPOMPI_THOROUGH") == "1"
 
 
 def examples(most: int, **more: Any) -> settings:
-    """Settings of a property test: ``most`` examples in `make test-long` and `test-whole`, a third in `make test`."""
+    """Settings of a property test: ``most`` examples in `make test-long` and with WHOLE=1, a third in `make test`."""
     from hypothesis import settings  # imported here, because environments of other packages have this module without it
 
     return settings(max_examples=most if THOROUGH else -(-most // 3), deadline=None, **more)
