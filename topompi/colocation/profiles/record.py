@@ -31,6 +31,7 @@ class Profile:
     :ivar hits: hits of the last-level cache per second and node.
     :ivar misses: misses of the last-level cache per second and node.
     :ivar shares: share of the time in MPI that each call took, by the call's name without ``MPI_``.
+    :ivar kind: kind of the program as a ``Kind``'s value, if its user knows it; else empty.
     """
 
     program: str
@@ -43,6 +44,7 @@ class Profile:
     hits: float = math.nan
     misses: float = math.nan
     shares: Mapping[str, float] = field(default_factory=dict)
+    kind: str = ""
 
     def __post_init__(self) -> None:
         for name in METRICS:

@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ColocationError
+from ..profiles.record import Profile
+from ..profiles.system import System
 from ..speedups.bands import BAD, GOOD, STATIONARY
-from .kinds import Kind
+from .kinds import Kind, kind_of
 
-__all__ = ["Character", "label", "labels"]
+__all__ = ["Character", "character_of", "label", "labels"]
 
 _ALWAYS = {Kind.C_HEAVY: STATIONARY, Kind.X_IDLE: STATIONARY, Kind.X_USEFUL: GOOD}
 # Label beside each kind of neighbour: the exceptions, and the label beside all other kinds.
@@ -40,6 +42,36 @@ class Character:
     program: str
     kind: Kind
     memory: float = math.nan
+
+
+def character_of(profile: Profile, system: System) -> Character:
+    """Return the character of a program: its kind as its profile has it or implies it, and its bandwidth.
+
+    :param profile: the profile.
+    :param system: bounds and thresholds of the machine.
+    :raises ColocationError: if a deciding metric is unknown, or the profile's own kind contradicts its metrics.
+    """
+    tag = system.tag(profile)
+    if profile.kind:
+        given = _kind(profile)
+        try:
+            implied = kind_of(tag, system.thresholds)
+        except ColocationError:  # the metrics do not decide
+            implied = given
+        if implied is not given:
+            raise ColocationError(
+                f"{profile.program}: kind: expecting {implied.value}, as its metrics imply, got {given.value}"
+            )
+        return Character(profile.program, given, tag.memory)
+    return Character(profile.program, kind_of(tag, system.thresholds), tag.memory)
+
+
+def _kind(profile: Profile) -> Kind:
+    try:
+        return Kind(profile.kind)
+    except ValueError:
+        known = ", ".join(one.value for one in Kind)
+        raise ColocationError(f"{profile.program}: kind: expecting one of {known}, got {profile.kind!r}") from None
 
 
 def label(one: Character, beside: Character) -> int:
