@@ -62,9 +62,9 @@ def implied_tags(published: Predicted) -> list[Tag]:
 
 
 def experiment(speedups: Speedups, pair: Callable[[NDArray[np.int64]], list[tuple[int, int]]], pools: int) -> Reals:
-    """Pair random pools of 300 jobs; return three means of each pool, shape (pools, 3): speed-up, slowed jobs, machine time.
+    """Pair random pools of 300 jobs; return three means per pool: speed-up, slowed jobs, machine time.
 
-    Machine time is that of nodes of the jobs' own: 1 divided by the speed-up.
+    The result has shape (pools, 3). Machine time is that of nodes of the jobs' own: 1 divided by the speed-up.
 
     :param speedups: the measured speed-ups.
     :param pair: function that pairs a pool, given the program's number of each job.

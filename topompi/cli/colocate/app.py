@@ -5,10 +5,12 @@ from __future__ import annotations
 import typer
 
 from .pair import pair
+from .profile import profile
 
 __all__ = ["app"]
 
 app = typer.Typer(help="Programs that share nodes: profiles, pairs and places.", no_args_is_help=True)
+app.command()(profile)
 app.command()(pair)
 
 
