@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from .pair import pair
+from .place import place
 from .profile import profile
 
 __all__ = ["app"]
@@ -12,6 +13,7 @@ __all__ = ["app"]
 app = typer.Typer(help="Programs that share nodes: profiles, pairs and places.", no_args_is_help=True)
 app.command()(profile)
 app.command()(pair)
+app.command()(place)
 
 
 @app.callback()
