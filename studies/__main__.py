@@ -11,6 +11,7 @@ SOURCES = {
     "jokanovic": "A. Jokanovic, PhD thesis, UPC 2014",
     "interference": "no source: a month of LLNL Thunder under allocators, with jobs that slow each other on links",
     "leonardo": "real jobs of CINECA's Leonardo on a fabric of its cells and leaf switches",
+    "coscheduling2025": "A. Tsoukleidis-Karydakis, Performance modeling for co-scheduling, NTUA 2025",
     "slurm": "the thesis of subramoni, chapter 8, on a real Slurm over an emulated network; as root",
 }
 
@@ -22,7 +23,7 @@ def main(words: list[str]) -> int:
     :returns: exit code; 2 if the source is unknown.
     """
     if not words or words[0] not in SOURCES:
-        listed = "".join(f"\n  {name:<10} {title}" for name, title in SOURCES.items())
+        listed = "".join(f"\n  {name:<16} {title}" for name, title in SOURCES.items())
         got = words[0] if words else "none"
         asked = got in ("-h", "--help")
         message = f"python -m studies SOURCE [-h]; sources:{listed}"

@@ -1,0 +1,24 @@
+"""The command ``python -m studies coscheduling2025 NAME``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+__all__ = ["STUDIES", "main"]
+
+STUDIES = {"rules": "labels of the rules, their accuracy, and the gain of pairing by them"}  # modules of this folder
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a study of this source.
+
+    :param arguments: name of the study, then its own arguments.
+    :returns: exit code; 2 if the study is unknown.
+    """
+    if not arguments or arguments[0] not in STUDIES:
+        listed = "".join(f"\n  {name:<10} {words}" for name, words in STUDIES.items())
+        print(f"studies coscheduling2025: expecting a study, got {arguments[:1] or 'none'}:{listed}", file=sys.stderr)
+        return 2
+    return int(import_module(f"{__package__}.{arguments[0]}").main(arguments[1:]))

@@ -1,0 +1,137 @@
+"""Readers of perf stat and mpiP, against values that were computed by hand."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+
+import pytest
+
+from tests.support import damaged, refusal
+from topompi.colocation.errors import ColocationError
+from topompi.colocation.profiles.mpip import is_mpip, read_mpip
+from topompi.colocation.profiles.perf import is_perf, metrics_of, read_perf
+
+TEXT = """
+ Performance counter stats for './bt.C.4':
+
+     1,000,000,000      FP_COMP_OPS_EXE:SSE_FP_PACKED_DOUBLE                                     (50.00%)
+       500,000,000      FP_COMP_OPS_EXE:SSE_SCALAR_DOUBLE:u
+        20,000,000      OFFCORE_RESPONSE_0:LLC_MISS_LOCAL
+         5,000,000      OFFCORE_RESPONSE_0:LLC_MISS_REMOTE
+       100,000,000      LLC_REFERENCES            #  10.000 M/sec
+        30,000,000      LLC_MISSES                #   30.00 % of all cache refs
+          9,998.12 msec task-clock                #    0.999 CPUs utilized
+
+      10.000000000 seconds time elapsed
+
+       9.990000000 seconds user
+"""
+CSV = """# started on Thu Nov 26 20:00:00 2026
+
+1000000000,,FP_COMP_OPS_EXE:SSE_FP_PACKED_DOUBLE,9998123456,50.00,,
+<not supported>,,OFFCORE_RESPONSE_0:LLC_MISS_LOCAL,0,100.00,,
+<not counted>,,LLC_MISSES,0,0.00,,
+100000000,,LLC_REFERENCES,9998123456,100.00,10.0,M/sec
+9998.12,msec,task-clock,9998123456,100.00,0.999,CPUs utilized
+"""
+# The sample of the source (figure 2.7), with three of its 3,840 callsites made up.
+MPIP = """@ mpiP
+@ MPI Task Assignment      : 0 n1
+@ MPI Task Assignment      : 1 n1
+@ MPI Task Assignment      : 2 n2
+@--- Task Time Statistics (seconds) ---
+           AppTime       MPITime      MPI%   App Task  MPI Task
+Max        67.394348     32.828762           0         254
+Mean       67.380640     27.237899
+Min        67.310791     26.029214           1         132
+Stddev     0.023954      1.012329
+Aggregate  17249.443965  6972.902038  40.42
+@--- Aggregate Time (top twenty, descending, milliseconds) ---
+Call Site Time App% MPI% Count COV
+Alltoall 3813 2.49e+04 0.14 0.36 25 0.00
+@--- Callsite Time statistics (all, milliseconds): 3 ------------------
+Name              Site Rank  Count      Max     Mean      Min   App%   MPI%
+Alltoall             1    0     25     1200     1000      900   0.14   0.36
+Alltoall             1    *     25     1200     1000      900   0.14   0.36
+Barrier              2    0     10      200      100       50   0.01   0.02
+Waitall              3    1      4     6000     6000     6000   0.01   0.02
+---------------------------------------------------------------------------
+@--- End of Report ---
+"""
+
+
+def test_the_formulas_sum_over_ranks_and_divide_by_nodes_and_seconds():
+    counts = read_perf([("rank0", TEXT), ("rank1", TEXT + TEXT)])
+    assert counts.seconds == 10
+    found = metrics_of(counts, nodes=2, seconds=counts.seconds)
+    assert found == {"flops": 3 * 1.5e9 / 20, "memory": 3 * 25e6 * 64 / 20, "misses": 9e7 / 20, "hits": 2.1e8 / 20}
+    assert counts.shared == {"FP_COMP_OPS_EXE:SSE_FP_PACKED_DOUBLE"}
+
+
+def test_counts_that_perf_does_not_have_are_unknown_and_not_zero():
+    counts = read_perf([("csv", CSV)])
+    assert counts.unknown == {"OFFCORE_RESPONSE_0:LLC_MISS_LOCAL": "not supported", "LLC_MISSES": "not counted"}
+    assert metrics_of(counts, 1, 10.0) == {"flops": 1e8}
+    both = metrics_of(read_perf([("csv", CSV), ("text", TEXT)]), 1, 10.0)
+    assert set(both) == {"flops"}
+    assert math.isnan(counts.seconds)
+    assert metrics_of(read_perf([("s", CSV.replace(",", ";"))]), 1, 10.0) == {"flops": 1e8}
+
+
+def test_raw_codes_are_counted_by_a_map_of_events():
+    raw = " 7,000  r1a8\n 1.0 seconds time elapsed\n"
+    assert metrics_of(read_perf([("raw", raw)]), 1, 1.0) == {}
+    assert metrics_of(read_perf([("raw", raw)]), 1, 1.0, {"r1a8": "flops"}) == {"flops": 7000.0}
+
+
+def test_the_report_of_the_source_is_read():
+    report = read_mpip("mpip", MPIP)
+    assert (report.mpi, report.seconds, report.processes, report.nodes) == (0.4042, 67.394348, 3, 2)
+    assert report.shares == {"Alltoall": 0.5, "Barrier": 0.02, "Waitall": 0.48}
+    top_twenty_alone = MPIP.partition("@--- Callsite")[0]
+    assert read_mpip("mpip", top_twenty_alone).shares == {}
+
+
+def test_the_section_of_mpip_3_is_read():
+    head = "@ mpiP\n@--- MPI Time (seconds) ---\nTask    AppTime    MPITime     MPI%\n"
+    text = f"{head}   0  4.0  1.0 25.0\n   1  6.0  1.5 25.0\n   *  10.0  2.5 25.0\n"
+    report = read_mpip("m", text)
+    assert (report.mpi, report.seconds) == (0.25, 6.0)
+
+
+def test_texts_are_told_apart():
+    assert [is_perf(one) for one in (TEXT, CSV, MPIP)] == [True, True, False]
+    assert [is_mpip(one) for one in (TEXT, CSV, MPIP)] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            MPIP.replace("Aggregate  1", "Aggregat 1"),
+            "mpip: expecting the aggregate line of mpiP's task times, got none",
+        ),
+        (MPIP.replace("40.42", "140.42"), "mpip:11: expecting times of MPI below those of the program"),
+        (MPIP.replace("40.42", "x"), "mpip:11: expecting a number from 0, got 'x'"),
+        (MPIP.replace("Barrier              2    0", "Barrier 2 zero"), "mpip:19: expecting name, site, rank"),
+    ],
+)
+def test_a_wrong_report_is_refused_with_its_line(text: str, problem: str):
+    assert problem in refusal(read_mpip, "mpip", text, error=ColocationError)
+
+
+def test_other_texts_are_no_counts_and_contradictory_counts_are_refused():
+    assert refusal(read_perf, [("x", "hello")], error=ColocationError) == (
+        "x: expecting the output of perf stat, got no counts"
+    )
+    few = read_perf([("x", TEXT.replace("100,000,000", "1,000"))])
+    assert "as many LLC references as misses" in refusal(metrics_of, few, 1, 1.0, error=ColocationError)
+
+
+def test_damaged_reports_are_read_or_refused():
+    for seed, text in enumerate((TEXT, CSV, MPIP)):
+        for content in damaged(text, seed, 100, b"0.,%<>*\n -@e"):
+            for read in (lambda t: metrics_of(read_perf([("f", t)]), 1, 1.0), lambda t: read_mpip("f", t)):
+                with suppress(ColocationError):
+                    read(content.decode())

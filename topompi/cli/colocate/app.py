@@ -1,0 +1,21 @@
+"""``topompi colocate``: programs that share nodes."""
+
+from __future__ import annotations
+
+import typer
+
+from .pair import pair
+from .place import place
+from .profile import profile
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Programs that share nodes: profiles, pairs and places.", no_args_is_help=True)
+app.command()(profile)
+app.command()(pair)
+app.command()(place)
+
+
+@app.callback()
+def _group() -> None:
+    """Programs that share nodes: profiles, pairs and places."""

@@ -1,0 +1,1 @@
+"""Rules that predict from two profiles whether a program gains or loses beside another: kinds of programs, labels."""
