@@ -28,7 +28,7 @@ TOPOMPI = [
 
 TOPOMPI += ["tune", "probe", "why", "demo", "doctor", "env", "export", "export ompi-rules", "export mpich-coordinates"]
 TOPOMPI += ["slurm", *(f"slurm {word}" for word in ("topology", "select", "place", "bridge", "setup", "page"))]
-TOPOMPI += ["jobs price"]
+TOPOMPI += ["jobs price", "jobs worth"]
 TOPOMPI += ["shutter", "shutter run"]
 TOPOMPI += ["colocate", "colocate pair", "colocate profile", "colocate place"]
 BENCH = ["compare", "simulate", "emulate", "emulate run"]

@@ -110,3 +110,13 @@ def test_errors_have_one_line(folder: Path, tmp_path: Path, words, error):
     assert done.returncode == 1
     assert error in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_job_on_several_nodes_has_the_performance_of_the_slowest(folder: Path):
+    calm = [[Phase(1.0, 3.0)], [Phase(1.0, aggressiveness=1.0)]]
+    write_records(folder / "calm", simulate(calm, 20, Shutter(0.0032, 4, 0.2, jitter=0), nodes=1).records)
+    for logs in (["log", "calm"], ["calm", "log"]):
+        words = ("jobs", "price", *logs, "list.csv", "--rate", 2, "--json")
+        victim, *_ = json.loads(command_line(*words, folder=folder).stdout)["jobs"]
+        assert victim["price"]["performance"] == pytest.approx(0.5)
+        assert victim["stopped"] == pytest.approx(2 * 0.0076, abs=1e-3)

@@ -47,6 +47,7 @@ LATE = {  # imported when they are asked for, because they bring the simulators 
     "lanes": "jobs.lanes:lanes_command",
     "price": "jobs.price:price_command",
     "replay": "jobs.replay:replay_command",
+    "worth": "jobs.worth:worth_command",
 }
 ABOUT = "Many jobs on one machine: queues, allocation of nodes, isolation."
 app = typer.Typer(cls=with_late(LATE), help=ABOUT, no_args_is_help=True)

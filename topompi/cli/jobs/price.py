@@ -29,7 +29,7 @@ WRITERS = {".csv": to_csv, ".json": to_json, ".html": to_html}
 
 
 def price_command(
-    log: Annotated[Path, typer.Argument(help="Log of topompi shutter of one node.")],
+    logs: Annotated[list[Path], typer.Argument(help="Logs of topompi shutter, one per node.")],
     jobs: Annotated[
         Path, typer.Argument(help="sacct (-P, --json), or CSV: job,seconds,cores[,project,user,solo_seconds].")
     ],
@@ -55,18 +55,19 @@ def price_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Price jobs that shared a node by what the shutter measured; show estimates, intervals and discounts.
+    """Price jobs that shared nodes by what the shutter measured; show estimates, intervals and discounts.
 
     The price of a job with performance p = T_solo / T_co is rate x cores x p x p x T_co by the rule poppa. Time in
-    which the shutter stopped the job is not charged. Estimates above 1 count as 1.
+    which the shutter stopped the job is not charged. Estimates above 1 count as 1. A job on several nodes has the
+    performance of its slowest node.
     """
     if ledger is None and (grant or report):
         raise ColocationError(f"{'--grant' if grant else '--report'}: expecting --ledger, too, got none")
     if report is not None and report.suffix not in WRITERS:
         raise ColocationError(f"--report: expecting a name that ends with {', '.join(WRITERS)}, got {report}")
-    runs, records = _runs(jobs, cores), read_records(log)
+    runs, records = _runs(jobs, cores), [read_records(log) for log in logs]
     bills = bill(records, runs, rate / 3600, rule, method, seed=seed)
-    others = sorted(set(records.jobs) - {run.job for run in runs})
+    others = sorted({job for log in records for job in log.jobs} - {run.job for run in runs})
     new = None if ledger is None else _account(ledger, grant or [], bills, report)
     if as_json:
         facts = {"rule": rule, "rate": rate, "jobs": [_facts(one) for one in bills], "unpriced": others, "charged": new}

@@ -10,7 +10,8 @@ from typing import Any
 
 from ...inputs.files import read_text
 from ..errors import ColocationError
-from ..estimates.estimators import Estimate, estimate
+from ..estimates.estimators import Estimate
+from ..estimates.nodes import estimate_nodes, stopped_on
 from ..estimates.records import Records, groups_of
 from .accounts import Ledger
 from .rules import Price, Run, price
@@ -50,11 +51,17 @@ class Bill:
 
 
 def bill(
-    records: Records, runs: Iterable[Run], rate: float, rule: str = "poppa", method: str = "local", *, seed: int = 0
+    records: Records | Sequence[Records],
+    runs: Iterable[Run],
+    rate: float,
+    rule: str = "poppa",
+    method: str = "local",
+    *,
+    seed: int = 0,
 ) -> list[Bill]:
     """Price each run by the records of its job.
 
-    :param records: log of the shutter of the runs' node.
+    :param records: log of the shutter of the runs' node, or one log per node; a job may be in several.
     :param runs: completed runs.
     :param rate: service units per core and second.
     :param rule: rule of the price, as in `price`.
@@ -62,16 +69,17 @@ def bill(
     :param seed: seed of the intervals.
     :raises ColocationError: if two runs have one name, or a rule or an estimator is unknown.
     """
-    bills, names, known = list[Bill](), set[str](), set(records.jobs)
+    logs = [records] if isinstance(records, Records) else list(records)
+    bills, names = list[Bill](), set[str]()
     for run in runs:
         if run.job in names:
             wanted = "one run per job (of an array: JobIDRaw in place of JobID)"
             raise ColocationError(f"job {run.job}: expecting {wanted}, got several")
         names.add(run.job)
         found = None
-        if run.job in known:
-            groups = groups_of(records, run.job)
-            found, run = estimate(groups, method, seed=seed), replace(run, stopped=groups.stopped)
+        nodes = [groups_of(log, run.job) for log in logs if run.job in log.jobs]
+        if nodes:
+            found, run = estimate_nodes(nodes, method, seed=seed), replace(run, stopped=stopped_on(nodes))
         bills.append(Bill(run, found, price(run, rate, found, rule), price(run, rate, found, "as-usual")))
     return bills
 

@@ -1,0 +1,84 @@
+"""The performance of a job on several nodes, from the records of each node's shutter.
+
+The job's ranks wait for each other, so that its slowest node decides its run time, and all other nodes wait. Windows
+in which a node waits measure nothing of its partner, so their shutters are left out; a node that waits in most of its
+shutters is not the slowest one. A mean over nodes would charge for losses that the slowest node alone causes, and a
+product would count a loss once per node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..errors import ColocationError
+from .estimators import DELTA, SHARE, Estimate, estimate
+from .records import Groups
+
+__all__ = ["estimate_nodes", "stopped_on", "working"]
+
+BUSY = 0.5  # of the largest share of shutters without waiting, which a node needs to count
+
+
+def working(groups: Groups) -> Groups:
+    """Return the shutters of a node in which the job makes progress in all windows: it does not wait there."""
+    with np.errstate(invalid="ignore"):
+        idle = (groups.rates <= 0).any(axis=(0, 2))
+    return replace(groups, rates=groups.rates[:, ~idle])
+
+
+def estimate_nodes(
+    nodes: Sequence[Groups],
+    method: str = "local",
+    *,
+    delta: float = DELTA,
+    absolute: bool | None = None,
+    correct: bool = True,
+    seed: int = 0,
+) -> Estimate:
+    """Estimate the performance of a job by its slowest node, and by the mean of those that are as slow within noise.
+
+    The interval spans from the mean of the lower ends to that of the upper ends. If shutters of several nodes would
+    have to stand still together to see any relief (all nodes equally slow, ranks that wait within a window), the
+    estimate is above the truth.
+
+    :param nodes: rates of the job on each node, by shutter.
+    :param method: name of the estimator, as in `estimate`.
+    :param delta: largest difference of the rates before and after of a steady phase.
+    :param absolute: whether ``delta`` is in the unit of the rate, as in `estimate`.
+    :param correct: whether the bias of ``filtered`` is subtracted.
+    :param seed: seed of the intervals.
+    :raises ColocationError: if there is no node, or the method is unknown.
+    """
+    if not nodes:
+        raise ColocationError("nodes: expecting records of one node or more, got none")
+    if len(nodes) == 1:
+        return estimate(nodes[0], method, delta=delta, absolute=absolute, correct=correct, seed=seed)
+    busy = [working(one) for one in nodes]
+    shares = [one.alone.sum() / max(1, all_.alone.sum()) for one, all_ in zip(busy, nodes, strict=True)]
+    found = [
+        estimate(one, method, delta=delta, absolute=absolute, correct=correct, seed=seed)
+        for one, share in zip(busy, shares, strict=True)
+        if one.alone.any() and share >= BUSY * max(shares)
+    ]
+    total = sum(int(one.alone.sum()) for one in nodes)
+    if max(shares) < SHARE:
+        every = [estimate(one, method, delta=delta, absolute=absolute, correct=correct, seed=seed) for one in nodes]
+        middle = sorted(every, key=lambda one: one.performance)[(len(every) - 1) // 2]
+        return replace(middle, total=total, fallback="ranks wait in nearly all shutters: the middle one of the nodes")
+    slowest = min(found, key=lambda one: one.performance)
+    tied = [one for one in found if one.low <= slowest.high]
+    means = {
+        word: float(np.mean([getattr(one, word) for one in tied])) for word in ("performance", "low", "high", "bias")
+    }
+    return replace(slowest, **means, kept=sum(one.kept for one in tied), total=total)
+
+
+def stopped_on(nodes: Sequence[Groups]) -> float:
+    """Return the share of time in which shutters stop the job on any of its nodes, because its other nodes then wait.
+
+    :param nodes: rates of the job on each node, by shutter.
+    """
+    return float(1 - np.prod([1 - one.stopped for one in nodes]))
