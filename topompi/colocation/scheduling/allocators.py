@@ -64,23 +64,67 @@ class Halves(Allocator):
         slots = self.wanted(job, state)[: job.slots]
         return state.placement(slots) if len(slots) == job.slots else None
 
-    def wanted(self, job: Job, state: HalfOccupancy) -> Indices:
-        """Return all free halves that the job accepts, in the order in which it takes them, numbered over the cluster.
+    def wanted(self, job: Job, state: HalfOccupancy, *, beside_one: bool = True) -> Indices:
+        """Return free halves that the job accepts, in the order in which it takes them, numbered over the cluster.
+
+        They are all of them, unless one running job has enough beside it, which the job prefers.
 
         :param job: a job that shares nodes.
         :param state: the halves in use.
+        :param beside_one: whether to look for that one job first.
         """
         code, (single, beside) = state.code_of(job), state.single()
         rank, empty = self.preferences.rank[code][beside], HALVES * state.empty_nodes()
+        if beside_one and code and len(group := self._beside_one(job, state, single, rank)):
+            return group
         order = np.argsort(rank, kind="stable")
         refused, better = np.searchsorted(rank[order], (0, self.preferences.last[code]))
         halves = (empty, empty + 1)
         fresh = np.concatenate(halves) if self.preferences.spread[code] else np.stack(halves, axis=1).reshape(-1)
         return np.concatenate((single[order[refused:better]], fresh, single[order[better:]]))
 
+    def _beside_one(self, job: Job, state: HalfOccupancy, single: Indices, rank: Indices) -> Indices:
+        """Return the free halves beside the one running job that suits a job best; none if no job has enough of them.
+
+        Because the slowest half sets a job's rate, one good neighbour is better than several. Of neighbours of equal
+        rank, the one with the fewest free halves beside it is taken, then the one with the lowest half.
+
+        :param job: the job.
+        :param state: the halves in use.
+        :param single: free halves beside used ones, ascending.
+        :param rank: rank of the neighbour at each of them.
+        """
+        better = (rank >= 0) & (rank < self.preferences.last[state.code_of(job)]) & (state.held[single ^ 1] == 1)
+        slots, ranks = single[better], rank[better]
+        _, first, group, count = np.unique(
+            state.owners[slots ^ 1], return_index=True, return_inverse=True, return_counts=True
+        )
+        enough = np.flatnonzero(count >= job.slots)
+        if not len(enough):
+            return enough
+        best = enough[np.lexsort((first[enough], count[enough], ranks[first[enough]]))[0]]
+        chosen: Indices = slots[group == best]
+        return chosen
+
+    def neighbour_tables(self, workload: Workload) -> tuple[NDArray[np.int32], ...] | None:
+        """Return ranks, last ranks and spread by codes, and each job's code, for the loop in C; None if it cannot run.
+
+        :param workload: the jobs; the loop in C demands that all of them share nodes.
+        """
+        if type(self).place is not Halves.place or not (workload.shared & (workload.slots > 0)).all():
+            return None
+        numbers, codes = self.preferences.numbers, np.zeros(len(workload), dtype=np.int32)
+        if numbers:
+            codes = (program_numbers(workload, list(numbers)) + 1).astype(np.int32)
+        found = self.preferences
+        return found.rank, found.last, found.spread.astype(np.int32), codes
+
 
 class Matched(Halves):
     """An allocator that gives half nodes beside the neighbours that a matrix favours, and refuses slow pairs.
+
+    A job goes beside one running job with which both get more done than apart, the best that has enough free halves; if
+    there is none, beside several of them, then on empty nodes, then beside others that are not refused.
 
     :param table: rates of the programs, as far as the scheduler knows them.
     :param threshold: least rate of each of two jobs that may share nodes.

@@ -28,7 +28,8 @@ class HalfOccupancy(SlotOccupancy):
     """A state with the program on each half node. Slots 2i and 2i + 1 are the halves of node i.
 
     ``codes`` is the sum, over the jobs on each half, of the number of the job's program plus 1, and 0 on a free or
-    closed half. Only in plans of future starts there may be several jobs on a half.
+    closed half. ``owners`` is the sum of the jobs' numbers plus 1. Only in plans of future starts there may be several
+    jobs on a half.
 
     :param cluster: a cluster whose nodes have two slots.
     :param numbers: number of each program by name; jobs of other programs have code 0.
@@ -39,6 +40,7 @@ class HalfOccupancy(SlotOccupancy):
         check_halves(cluster)
         super().__init__(cluster)
         self.codes = np.zeros(cluster.num_slots, dtype=np.int64)
+        self.owners = np.zeros(cluster.num_slots, dtype=np.int64)
         self._numbers = numbers
 
     def code_of(self, job: Job) -> int:
@@ -46,7 +48,9 @@ class HalfOccupancy(SlotOccupancy):
         return self._numbers.get(job.asks.get("program", ""), -1) + 1 if job.shared else 0
 
     def _change(self, job: Job, placement: Placement, sign: int) -> None:
-        self.codes[self.cluster.slots_of(placement.nodes, placement.slots)] += sign * self.code_of(job)
+        slots = self.cluster.slots_of(placement.nodes, placement.slots)
+        self.codes[slots] += sign * self.code_of(job)
+        self.owners[slots] += sign * (job.number + 1)
         super()._change(job, placement, sign)
 
     @property

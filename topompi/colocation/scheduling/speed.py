@@ -40,6 +40,10 @@ class ColocatedSpeed(Speed):
         check_halves(cluster)
         return RunningPairs(self.table, program_numbers(workload, self.table.programs), cluster)
 
+    def pair_tables(self, workload: Workload) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the rates, and the number of each job's program, for the loop in C."""
+        return self.table.rates, program_numbers(workload, self.table.programs)
+
 
 class RunningPairs(Speed):
     """The jobs on each half node of a simulation, and the rates other than 1.
@@ -57,6 +61,10 @@ class RunningPairs(Speed):
         self.owner = np.full(cluster.num_slots, FREE, dtype=np.int64)  # job on each half
         self._slots: dict[int, NDArray[np.int64]] = {}
         self._rates: dict[int, float] = {}
+
+    def pair_tables(self, workload: Workload) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the rates, and the number of each job's program, for the loop in C."""
+        return self.table.rates, self.programs
 
     def rates(self, state: Occupancy) -> dict[int, float]:
         """Return the rates other than 1. Cost: that of the jobs that started, and of the neighbours of changed jobs."""
