@@ -1,4 +1,4 @@
-"""Co-scheduling with wrong predictions, and with the network's topology: on a month of LLNL Thunder's log.
+"""Co-scheduling with wrong predictions, and with the network's topology: on eight full days of LLNL Thunder's log.
 
 Not from the source. The jobs draw programs measured on ARIS. Requests are longer by the lowest rate of the matrix.
 """
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from studies.interference.waits import cluster, month
+from studies.tables import Table, show_many
 from topompi.colocation.scheduling.allocators import Halves, Matched
 from topompi.colocation.scheduling.halves import on_halves
 from topompi.colocation.scheduling.isolating import IsolatedMatched
@@ -26,10 +27,12 @@ from topompi.jobs.study import interval
 
 from .matrices import aris
 
-__all__ = ["FIGURES", "errors", "topology", "wrong"]
+__all__ = ["FIGURES", "errors", "main", "topology", "wrong"]
 
 FIGURES = ("wait, min", "slowdown", "wait and run, min", "node-hours", "jobs slowed")
-ERRORS = (0.0, 0.05, 0.1, 0.2, 0.4)  # standard deviation of the logarithm of a prediction over the truth
+DAYS = 45, 8  # first day and number of days of the log; the machine is full
+SEEDS = range(4)
+ERRORS = (0.0, 0.1, 0.2, 0.4)  # standard deviation of the logarithm of a prediction over the truth
 
 
 def wrong(table: RateTable, error: float, rng: np.random.Generator) -> RateTable:
@@ -64,13 +67,13 @@ def _row(name: Sequence[str], found: Sequence[Sequence[float]]) -> list[str]:
     return [*name, *cells]
 
 
-def errors(seeds: Sequence[int] = range(5), jobs: int | None = None) -> Iterator[list[str]]:
-    """Yield a row per scheduler and error of prediction: the figures of the month with means over draws.
+def errors(seeds: Sequence[int] = SEEDS, jobs: int | None = None) -> Iterator[list[str]]:
+    """Yield a row per scheduler and error of prediction: the figures of the days with means over draws.
 
     :param seeds: seeds of the draws of programs and errors.
-    :param jobs: number of jobs, from the first; None for the month.
+    :param jobs: number of jobs, from the first; None for all.
     """
-    log, truth = month().select(slice(jobs)), rate_table(aris())
+    log, truth = month(*DAYS).select(slice(jobs)), rate_table(aris())
     machine = Cluster.regular(1008, 18)
     number, halves = {name: at for at, name in enumerate(truth.programs)}, machine.with_slots(2)
     drawn = {seed: on_halves(log, truth.programs, seed=seed, stretch=1 / truth.slowest) for seed in seeds}
@@ -93,13 +96,13 @@ def errors(seeds: Sequence[int] = range(5), jobs: int | None = None) -> Iterator
         yield _row(("matched, measuring", f"{error:.0%}"), [_figures(one, log) for one in found])
 
 
-def topology(seeds: Sequence[int] = range(5), jobs: int | None = None) -> Iterator[list[str]]:
+def topology(seeds: Sequence[int] = SEEDS, jobs: int | None = None) -> Iterator[list[str]]:
     """Yield a row per policy on Thunder's tree, on which jobs slow each other on links and in nodes.
 
     :param seeds: seeds of the traffic and of the programs.
-    :param jobs: number of jobs, from the first; None for the month.
+    :param jobs: number of jobs, from the first; None for all.
     """
-    log, tree, table = month().select(slice(jobs)), cluster("tree"), rate_table(aris())
+    log, tree, table = month(*DAYS).select(slice(jobs)), cluster("tree"), rate_table(aris())
     rate = float(network_of(tree).capacity.max())
     policies: dict[str, Allocator | str] = {
         "`first`": "first",
@@ -123,3 +126,30 @@ def topology(seeds: Sequence[int] = range(5), jobs: int | None = None) -> Iterat
         gain = interval([one[2] - other[2] for one, other in zip(base, found, strict=True)])
         told = "-" if found is base else f"{gain.mean:.1f} ({gain.low:.1f} to {gain.high:.1f})"
         yield [*_row((name,), found), told]
+
+
+def tables(quick: bool) -> Iterator[Table]:
+    """Yield the table of wrong predictions and that of the network.
+
+    :param quick: whether there are two draws of few jobs only.
+    """
+    seeds, jobs = (range(2), 500) if quick else (SEEDS, None)
+    heads: tuple[str, ...] = "scheduler", "error", *FIGURES
+    yield "coscheduling errors", heads, errors(seeds, jobs)
+    heads = "allocator", *FIGURES, "gain, min"
+    yield "coscheduling topology", heads, topology(seeds, jobs)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the two tables, and put them into their page.
+
+    :param arguments: arguments after the study's name.
+    :returns: exit code 0.
+    """
+    return show_many("coscheduling2025 mistakes", "coscheduling.md", tables, arguments)
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.exit(main(sys.argv[1:]))

@@ -24,7 +24,6 @@ from topompi.jobs import Cluster, Outcome, Queue, Workload, simulate
 from topompi.jobs.study import Interval, interval
 
 from .matrices import aris, marconi
-from .mistakes import FIGURES, errors, topology
 
 __all__ = ["PUBLISHED", "correlation", "diversity", "main", "mean_speedups", "part_of_mean"]
 
@@ -161,7 +160,7 @@ def correlation(runs: int = 100) -> Iterator[list[str]]:
 
 
 def tables(quick: bool) -> Iterator[Table]:
-    """Yield the tables of the three experiments, and of the two on Thunder's log.
+    """Yield the tables of the three experiments.
 
     :param quick: whether each has two draws only.
     """
@@ -172,9 +171,6 @@ def tables(quick: bool) -> Iterator[Table]:
     yield "coscheduling diversity", heads, diversity(runs)
     heads = "scheduler", "r: mean speed-up", "r: weighted mean", "r: use", "improvement, %", "slowed jobs, %"
     yield "coscheduling correlation", heads, correlation(shuffles)
-    seeds, jobs = (range(2), 500) if quick else (range(3), 12_000)
-    yield "coscheduling errors", ("scheduler", "error", *FIGURES), errors(seeds, jobs)
-    yield "coscheduling topology", ("allocator", *FIGURES, "gain, min"), topology(seeds, jobs)
 
 
 def main(arguments: Sequence[str]) -> int:
