@@ -145,27 +145,28 @@ fill(Engine *e, int32_t code, int32_t fresh)
     e->list_len += base;
 }
 
-/* The job on the other half of a free half, if a job of this code prefers it to an empty node; else FREE. */
+/* The job on the other half of a free half, if its rank for jobs of this code is from first to below last; else FREE. */
 static int32_t
-good_neighbour(const Engine *e, int32_t half, int32_t code)
+good_neighbour(const Engine *e, int32_t half, int32_t code, int32_t first, int32_t last)
 {
     int32_t other = e->halves.code[half] == FREE ? e->halves.code[half ^ 1] : FREE;
     int32_t rank = other == FREE ? FREE : e->neighbour_rank[(size_t)code * e->codes + other];
-    return rank >= 0 && rank < e->neighbour_last[code] ? e->owner[half ^ 1] : FREE;
+    return rank >= first && rank < last ? e->owner[half ^ 1] : FREE;
 }
 
-/* The running job that suits a job best and has enough free halves beside it, the fewest of equal ones; else FREE. */
+/* The running job, of these ranks, that suits a job best and has enough free halves beside it, the fewest of equal ones;
+   else FREE. */
 static int32_t
-best_neighbour(Engine *e, int32_t job)
+best_neighbour(Engine *e, int32_t job, int32_t first, int32_t last)
 {
     int32_t code = e->code[job], best = FREE, best_rank = 0;
     for (int32_t half = 0; half < e->nodes; half++) {
-        int32_t other = good_neighbour(e, half, code);
+        int32_t other = good_neighbour(e, half, code, first, last);
         if (other != FREE)
             e->beside[other]++;
     }
     for (int32_t half = 0; half < e->nodes; half++) {
-        int32_t other = good_neighbour(e, half, code);
+        int32_t other = good_neighbour(e, half, code, first, last);
         if (other == FREE || e->beside[other] < e->size[job] || other == best)
             continue;
         int32_t rank = e->neighbour_rank[(size_t)code * e->codes + e->code[other]];
@@ -178,6 +179,19 @@ best_neighbour(Engine *e, int32_t job)
         if (e->owner[half] != FREE)
             e->beside[e->owner[half]] = 0;
     return best;
+}
+
+/* The one job beside which a job goes: one better than empty nodes; if these do not suffice, a worse one; else FREE. */
+static int32_t
+chosen_neighbour(Engine *e, int32_t job)
+{
+    int32_t code = e->code[job], last = e->neighbour_last[code], room = 2 * e->halves.empty;
+    int32_t found = best_neighbour(e, job, 0, last);
+    for (int32_t other = 0; other < e->codes; other++) {
+        int32_t rank = e->neighbour_rank[(size_t)code * e->codes + other];
+        room += rank >= 0 && rank < last ? e->halves.single[other] : 0;
+    }
+    return found == FREE && room < e->size[job] ? best_neighbour(e, job, last, e->codes) : found;
 }
 
 static void
@@ -196,7 +210,7 @@ halves_place(Engine *e, int32_t job)
 {
     if (halves_room(e, &e->halves, job) < e->size[job])
         return 0;
-    int32_t neighbour = e->code[job] ? best_neighbour(e, job) : FREE;
+    int32_t neighbour = e->code[job] ? chosen_neighbour(e, job) : FREE;
     if (neighbour != FREE) {
         fill_beside(e, job, neighbour);
         return 1;

@@ -75,36 +75,17 @@ class Halves(Allocator):
         """
         code, (single, beside) = state.code_of(job), state.single()
         rank, empty = self.preferences.rank[code][beside], HALVES * state.empty_nodes()
-        if beside_one and code and len(group := self._beside_one(job, state, single, rank)):
-            return group
         order = np.argsort(rank, kind="stable")
         refused, better = np.searchsorted(rank[order], (0, self.preferences.last[code]))
+        if beside_one and code:
+            group = _beside_one(job, state, single[order[refused:better]], rank[order[refused:better]])
+            if not len(group) and job.slots > better - refused + HALVES * len(empty):
+                group = _beside_one(job, state, single[order[better:]], rank[order[better:]])
+            if len(group):
+                return group
         halves = (empty, empty + 1)
         fresh = np.concatenate(halves) if self.preferences.spread[code] else np.stack(halves, axis=1).reshape(-1)
         return np.concatenate((single[order[refused:better]], fresh, single[order[better:]]))
-
-    def _beside_one(self, job: Job, state: HalfOccupancy, single: Indices, rank: Indices) -> Indices:
-        """Return the free halves beside the one running job that suits a job best; none if no job has enough of them.
-
-        Because the slowest half sets a job's rate, one good neighbour is better than several. Of neighbours of equal
-        rank, the one with the fewest free halves beside it is taken, then the one with the lowest half.
-
-        :param job: the job.
-        :param state: the halves in use.
-        :param single: free halves beside used ones, ascending.
-        :param rank: rank of the neighbour at each of them.
-        """
-        better = (rank >= 0) & (rank < self.preferences.last[state.code_of(job)]) & (state.held[single ^ 1] == 1)
-        slots, ranks = single[better], rank[better]
-        _, first, group, count = np.unique(
-            state.owners[slots ^ 1], return_index=True, return_inverse=True, return_counts=True
-        )
-        enough = np.flatnonzero(count >= job.slots)
-        if not len(enough):
-            return enough
-        best = enough[np.lexsort((first[enough], count[enough], ranks[first[enough]]))[0]]
-        chosen: Indices = slots[group == best]
-        return chosen
 
     def neighbour_tables(self, workload: Workload) -> tuple[NDArray[np.int32], ...] | None:
         """Return ranks, last ranks and spread by codes, and each job's code, for the loop in C; None if it cannot run.
@@ -148,3 +129,29 @@ class Matched(Halves):
 
 def _shares(job: Job) -> bool:
     return job.shared and job.slots > 0
+
+
+def _beside_one(job: Job, state: HalfOccupancy, slots: Indices, rank: Indices) -> Indices:
+    """Return the free halves beside the one running job that suits a job best; none if no job has enough of them.
+
+    Because the slowest half sets a job's rate, one good neighbour is better than several. Of neighbours of equal rank,
+    the one with the fewest free halves beside it is taken, then the one with the lowest half.
+
+    :param job: the job.
+    :param state: the halves in use.
+    :param slots: free halves beside used ones.
+    :param rank: rank of the neighbour at each of them.
+    """
+    order = np.argsort(slots)
+    slots, rank = slots[order], rank[order]
+    single = state.held[slots ^ 1] == 1  # in a plan several jobs may hold a half
+    slots, rank = slots[single], rank[single]
+    _, first, group, count = np.unique(
+        state.owners[slots ^ 1], return_index=True, return_inverse=True, return_counts=True
+    )
+    enough = np.flatnonzero(count >= job.slots)
+    if not len(enough):
+        return enough
+    best = enough[np.lexsort((first[enough], count[enough], rank[first[enough]]))[0]]
+    chosen: Indices = slots[group == best]
+    return chosen
