@@ -16,6 +16,7 @@ from topompi.colocation.scheduling.table import rate_table
 from topompi.colocation.speedups.files import read_speedups
 from topompi.inputs.figures import SERIES
 from topompi.jobs import Cluster, Outcome, read_workload, simulate
+from topompi.jobs.allocation import Allocator
 
 __all__ = ["draw", "main"]
 
@@ -57,9 +58,8 @@ def main(words: list[str]) -> int:
     jobs = on_halves(log, table.programs, stretch=1 / table.slowest)
     figure = Figure(figsize=(10, 3.6), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)
-    for axes, (title, allocator) in zip(
-        panels, {"whole nodes": "first", "halves": Halves(), "matched": Matched(table)}.items(), strict=True
-    ):
+    policies: dict[str, str | Allocator] = {"whole nodes": "first", "halves": Halves(), "matched": Matched(table)}
+    for axes, (title, allocator) in zip(panels, policies.items(), strict=True):
         outcome = simulate(jobs, cluster, "easy", allocator, ColocatedSpeed(table))
         draw(axes, outcome, table.programs, f"{title}: {outcome.end.max() / 3600:.1f} h")
     panels[0].set_ylabel("nodes, two halves each")
