@@ -1,7 +1,7 @@
 """Tables of docs/lab/jobs.md: ``python -m benchmarks.many_jobs TABLE [FILE ...]``, in Markdown.
 
-The tables are: thunder LOG, routes FABRIC [TABLES [JOBS]], speed LOG, million, accasim LOG PYTHON (the log of SDSC SP2;
-a Python that has accasim); and pictures FOLDER. The other tables of that page are in ``studies``.
+The tables are: thunder LOG, routes FABRIC [TABLES [JOBS]], speed LOG, pairs LOG SPEEDUPS, million, accasim LOG PYTHON
+(the log of SDSC SP2; a Python that has accasim); and pictures FOLDER. The other tables of that page are in ``studies``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,11 @@ import numpy as np
 
 from studies.jokanovic.cli import COLUMNS, cells_of
 from studies.tables import table_lines
+from topompi.colocation.scheduling.allocators import Halves, Matched
+from topompi.colocation.scheduling.halves import on_halves
+from topompi.colocation.scheduling.speed import ColocatedSpeed
+from topompi.colocation.scheduling.table import complete_part, rate_table
+from topompi.colocation.speedups.files import read_speedups
 from topompi.jobs import Backfill, Cluster, read_swf, simulate
 from topompi.jobs.drawing import draw
 from topompi.jobs.metrics import summarise
@@ -66,6 +71,18 @@ def speed(path: str) -> None:
                 print(row("C" if compiled else "Python", name, Backfill(depth).name, f"{rate:,.0f}"), flush=True)
 
 
+def pairs(path: str, speedups: str) -> None:
+    """Print jobs per second of processor time on half nodes, for each loop: programs drawn from a file of speed-ups."""
+    table, cluster = rate_table(complete_part(read_speedups(speedups))), Cluster.regular(1002, 18, 18).with_slots(2)
+    log = on_halves(read_swf(path, 4), table.programs, stretch=1 / table.slowest)
+    for compiled, jobs in ((True, log), (False, log.select(slice(10_000)))):
+        for allocator in (Halves(), Matched(table)):
+            began = time.process_time()
+            simulate(jobs, cluster, "easy", allocator, ColocatedSpeed(table), compiled=compiled)
+            rate = len(jobs) / (time.process_time() - began)
+            print(row("C" if compiled else "Python", allocator.name, f"{len(jobs):,}", f"{rate:,.0f}"), flush=True)
+
+
 def million() -> None:
     """Print processor seconds, and peak memory in GB, for a million drawn jobs on 100,000 nodes, leaves=18x18."""
     jobs, cluster = capacity_mix(np.random.default_rng(1), 10**6, 100_000), Cluster.regular(100_000, 18, 18)
@@ -101,7 +118,7 @@ def pictures(folder: str) -> None:
 
 
 PROGRAMS: dict[str, Callable[..., None]] = {
-    one.__name__: one for one in (thunder, routes, speed, million, accasim, pictures)
+    one.__name__: one for one in (thunder, routes, speed, pairs, million, accasim, pictures)
 }
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ PURPOSE = {
     "topompi.execution": "the table of calls; schedule, plan, MPI calls; leaders",
     "topompi.slurm": "nodes that a job should ask Slurm for",
     "topompi.interference": "jobs that share a network",
-    "topompi.colocation": "jobs that share nodes: estimates, prices",
+    "topompi.colocation": "jobs that share nodes: estimates, prices, schedulers",
     "topompi.shutter": "jobs of a node, measured alone",
     "topompi.views": "the job's topology as arrays",
     "topompi.network": "links, next links, the paths and loads that follow",

@@ -14,29 +14,53 @@ enum { EVENTS_A_REPORT = 1 << 17, EVENTS_A_SIGNAL = 1 << 4 };
 /* ---- running jobs ---- */
 
 static void
-push(Engine *e, int64_t end, int32_t job)
+put(Engine *e, int32_t at, Ending ending)
 {
-    int32_t at = e->heap_len++;
-    for (; at > 0 && e->heap[(at - 1) / 2].end > end; at = (at - 1) / 2)
-        e->heap[at] = e->heap[(at - 1) / 2];
-    e->heap[at] = (Ending){end, job};
+    e->heap[at] = ending;
+    e->heap_at[ending.job] = at;
+}
+
+static void
+rise(Engine *e, int32_t at, Ending ending)
+{
+    for (; at > 0 && e->heap[(at - 1) / 2].end > ending.end; at = (at - 1) / 2)
+        put(e, at, e->heap[(at - 1) / 2]);
+    put(e, at, ending);
+}
+
+static void
+sink(Engine *e, int32_t at, Ending ending)
+{
+    int32_t child;
+    while ((child = 2 * at + 1) < e->heap_len) {
+        if (child + 1 < e->heap_len && e->heap[child + 1].end < e->heap[child].end)
+            child++;
+        if (e->heap[child].end >= ending.end)
+            break;
+        put(e, at, e->heap[child]);
+        at = child;
+    }
+    put(e, at, ending);
 }
 
 static int32_t
 pop(Engine *e)
 {
-    int32_t job = e->heap[0].job, at = 0, child;
+    int32_t job = e->heap[0].job;
     Ending last = e->heap[--e->heap_len];
-    while ((child = 2 * at + 1) < e->heap_len) {
-        if (child + 1 < e->heap_len && e->heap[child + 1].end < e->heap[child].end)
-            child++;
-        if (e->heap[child].end >= last.end)
-            break;
-        e->heap[at] = e->heap[child];
-        at = child;
-    }
-    e->heap[at] = last;
+    if (e->heap_len)
+        sink(e, 0, last);
     return job;
+}
+
+void
+jobs_move_end(Engine *e, int32_t job, int64_t end)
+{
+    int32_t at = e->heap_at[job];
+    if (end < e->heap[at].end)
+        rise(e, at, (Ending){end, job});
+    else
+        sink(e, at, (Ending){end, job});
 }
 
 /* Position of the first running job whose estimated end is at or after ``end``; jobs are sorted by estimated end. */
@@ -60,12 +84,14 @@ jobs_start(Engine *e, int32_t job, int64_t now)
     e->start[job] = now;
     e->pass_of[job] = e->passes;
     e->free -= e->size[job];
-    if (e->policy != COUNTS) {
+    if (e->policy == HALVES)
+        halves_start(e, job, now);
+    else if (e->policy != COUNTS) {
         for (int32_t at = 0; at < e->size[job]; at++)
             e->busy[e->list[e->offset[job] + at]] = 1;
         jobs_change(e, &e->now, job, 1);
     }
-    push(e, now + e->duration[job], job);
+    rise(e, e->heap_len++, (Ending){now + e->duration[job], job});
     int64_t end = now + e->estimate[job];
     int32_t at = find_running(e, end);
     memmove(e->running + at + 1, e->running + at, (e->running_len++ - at) * sizeof *e->running);
@@ -77,7 +103,9 @@ static void
 end_job(Engine *e, int32_t job)
 {
     e->free += e->size[job];
-    if (e->policy != COUNTS) {
+    if (e->policy == HALVES)
+        halves_end(e, job);
+    else if (e->policy != COUNTS) {
         for (int32_t at = 0; at < e->size[job]; at++) {
             int32_t node = e->list[e->offset[job] + at];
             e->busy[node] = 0;
@@ -121,6 +149,8 @@ loop(Engine *e, PyObject *progress)
             PyErr_NoMemory();
             return -1;
         }
+        if (e->policy == HALVES)
+            halves_change_rates(e, now);
         if (++e->passes % EVENTS_A_SIGNAL == 0 && PyErr_CheckSignals() < 0)
             return -1;
         if (e->passes % EVENTS_A_REPORT == 0 && report(progress, ended) < 0)
@@ -134,8 +164,9 @@ static void *
 allocate(Engine *e)
 {
     size_t n = e->jobs + 2, nodes = e->nodes + 2, leaves = e->leaves + 1, pods = e->pods + 1;
-    size_t view = 2 * leaves + 4 * pods;
-    size_t bytes = n * (8 + 8 + 2 * sizeof(Ending) + 4) + 4 * n * 12 + nodes * (4 + 1 + 4) + 8 * nodes;
+    size_t view = 2 * leaves + 4 * pods, codes = e->codes, paired = e->policy == HALVES ? n : 0;
+    size_t bytes = n * (8 + 8 + 2 * sizeof(Ending) + 4 + 4) + 4 * n * 12 + nodes * (4 + 1 + 4) + 8 * nodes;
+    bytes += paired * (8 + 8 + 8 + 4 + 4 + 1) + 3 * nodes * 4 + 4 * codes * 4;
     bytes += 4 * (leaves + pods + leaves + pods + 2 * view) + 4096;
     char *block = PyMem_RawCalloc(1, bytes), *at = block;
     if (block == NULL)
@@ -152,6 +183,21 @@ allocate(Engine *e)
     CUT(e->pod_of, leaves);
     CUT(e->order, leaves + pods);
     CUT(e->waiting_of_size, nodes);
+    CUT(e->heap_at, n);
+    CUT(e->since, paired);
+    CUT(e->left, paired);
+    CUT(e->speed, paired);
+    CUT(e->dirty, paired);
+    CUT(e->beside, paired);
+    CUT(e->touched, paired);
+    CUT(e->quota, codes);
+    CUT(e->place_of, codes);
+    CUT(e->owner, paired ? nodes : 0);
+    for (int later = 0; later < 2 && paired; later++) {
+        HalfView *one = later ? &e->later_halves : &e->halves;
+        CUT(one->code, e->nodes + codes); /* one block, because it is copied at once */
+        one->single = one->code + e->nodes;
+    }
     for (int later = 0; later < 2; later++) {
         View *one = later ? &e->later : &e->now;
         CUT(one->leaf_free, view);
@@ -192,6 +238,46 @@ read_arrays(Engine *e, PyObject *const *given, Buffers *buffers)
     return 1;
 }
 
+/* Point the engine at the arrays for halves of nodes: ranks, last and spread by codes, codes and programs of the jobs, rates of
+   the programs, limits and ends of the jobs. */
+static int
+read_halves(Engine *e, PyObject *given, Buffers *buffers)
+{
+    PyObject *one[8];
+    Py_ssize_t jobs = e->jobs, codes = BUFFERS_ANY, squared = BUFFERS_ANY, rates = BUFFERS_ANY;
+    if (!PyArg_ParseTuple(given, "OOOOOOOO", &one[0], &one[1], &one[2], &one[3], &one[4], &one[5], &one[6], &one[7]) ||
+        !((e->neighbour_rank = buffers_column(buffers, one[0], "rank", BUFFERS_INT32, BUFFERS_READ, &squared)) &&
+          (e->neighbour_last = buffers_column(buffers, one[1], "last", BUFFERS_INT32, BUFFERS_READ, &codes)) &&
+          (e->neighbour_spread = buffers_column(buffers, one[2], "spread", BUFFERS_INT32, BUFFERS_READ, &codes)) &&
+          (e->code = buffers_column(buffers, one[3], "code", BUFFERS_INT32, BUFFERS_READ, &jobs)) &&
+          (e->program = buffers_column(buffers, one[4], "program", BUFFERS_INT32, BUFFERS_READ, &jobs)) &&
+          (e->rates = buffers_column(buffers, one[5], "rates", BUFFERS_FLOAT64, BUFFERS_READ, &rates)) &&
+          (e->limit = buffers_column(buffers, one[6], "limit", BUFFERS_INT64, BUFFERS_READ, &jobs)) &&
+          (e->end = buffers_column(buffers, one[7], "end", BUFFERS_INT64, BUFFERS_WRITE, &jobs))))
+        return 0;
+    e->codes = (int32_t)codes;
+    while ((Py_ssize_t)e->programs * (e->programs + 2) < rates)
+        e->programs++;
+    int valid = squared == codes * codes && (Py_ssize_t)e->programs * (e->programs + 2) == rates && e->nodes % 2 == 0;
+    for (Py_ssize_t at = 0; valid && at < squared; at++)
+        valid = e->neighbour_rank[at] < codes;
+    for (Py_ssize_t at = 0; valid && at < codes; at++)
+        valid = e->neighbour_last[at] >= 0;
+    for (int32_t job = 0; valid && job < e->jobs; job++)
+        valid = e->code[job] >= 0 && e->code[job] < codes && e->program[job] >= 0 && e->program[job] < e->programs;
+    if (!valid)
+        PyErr_SetString(PyExc_ValueError, "halves: expecting tables of equal sizes, and codes and programs in them");
+    return valid;
+}
+
+static void
+set_up_halves(Engine *e)
+{
+    for (int32_t half = 0; half < e->nodes; half++)
+        e->owner[half] = e->halves.code[half] = -1;
+    e->halves.empty = e->nodes / 2;
+}
+
 static PyObject *
 simulate(Engine *e, PyObject *progress)
 {
@@ -200,6 +286,8 @@ simulate(Engine *e, PyObject *progress)
     if (block == NULL)
         return PyErr_NoMemory();
     jobs_set_up(e);
+    if (e->policy == HALVES)
+        set_up_halves(e);
     if (loop(e, progress) == 0)
         answer = Py_BuildValue("y#y#", (char *)e->offset, e->policy == COUNTS ? 0 : (Py_ssize_t)e->jobs * 8,
                                (char *)(e->list ? e->list : e->order), (Py_ssize_t)e->list_len * 4);
@@ -208,18 +296,18 @@ simulate(Engine *e, PyObject *progress)
     return answer;
 }
 
-/* run(policy, depth, (leaf size, pod size), submit, duration, estimate, rank, size, leaf starts, pod starts, start, pass, progress)
-   fills start and pass and returns (offsets, nodes) as bytes, both empty if nodes are only counted. */
+/* run(policy, depth, (leaf size, pod size), submit, duration, estimate, rank, size, leaf starts, pod starts, start, pass, progress,
+   arrays for halves of nodes or None) fills start and pass, and end for halves, and returns (offsets, nodes) as bytes, both empty if nodes are only counted. */
 static PyObject *
 run(PyObject *module, PyObject *args)
 {
     Engine e = {0};
     Buffers buffers = {.count = 0};
-    PyObject *given[9], *progress, *answer = NULL;
-    if (!PyArg_ParseTuple(args, "ii(ii)OOOOOOOOOO", &e.policy, &e.depth, &e.leaf_size, &e.pod_size, &given[0], &given[1],
-                          &given[2], &given[3], &given[4], &given[5], &given[6], &given[7], &given[8], &progress))
+    PyObject *given[9], *progress, *halves, *answer = NULL;
+    if (!PyArg_ParseTuple(args, "ii(ii)OOOOOOOOOOO", &e.policy, &e.depth, &e.leaf_size, &e.pod_size, &given[0], &given[1],
+                          &given[2], &given[3], &given[4], &given[5], &given[6], &given[7], &given[8], &progress, &halves))
         return NULL;
-    if (read_arrays(&e, given, &buffers))
+    if (read_arrays(&e, given, &buffers) && (e.policy != HALVES || read_halves(&e, halves, &buffers)))
         answer = simulate(&e, progress);
     buffers_release(&buffers);
     return answer;

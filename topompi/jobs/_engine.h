@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-enum { COUNTS, FIRST, ISOLATED };           /* policies */
+enum { COUNTS, FIRST, ISOLATED, HALVES };   /* policies; by HALVES, a "node" is a half of a node */
 enum { SMALL, MEDIUM, LARGE };              /* jobs of one leaf, of one pod, of several */
 enum { BLOCK = 64 };                        /* places of the queue per Bound; a power of two, for masks */
 
@@ -17,6 +17,13 @@ typedef struct {
     int32_t *pod_most, *pod_usable; /* per pod: free nodes of its emptiest leaf; free nodes of its usable leaves */
     int32_t open;                   /* free nodes of usable leaves of pods without a large job */
 } View;
+
+/* The halves in use. A free half is single if the other half of its node is used. */
+typedef struct {
+    int32_t *code;   /* of each half: code of the job's program, -1 if it is free */
+    int32_t *single; /* number of single halves beside each code */
+    int32_t empty;   /* number of nodes with two free halves */
+} HalfView;
 
 typedef struct {
     int64_t end;
@@ -51,6 +58,18 @@ typedef struct {
     int64_t *offset;                 /* position of each job's nodes in the list below */
     int32_t *list;
     int64_t list_len, list_room;
+    /* Halves of nodes: see Preferences of colocation/scheduling for the tables of neighbours. */
+    HalfView halves, later_halves;
+    int32_t codes, programs;                                   /* number of codes, and of programs */
+    const int32_t *code, *program;                             /* of each job */
+    const int32_t *neighbour_rank, *neighbour_last, *neighbour_spread; /* by codes */
+    const double *rates;                                       /* of each program beside each, alone, and on both halves */
+    const int64_t *limit;                                      /* longest run of each job in seconds; -1 for none */
+    int64_t *end, *since;                                      /* of each job: end; last change of its rate */
+    double *left, *speed;                                      /* work left then; rate, 0 if the job does not run */
+    int32_t *owner, *quota, *place_of, *beside, *dirty, dirty_len;      /* job on each half; scratch; jobs whose rate may change */
+    char *touched;
+    int32_t *heap_at; /* place of each running job in the heap */
     int64_t *times; /* a timeline: from times[i] on, free_at[i] nodes are free */
     int32_t *free_at, line_len;
 } Engine;
@@ -70,6 +89,21 @@ int jobs_place(Engine *e, int32_t job);
 
 /* _engine.c */
 void jobs_start(Engine *e, int32_t job, int64_t now);
+
+/* Change the end of a running job. */
+void jobs_move_end(Engine *e, int32_t job, int64_t end);
+
+/* _halves.c */
+void halves_change(const Engine *e, HalfView *view, int32_t job, int sign);
+/* Number of free halves that a job accepts. */
+int32_t halves_room(const Engine *e, const HalfView *view, int32_t job);
+/* The second at which the head starts at the latest; later_halves becomes the state then, without the head. */
+int64_t halves_shadow(Engine *e, int64_t now);
+int halves_place(Engine *e, int32_t job);
+void halves_start(Engine *e, int32_t job, int64_t now);
+void halves_end(Engine *e, int32_t job);
+/* Compute the rates of the jobs beside which jobs have started or ended, and their ends. */
+void halves_change_rates(Engine *e, int64_t now);
 
 /* _queue.c */
 void jobs_enqueue(Engine *e, int32_t job);

@@ -15,5 +15,6 @@ def run(
     start: Any,
     pass_of: Any,
     progress: Callable[[int], None] | None,
+    halves: tuple[Any, ...] | None,
     /,
 ) -> tuple[bytes, bytes]: ...

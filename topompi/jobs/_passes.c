@@ -55,12 +55,28 @@ shadow_isolated(Engine *e)
     return INT64_MAX; /* unreachable, because every job fits the empty cluster */
 }
 
+static int64_t
+shadow(Engine *e, int64_t now, int32_t *extra)
+{
+    if (e->policy == HALVES)
+        return halves_shadow(e, now);
+    return e->policy == ISOLATED ? shadow_isolated(e) : shadow_by_count(e, extra);
+}
+
 /* Whether a waiting job that has found nodes may start now without delaying the head. */
 static int
 harmless(Engine *e, int32_t job, int64_t now, int64_t when, int32_t *extra)
 {
     if (now + e->estimate[job] <= when)
         return 1;
+    if (e->policy == HALVES) {
+        int32_t first = e->queue[e->head];
+        halves_change(e, &e->later_halves, job, 1);
+        if (halves_room(e, &e->later_halves, first) >= e->size[first])
+            return 1;
+        halves_change(e, &e->later_halves, job, -1);
+        return 0;
+    }
     if (e->policy != ISOLATED) {
         if (e->size[job] > *extra)
             return 0;
@@ -95,7 +111,7 @@ may_start(const Engine *e, int32_t most, int32_t size, int64_t estimate, int64_t
 {
     if (size > most)
         return 0;
-    return e->policy == ISOLATED || spare < 0 || size <= extra || estimate <= spare;
+    return e->policy >= ISOLATED || spare < 0 || size <= extra || estimate <= spare;
 }
 
 static int
@@ -115,7 +131,7 @@ backfill(Engine *e, int64_t now)
         if (job < 0 || !may_start(e, room[jobs_kind(e, e->size[job])], e->size[job], e->estimate[job], spare, extra))
             continue;
         if (when < 0)
-            when = e->policy == ISOLATED ? shadow_isolated(e) : shadow_by_count(e, &extra);
+            when = shadow(e, now, &extra);
         int64_t length = e->list_len;
         int placed = jobs_place(e, job);
         if (placed < 0)

@@ -253,6 +253,8 @@ jobs_place(Engine *e, int32_t job)
     if (!make_room(e, size))
         return -1;
     e->offset[job] = e->list_len;
+    if (e->policy == HALVES)
+        return halves_place(e, job);
     if (e->policy == ISOLATED)
         return place_isolated(e, size);
     place_first(e, size);

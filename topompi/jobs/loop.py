@@ -54,12 +54,8 @@ class Loop:
     ) -> None:
         self.workload, self.queue, self.speed, self.observers = workload, queue, speed, observers
         self.order: Order = find_order(queue.order)
-        estimates = workload.estimate
-        if not speed.steady:
-            slow = np.ceil(workload.run / speed.slowest).astype(np.int64)
-            estimates = np.where(workload.request > 0, workload.request, slow)
         self.submit: list[int] = [*workload.submit.tolist(), NEVER]
-        self.estimates: list[int] = estimates.tolist()
+        self.estimates: list[int] = speed.estimates(workload).tolist()
         self._limits: list[int] = np.where(workload.request > 0, workload.request, NEVER).tolist()
         asked = requests_of(workload, cluster, allocator)
         self.situation = Situation(cluster, allocator, asked, self.estimates, self._started)

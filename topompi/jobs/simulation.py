@@ -58,7 +58,7 @@ def simulate(
     own = [name for name in (*names, queue.order) if isinstance(name, str) and names_function(name)]
     if names[1] in own:
         observers = [PlacementCheck(cluster, allocator), *observers]
-    able = node_states is None and knows(queue, allocator, speed, observers)
+    able = node_states is None and knows(queue, allocator, speed, observers, workload)
     if compiled and not able:
         raise JobsError("simulate: expecting a policy and observers that the loop in C knows, got others")
     with _named(own):

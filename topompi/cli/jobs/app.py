@@ -49,6 +49,7 @@ LATE = {  # imported when they are asked for, because they bring the simulators 
     "replay": "jobs.replay:replay_command",
     "worth": "jobs.worth:worth_command",
 }
+COSCHEDULING = "topompi.colocation.scheduling.registered"  # imported when it is asked for
 ABOUT = "Many jobs on one machine: queues, allocation of nodes, isolation."
 app = typer.Typer(cls=with_late(LATE), help=ABOUT, no_args_is_help=True)
 
@@ -64,6 +65,7 @@ class LogOnCluster:
     :param cores: number of processors of a node, by which sizes in the log become nodes; None for ``slots``.
     :param slots: number of slots of each node; None for one.
     :param share: whether jobs may share nodes if the log does not say which may.
+    :param coschedule: path of a file of speed-ups, by which jobs run on half nodes; None for whole nodes.
     """
 
     log: Annotated[Path, typer.Argument(help="A log: SWF, sacct (-P, --json), or Batsim's JSON, packed or not.")]
@@ -77,6 +79,39 @@ class LogOnCluster:
     ] = None
     slots: Annotated[int | None, typer.Option("--slots", help="Slots of each node; else one.", min=1)] = None
     share: Annotated[bool, typer.Option("--share", help="All jobs may share nodes, unless the log says which.")] = False
+    coschedule: Annotated[
+        Path | None,
+        typer.Option("--coschedule", help="Speed-ups of programs beside each other: jobs run on half nodes by them."),
+    ] = None
+
+    def policy(self, name: str) -> str:
+        """Return the full name of an allocator, to which the file of speed-ups belongs if it takes one."""
+        if name.partition(":")[0].removeprefix("isolated-") not in ("halves", "matched"):
+            return name
+        with_file = import_module(COSCHEDULING).WITH_FILE
+        if name not in with_file or self.coschedule is None:
+            return name
+        return f"{name}:{self.coschedule}"
+
+    def speed(self, name: str) -> str:
+        """Return the full name of a model of run times; if there is a file, that of half nodes, too."""
+        if self.coschedule is not None and name in ("as-logged", "colocated"):
+            name = f"colocated:{self.coschedule}"
+        elif self.coschedule is not None:
+            name = f"{name}&colocated:{self.coschedule}"
+        return "&".join(_known(part) for part in name.split("&"))
+
+    def prepare(self, workload: Workload, machine: Cluster) -> tuple[Workload, Cluster]:
+        """Return the jobs and the cluster with slots, programs and shared nodes as the options say."""
+        if self.coschedule is not None:
+            if self.slots not in (None, 2):
+                raise JobsError(f"--coschedule: expecting --slots 2, because nodes have two halves, got {self.slots}")
+            jobs: Workload = import_module(COSCHEDULING).jobs_for(str(self.coschedule), workload)
+            return jobs, machine.with_slots(2)
+        machine = machine if self.slots is None else machine.with_slots(self.slots)
+        if self.share and "shared" not in workload.columns:
+            workload = workload.with_columns(shared=[True] * len(workload))
+        return workload, machine
 
 
 @dataclass(frozen=True)
@@ -117,7 +152,8 @@ class Discipline:
     ] = "1"
     order: Annotated[str, typer.Option("--order", help="fcfs, sjf, saf, xf, multifactor or module:function.")] = "fcfs"
     queue: Annotated[
-        str | None, typer.Option("--queue", help=f"{', '.join(QUEUES)} or module:function, for --depth and --order.")
+        str | None,
+        typer.Option("--queue", help=f"{', '.join(QUEUES)}, filler or module:function, for --depth and --order."),
     ] = None
 
     def make(self) -> Queue:
@@ -125,6 +161,8 @@ class Discipline:
 
         :raises JobsError: if the depth is neither a number nor ``all``, or a name is unknown.
         """
+        if self.queue == "filler":
+            import_module(COSCHEDULING)
         if self.queue is not None:
             return find_queue(self.queue)
         if self.depth == "all":
@@ -143,7 +181,10 @@ def simulate_command(
     given: LogOnCluster,
     *,
     policy: Annotated[
-        str, typer.Option("--policy", "-p", help=f"{', '.join(ALLOCATORS)} or module:function.")
+        str,
+        typer.Option(
+            "--policy", "-p", help=f"{', '.join(ALLOCATORS)} or module:function; halves, matched with --coschedule."
+        ),
     ] = "first",
     discipline: Discipline,
     speed: Annotated[
@@ -165,7 +206,8 @@ def simulate_command(
     watch = IsolationCheck()
     with _progress(policy, len(workload)) as progress:
         observers = [watch] if check else []
-        outcome = simulate(workload, machine, discipline.make(), policy, _known(speed), observers, progress=progress)
+        names = given.policy(policy), given.speed(speed)
+        outcome = simulate(workload, machine, discipline.make(), *names, observers, progress=progress)
     if plot is not None:
         draw(outcome, plot)
     if jobs_csv is not None:
@@ -208,7 +250,7 @@ def compare(
     plot: Plot = None,
 ) -> None:
     """Run a log under several policies, and show waits, use and sharing side by side."""
-    chosen = _policies(policies, scenario)
+    chosen = _policies(policies, scenario, given)
     if plot is not None:
         check_plot(plot)
     workload, machine = _inputs(given, adapters, lines)
@@ -235,11 +277,14 @@ app.command()(allocate)
 app.command("check")(check_command)
 
 
-def _policies(policies: str, scenario: str | None) -> dict[str, tuple[str, str]]:
+def _policies(policies: str, scenario: str | None, given: LogOnCluster) -> dict[str, tuple[str, str]]:
     """Return the names of the allocator and the speed model of each policy, or of the scenario's policies, by name."""
     if scenario is None:
         split = {name: name.partition("@") for name in policies.split(",")}
-        return {name: (policy, _known(speed or "as-logged")) for name, (policy, _, speed) in split.items()}
+        return {
+            name: (given.policy(policy), given.speed(speed or "as-logged"))
+            for name, (policy, _, speed) in split.items()
+        }
     if scenario not in SCENARIOS:
         raise JobsError(f"--scenario: expecting one of {', '.join(SCENARIOS)}, got {scenario!r}")
     return SCENARIOS[scenario]
@@ -247,8 +292,9 @@ def _policies(policies: str, scenario: str | None) -> dict[str, tuple[str, str]]
 
 def _known(speed: str) -> str:
     """Return the name of a speed model; unless it is a common one, first import the room that adds `links`."""
-    if speed.partition(":")[0] not in SPEEDS:
-        import_module("topompi.interference.speed")
+    kind = speed.partition(":")[0]
+    if kind not in SPEEDS:
+        import_module(COSCHEDULING if kind == "colocated" else "topompi.interference.speed")
     return speed
 
 
@@ -306,10 +352,7 @@ def _inputs(given: LogOnCluster, adapters: Adapters, lines: Lines) -> tuple[Work
         nodes = workload.machine_nodes if given.nodes is None else given.nodes
         machine = read_cluster(given.cluster, nodes, given.lfts, report, adapters.rails)
     list_findings(report)
-    machine = machine if given.slots is None else machine.with_slots(given.slots)
-    if given.share and "shared" not in workload.columns:
-        workload = workload.with_columns(shared=[True] * len(workload))
-    return (workload if lines.limit is None else workload.select(slice(lines.limit))), machine
+    return given.prepare(workload if lines.limit is None else workload.select(slice(lines.limit)), machine)
 
 
 @contextmanager

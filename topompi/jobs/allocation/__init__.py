@@ -2,12 +2,13 @@
 
 from .occupancy import Allocator, Job, Occupancy, Placement
 from .proving import check_allocator
-from .registry import ALLOCATORS, find_allocator, within_parts
+from .registry import ALLOCATORS, MADE_FROM, find_allocator, within_parts
 from .requests import Requests, requests_of
 from .slots import SlotOccupancy
 
 __all__ = [
     "ALLOCATORS",
+    "MADE_FROM",
     "Allocator",
     "Job",
     "Occupancy",

@@ -41,6 +41,19 @@ class FreeNodes:
             setattr(made, name, getattr(self, name).copy())
         return made
 
+    def with_numbers(self, leaf_free: list[int], wide: list[int], large: list[int]) -> FreeNodes:
+        """Return the numbers of the same cluster with these in place of its own.
+
+        :param leaf_free: number of free nodes, or parts of nodes, of each leaf.
+        :param wide: number of medium and large jobs of each leaf.
+        :param large: number of large jobs of each pod.
+        """
+        made = self.copy()
+        made.leaf_free, made.wide, made.large = leaf_free, wide, large
+        for pod in range(len(large)):
+            made._count(pod)
+        return made
+
     def change(self, kind: int, held: Parts, changed: Parts, sign: int) -> None:
         """Record that a job starts (1) or ends (-1).
 

@@ -186,7 +186,8 @@ class Allocator:
     that fits still fits after other jobs have ended; if this is false, a job that is promised a start is also promised
     the nodes found for it. ``heeds``: names of the workload's further columns that the found nodes depend on, besides
     the job's size and the state. ``holds_more``: a placement may have more nodes than the job needs. ``names_nodes``:
-    false if the policy only counts nodes and does not determine which ones a job gets.
+    false if the policy only counts nodes and does not determine which ones a job gets. ``node_slots``: number of slots
+    that every node must have; None for any.
     """
 
     name = ""
@@ -195,6 +196,7 @@ class Allocator:
     heeds: tuple[str, ...] = ()
     holds_more = False
     names_nodes = True
+    node_slots: int | None = None
 
     def state(self, cluster: Cluster) -> Occupancy:
         """Return the state of the cluster without jobs."""

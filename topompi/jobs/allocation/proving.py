@@ -100,7 +100,7 @@ def _walk(
     policy: Allocator, rng: np.random.Generator, choices: Mapping[str, Sequence[Any]]
 ) -> Iterator[tuple[_Case, Occupancy]]:
     """Yield cases on one cluster, each with the state that the starts and ends before it have led to."""
-    cluster = _cluster(rng, "slots" in policy.heeds)
+    cluster = _cluster(rng, "slots" in policy.heeds, policy.node_slots)
     jobs = _jobs(rng, cluster, policy, choices)
     state, running, closed = policy.state(cluster), dict[int, tuple[Job, Placement]](), set[int]()
     for job in jobs:
@@ -119,11 +119,13 @@ def _walk(
             running[job.number] = job, placement
 
 
-def _cluster(rng: np.random.Generator, slots: bool) -> Cluster:
+def _cluster(rng: np.random.Generator, slots: bool, each: int | None) -> Cluster:
     leaves = rng.integers(1, 5, rng.integers(1, 7))
     cuts = np.sort(rng.choice(np.arange(1, len(leaves)), rng.integers(0, len(leaves)), replace=False))
     made = Cluster.of("random", leaves, np.diff(np.concatenate(([0], cuts, [len(leaves)]))))
-    return made.with_slots(rng.integers(1, 5, made.num_nodes)) if slots else made
+    if not slots:
+        return made
+    return made.with_slots(rng.integers(1, 5, made.num_nodes) if each is None else each)
 
 
 def _jobs(

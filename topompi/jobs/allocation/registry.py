@@ -17,7 +17,7 @@ from .oblivious import BestFit, Contiguous, Counts, First
 from .occupancy import Allocator
 from .shared import Shared
 
-__all__ = ["ALLOCATORS", "find_allocator", "within_parts"]
+__all__ = ["ALLOCATORS", "MADE_FROM", "find_allocator", "within_parts"]
 
 ALLOCATORS: dict[str, Callable[[], Allocator]] = {
     one.name: one
@@ -37,12 +37,15 @@ ALLOCATORS: dict[str, Callable[[], Allocator]] = {
     )
 }
 
+MADE_FROM: dict[str, Callable[[str], Allocator]] = {}  # allocators that take a word, for example a file, by name
+
 
 def find_allocator(name: str | Allocator) -> Allocator:
     """Return the allocator of this name, or the argument if it is an allocator.
 
     ``blocks-ab`` is ``blocks`` without its rules a and b. ``module:function`` makes an allocator of a user's own, which
-    `check_allocator` can test.
+    `check_allocator` can test. A room above may add names to ``ALLOCATORS``, and to ``MADE_FROM`` names that take a
+    word after a colon, as ``topompi.colocation.scheduling`` adds ``matched:FILE``.
 
     :raises AllocationError: if no allocator has the name, or the function makes no allocator.
     """
@@ -52,6 +55,9 @@ def find_allocator(name: str | Allocator) -> Allocator:
         return Blocks(off=name.removeprefix("blocks-"))
     if name in ALLOCATORS:
         return ALLOCATORS[name]()
+    kind, _, word = name.partition(":")
+    if kind in MADE_FROM:
+        return MADE_FROM[kind](word)
     if not names_function(name):
         known = f"one of {', '.join(ALLOCATORS)}, or a module:function"
         raise AllocationError(f"allocator: expecting {known}, got {name!r}")

@@ -71,13 +71,14 @@ class Backfill:
             start_behind_head(situation)
 
 
-QUEUES = {"no-overtaking": Backfill(0), "easy": Backfill(1), "conservative": Backfill(None)}
+QUEUES: dict[str, Queue] = {"no-overtaking": Backfill(0), "easy": Backfill(1), "conservative": Backfill(None)}
 
 
 def find_queue(name: str | Queue | None) -> Queue:
     """Return the queue of this name, or the argument if it is a queue; if it is None, EASY backfilling.
 
-    ``module:function`` makes a queue of a user's own.
+    A room above may add names to ``QUEUES``, as ``topompi.colocation.scheduling`` adds ``filler``. ``module:function``
+    makes a queue of a user's own.
 
     :raises JobsError: if the name is unknown, or the function makes no queue.
     """

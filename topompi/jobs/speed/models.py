@@ -14,7 +14,7 @@ from ..errors import JobsError
 from ..named import made_by
 from ..workload import Workload
 
-__all__ = ["SPEEDS", "AsLogged", "Faster", "Ranges", "SharedLinks", "Speed", "find_speed"]
+__all__ = ["SPEEDS", "AsLogged", "Faster", "Ranges", "SharedLinks", "Speed", "Together", "find_speed"]
 
 Integers = NDArray[np.int64]
 
@@ -46,6 +46,13 @@ class Speed:
     def rates(self, state: Occupancy) -> dict[int, float]:
         """Return the rates, above 0, of running jobs by job; jobs that are left out run at rate 1."""
         return {}
+
+    def estimates(self, workload: Workload) -> Integers:
+        """Return the seconds for which the scheduler plans each job: the request, else the time at ``slowest``."""
+        if self.steady:
+            return workload.estimate
+        slow = np.ceil(workload.run / self.slowest).astype(np.int64)
+        return np.where(workload.request > 0, workload.request, slow)
 
 
 class AsLogged(Speed):
@@ -129,6 +136,34 @@ class SharedLinks(Speed):
         return dict.fromkeys(sharing, self.slowest)
 
 
+class Together(Speed):
+    """A model in which several causes change a job's rate, which is the product of the rates of their models.
+
+    :param parts: two or more models; the durations at rate 1 are those of the first.
+    """
+
+    def __init__(self, *parts: Speed) -> None:
+        self.parts, self.steady = parts, all(part.steady for part in parts)
+        self.name = "&".join(part.name for part in parts)
+        self.slowest = float(np.prod([part.slowest for part in parts]))
+
+    def on(self, workload: Workload, cluster: Cluster) -> Speed:
+        """Return the model of one simulation."""
+        return Together(*(part.on(workload, cluster) for part in self.parts))
+
+    def durations(self, workload: Workload) -> Integers:
+        """Return the seconds that each job runs at rate 1, by the first model."""
+        return self.parts[0].durations(workload)
+
+    def rates(self, state: Occupancy) -> dict[int, float]:
+        """Return the product of the rates of all models. Cost: that of the models, and a number per running job."""
+        found: dict[int, float] = {}
+        for part in self.parts:
+            for job, rate in part.rates(state).items():
+                found[job] = found.get(job, 1.0) * rate
+        return found
+
+
 def _shortened(workload: Workload, percent: NDArray[np.float64]) -> Integers:
     """Return run times reduced by these percentages, rounded to seconds, and at most the job's estimate."""
     run = np.rint(workload.run * (1 - percent / 100)).astype(np.int64)
@@ -148,7 +183,8 @@ SPEEDS: dict[str, Callable[[str], Speed]] = {
 def find_speed(name: str | Speed) -> Speed:
     """Return a new model by name: ``as-logged``, ``faster:10``, ``V1:SEED`` or ``shared:5``; a given model unchanged.
 
-    A room above may add names to ``SPEEDS``, as ``topompi.interference.speed`` adds ``links``.
+    ``links&shared:5`` multiplies the rates of two models. A room above may add names to ``SPEEDS``, as
+    ``topompi.interference.speed`` adds ``links``.
 
     ``module:function`` makes a model of a user's own, unless the module has a name in ``SPEEDS``.
 
@@ -156,6 +192,8 @@ def find_speed(name: str | Speed) -> Speed:
     """
     if isinstance(name, Speed):
         return name
+    if "&" in name:
+        return Together(*(find_speed(part) for part in name.split("&")))
     kind, _, word = name.partition(":")
     if kind not in SPEEDS and names_function(name):
         made = made_by(name, Speed, JobsError)

@@ -1,0 +1,152 @@
+"""Jobs on half nodes: rates by the neighbours, equality with whole nodes, and promises that no wrong matrix breaks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from tests.colocation.scheduling.drawn import NAMES, drawn_halves, drawn_jobs, drawn_table, seeds, table_of
+from tests.support import examples, refusal
+from topompi.colocation.errors import ColocationError
+from topompi.colocation.scheduling.allocators import Halves, Matched
+from topompi.colocation.scheduling.halves import halves_of, nodes_of, on_halves
+from topompi.colocation.scheduling.queues import Filler
+from topompi.colocation.scheduling.speed import ColocatedSpeed
+from topompi.colocation.scheduling.table import complete_part, rate_table
+from topompi.colocation.speedups.matrix import Speedups
+from topompi.jobs import Backfill, Cluster, Promises, Workload, check_allocator, simulate
+
+PAIR = table_of([[0.8, 1.5], [0.5, 1.0]], ("a", "b"))
+
+
+def jobs_of(submit: list[int], run: list[int], nodes: list[int], programs: list[str], **more: object) -> Workload:
+    made = Workload.of("mine", submit=submit, run=run, nodes=nodes, columns={"program": programs, **more})
+    return on_halves(made, PAIR.programs)
+
+
+def ends(jobs: Workload, nodes: int, allocator: Halves, queue: str = "easy") -> list[int]:
+    cluster = Cluster.regular(nodes, nodes).with_slots(2)
+    return simulate(jobs, cluster, queue, allocator, ColocatedSpeed(PAIR)).end.tolist()
+
+
+def test_a_job_alone_on_half_nodes_runs_at_the_largest_rate_of_its_row() -> None:
+    assert ends(jobs_of([0], [300], [1], ["a"]), 2, Halves()) == [200]
+
+
+def test_rates_change_at_each_start_and_end_of_a_neighbour() -> None:
+    # a runs at 1.5 for 100 s, then beside b at 1.5, b at 0.5 until a ends at 200 s, then b alone at 1.0
+    jobs = jobs_of([0, 100], [300, 100], [1, 1], ["a", "b"])
+    assert ends(jobs, 2, Halves()) == [200, 250]
+
+
+def test_a_job_with_different_neighbours_runs_at_the_lowest_rate() -> None:
+    # b is alone on two nodes, where it would run at 1.0, and beside a on two, where it runs at 0.5.
+    jobs = jobs_of([0, 0], [100, 1500], [2, 1], ["b", "a"])
+    assert ends(jobs, 4, Halves())[0] == 200
+
+
+def test_a_job_with_both_halves_of_its_nodes_runs_as_on_whole_nodes() -> None:
+    assert ends(jobs_of([0], [300], [2], ["a"]), 2, Halves()) == [300]
+
+
+def test_a_job_that_does_not_share_runs_alone_as_logged() -> None:
+    jobs = jobs_of([0, 0], [100, 100], [1, 1], ["a", "b"], shared=[False, True])
+    assert ends(jobs, 3, Halves()) == [100, 100]
+
+
+def test_processes_are_rounded_to_whole_and_half_nodes_as_by_the_source() -> None:
+    processes = [256, 1024, 64]
+    assert nodes_of(processes, 20).tolist() == [13, 52, 4]
+    assert halves_of(processes, 20).tolist() == [26, 103, 7]
+    assert (nodes_of([256], 48).tolist(), halves_of([256], 48).tolist()) == ([6], [11])
+
+
+def test_matched_takes_the_best_neighbours_and_refuses_slow_pairs() -> None:
+    table = table_of([[1.0, 1.2, 0.7], [1.1, 1.0, 1.0], [1.3, 1.0, 1.0]], ("a", "b", "c"))
+    jobs = Workload.of("mine", submit=[0, 1, 2], run=[99] * 3, nodes=[1] * 3, columns={"program": ["c", "b", "a"]})
+    cluster = Cluster.regular(4, 4).with_slots(2)
+    outcome = simulate(on_halves(jobs, table.programs), cluster, "easy", Matched(table), ColocatedSpeed(table))
+    # c gets empty nodes; b goes beside it, at 1.0 each; a, which c's rows refuse, finds no free half there
+    assert [outcome.nodes_of(job).tolist() for job in range(3)] == [[0, 1], [0, 1], [2, 3]]
+
+
+@given(seeds)
+@examples(90)
+def test_with_rates_of_1_half_nodes_equal_easy_on_twice_as_many_nodes(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    nodes = int(rng.integers(1, 9))
+    jobs, table = drawn_jobs(rng, 40, nodes), table_of(1.0)
+    depth = int(rng.integers(0, 2))
+    doubled = simulate(
+        replace(jobs, nodes=2 * jobs.nodes), Cluster.regular(2 * nodes, nodes), Backfill(depth), "counts"
+    )
+    cluster, halves = Cluster.regular(nodes, 2).with_slots(2), on_halves(jobs, NAMES, seed=seed)
+    for allocator in (Halves(), Matched(table), Matched(table, 0.5)):
+        paired = simulate(halves, cluster, Backfill(depth), allocator, ColocatedSpeed(table))
+        assert paired.start.tolist() == doubled.start.tolist()
+        assert paired.end.tolist() == doubled.end.tolist()
+
+
+@given(seeds)
+@examples(90)
+def test_no_head_waits_longer_than_promised_however_wrong_the_matrix_is(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    nodes = int(rng.integers(1, 9))
+    jobs, truth, wrong = drawn_halves(rng, 40, nodes), drawn_table(rng), drawn_table(rng)
+    cluster = Cluster.regular(nodes, 2).with_slots(2)
+    for allocator in (Halves(), Matched(wrong, 0.9), Matched(wrong, 1.2)):
+        watch = Promises()
+        simulate(jobs, cluster, Backfill(1), allocator, ColocatedSpeed(truth), [watch])
+        assert not watch.broken
+
+
+@given(seeds)
+@examples(60)
+def test_every_job_ends_no_later_than_at_the_slowest_rate(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    jobs, truth = drawn_halves(rng, 40, 5), drawn_table(rng)
+    outcome = simulate(jobs, Cluster.regular(5, 2).with_slots(2), "easy", Halves(), ColocatedSpeed(truth))
+    ran = outcome.end - outcome.start
+    assert (ran <= np.ceil(jobs.run / truth.slowest)).all()
+    assert (ran >= np.floor(jobs.duration / truth.rates.max())).all()
+
+
+@pytest.mark.parametrize("allocator", [Halves(), Matched(table_of([[0.8, 1.5], [0.5, 1.0]], ("a", "b")))])
+def test_the_allocators_of_halves_keep_the_contract_of_allocators(allocator: Halves) -> None:
+    values = {"program": ("a", "b")} if "program" in allocator.heeds else None
+    assert check_allocator(allocator, states=300, values=values) > 30
+
+
+def test_filler_equals_easy_if_all_jobs_have_one_size() -> None:
+    rng = np.random.default_rng(3)
+    jobs = drawn_jobs(rng, 60, 6)
+    jobs = on_halves(replace(jobs, nodes=np.full_like(jobs.nodes, 2)), NAMES)
+    cluster, table = Cluster.regular(6, 3).with_slots(2), drawn_table(rng)
+    found = [simulate(jobs, cluster, queue, Halves(), ColocatedSpeed(table)) for queue in ("easy", Filler())]
+    assert found[0].start.tolist() == found[1].start.tolist()
+
+
+def test_filler_starts_the_largest_job_that_fits() -> None:
+    jobs = on_halves(Workload.of("mine", submit=[0, 1, 1, 1], run=[9] * 4, nodes=[2, 2, 1, 2]), NAMES)
+    outcome = simulate(jobs, Cluster.regular(4, 4).with_slots(2), Filler(), Halves(), ColocatedSpeed(table_of(1.0)))
+    assert outcome.start.tolist() == [0, 1, 10, 9]
+
+
+def test_the_complete_part_leaves_out_programs_with_unknown_cells() -> None:
+    ratio = np.ones((3, 3))
+    ratio[0, 1] = ratio[1, 2] = np.nan
+    speedups = Speedups.of(("a", "b", "c"), ratio)
+    assert complete_part(speedups).programs == ("a", "c")
+    assert "a beside b, got none; 2 cells" in refusal(rate_table, speedups, error=ColocationError)
+
+
+def test_wrong_programs_and_slots_are_errors_that_name_the_job() -> None:
+    jobs = on_halves(Workload.of("mine", submit=[0], run=[9], nodes=[1], number=[17]), ("x",))
+    cluster = Cluster.regular(2, 2)
+    speed = ColocatedSpeed(PAIR)
+    assert "job 17" in refusal(simulate, jobs, cluster.with_slots(2), "easy", Halves(), speed, error=ColocationError)
+    known = on_halves(jobs, PAIR.programs)
+    assert "2 slots" in refusal(simulate, known, cluster.with_slots(4), "easy", Halves(), speed, error=ColocationError)

@@ -1,0 +1,82 @@
+"""A scheduler that learns from measured rates separates bad pairs, and breaks no promise by what it learns."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+
+from tests.colocation.scheduling.drawn import drawn_halves, drawn_table, seeds, table_of
+from tests.support import examples
+from topompi.colocation.scheduling.halves import on_halves
+from topompi.colocation.scheduling.measured import Measured, Measurements
+from topompi.colocation.scheduling.measures import improvement, job_speedups, pair_figures
+from topompi.colocation.scheduling.speed import ColocatedSpeed
+from topompi.colocation.scheduling.table import RateTable
+from topompi.jobs import Cluster, Observer, Promises, Workload, simulate
+from topompi.jobs.speed import find_speed
+
+
+def learning(truth: RateTable, seen: RateTable, window: int = 60) -> tuple[Measured, Measurements]:
+    allocator, number = Measured(seen), {name: at for at, name in enumerate(truth.programs)}
+    return allocator, Measurements(allocator, lambda a, b: float(truth.rates[number[a], number[b]]), window)
+
+
+def test_a_bad_pair_runs_once_and_is_then_separated() -> None:
+    names = ("a", "b")
+    truth, seen = table_of([[1.0, 0.5], [0.5, 1.0]], names), table_of(1.2, names)
+    programs = ["a", "b", "a", "b"]
+    made = Workload.of("mine", submit=[0, 0, 900, 900], run=[400] * 4, nodes=[1] * 4, columns={"program": programs})
+    allocator, observer = learning(truth, seen)
+    cluster = Cluster.regular(4, 4).with_slots(2)
+    outcome = simulate(on_halves(made, names), cluster, "easy", allocator, ColocatedSpeed(truth), [observer])
+    held = [set(outcome.nodes_of(job).tolist()) for job in range(4)]
+    assert held[0] == held[1]
+    assert not held[2] & held[3]
+    assert allocator.table.rates[0, 1] == 0.5
+    assert seen.rates[0, 1] == 1.2  # the prediction stays as it was
+
+
+def test_a_pair_that_met_for_less_than_the_window_is_not_measured() -> None:
+    names = ("a", "b")
+    made = Workload.of("mine", submit=[0, 0], run=[30, 400], nodes=[1, 1], columns={"program": list(names)})
+    truth = table_of(1.0, names)
+    allocator, observer = learning(truth, table_of(1.2, names))
+    cluster = Cluster.regular(2, 2).with_slots(2)
+    simulate(on_halves(made, names), cluster, "easy", allocator, ColocatedSpeed(truth), [observer])
+    assert not allocator.seen.any()
+
+
+@given(seeds)
+@examples(60)
+def test_no_promise_is_broken_by_learning(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    jobs, truth, wrong = drawn_halves(rng, 40, 6), drawn_table(rng), drawn_table(rng)
+    allocator, observer = learning(truth, wrong, window=5)
+    watch = Promises()
+    observers: list[Observer] = [observer, watch]
+    simulate(jobs, Cluster.regular(6, 2).with_slots(2), "easy", allocator, ColocatedSpeed(truth), observers)
+    assert not watch.broken
+
+
+def test_figures_of_a_schedule_follow_from_its_starts_and_ends() -> None:
+    names = ("a", "b")
+    truth = table_of([[1.0, 2.0], [0.5, 1.0]], names)
+    made = Workload.of("mine", submit=[0, 0], run=[100, 100], nodes=[1, 1], columns={"program": list(names)})
+    cluster = Cluster.regular(2, 2).with_slots(2)
+    jobs = on_halves(made, names)
+    outcome = simulate(jobs, cluster, "easy", Measured(truth, 0.1), ColocatedSpeed(truth))
+    # a at 2.0 ends at 50 s, b at 0.5 until then, and at 1.0 for the 75 s that are left
+    assert outcome.end.tolist() == [50, 125]
+    assert job_speedups(outcome).tolist() == [2.0, 0.8]
+    found = pair_figures(outcome)
+    assert (found.speedup, found.slowed, found.turnaround) == (1.4, 0.5, 87.5)
+    assert found.weighted == (2.0 * 50 + 0.8 * 125) / 175
+    whole = simulate(made, Cluster.regular(1, 1), "easy", "counts")
+    assert improvement(outcome, whole) == 200 / 125 - 1
+
+
+def test_a_pair_of_models_multiplies_their_rates() -> None:
+    jobs = Workload.of("mine", submit=[0, 1], run=[100, 100], nodes=[3, 3])
+    cluster = Cluster.regular(8, 2)
+    both = simulate(jobs, cluster, "easy", "first", find_speed("shared:50&shared:100"))
+    assert both.end[0] == 1 + 3 * 99  # at a third of the speed from second 1 on
