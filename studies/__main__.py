@@ -11,6 +11,7 @@ SOURCES = {
     "jokanovic": "A. Jokanovic, PhD thesis, UPC 2014",
     "interference": "no source: a month of LLNL Thunder under allocators, with jobs that slow each other on links",
     "leonardo": "real jobs of CINECA's Leonardo on a fabric of its cells and leaf switches",
+    "poppa": "A. D. Breslow et al., fair pricing by a shutter (POPPA), SC13: real pairs on two cores",
     "slurm": "the thesis of subramoni, chapter 8, on a real Slurm over an emulated network; as root",
 }
 
