@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import combinations_with_replacement
 from pathlib import Path
@@ -20,7 +18,7 @@ from topompi.inputs.writing import write_text
 from . import figures
 from .overhead import LENGTHS, measure_overhead
 from .pairs import Rhythm, measure
-from .programs import KERNELS
+from .programs import KERNELS, go_first
 
 __all__ = ["PAIRS", "main"]
 
@@ -42,8 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     :returns: exit code; 1 if a measurement failed.
     """
     given = _parser().parse_args(arguments)
-    with suppress(OSError):  # as root: other processes of the machine, if any, hardly disturb
-        os.nice(-20)
+    go_first()
     results: dict[str, Any] = json.loads(given.results.read_text()) if given.results.exists() else {}
     try:
         for name, run in [] if given.show else _jobs(given):

@@ -43,9 +43,9 @@ class Rhythm:
 
     cycles: int = 6
     segment: float = 0.3
-    watched: float = 4.5
+    watched: float = 5.5
     length: float = 0.8
-    every: float = 50.0
+    every: float = 20.0
     repeats: int = 4
     core: int | None = 0
 

@@ -15,6 +15,7 @@ from ..speedups.matrix import Speedups
 __all__ = ["check_plot", "draw"]
 
 SLOWER, FASTER = "#d55e00", "#0072b2"
+DARK = 0.7  # share of the colours' range above which numbers are white
 LEAST_RANGE = 0.05  # of the colours, so that noise about 1 is pale
 
 
@@ -50,7 +51,8 @@ def draw(speedups: Speedups, path: Path) -> None:
     axes.imshow(np.log(np.where(known, values, np.nan)), cmap=colours, vmin=-span, vmax=span, aspect="auto")
     for row, column in np.ndindex(values.shape):
         if known[row, column]:
-            axes.text(column, row, f"{values[row, column]:.2f}", ha="center", va="center", fontsize=8)
+            ink = "white" if abs(np.log(values[row, column])) > DARK * span else "black"
+            axes.text(column, row, f"{values[row, column]:.2f}", ha="center", va="center", fontsize=8, color=ink)
     _name(axes, [plain_label(cut_middle(name, 18)) for name in speedups.programs])
     axes.set_title("speed-up over compact mode", fontsize=10)
     with rc_context({"svg.hashsalt": "topompi colocate", "svg.fonttype": "none"}):
