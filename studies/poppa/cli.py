@@ -10,6 +10,9 @@ __all__ = ["main"]
 
 STUDIES = {
     "model": "the source's table beside simulated jobs with phases; 12 x 12 pairs, 2 to 8 jobs on a node",
+    "pairs": "real pairs of kernels on this machine's cores: the shutter's estimates beside solo and shared runs",
+    "recovery": "how long caches take to warm up after a stop, on this machine",
+    "overhead": "the time that shutters of several lengths cost, on this machine, beside equations 9 and 10",
 }
 
 
@@ -23,4 +26,6 @@ def main(arguments: Sequence[str]) -> int:
         listed = "".join(f"\n  {name:<8} {about}" for name, about in STUDIES.items())
         print(f"studies poppa: expecting a study, got {[*arguments[:1]] or 'none'}; studies:{listed}", file=sys.stderr)
         return 2
-    return int(import_module(f"studies.poppa.{arguments[0]}").main(arguments[1:]))
+    if arguments[0] == "model":
+        return int(import_module("studies.poppa.model").main(arguments[1:]))
+    return int(import_module("studies.poppa.real").main(arguments))

@@ -30,7 +30,7 @@ TOPOMPI += ["tune", "probe", "why", "demo", "doctor", "env", "export", "export o
 TOPOMPI += ["slurm", *(f"slurm {word}" for word in ("topology", "select", "place", "bridge", "setup", "page"))]
 TOPOMPI += ["jobs price", "jobs worth"]
 TOPOMPI += ["shutter", "shutter run"]
-TOPOMPI += ["colocate", "colocate pair", "colocate profile", "colocate place"]
+TOPOMPI += ["colocate", "colocate pair", "colocate profile", "colocate place", "colocate measure"]
 BENCH = ["compare", "simulate", "emulate", "emulate run"]
 
 

@@ -212,6 +212,7 @@ class Shutters:
         :param jobs: the jobs.
         """
         records = []
+        _read(jobs)  # code and pages of reading are cold here, and would make the first window's clock begin early
         for _ in range(self.settings.repeats):
             first = _read(jobs)
             time.sleep(self.settings.length)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import typer
 
+from .measure import measure
 from .pair import pair
 from .place import place
 from .profile import profile
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Programs that share nodes: profiles, pairs and places.", no_args_is_help=True)
+app = typer.Typer(help="Programs that share nodes: measurements, profiles, pairs and places.", no_args_is_help=True)
+app.command()(measure)
 app.command()(profile)
 app.command()(pair)
 app.command()(place)
@@ -18,4 +20,4 @@ app.command()(place)
 
 @app.callback()
 def _group() -> None:
-    """Programs that share nodes: profiles, pairs and places."""
+    """Programs that share nodes: measurements, profiles, pairs and places."""

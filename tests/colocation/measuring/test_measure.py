@@ -1,0 +1,157 @@
+"""The command ``topompi colocate measure`` with real processes, and its journal."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT, command_line
+from topompi.colocation.errors import ColocationError
+from topompi.colocation.measuring.journal import Journal
+from topompi.colocation.measuring.plan import Program, Run
+from topompi.colocation.measuring.running import RunError, run_segment
+from topompi.colocation.speedups.files import read_speedups
+
+PROGRAMS = [Program("a", ("true",)), Program("b", ("true", "2"))]
+CORES = ([0], [1])
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+two_cores = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+
+
+def _measure(folder: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", "topompi", "colocate", "measure", *words, "-o", str(folder / "heat.json")]
+
+
+@two_cores
+def test_two_programs_are_measured_and_a_second_call_runs_nothing(tmp_path):
+    words = ["quick=sleep 0.02", "slow=sleep 0.05", "--least=1", "--most=1", f"--draw={tmp_path / 'heat.svg'}"]
+    first = subprocess.run(_measure(tmp_path, *words), env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+    assert first.returncode == 0, first.stderr
+    assert "4 of 4 cells still needed, unknown time; now quick alone" in first.stderr
+    found = read_speedups(tmp_path / "heat.json")
+    assert found.programs == ("quick", "slow")
+    assert found.known.all()
+    assert found.ratio.diagonal().tolist() == [1, 1]
+    assert 0.05 < found.compact[1] < 0.5
+    assert (tmp_path / "heat.svg").read_text().count("(empty)") == 1
+    journal = (tmp_path / "heat.json.runs").read_text()
+    again = command_line("colocate", "measure", *words, "-o", tmp_path / "heat.json")
+    assert again.stderr == ""
+    assert again.stdout == first.stdout
+    assert (tmp_path / "heat.json.runs").read_text() == journal
+
+
+@two_cores
+def test_a_program_dies_with_a_measurement_that_is_killed(tmp_path):
+    words = [f"a=sh -c 'echo $$ > {tmp_path / 'pid'}; exec sleep 60'"]
+    process = subprocess.Popen(_measure(tmp_path, *words), env=ENVIRONMENT, stderr=subprocess.DEVNULL)
+    try:
+        pid = int(_wait_for(lambda: (tmp_path / "pid").read_text().strip()))
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait(10)
+    assert _wait_for(lambda: not _runs(pid))
+
+
+def _wait_for(value):
+    for _ in range(1000):
+        try:
+            if found := value():
+                return found
+        except OSError:
+            pass
+        time.sleep(0.01)
+    raise AssertionError("expecting a value within 10 s, got none")
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+@two_cores
+def test_the_shorter_program_is_restarted_until_the_longer_ends():
+    ended: list[str] = []
+    programs = [Program("long", ("sleep", "0.3")), Program("short", ("sleep", "0.05"))]
+    run_segment(programs, CORES, 10, lambda name, _: ended.append(name))
+    assert ended.count("long") == 1
+    assert ended[-1] == "long"
+    assert ended.count("short") >= 2
+
+
+def test_a_program_that_fails_is_an_error_with_its_last_lines():
+    failing = Program("bad", ("sh", "-c", "echo one >&2; echo two >&2; exit 3"))
+    with pytest.raises(RunError, match=r"bad: expecting exit code 0, got exit code 3; its last lines: one \| two"):
+        run_segment([failing], CORES, 10, lambda *_: None)
+    with pytest.raises(RunError, match="bad: expecting exit code 0, got signal SIGTERM; it wrote no error"):
+        run_segment([Program("bad", ("sh", "-c", "kill $$"))], CORES, 10, lambda *_: None)
+    with pytest.raises(RunError, match=r"none: expecting a program that starts, got .*No such file"):
+        run_segment([Program("none", ("/nonexistent",))], CORES, 10, lambda *_: None)
+
+
+def test_a_run_over_its_limit_is_ended_with_all_in_its_group(tmp_path):
+    line = f"sleep 60 & echo $! > {tmp_path / 'pid'}; wait"
+    with pytest.raises(RunError, match=r"long: expecting an end within 0\.3 s, got none"):
+        run_segment([Program("long", ("sh", "-c", line))], CORES, 0.3, lambda *_: None)
+    pid = int((tmp_path / "pid").read_text())
+    assert _wait_for(lambda: not _runs(pid))
+
+
+def test_a_journal_cut_at_any_byte_keeps_its_complete_runs(tmp_path):
+    path = tmp_path / "runs"
+    journal = Journal(path, PROGRAMS, CORES)
+    runs = [Run(("a", "b"), 0, "a", None, 1.5), Run(("a", "b"), 0, "b", "a", 2.5)]
+    for run in runs:
+        journal.write(run)
+    journal.close()
+    whole = path.read_bytes()
+    for cut in range(len(whole) + 1):
+        path.write_bytes(whole[:cut])
+        again = Journal(path, PROGRAMS, CORES)
+        kept = list(again.runs)
+        assert kept == runs[: len(kept)]
+        assert len(kept) == max(0, whole[:cut].count(b"\n") - 3)
+        again.write(runs[1])
+        again.close()
+        assert Journal(path, PROGRAMS, CORES).runs == [*kept, runs[1]]
+
+
+def test_a_journal_of_other_cores_or_commands_and_malformed_lines_are_refused(tmp_path):
+    path = tmp_path / "runs"
+    Journal(path, PROGRAMS, CORES).close()
+    with pytest.raises(ColocationError, match=r"line 1: expecting .*cores"):
+        Journal(path, PROGRAMS, ([0], [2]))
+    with pytest.raises(ColocationError, match=r"a: expecting the command \['true'\], got \['false'\]"):
+        Journal(path, [Program("a", ("false",))], CORES)
+    text = path.read_text()
+    wrong = ("x", "[1]", '["run",["a"],0,"a",null,1]', '["run",["a","b"],0,"a",null,-1]', '["run",["a","b"],0,"a",7,1]')
+    for line in (*wrong, json.dumps(["run", ["a", "b"], 0, "a", None, "x"])):
+        path.write_text(f"{text}{line}\n")
+        with pytest.raises(ColocationError, match="line 4: expecting"):
+            Journal(path, PROGRAMS, CORES)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["true", "--cores=0"], "--cores: expecting two or more of"),
+        (["true", "--cores=x"], "--cores: expecting numbers and ranges"),
+        (["a=true", "--only=a/b"], "--only: expecting PROGRAM/PROGRAM with two of a, got 'a/b'"),
+        (["a=true", "--least=0"], "blocks: expecting at least 1"),
+        (["a=true", "--draw=x.gif"], "--draw: expecting a file name in .svg or .png"),
+    ],
+)
+def test_wrong_options_are_one_line(tmp_path, words, message):
+    done = command_line("colocate", "measure", *words, "-o", tmp_path / "heat.json")
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1

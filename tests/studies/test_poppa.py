@@ -1,0 +1,82 @@
+"""The study of real pairs: its kernels, its segments, and its tables from given results."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studies.poppa import figures
+from studies.poppa.pairs import Result, rates
+from studies.poppa.programs import KERNELS, compiled, started
+from topompi.colocation.estimates.records import Groups
+from topompi.shutter.published import path_of
+
+needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(tmp_path_factory.mktemp("kernels"))
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", KERNELS)
+def test_each_kernel_ends_after_its_steps_and_leaves_no_counter(kernels: Path, name: str):
+    process = subprocess.Popen([kernels, name, "200"], stdout=subprocess.PIPE, text=True)
+    out, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert float(out) >= 0
+    assert not Path(path_of(os.geteuid(), process.pid)).exists()
+
+
+@needs_gcc
+def test_an_unknown_kernel_is_an_error_that_lists_all(kernels: Path):
+    done = subprocess.run([kernels, "x"], capture_output=True, text=True, timeout=10, check=False)
+    assert done.returncode == 2
+    assert "expecting null, triad, stencil, random, sparse, blocked, phases-MS or barriers, got x" in done.stderr
+
+
+@needs_gcc
+def test_a_kernel_counts_while_it_runs_and_stands_still_when_stopped(kernels: Path):
+    core = min(os.sched_getaffinity(0))
+    with started(("null",), (core,), kernels) as (one,):
+        assert rates([one], 0.05)[0] > 0
+        one.stop()
+        time.sleep(0.02)
+        count = one.count()
+        time.sleep(0.02)
+        assert one.count() == count
+        one.go()
+    assert not Path(f"/proc/{one.pid}").exists()
+
+
+def _result(job: str, performance: float, measured: float) -> Result:
+    rate = np.full((3, 40, 4), 1000.0)
+    rate[[0, 2]] *= performance
+    rate[1, ::2] = np.nan
+    return Result(job, "other", np.full(5, measured), np.full(5, 1000.0), Groups(rate), 0.01)
+
+
+def test_pairs_of_which_both_jobs_are_within_three_points_are_counted():
+    good = figures.of_pair([_result("a", 0.8, 0.82), _result("b", 1.0, 1.0)])
+    bad = figures.of_pair([_result("a", 0.8, 0.82), _result("b", 1.0, 0.95)])
+    ((_, head, rows),) = figures.TABLES["pairs"]({"pair a/b": good, "pair b/c": bad})
+    lines = list(rows)
+    assert "1 of 2 pairs" in lines[-1][1]
+    assert all(len(row) == len(head) for row in lines)
+    assert lines[0][3] == "-2.0"
+    assert lines[3][3] == "+5.0"
+
+
+def test_the_table_of_overhead_has_the_numbers_of_equations_9_and_10():
+    found = {"ratios": [[1.008, 1.01]] * 3, "stopped": 0.0079, "daemon": 0.004}
+    ((_, head, rows),) = figures.TABLES["overhead"]({"overhead 3.2": found})
+    (row,) = list(rows)
+    assert len(row) == len(head)
+    assert row[:5] == ["3.2", "0.76%", "0.79%", "1.0077", "1.0090 (1.0090 to 1.0090)"]
