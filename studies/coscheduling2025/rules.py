@@ -133,16 +133,8 @@ def _pools(pools: int) -> Iterator[Sequence[object]]:
             mean, slowed, machine = found.mean(axis=0)
             gain = (found[:, 0] / first[:few, 0] - 1).mean()
             less = (found[:, 1] - first[:few, 1]).mean()
-            yield (
-                suite,
-                name,
-                few,
-                f"{mean:.3f}",
-                f"{slowed:.1%}",
-                f"{machine:.3f}",
-                f"{gain:+.2%}",
-                f"{100 * less:+.2f} points",
-            )
+            means = f"{mean:.3f}", f"{slowed:.1%}", f"{machine:.3f}"
+            yield suite, name, few, *means, f"{gain:+.2%}", f"{100 * less:+.2f} points"
 
 
 def _tables(quick: bool) -> Iterator[Table]:
@@ -151,17 +143,9 @@ def _tables(quick: bool) -> Iterator[Table]:
     head = ("program", "beside", "stated", "measured", "label", "verdict on stated", "on measured")
     yield "coscheduling stated", head, _stated()
     yield "coscheduling confusion", ("suite", "measured", "predicted good", "stationary", "bad"), _confusion()
-    head = (
-        "suite",
-        "pairs",
-        "pools",
-        "mean speed-up",
-        "slowed",
-        "machine time",
-        "speed-up against the order",
-        "slowed against it",
-    )
-    yield "coscheduling pools", head, _pools(5 if quick else POOLS)
+    means = "mean speed-up", "slowed", "machine time"
+    of_pools = ("suite", "pairs", "pools", *means, "speed-up against the order", "slowed against it")
+    yield "coscheduling pools", of_pools, _pools(5 if quick else POOLS)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from ...colocation.errors import ColocationError
 from ...colocation.pairing.matching import MATCHERS
-from ...colocation.pairing.pool import BASES, Knowledge, Pairing, pair_jobs
+from ...colocation.pairing.pool import BASES, Pairing, pair_jobs
 from ..inputs import AsJson
 from ..terminal import console
 from .inputs import read_knowledge
@@ -53,7 +53,9 @@ def pair(
     if as_json:
         print(json.dumps({"by": basis, "method": method} | _facts(found)))
     else:
-        _print(found, facts)
+        _print(found)
+        if system is None and facts.system is not None:
+            console().print("bounds are those of these profiles; --system keeps them fixed", markup=False)
 
 
 def _pool(text: str) -> list[str]:
@@ -80,7 +82,7 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _print(found: Pairing, facts: Knowledge) -> None:
+def _print(found: Pairing) -> None:
     table = Table("program", "speed-up", "beside", "speed-up", "reason", box=None, header_style="bold")
     for one in found.pairs:
         shown = ["-" if math.isnan(s) else f"{s:.2f}" for s in one.speedups]
@@ -91,5 +93,3 @@ def _print(found: Pairing, facts: Knowledge) -> None:
     screen.print(table)
     if not math.isnan(found.gain):
         screen.print(f"machine time on nodes of their own over that in these pairs: {found.gain:.3f}", markup=False)
-    if facts.system is not None and facts.system.name == "these profiles":
-        screen.print("bounds are those of these profiles; --system keeps them fixed", markup=False)

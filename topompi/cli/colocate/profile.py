@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -59,7 +60,7 @@ def profile(
     if (save is not None or draw is not None) and bounds is None:
         raise ColocationError("expecting two profiles or more with all metrics for bounds, or --system, got neither")
     if save is not None and bounds is not None:
-        write_system(save, bounds)
+        write_system(save, replace(bounds, name=save.stem) if system is None else bounds)
     if draw is not None and bounds is not None:
         if len(profiles) > MOST:
             raise ColocationError(f"--draw: expecting at most {MOST} programs, got {len(profiles)}")
@@ -145,7 +146,7 @@ def _kind(one: Profile, bounds: System | None) -> str:
 
 def _print(profiles: list[Profile], bounds: System | None) -> None:
     table = Table(box=None, header_style="bold")
-    units = {"FLOPS G/s": 1e-9, "memory GB/s": 1e-9, "MPI": 1.0, "LLC hits M/s": 1e-6, "LLC misses M/s": 1e-6}
+    units = {"GFLOPS": 1e-9, "GB/s": 1e-9, "MPI": 1.0, "M hits/s": 1e-6, "M misses/s": 1e-6}
     for head in ("program", "ranks", "nodes", "seconds", *units, "kind"):
         table.add_column(head, justify="left" if head in ("program", "kind") else "right")
     for one in profiles:

@@ -58,10 +58,8 @@ def profile_of(
         raise ColocationError(f"{program}: expecting {missing}, by which counts are divided, got none")
     remarks += [f"{event}: {why} by perf" for event, why in counts.unknown.items()]
     remarks += [f"{event}: counted a part of the time, and scaled" for event in sorted(counts.shared)]
-    metrics = metrics_of(counts, found.nodes, time, events)
-    return merged(
-        found, Profile(program, seconds=found.seconds if _is_known(found, "seconds") else time, **metrics)
-    ), remarks
+    metrics: dict[str, Any] = dict(metrics_of(counts, found.nodes, time, events))
+    return merged(found, Profile(program, seconds=time, **metrics)), remarks
 
 
 def _is_known(profile: Profile, name: str) -> bool:
