@@ -79,7 +79,7 @@ def _summary(cells: Sequence[Cell]) -> Iterator[Sequence[str]]:
 
 def _of(cells: Sequence[Cell], estimator: str) -> NDArray[np.float64]:
     """Return the estimates, of which none above 1 is charged."""
-    return np.minimum(1, np.array([cell.found[estimator] for cell in cells]))
+    return np.array([min(1.0, cell.found[estimator]) for cell in cells])
 
 
 def _by_application(cells: Sequence[Cell]) -> Iterator[Sequence[str]]:
@@ -87,7 +87,7 @@ def _by_application(cells: Sequence[Cell]) -> Iterator[Sequence[str]]:
     for one in applications():
         own = [cell for cell in cells if cell.name == one.name]
         beside = [cell for cell in cells if cell.beside == (one.name,)]
-        row = [one.name, _percent(1 - np.mean([cell.truth for cell in own]))]
+        row = [one.name, _percent(1 - float(np.mean([cell.truth for cell in own])))]
         for estimator in ESTIMATORS:
             row += [f"{100 * mean_error(own, estimator):.1f} ({_bias(own, estimator):+.1f})"]
             row += [f"{100 * mean_error(beside, estimator):.1f} ({_bias(beside, estimator):+.1f})"]

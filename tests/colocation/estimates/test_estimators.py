@@ -267,3 +267,27 @@ def test_equation_10_and_the_model_agree_with_equation_9():
     for jobs in (2, 3, 8):
         found = simulate([[STEADY]] * jobs, 2, Shutter(s, 1, p, jitter=0), nodes=1)
         assert found.stopped == pytest.approx([asleep(s, p, jobs)] * jobs)
+
+
+def on_each_node(milliseconds: float, rounds: int, nodes: int = 60) -> tuple[list[Groups], float]:
+    """Rates of a job on many independent nodes, as logs of their own, and its true performance."""
+    shutter = Shutter(pause=0.05, poisson=True)
+    found = simulate(drawn(2, milliseconds, 3), rounds, shutter, nodes=nodes, noise=0.005)
+    groups = groups_of(found.records, "0")
+    parts = np.split(groups.rates, nodes, axis=1)
+    return [Groups(part) for part in parts], float(found.performance[0])
+
+
+@pytest.mark.parametrize("method", ["local", "steady", "unfiltered"])
+@pytest.mark.parametrize("shutters", [8, 20, 100])
+def test_the_interval_covers_the_truth_as_often_as_it_says_under_noise(method, shutters):
+    found = [estimate(noisy(0.8, 0.02, shutters, seed), method) for seed in range(150)]
+    assert np.mean([one.low <= 0.8 <= one.high for one in found]) >= 0.91  # 0.95 less two standard errors
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("milliseconds", [1, 50, 500])
+def test_the_interval_covers_the_truth_of_jobs_whose_shutters_are_correlated_by_their_phases(milliseconds):
+    logs, truth = on_each_node(milliseconds, 60)
+    found = [estimate(one) for one in logs]
+    assert np.mean([one.low <= truth <= one.high for one in found]) >= 0.89  # of 60 logs

@@ -177,7 +177,7 @@ def estimate(
     correct: bool = True,
     seed: int = 0,
 ) -> Estimate:
-    """Estimate the performance of a job, with an interval by a circular block bootstrap over its shutters.
+    """Estimate the performance of a job, with an interval of 95 % by a block bootstrap over its shutters.
 
     The unfiltered estimate replaces a filter that fewer than 10 shutters, or fewer than a tenth of all, pass, and
     ``local`` if there is one window per region and most shutters cross a phase boundary. Without a shutter the
@@ -225,18 +225,56 @@ def _needs_windows(groups: Groups, delta: float, absolute: bool) -> bool:
 
 
 def _interval(terms: _Terms, seed: int) -> tuple[float, float]:
-    """Return the 2.5 and 97.5 percentiles of the ratio over samples of blocks of n^(1/3) successive shutters."""
+    """Return the ends of the interval of 95 %: Student's, with the standard error of a circular block bootstrap.
+
+    With B blocks there are B - 1 degrees of freedom. Percentiles of the samples would cover the truth too rarely:
+    they ignore that the standard error of few blocks is itself uncertain.
+    """
     count = terms.rows.shape[1]
-    length = max(1, round(count ** (1 / 3)))
+    total = terms.rows.sum(axis=1)
+    value = float(terms.value(total))
+    length = _block_length(value - terms.value(total[:, None] - terms.rows))
+    blocks = -(-count // length)
     rng = np.random.default_rng(seed)
     sums = np.stack([_block_sums(one, length) for one in terms.rows])
-    starts = rng.integers(count, size=(SAMPLES, -(-count // length)))
-    drawn = terms.value(sums[:, starts].sum(axis=2))
+    drawn = terms.value(sums[:, rng.integers(count, size=(SAMPLES, blocks))].sum(axis=2))
     drawn = drawn[np.isfinite(drawn)]
-    if not len(drawn):
+    if not len(drawn) or not math.isfinite(value) or blocks < 2:
         return -math.inf, math.inf
-    low, high = np.quantile(drawn, (0.025, 0.975))
-    return float(low), float(high)
+    # All blocks lie in one sample, so that their spread is too small by the share of a block in it.
+    spread = float(drawn.std()) * math.sqrt(count / (count - length))
+    half = _student(blocks - 1) * spread
+    return value - half, value + half
+
+
+def _block_length(influence: Reals) -> int:
+    """Return the number of successive shutters per block: n^(1/3), or twice their correlation time if it is longer.
+
+    :param influence: change of the estimate if a shutter is left out, shape (n,).
+    """
+    count = len(influence)
+    least, most = max(1, round(count ** (1 / 3))), max(1, count // 6)
+    centred = np.where(np.isfinite(influence), influence, 0)
+    centred = centred - centred.mean()
+    power = np.abs(np.fft.rfft(centred, 2 * count)) ** 2
+    correlation = np.fft.irfft(power)[:count]
+    if not correlation[0] > 0:
+        return int(min(least, most))
+    # The sum of two successive lags is positive for a reversible process; the first that is not is noise (Geyer).
+    pairs = (correlation[: count // 2 * 2].reshape(-1, 2).sum(axis=1)) / correlation[0]
+    positive = int(np.argmax(np.r_[pairs, -1] <= 0))
+    time = max(1.0, 2 * float(pairs[:positive].sum()) - 1)
+    return int(min(max(least, round(2 * time)), most))
+
+
+def _student(freedom: int) -> float:
+    """Return the 97.5 percentile of Student's distribution, by its expansion in 1 / freedom from 3 degrees on."""
+    if freedom < 3:
+        return 12.706 if freedom == 1 else 4.303
+    z: float = 1.959964
+    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / freedom + second / freedom**2 + third / freedom**3
 
 
 def _block_sums(values: Reals, length: int) -> Reals:

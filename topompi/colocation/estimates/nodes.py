@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def estimate_nodes(
         return replace(middle, total=total, fallback="ranks wait in nearly all shutters: the middle one of the nodes")
     slowest = min(found, key=lambda one: one.performance)
     tied = [one for one in found if one.low <= slowest.high]
-    means = {
+    means: dict[str, Any] = {
         word: float(np.mean([getattr(one, word) for one in tied])) for word in ("performance", "low", "high", "bias")
     }
     return replace(slowest, **means, kept=sum(one.kept for one in tied), total=total)
