@@ -45,6 +45,10 @@ def __getattr__(name: str) -> "Any":
             from .profile.live import record_from_environment
 
             record_from_environment()
+        if os.environ.get("TOPOMPI_SHUTTER") == "1":
+            from .communicator.counted import count_calls
+
+            count_calls(import_module(".shutter.published", __name__).count_call)
         return getattr(communicator, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

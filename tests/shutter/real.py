@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -16,11 +17,21 @@ from topompi.shutter.published import path_of
 BUSY = "while True: pass"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
+# The first line of a program whose forks end with it, as it ends with the tests.
+FORKS_END = "import ctypes, os; os.register_at_fork(after_in_child=lambda: ctypes.CDLL(None).prctl(1, 9))\n"
+_LIBRARY = ctypes.CDLL(None)
+
+
+def end_with_parent(number: int = signal.SIGKILL) -> None:
+    """Let the kernel send a signal to this process when its parent ends, so that killed tests leave nothing behind."""
+    _LIBRARY.prctl(1, ctypes.c_ulong(number), 0, 0, 0)  # PR_SET_PDEATHSIG
+
 
 @contextmanager
 def program(text: str, *words: str, **settings) -> Iterator[subprocess.Popen]:
     """Run a Python program in a process group of its own; at the end all of the group is killed."""
-    made = subprocess.Popen([sys.executable, "-c", text, *words], start_new_session=True, env=ENVIRONMENT, **settings)
+    settings |= {"start_new_session": True, "env": ENVIRONMENT, "preexec_fn": end_with_parent}
+    made = subprocess.Popen([sys.executable, "-c", text, *words], **settings)
     try:
         yield made
     finally:

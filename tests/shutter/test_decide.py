@@ -1,11 +1,13 @@
 """Decisions of the shutter: turns, jobs that come and go, limits."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import examples
-from topompi.shutter.decide import Decision, JobState, Settings, Shutter, Snapshot, decide, next_shutter
+from topompi.shutter.decide import Decision, JobState, Settings, Shutter, Snapshot, decide, next_shutter, pause_of
 from topompi.shutter.errors import ShutterError
 
 SETTINGS = Settings(most_stopped=1.0)
@@ -55,13 +57,13 @@ def test_a_shutter_pauses_every_other_running_job_and_none_beyond_its_limit(jobs
     made = next_shutter(jobs, last, SETTINGS)
     running = {job.number for job in jobs if job.is_running}
     if made is None:
-        beyond = {job.number for job in jobs if job.is_running and job.stopped + SETTINGS.length > 1.0}
+        beyond = {job.number for job in jobs if job.is_running and job.stopped + SETTINGS.region > 1.0}
         assert len(running) < 2 or all(beyond - {number} for number in running)
     else:
         assert {made.alone, *made.paused} == running
         assert made.alone not in made.paused
         assert made.paused
-        assert all(job.stopped + SETTINGS.length <= 1.0 for job in jobs if job.number in made.paused)
+        assert all(job.stopped + SETTINGS.region <= 1.0 for job in jobs if job.number in made.paused)
 
 
 @given(JOBS, st.integers(-1, 21))
@@ -74,9 +76,24 @@ def test_every_job_has_its_turn_within_one_round(jobs, last):
 
 def test_a_shutter_is_due_after_the_pause_and_not_before():
     jobs = (JobState(0), JobState(1))
-    assert decide(Snapshot(10.15, 10.0, -1, jobs), SETTINGS) == Decision(pytest.approx(0.05))
-    assert decide(Snapshot(10.2, 10.0, -1, jobs), SETTINGS) == Decision(0.0, Shutter(0, (1,)))
-    assert decide(Snapshot(10.2, 10.0, -1, jobs[:1]), SETTINGS) == Decision(0.2)
+    assert decide(Snapshot(10.15, 10.0, 0.2, -1, jobs), SETTINGS) == Decision(pytest.approx(0.05))
+    assert decide(Snapshot(10.2, 10.0, 0.2, -1, jobs), SETTINGS) == Decision(0.0, Shutter(0, (1,)))
+    assert decide(Snapshot(10.2, 10.0, 0.2, -1, jobs[:1]), SETTINGS) == Decision(0.2)
+
+
+def test_pauses_are_exponential_above_the_length_of_a_shutter_with_the_mean_that_was_asked_for():
+    drawn = [pause_of((number + 0.5) / 10_000, Settings()) for number in range(10_000)]
+    assert sum(drawn) / len(drawn) == pytest.approx(0.2, rel=1e-3)
+    assert pause_of(0.0, Settings()) == pytest.approx(3 * 16 * 0.0002)
+    beyond = [sum(one > 0.0096 + seconds for one in drawn) / 10_000 for seconds in (0.1904, 0.3808)]
+    assert beyond == pytest.approx([math.exp(-1), math.exp(-2)], abs=1e-3)
+
+
+@given(st.floats(0, 1, exclude_max=True), st.floats(1e-4, 1.0), st.integers(1, 20), st.floats(1e-4, 50.0))
+@examples(100)
+def test_two_shutters_never_touch(drawn, length, repeats, every):
+    settings = Settings(length, every, repeats)
+    assert pause_of(drawn, settings) >= min(every / 2, 3 * settings.region) > 0
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Control groups of version 2 as jobs: frozen as a whole, also by the watchdog, and never with the daemon inside."""
 
 import os
+import random
 import signal
 import subprocess
 import threading
@@ -13,7 +14,7 @@ import pytest
 from tests.shutter.real import BUSY, eventually, program, state
 from topompi.shutter.decide import Settings
 from topompi.shutter.errors import ShutterError
-from topompi.shutter.holds import Freezer
+from topompi.shutter.freezer import Freezer
 from topompi.shutter.jobs import Job
 from topompi.shutter.log import Log, read_log
 from topompi.shutter.loop import Shutters
@@ -101,7 +102,9 @@ def test_the_groups_of_a_folder_are_jobs_and_run_alone_in_turn(folder, tmp_path)
         put(folder, "a", one)
         put(folder, "b", two)
         log = tmp_path / "log"
-        made = Shutters(Settings(every=0.02), Wanted([], None, folder), Log(log, {}), [SOURCES["clock"]], US)
+        made = Shutters(
+            Settings(every=0.02), Wanted([], None, folder), Log(log, {}), [SOURCES["clock"]], US, random.Random(1)
+        )
         stop = threading.Event()
         running = threading.Thread(target=made.run, args=[stop])
         running.start()

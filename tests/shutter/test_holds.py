@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.shutter.real import BUSY, eventually, program, state
+from tests.shutter.real import BUSY, FORKS_END, eventually, program, state
 from topompi.shutter.errors import ShutterError
 from topompi.shutter.holds import Process
 from topompi.shutter.jobs import Job
@@ -184,7 +184,7 @@ def test_a_job_has_ended_when_all_known_processes_have_gone():
 
 def test_children_that_a_job_has_just_started_are_taken_in():
     forks = "import os, sys\nsys.stdin.readline()\nif os.fork(): print(flush=True)\nwhile True: pass"
-    with program(forks, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as made:
+    with program(FORKS_END + forks, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as made:
         job = Job("a", 0, Group(made.pid), frozenset({os.geteuid()}))
         assert job.refresh([], lambda _: None, processes_by_group())
         if not os.path.exists(f"/proc/{made.pid}/task/{made.pid}/children"):
@@ -200,7 +200,7 @@ def test_children_that_a_job_has_just_started_are_taken_in():
 
 def test_a_launcher_which_would_forward_sigcont_to_its_ranks_is_not_stopped():
     text = "import os, signal\nif os.fork(): signal.signal(signal.SIGCONT, print)\nprint(flush=True)\nwhile True: pass"
-    with program(text, stdout=subprocess.PIPE) as made:
+    with program(FORKS_END + text, stdout=subprocess.PIPE) as made:
         made.stdout.readline()
         made.stdout.readline()
         job = Job("a", 0, Group(made.pid), frozenset({os.geteuid()}))
@@ -216,9 +216,8 @@ def test_a_launcher_which_would_forward_sigcont_to_its_ranks_is_not_stopped():
 
 
 def test_a_session_has_the_process_groups_that_a_launcher_makes_for_its_ranks():
-    with program(
-        "import os\nif not os.fork(): os.setpgid(0, 0); print(flush=True)\nwhile True: pass", stdout=-1
-    ) as made:
+    text = f"{FORKS_END}if not os.fork(): os.setpgid(0, 0); print(flush=True)\nwhile True: pass"
+    with program(text, stdout=subprocess.PIPE) as made:
         made.stdout.readline()
         session, group = (Job("a", 0, Group(made.pid, kind), frozenset({os.geteuid()})) for kind in ("sid", "pgid"))
         try:
@@ -233,7 +232,24 @@ def test_a_session_has_the_process_groups_that_a_launcher_makes_for_its_ranks():
 
 
 @pytest.mark.parametrize(
-    "words", ["", "sid:0", "sid:x", "pgid:", "pgid:x", "pgid:0", "pgid:1", "pgid:-5", "cgroup:x", "cgroup:/", "7"]
+    "words",
+    [
+        "",
+        "sid:0",
+        "sid:x",
+        "pgid:",
+        "pgid:x",
+        "pgid:0",
+        "pgid:1",
+        "pgid:-5",
+        "tree:",
+        "tree:1",
+        "tree:99999999",
+        "slurm:a",
+        "cgroup:x",
+        "cgroup:/",
+        "7",
+    ],
 )
 def test_targets_that_are_no_job_are_refused(words):
     with pytest.raises(ShutterError, match="expecting"):

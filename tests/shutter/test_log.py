@@ -5,12 +5,17 @@ import json
 import pytest
 
 from topompi.shutter.errors import ShutterError
-from topompi.shutter.log import Log, Record, read_log
+from topompi.shutter.log import Log, Readings, Record, read_log
 
 RECORDS = [
     Record("before", "a", 0, 1.25, 1.5, 100),
     Record("during", "a", 0, 2.0, 2.25, 120),
     Record("after", "b", 3, 3.0, 3.5, 90, 180),
+]
+READINGS = [
+    Readings("before", "a", 0, [(1.25, 7, None), (1.5, 107, None), None]),
+    Readings("during", "a", 0, [None, (2.0, 0, None), (2.25, 120, None), None, (3.0, 130, None)]),
+    Readings("after", "b", 3, [(3.0, 1, 2), (3.5, 91, 182)]),
 ]
 
 
@@ -19,7 +24,7 @@ def log(tmp_path):
     path = tmp_path / "shutter.log"
     made = Log(path, {"every": 0.2})
     made.note(event="source", job="a")
-    made.write(RECORDS)
+    made.write(READINGS)
     made.close()
     return path
 
@@ -52,7 +57,7 @@ def test_a_log_cut_at_any_byte_gives_its_complete_lines(log, tmp_path):
 def test_a_continued_log_loses_its_torn_line_alone(log):
     log.write_bytes(log.read_bytes()[:-5])
     again = Log(log, {"every": 0.1})
-    again.write(RECORDS[:1])
+    again.write(READINGS[:1])
     again.close()
     found = read_log(log)
     assert found.records == (*RECORDS[:2], RECORDS[0])

@@ -2,19 +2,25 @@
 
 import json
 import os
+import pwd
 import re
 import signal
+import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import ExitStack, contextmanager
+from itertools import groupby
+from pathlib import Path
 
 import pytest
 
-from tests.shutter.real import BUSY, ENVIRONMENT, eventually, program, state
+from tests.shutter.real import BUSY, ENVIRONMENT, FORKS_END, end_with_parent, eventually, program, state
 from topompi.shutter.log import read_log
 
 COUNTING = "from topompi.shutter import progress\nwhile True: progress()"
+ONCE = ["--repeats", "1", "--length", "3.2"]
 USERS = ["--user", "root"] if os.geteuid() == 0 else []
 
 
@@ -29,7 +35,8 @@ def jobs(*texts):
 def daemon(log, *words, **settings):
     """A running ``topompi shutter run``; it has ended when the block ends."""
     command = [sys.executable, "-m", "topompi", "shutter", "run", "--log", str(log), *USERS, *words]
-    made = subprocess.Popen(command, env=ENVIRONMENT, start_new_session=True, stderr=subprocess.PIPE, **settings)
+    settings |= {"start_new_session": True, "env": ENVIRONMENT, "preexec_fn": end_with_parent}
+    made = subprocess.Popen(command, stderr=subprocess.PIPE, **settings)
     try:
         yield made
     finally:
@@ -58,7 +65,10 @@ def regions(log):
 
 def test_jobs_run_alone_in_turn_and_the_others_stand_still(tmp_path):
     log = tmp_path / "log"
-    with jobs(BUSY, BUSY, BUSY) as made, daemon(log, *named(made), "--every", "20", "--source", "clock") as shutter:
+    with (
+        jobs(BUSY, BUSY, BUSY) as made,
+        daemon(log, *named(made), *ONCE, "--every", "20", "--source", "clock") as shutter,
+    ):
         eventually(lambda: len([one for one in regions(log) if one.region == "during"]) >= 7)
         shutter.terminate()
         assert shutter.wait(10) == 0
@@ -70,10 +80,22 @@ def test_jobs_run_alone_in_turn_and_the_others_stand_still(tmp_path):
     assert not found.is_torn
     for record in found.records:
         assert record.t0 < record.t1
-        assert record.t1 - record.t0 >= 0.0032
         assert record.rank == 0
     blocks = re.fullmatch(r"(bbbdaaa)+", "".join(one.region[0] for one in found.records))
     assert blocks, "each job is measured before and after every shutter, and one job during it"
+
+
+def test_a_region_has_sixteen_windows_without_gaps_and_reading_does_not_make_them_longer(tmp_path):
+    log = tmp_path / "log"
+    with jobs(COUNTING, COUNTING) as made, daemon(log, *named(made), "--every", "20"):
+        eventually(lambda: sum(one.region == "during" for one in regions(log)) >= 10 * 16)
+    found = regions(log)
+    runs = [list(run) for _, run in groupby(found, key=lambda one: (one.region, one.job))]
+    assert {len(run) for run in runs} == {16}
+    for run in runs:
+        assert [one.t1 for one in run[:-1]] == [one.t0 for one in run[1:]]
+    lengths = [run[-1].t1 - run[0].t0 for run in runs]
+    assert statistics.median(lengths) == pytest.approx(0.0032, rel=0.1)
 
 
 def test_a_process_that_publishes_is_measured_by_its_counter_and_another_by_its_clock(tmp_path):
@@ -137,7 +159,7 @@ def test_jobs_come_and_go_by_the_file_of_jobs(tmp_path):
 
 def test_a_job_stopped_by_its_user_stays_stopped_and_leaves_the_turns(tmp_path):
     log = tmp_path / "log"
-    with jobs(BUSY, BUSY, BUSY) as made, daemon(log, *named(made), "--every", "5") as shutter:
+    with jobs(BUSY, BUSY, BUSY) as made, daemon(log, *named(made), *ONCE, "--every", "5") as shutter:
         eventually(lambda: len(regions(log)) >= 14)
         made[1].send_signal(signal.SIGSTOP)
         eventually(lambda: state(made[1].pid) == "T")
@@ -154,7 +176,7 @@ def test_a_job_stopped_by_its_user_stays_stopped_and_leaves_the_turns(tmp_path):
 
 
 def test_a_shutter_in_which_somebody_resumes_a_job_is_given_up(tmp_path):
-    log, words = tmp_path / "log", ("--every", "50", "--length", "100")
+    log, words = tmp_path / "log", ("--every", "50", "--length", "100", "--repeats", "1")
     with jobs(BUSY, BUSY) as made, daemon(log, *named(made), *words):
         eventually(lambda: state(made[0].pid) == "T")
         made[0].send_signal(signal.SIGCONT)
@@ -166,7 +188,7 @@ def test_a_shutter_in_which_somebody_resumes_a_job_is_given_up(tmp_path):
 
 def test_the_limit_on_the_time_stopped_holds(tmp_path):
     log = tmp_path / "log"
-    with jobs(BUSY, BUSY) as made, daemon(log, *named(made), "--every", "5", "--most-stopped", "0.05"):
+    with jobs(BUSY, BUSY) as made, daemon(log, *named(made), *ONCE, "--every", "5", "--most-stopped", "0.05"):
         eventually(lambda: sum(one.region == "during" for one in regions(log)) >= 4)
         time.sleep(1.0)
         counts = [sum(one.region == "during" and one.job == job for one in regions(log)) for job in "ab"]
@@ -199,7 +221,7 @@ def test_connections_with_short_timeouts_between_jobs_survive(tmp_path):
     with program(TALK, "0", stdout=subprocess.PIPE) as server:
         port = server.stdout.readline().decode().strip()
         with program(TALK, port) as client:
-            words = ("--every", "5", "--length", "30", "--source", "clock")
+            words = ("--every", "5", "--length", "30", "--repeats", "1", "--source", "clock")
             with daemon(log, *named([server, client]), *words):
                 eventually(lambda: sum(one.region == "during" for one in regions(log)) >= 20)
                 assert server.poll() is None
@@ -208,7 +230,10 @@ def test_connections_with_short_timeouts_between_jobs_survive(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_daemon_and_its_watchdog_and_everything_runs(tmp_path, number):
-    with jobs(BUSY, BUSY) as made, daemon(tmp_path / "log", *named(made), "--every", "1", "--length", "20") as shutter:
+    with (
+        jobs(BUSY, BUSY) as made,
+        daemon(tmp_path / "log", *named(made), "--every", "1", "--length", "20", "--repeats", "1") as shutter,
+    ):
         eventually(lambda: any(state(one.pid) == "T" for one in made))
         dog = children(shutter.pid)
         assert len(dog) == 1
@@ -241,7 +266,7 @@ def test_without_its_watchdog_the_daemon_resumes_everything_and_ends(tmp_path):
 
 
 def test_the_watchdog_outlives_the_signals_that_end_daemons(tmp_path):
-    words = ("--every", "1", "--length", "50")
+    words = ("--every", "1", "--length", "50", "--repeats", "1")
     with jobs(BUSY, BUSY) as made, daemon(tmp_path / "log", *named(made), *words) as shutter:
         eventually(lambda: len(regions(tmp_path / "log")) > 5)
         dog = children(shutter.pid)[0]
@@ -268,15 +293,15 @@ def test_the_watchdog_resumes_the_jobs_of_a_daemon_that_was_stopped_in_a_shutter
 
 
 KILLED = """
-import sys, threading
+import random, sys, threading
 from topompi.shutter.decide import Settings
 from topompi.shutter.log import Log
 from topompi.shutter.loop import Shutters
 from topompi.shutter.sources import SOURCES
 log, user, *targets = sys.argv[1:]
 wanted = {f"j{number}": target for number, target in enumerate(targets)}
-settings = Settings(length=0.02, every=0.0005)
-made = Shutters(settings, lambda: wanted, Log(log, {}), [SOURCES["clock"]], frozenset({int(user)}))
+settings = Settings(length=0.02, every=0.0005, repeats=1)
+made = Shutters(settings, lambda: wanted, Log(log, {}), [SOURCES["clock"]], frozenset({int(user)}), random.Random())
 print(flush=True)
 made.run(threading.Event())
 """
@@ -319,8 +344,8 @@ def test_nothing_stays_stopped_and_no_signal_is_lost_when_the_daemon_is_killed_i
     ("words", "told"),
     [
         ([], "expecting --job, --jobs or --cgroups, got none"),
-        (["--job", "a"], "expecting NAME=pgid:NUMBER"),
-        (["--job", "a=pgid:7", "--source", "x"], "expecting one of auto, perf, counter, clock"),
+        (["--job", "a"], "expecting NAME=TARGET, where TARGET is pgid:NUMBER"),
+        (["--job", "a=pgid:7", "--source", "x"], "expecting one of auto, perf, counter, calls, clock"),
         (["--job", "a=pgid:7", "--length", "0"], "expecting length above 0"),
         (["--job", "a=pgid:7", "--user", "nobody-of-this-name"], "expecting"),
         (["--job", "a=pgid:7", "--core", "100000"], "expecting a core of"),
@@ -348,3 +373,60 @@ def test_a_job_that_cannot_be_registered_is_refused_once_and_the_others_go_on(tm
         eventually(lambda: len(regions(log)) >= 35)
     refused = [note for note in read_log(log).notes if note["event"] == "gone" and "refused" in note["reason"]]
     assert [note["job"] for note in refused] == ["wrong"]
+
+
+def test_killed_tests_leave_neither_jobs_nor_their_forks_nor_a_daemon(tmp_path):
+    texts = ["while True: pass", f"{FORKS_END}if pid := os.fork(): print(pid, flush=True)\nwhile True: pass"]
+    tests = (
+        "import sys, time; from pathlib import Path; from tests.shutter.real import program\n"
+        "from tests.shutter.test_run import daemon, children, eventually, named, regions\n"
+        f"log = Path({str(tmp_path / 'log')!r})\n"
+        f"with program({texts[0]!r}) as one, program({texts[1]!r}, stdout=-1) as two:\n"
+        "    fork = int(two.stdout.readline())\n"
+        "    with daemon(log, *named([one, two]), '--every', '20') as shutter:\n"
+        "        eventually(lambda: regions(log))\n"
+        "        print(one.pid, two.pid, fork, shutter.pid, *children(shutter.pid), flush=True)\n"
+        "        time.sleep(60)\n"
+    )
+    with program(tests, stdout=subprocess.PIPE) as made:
+        pids = list(map(int, made.stdout.readline().split()))
+        assert len(pids) == 5
+        made.kill()
+        made.wait(10)
+        eventually(lambda: not any(os.path.exists(f"/proc/{pid}") and state(pid) != "Z" for pid in pids))
+
+
+# Become another user in a running program, because that user may not be able to read this checkout. The kernel forgets
+# the signal at the parent's end meanwhile, and takes the program for one of secrets.
+BECOME = """
+import ctypes, os
+os.setgroups([]), os.setgid({group}), os.setuid({user})
+ctypes.CDLL(None).prctl(4, 1), ctypes.CDLL(None).prctl(1, 9)
+"""
+DAEMON = """
+import sys
+from pathlib import Path
+from topompi.cli.shutter.run import run
+{become}
+run(Path(sys.argv[1]), job=sys.argv[2:], every=20.0)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user")
+def test_another_user_than_root_measures_his_jobs_and_is_refused_those_of_others():
+    nobody = pwd.getpwnam("nobody")
+    become = BECOME.format(user=nobody.pw_uid, group=nobody.pw_gid)
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder, jobs(become + BUSY, become + BUSY, BUSY) as made:
+        os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+        log = Path(folder) / "log"
+        eventually(lambda: [os.stat(f"/proc/{one.pid}").st_uid for one in made] == [nobody.pw_uid, nobody.pw_uid, 0])
+        with program(DAEMON.format(become=become), str(log), *named(made)[1::2], stderr=subprocess.PIPE) as shutter:
+            eventually(lambda: sum(one.region == "during" for one in regions(log)) >= 4 * 16)
+            assert os.stat(log).st_uid == nobody.pw_uid
+            assert state(made[2].pid) == "R"
+            shutter.terminate()
+            assert shutter.wait(10) == 0
+        assert {one.job for one in regions(log)} == {"a", "b"}
+        (refused,) = [note["reason"] for note in read_log(log).notes if note["event"] == "gone"]
+        assert refused.startswith(f"refused: job c: expecting processes of user {nobody.pw_uid}, got process")
+        assert [state(one.pid) for one in made] == ["R", "R", "R"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import topompi.shutter
-from tests.shutter.real import BUSY, ENVIRONMENT, eventually, program
+from tests.shutter.real import BUSY, ENVIRONMENT, FORKS_END, end_with_parent, eventually, program
 from tests.support import ROOT
 from topompi.shutter.errors import ShutterError
 from topompi.shutter.holds import Process
@@ -57,7 +57,7 @@ def test_events_are_counted_in_all_threads_and_in_children_that_start_later():
     except UnavailableError as why:
         pytest.skip(str(why))
     forks = "import os, sys\nsys.stdin.readline()\nif os.fork():\n    import time; time.sleep(60)\nwhile True: pass"
-    with program(THREAD) as made, program(forks, stdin=subprocess.PIPE) as parent:
+    with program(THREAD) as made, program(FORKS_END + forks, stdin=subprocess.PIPE) as parent:
         eventually(lambda: len(os.listdir(f"/proc/{made.pid}/task")) == 2)
         for one in (made, parent):
             hold = Process.open(one.pid)
@@ -73,7 +73,7 @@ def test_events_are_counted_in_all_threads_and_in_children_that_start_later():
 
 def test_a_machine_without_counters_says_so_and_the_next_source_is_used():
     found, missing = usable()
-    assert [one.name for one in found][-2:] == ["counter", "clock"]
+    assert [one.name for one in found][-3:] == ["counter", "calls", "clock"]
     if "perf" in missing:
         assert "counters" in missing["perf"]
         with pytest.raises(ShutterError, match="expecting the source perf, but this"):
@@ -170,6 +170,30 @@ def test_the_best_source_that_measures_a_process_of_the_job_is_chosen(counting):
         plain.close()
 
 
+def test_steps_are_preferred_to_calls_and_calls_to_the_clock():
+    text = (
+        "import sys\nfrom topompi.shutter import progress\nfrom topompi.shutter.published import count_call\n"
+        "count_call(); count_call(); print(flush=True); sys.stdin.readline()\n"
+        "progress(9); print(flush=True); sys.stdin.readline()\n"
+    )
+    with program(text, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as made:
+        made.stdout.readline()
+        hold = Process.open(made.pid)
+        usual = [SOURCES[name] for name in SOURCES if name != "perf"]
+        source, readers = choose([hold], usual)
+        assert (source.name, readers[hold].read()) == ("calls", (2, None))
+        readers[hold].close()
+        made.stdin.write(b"\n")
+        made.stdin.flush()
+        made.stdout.readline()
+        source, readers = choose([hold], usual)
+        assert (source.name, readers[hold].read()) == ("counter", (9, None))
+        readers[hold].close()
+        hold.close()
+        made.communicate(b"\n", timeout=10)
+        assert not any(os.path.exists(path_of(os.geteuid(), made.pid, kind)) for kind in ("calls", "progress"))
+
+
 LOOP = """
 #include "topompi_progress.h"
 #include <time.h>
@@ -200,7 +224,8 @@ def build(folder, compiler, *words):
 
 def steps_of(command):
     """The steps that a program counts until it waits for its input, and the line that it prints."""
-    made = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    made = subprocess.Popen(command, **pipes, start_new_session=True, preexec_fn=end_with_parent)
     try:
         line = made.stdout.readline().decode()
         hold = Process.open(made.pid)

@@ -34,6 +34,7 @@ WORDS = {
     "TOPOMPI_FALLBACK": ("error", "print", "silent"),
     "TOPOMPI_PROFILE_GRANULARITY": ("process", "host"),
     "TOPOMPI_PROFILE_COMMAND": ("masked", "whole"),
+    "TOPOMPI_SHUTTER": ("0", "1"),
 }
 VARIABLES = {
     *WORDS,

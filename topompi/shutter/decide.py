@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from .errors import ShutterError
 
-__all__ = ["Decision", "JobState", "Settings", "Shutter", "Snapshot", "decide", "next_shutter"]
+__all__ = ["Decision", "JobState", "Settings", "Shutter", "Snapshot", "decide", "next_shutter", "pause_of"]
 
 
 @dataclass(frozen=True)
@@ -16,15 +16,15 @@ class Settings:
     """The parameters S, P and K of the shutter, and its limits.
 
     :ivar length: seconds of one measurement (S).
-    :ivar every: seconds of undisturbed running between the end of a shutter's last region and the next (P).
+    :ivar every: mean seconds of undisturbed running between the end of a shutter's last region and the next (P).
     :ivar repeats: consecutive measurements per region (K).
     :ivar most_stopped: seconds that the shutter may stop one job in total.
     :ivar patience: seconds within which all processes of a paused job have to stop; else the shutter is given up.
     """
 
-    length: float = 0.0032
+    length: float = 0.0002
     every: float = 0.2
-    repeats: int = 1
+    repeats: int = 16
     most_stopped: float = math.inf
     patience: float = 0.02
 
@@ -37,6 +37,11 @@ class Settings:
             raise ShutterError(f"expecting at least 1 repeat, got {self.repeats}")
         if not self.most_stopped >= 0:
             raise ShutterError(f"expecting at least 0 seconds as the most time stopped, got {self.most_stopped}")
+
+    @property
+    def region(self) -> float:
+        """Seconds of the measurements of one region."""
+        return self.length * self.repeats
 
 
 @dataclass(frozen=True)
@@ -59,12 +64,14 @@ class Snapshot:
 
     :ivar now: monotonic time in seconds.
     :ivar ended: monotonic time of the end of the last shutter, or of the daemon's start.
+    :ivar pause: seconds of undisturbed running after ``ended``, drawn by ``pause_of``.
     :ivar last: number of the job that ran alone last, or -1.
-    :ivar jobs: the registered jobs, in any order.
+    :ivar jobs: the registered jobs, in any order; before a shutter is due nothing depends on them.
     """
 
     now: float
     ended: float
+    pause: float
     last: int
     jobs: tuple[JobState, ...]
 
@@ -91,11 +98,24 @@ def decide(snapshot: Snapshot, settings: Settings) -> Decision:
     :param snapshot: state of the node.
     :param settings: parameters of the shutter.
     """
-    due = snapshot.ended + settings.every
+    due = snapshot.ended + snapshot.pause
     if snapshot.now < due:
         return Decision(due - snapshot.now)
     shutter = next_shutter(snapshot.jobs, snapshot.last, settings)
     return Decision(settings.every if shutter is None else 0.0, shutter)
+
+
+def pause_of(drawn: float, settings: Settings) -> float:
+    """Return the seconds until the next shutter, exponentially distributed above a least pause, with mean ``every``.
+
+    Shutters at equal intervals fall into step with jobs whose phases are regular. The least pause is as long as a whole
+    shutter, so that two of them never touch, but at most half of the mean.
+
+    :param drawn: random number, uniform in [0, 1).
+    :param settings: parameters of the shutter.
+    """
+    least = min(settings.every / 2, 3 * settings.region)
+    return least - (settings.every - least) * math.log1p(-drawn)
 
 
 def next_shutter(jobs: Sequence[JobState], last: int, settings: Settings) -> Shutter | None:
@@ -111,9 +131,8 @@ def next_shutter(jobs: Sequence[JobState], last: int, settings: Settings) -> Shu
     running = sorted((job for job in jobs if job.is_running), key=lambda job: job.number)
     if len(running) < 2:
         return None
-    stop = settings.length * settings.repeats
     for one in (*(job for job in running if job.number > last), *(job for job in running if job.number <= last)):
         others = [job for job in running if job is not one]
-        if all(job.stopped + stop <= settings.most_stopped for job in others):
+        if all(job.stopped + settings.region <= settings.most_stopped for job in others):
             return Shutter(one.number, tuple(job.number for job in others))
     return None

@@ -1,4 +1,4 @@
-"""Processes and control groups that can be stopped and resumed, each by a descriptor that stays its own."""
+"""Processes that can be stopped and resumed, each by a descriptor that stays its own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import signal
 from contextlib import suppress
 from dataclasses import dataclass
 
-__all__ = ["Freezer", "Hold", "Process", "Status", "hold_of"]
+__all__ = ["Hold", "Process", "Status"]
 
 # Signals that stop a process and that SIGCONT removes while they wait.
 _STOPS = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
@@ -15,9 +15,10 @@ _STOPS = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 
 @dataclass(frozen=True)
 class Status:
-    """A process's state letter, group, session, number of threads, and start in clock ticks since boot."""
+    """A process's state letter, parent, group, session, number of threads, and start in clock ticks since boot."""
 
     state: str
+    parent: int
     group: int
     session: int
     threads: int
@@ -43,12 +44,19 @@ class Hold:
         """Return whether every thread has stopped, whoever stopped it. Processes that have ended are not stopped."""
         raise NotImplementedError
 
+    def is_free(self) -> bool:
+        """Return whether nobody has stopped the processes or is stopping them."""
+        return not self.is_stopped()
+
     def is_alive(self) -> bool:
         """Return whether there is still a process."""
         raise NotImplementedError
 
-    def resume(self) -> None:
-        """Let the processes run, except if their user has stopped them since ``stop``."""
+    def resume(self) -> bool:
+        """Let the processes run, except if their user has stopped them since ``stop``.
+
+        Return False if a signal from elsewhere had resumed them already.
+        """
         raise NotImplementedError
 
     def close(self) -> None:
@@ -70,7 +78,7 @@ class Process(Hold):
     def __init__(self, fd: int, pid: int = 0) -> None:
         super().__init__(fd)
         self.pid = pid
-        self._stat = -1
+        self._files: dict[str, int] = {}
 
     @classmethod
     def open(cls, pid: int) -> Process:
@@ -99,14 +107,29 @@ class Process(Hold):
         :param task: path of the thread's directory with a final slash, or "" for the process.
         :raises OSError: if it has ended.
         """
-        if task:
-            line = self.read(f"{task}stat")
-        else:  # read often, so its file stays open
-            if self._stat < 0:
-                self._stat = os.open("stat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=self.fd)
-            line = os.pread(self._stat, 4096, 0)
+        line = self.read(f"{task}stat") if task else self._reread("stat")
         fields = line.rpartition(b")")[2].split()
-        return Status(fields[0].decode(), int(fields[2]), int(fields[3]), int(fields[17]), int(fields[19]))
+        numbers = (int(fields[place]) for place in (1, 2, 3, 17, 19))
+        return Status(fields[0].decode(), *numbers)
+
+    def _reread(self, name: str) -> bytes:
+        """Read a file that is read in every shutter and therefore stays open.
+
+        :param name: name of the file, relative to the process's directory.
+        :raises OSError: if the process has ended.
+        """
+        fd = self._files.get(name)
+        if fd is None:
+            fd = self._files[name] = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self.fd)
+        return os.pread(fd, 65536, 0)
+
+    def _threads_in(self) -> tuple[bytes, int]:
+        """Return the state letter of the first thread and the number of threads.
+
+        :raises OSError: if the process has ended.
+        """
+        fields = self._reread("stat").rpartition(b")")[2].split(None, 18)
+        return fields[0], int(fields[17])
 
     def user(self) -> set[int]:
         """Return the real, effective, saved and file-system user numbers of the process; empty if it has ended."""
@@ -149,17 +172,17 @@ class Process(Hold):
     def is_alive(self) -> bool:
         """Return whether a thread of the process still runs or can run."""
         try:
-            status = self.status()
+            state, threads = self._threads_in()
         except OSError:
             return False
-        return status.state not in "ZX" or status.threads > 1
+        return state not in b"ZX" or threads > 1
 
     def is_stopped(self) -> bool:
         """Return whether every thread is in state T, whoever stopped it."""
         try:
-            status = self.status()
-            if status.threads <= 1:
-                return status.state == "T"
+            state, threads = self._threads_in()
+            if threads <= 1:
+                return state == b"T"
             states = [self._state(task) for task in self.threads()]
         except OSError:
             return False
@@ -177,100 +200,49 @@ class Process(Hold):
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.fd, signal.SIGSTOP)
 
-    def resume(self) -> None:
+    def resume(self) -> bool:
         """Send SIGCONT, unless a second SIGSTOP waits: the first was the shutter's, so the second is the user's.
 
         SIGCONT removes waiting SIGTSTP, SIGTTIN and SIGTTOU; they are sent again, so that the process still gets them.
+        Return False if a signal from elsewhere had resumed the process already.
         """
-        waiting = self._waiting()
+        waiting = 0
+        try:
+            state, found = self._signals()
+            still = state in b"TZX" and (state == b"T" or not self.is_alive() or self.is_stopped())
+            waiting = found if state == b"T" else 0
+        except OSError:
+            still = True
         if waiting >> (signal.SIGSTOP - 1) & 1:
-            return
+            return still
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.fd, signal.SIGCONT)
-            for number in _STOPS:
+            for number in _STOPS if waiting else ():
                 if waiting >> (number - 1) & 1:
                     signal.pidfd_send_signal(self.fd, number)
+        return still
 
-    def is_stopping(self) -> bool:
-        """Return whether a SIGSTOP waits for the process, for example until a core is free for it."""
-        with suppress(OSError):
-            waiting = int(self.read("status").partition(b"\nShdPnd:")[2].split(None, 1)[0], 16)
-            return bool(waiting >> (signal.SIGSTOP - 1) & 1)
-        return False
-
-    def _waiting(self) -> int:
-        """Return the signals that wait for the process, bit N - 1 for signal N; 0 if it has not stopped yet."""
-        with suppress(OSError):
-            text = self.read("status")
-            if b"\nState:\tT" in text:
-                return int(text.partition(b"\nShdPnd:")[2].split(None, 1)[0], 16)
-        return 0
-
-    def close(self) -> None:
-        """Close both descriptors."""
-        super().close()
-        if self._stat >= 0:
-            os.close(self._stat)
-
-
-class Freezer(Hold):
-    """A control group (version 2), held by its file cgroup.freeze. Its processes see neither SIGSTOP nor SIGCONT.
-
-    :param fd: descriptor of cgroup.freeze, open for reading and writing.
-    :param path: path of the group, for messages and for the file cgroup.events.
-    """
-
-    kind = "freezer"
-
-    def __init__(self, fd: int, path: str = "") -> None:
-        super().__init__(fd)
-        self.path = path
-        self._events = os.open(f"{path}/cgroup.events", os.O_RDONLY | os.O_CLOEXEC) if path else -1
-
-    @classmethod
-    def open(cls, path: str) -> Freezer:
-        """Hold a control group.
-
-        :param path: directory of the group.
-        :raises OSError: if the group is not there or not delegated to this user.
-        """
-        return cls(os.open(f"{path}/cgroup.freeze", os.O_RDWR | os.O_CLOEXEC), path)
-
-    def _event(self, name: bytes) -> bool:
+    def is_free(self) -> bool:
+        """Return whether the process has not stopped and no SIGSTOP waits, for example until a core is free for it."""
         try:
-            return name + b" 1" in os.pread(self._events, 4096, 0)
+            state, waiting = self._signals()
         except OSError:
-            return False
+            return True
+        return not (waiting >> (signal.SIGSTOP - 1) & 1 or (state in b"TZX" and self.is_stopped()))
 
-    def is_alive(self) -> bool:
-        """Return whether the group or one below it has a process."""
-        return self._event(b"populated")
+    def _signals(self) -> tuple[bytes, int]:
+        """Return the state letter of the first thread and the signals that wait, bit N - 1 for signal N.
 
-    def is_stopped(self) -> bool:
-        """Return whether all processes are frozen, whoever froze them."""
-        return self._event(b"frozen")
-
-    def stop(self) -> None:
-        """Freeze the group."""
-        with suppress(OSError):
-            os.pwrite(self.fd, b"1", 0)
-
-    def resume(self) -> None:
-        """Thaw the group; a process that its user has stopped by a signal stays stopped."""
-        with suppress(OSError):
-            os.pwrite(self.fd, b"0", 0)
+        :raises OSError: if the process has ended.
+        """
+        text = self._reread("status")
+        at, pending = text.find(b"\nState:\t"), text.find(b"\nShdPnd:\t")
+        if at < 0 or pending < 0:
+            raise OSError(f"expecting a state and signals in the status of process {self.pid}")
+        return text[at + 8 : at + 9], int(text[pending + 9 : pending + 25], 16)
 
     def close(self) -> None:
-        """Close both descriptors."""
+        """Close all descriptors."""
         super().close()
-        if self._events >= 0:
-            os.close(self._events)
-
-
-def hold_of(kind: str, fd: int) -> Hold:
-    """Make a hold of a descriptor that came from another process; it can only be resumed and closed.
-
-    :param kind: ``kind`` of the hold's class.
-    :param fd: the descriptor.
-    """
-    return Freezer(fd) if kind == Freezer.kind else Process(fd)
+        for fd in self._files.values():
+            os.close(fd)

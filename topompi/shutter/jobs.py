@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from .errors import ShutterError
-from .holds import Freezer, Hold, Process
+from .freezer import Freezer
+from .holds import Hold, Process
 from .sources import Reader, Source, choose
 from .targets import Groups, Target
 
@@ -171,10 +172,8 @@ class Job:
 
     def holds(self) -> list[Hold]:
         """Return what has to be stopped for the job to pause, without what somebody else has stopped."""
-        own: list[Hold] = (
-            [one for one in self._workers() if not one.is_stopping()] if self.freezer is None else [self.freezer]
-        )
-        return [hold for hold in own if not hold.is_stopped()]
+        own: list[Hold] = list(self._workers()) if self.freezer is None else [self.freezer]
+        return [hold for hold in own if hold.is_free()]
 
     def is_running(self) -> bool:
         """Return whether a process of the job is neither stopped nor ended."""

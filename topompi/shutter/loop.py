@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import logging
 import os
+import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .decide import JobState, Settings, Shutter, Snapshot, decide
+from .decide import JobState, Settings, Shutter, Snapshot, decide, pause_of
 from .errors import ShutterError
 from .holds import Hold
 from .jobs import Job
-from .log import Log, Record
-from .sources import Source
-from .targets import Groups, newest_pid, processes_by_group, target_of
+from .log import Log, Moment, Readings
+from .sources import Reader, Source
+from .targets import Groups, Newest, processes_by_group, target_of
 from .watchdog import Watchdog
 
 __all__ = ["Shutters"]
 
 _LOOK = 1.0  # seconds between searches for jobs and processes, which read the state of every process of the node
-_GUARD = 20e-6  # seconds between looks at processes that are stopping; they may need this process's core to stop
+_SCAN = 10  # looks after which the node's processes are listed even if none has started: they may change their group
+_SPIN = 100e-6  # seconds for which a stop is awaited without sleep: on cores of their own processes stop in this time
+_GUARD = 20e-6  # seconds between later looks at processes that are stopping; they may need this process's core to stop
 _LATE = 0.5  # seconds by which a shutter may be late before the watchdog ends it
 _logger = logging.getLogger("topompi.shutter")
 
@@ -34,6 +37,7 @@ class Shutters:
     :param log: log for the measurements.
     :param sources: sources of progress of this machine, the best first.
     :param users: numbers of the users whose processes may be stopped.
+    :param generator: generator of the pauses between shutters.
     """
 
     def __init__(
@@ -43,14 +47,18 @@ class Shutters:
         log: Log,
         sources: Sequence[Source],
         users: frozenset[int],
+        generator: random.Random,
     ) -> None:
         self.settings, self._wanted, self._log = settings, wanted, log
-        self._sources, self._users = list(sources), users
+        self._sources, self._users, self._generator = list(sources), users, generator
         self.jobs: dict[str, Job] = {}
         self._over: dict[str, str] = {}  # targets of jobs that ended or were refused, by name
         self._next, self._last = 0, -1
-        self.watchdog = Watchdog(_LATE + settings.patience + settings.length * settings.repeats)
-        self._ended = time.monotonic()
+        self.watchdog = Watchdog(_LATE + settings.patience + 3 * settings.region)
+        self._newest = Newest()
+        self._end_shutter()
+        self._groups: Groups = {}
+        self._looks, self._scanned = 0, b""  # newest process of the node before its processes were listed last
         self._listed = b""  # newest process of the node before the children of jobs were listed last
 
     def run(self, stop: threading.Event) -> None:
@@ -80,12 +88,20 @@ class Shutters:
         for job in self.jobs.values():
             job.close(lambda _: None)
         self.jobs.clear()
+        self._newest.close()
         self._log.close()
 
+    def _end_shutter(self) -> None:
+        """Draw the pause until the next shutter, which begins now."""
+        self._pause = pause_of(self._generator.random(), self.settings)
+        self._ended = time.monotonic()
+
     def snapshot(self) -> Snapshot:
-        """Return the state on which the next decision depends."""
-        jobs = tuple(JobState(job.number, job.is_running(), job.stopped) for job in self.jobs.values())
-        return Snapshot(time.monotonic(), self._ended, self._last, jobs)
+        """Return the state on which the next decision depends: without jobs before a shutter is due."""
+        now = time.monotonic()
+        jobs = self.jobs.values() if now >= self._ended + self._pause else ()
+        states = tuple(JobState(job.number, job.is_running(), job.stopped) for job in jobs)
+        return Snapshot(now, self._ended, self._pause, self._last, states)
 
     def look(self) -> None:
         """Register new jobs, drop those that ended or are no longer wanted, and find the processes of all."""
@@ -93,10 +109,13 @@ class Shutters:
         self._over = {name: target for name, target in self._over.items() if wanted.get(name) == target}
         for name in [name for name in self.jobs if name not in wanted]:
             self._drop(name, "withdrawn")
-        groups = processes_by_group()
+        newest = self._newest()
+        if newest != self._scanned or self._looks % _SCAN == 0:
+            self._scanned, self._groups = newest, processes_by_group()
+        self._looks += 1
         for name, target in wanted.items():
             if name not in self._over:
-                self._look_at(name, target, groups)
+                self._look_at(name, target, self._groups)
 
     def _look_at(self, name: str, target: str, groups: Groups) -> None:
         """Register a job if it is new, and find its processes and its source.
@@ -148,80 +167,108 @@ class Shutters:
         """
         by_number = {job.number: job for job in self.jobs.values()}
         alone, paused = by_number[shutter.alone], [by_number[number] for number in shutter.paused]
-        newest = newest_pid()
+        newest = self._newest()
         if newest != self._listed:
             _newborn([alone, *paused])
             self._listed = newest
-        records = self._measure("before", [alone, *paused])
-        during = self._measure_alone(alone, paused, newest)
+        holds = [hold for job in paused for hold in job.holds()]
+        self.watchdog.announce(holds)  # before the first region, because the watchdog's waking would disturb the second
+        readings = self._measure("before", [alone, *paused])
+        during = self._measure_alone(alone, paused, holds, newest)
         if during:
-            self._log.write([*records, *during, *self._measure("after", [alone, *paused])])
-        self._last, self._ended = shutter.alone, time.monotonic()
+            readings += during + self._measure("after", [alone, *paused])
+        self.watchdog.resumed()
+        if during:
+            self._log.write(readings)
+        self._last = shutter.alone
+        self._end_shutter()
 
-    def _measure_alone(self, alone: Job, paused: Sequence[Job], newest: bytes) -> list[Record]:
-        """Measure a job while others pause; return no record if they did not stop in time or did not stay stopped.
+    def _measure_alone(self, alone: Job, paused: Sequence[Job], holds: list[Hold], newest: bytes) -> list[Readings]:
+        """Measure a job while others pause; return no reading if they did not stop in time or did not stay stopped.
 
         :param alone: the job that runs.
         :param paused: the jobs to stop.
+        :param holds: what has to be stopped; receives what the jobs start meanwhile.
         :param newest: newest process of the node before the jobs' processes were last listed.
         """
-        stopped: list[Hold] = []
         began = time.monotonic()
+        still: list[bool] = []
         try:
-            if not self._stop(paused, stopped, newest):
+            if not self._stop(paused, holds, newest):
                 self._note("given up", job=alone.name, reason=f"not stopped within {self.settings.patience} s")
                 return []
-            records = self._measure("during", [alone])
-            if any(hold.is_alive() and not hold.is_stopped() for hold in stopped) or not alone.is_running():
-                self._note("given up", job=alone.name, reason="a signal from elsewhere stopped or resumed a process")
-                return []
-            return records
+            readings = self._measure("during", [alone])
         finally:
-            for hold in stopped:
-                hold.resume()
-            self.watchdog.resumed()
+            still.extend([hold.resume() for hold in holds])
             for job in paused:
                 job.stopped += time.monotonic() - began
+        if not all(still) or not alone.is_running():
+            self._note("given up", job=alone.name, reason="a signal from elsewhere stopped or resumed a process")
+            return []
+        return readings
 
-    def _stop(self, paused: Sequence[Job], stopped: list[Hold], newest: bytes) -> bool:
+    def _stop(self, paused: Sequence[Job], holds: list[Hold], newest: bytes) -> bool:
         """Stop jobs and the children that they start meanwhile; return whether all threads have stopped in time.
 
         :param paused: the jobs.
-        :param stopped: receives each hold before it is stopped.
+        :param holds: what has to be stopped, announced to the watchdog; receives each child before it is stopped.
         :param newest: newest process of the node before the jobs' processes were last listed.
         """
         limit = time.monotonic() + self.settings.patience
-        holds = [hold for job in paused for hold in job.holds()]
-        while holds:
-            self.watchdog.announce(holds)
-            for hold in holds:
-                stopped.append(hold)
+        new = holds
+        while new:
+            for hold in new:
                 hold.stop()
-            while any(not hold.is_stopped() and hold.is_alive() for hold in holds):
-                if time.monotonic() > limit:
-                    return False
-                time.sleep(_GUARD)
-            before, newest = newest, newest_pid()
-            holds = [] if newest == before else _newborn(paused)
+            if not _await_stop(new, limit):
+                return False
+            before, newest = newest, self._newest()
+            if newest == before:
+                return True
+            new = _newborn(paused)
+            self.watchdog.announce(new)
+            holds += new
         return True
 
-    def _measure(self, region: str, jobs: Sequence[Job]) -> list[Record]:
-        """Read the progress of jobs, sleep once for all, and read it again, as often as the settings demand.
+    def _measure(self, region: str, jobs: Sequence[Job]) -> list[Readings]:
+        """Read the progress of jobs between windows of equal length, the first and the last one included.
 
-        :param region: region of the records.
+        The end of each window is a time fixed beforehand, so that neither the reading nor a late awakening makes the
+        windows longer on average.
+
+        :param region: name of the region.
         :param jobs: the jobs.
         """
-        records = []
-        _read(jobs)  # code and pages of reading are cold here, and would make the first window's clock begin early
+        ranks = [(job.name, job.ranks[process], reader) for job in jobs for process, reader in job.readers.items()]
+        readers = [reader for _, _, reader in ranks]
+        length = self.settings.length
+        _read(readers)  # code and pages of reading are cold here, and would make the first window's clock begin early
+        rows = [_read(readers)]
+        end = time.monotonic()
         for _ in range(self.settings.repeats):
-            first = _read(jobs)
-            time.sleep(self.settings.length)
-            second = _read(jobs)
-            for key in first.keys() & second.keys():
-                (t0, start, base), (t1, end, later) = first[key], second[key]
-                cycles = None if base is None or later is None else later - base
-                records.append(Record(region, *key, t0, t1, end - start, cycles))
-        return sorted(records, key=lambda record: (record.job, record.rank, record.t0))
+            now = time.monotonic()
+            end = max(end + length, now + length / 2)  # later if this process waited for its core
+            time.sleep(end - now)
+            rows.append(_read(readers))
+        moments = list(zip(*rows, strict=True))
+        return [Readings(region, name, rank, own) for (name, rank, _), own in zip(ranks, moments, strict=True)]
+
+
+def _await_stop(holds: list[Hold], limit: float) -> bool:
+    """Wait until every thread of holds has stopped or ended; return False if this takes too long.
+
+    :param holds: the holds, to which the signal has been sent.
+    :param limit: monotonic time at which the waiting ends.
+    """
+    soon = time.monotonic() + _SPIN
+    while holds := [hold for hold in holds if not hold.is_stopped() and hold.is_alive()]:
+        now = time.monotonic()
+        if now > limit:
+            return False
+        if now < soon:
+            os.sched_yield()
+        else:
+            time.sleep(_GUARD)
+    return True
 
 
 def _newborn(jobs: Sequence[Job]) -> list[Hold]:
@@ -232,16 +279,15 @@ def _newborn(jobs: Sequence[Job]) -> list[Hold]:
     return [process for job in jobs if job.freezer is None for process in job.newborn()]
 
 
-def _read(jobs: Sequence[Job]) -> dict[tuple[str, int], tuple[float, int, int | None]]:
-    """Read time, progress and cycles of each process of jobs that still runs, by job and rank.
+def _read(readers: Sequence[Reader]) -> list[Moment | None]:
+    """Return time, progress and cycles of each reader; None if its process has ended.
 
-    :param jobs: the jobs.
+    :param readers: the readers.
     """
-    found = {}
-    for job in jobs:
-        for process, reader in job.readers.items():
-            try:
-                found[job.name, job.ranks[process]] = (time.monotonic(), *reader.read())
-            except OSError:
-                continue
+    found: list[Moment | None] = []
+    for reader in readers:
+        try:
+            found.append((time.monotonic(), *reader.read()))
+        except OSError:
+            found.append(None)
     return found

@@ -1,4 +1,4 @@
-"""A counter of progress in shared memory: published by programs, read by the shutter."""
+"""Counters of progress and of MPI calls in shared memory: published by programs, read by the shutter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import stat
 import struct
 from contextlib import suppress
 
-__all__ = ["COUNTER_AT", "SIZE", "path_of", "progress", "read_counter", "start_of"]
+__all__ = ["COUNTER_AT", "SIZE", "count_call", "path_of", "progress", "read_counter", "start_of"]
 
 # topompi_progress.h repeats this layout: magic, version, pid, start of the process in clock ticks, counter at byte 64.
 _HEADER = struct.Struct("=8sIIQ")
@@ -16,15 +16,17 @@ _MAGIC, _VERSION = b"TOPOPROG", 1
 COUNTER_AT, SIZE = 64, 4096
 
 _counter: memoryview | None = None
+_calls: memoryview | None = None
 
 
-def path_of(user: int, pid: int) -> str:
+def path_of(user: int, pid: int, kind: str = "progress") -> str:
     """Return the path of a process's counter.
 
     :param user: effective user number of the process.
     :param pid: number of the process.
+    :param kind: "progress" for the steps that the program counts, or "calls" for its MPI calls.
     """
-    return f"/dev/shm/topompi-progress.{user}.{pid}"
+    return f"/dev/shm/topompi-{kind}.{user}.{pid}"
 
 
 def start_of(line: bytes) -> int:
@@ -42,16 +44,26 @@ def progress(steps: int = 1) -> None:
 
     :param steps: number of steps of equal work since the last call.
     """
-    counter = _counter
-    if counter is None:
-        counter = _publish()
-    counter[0] += steps
-
-
-def _publish() -> memoryview:
-    """Make the counter of this process, in a file that only its user can open."""
     global _counter
-    path = path_of(os.geteuid(), os.getpid())
+    if _counter is None:
+        _counter = _publish("progress")
+    _counter[0] += steps
+
+
+def count_call() -> None:
+    """Count an MPI call of this process, for the shutter to read; the first call makes the counter."""
+    global _calls
+    if _calls is None:
+        _calls = _publish("calls")
+    _calls[0] += 1
+
+
+def _publish(kind: str) -> memoryview:
+    """Make a counter of this process, in a file that only its user can open.
+
+    :param kind: kind of the counter, as in ``path_of``.
+    """
+    path = path_of(os.geteuid(), os.getpid(), kind)
     with suppress(FileNotFoundError):
         os.unlink(path)  # left by an earlier process of this number
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -62,9 +74,8 @@ def _publish() -> memoryview:
         os.close(fd)
     with open("/proc/self/stat", "rb") as file:
         shared[: _HEADER.size] = _HEADER.pack(_MAGIC, _VERSION, os.getpid(), start_of(file.read()))
-    _counter = memoryview(shared)[COUNTER_AT : COUNTER_AT + 8].cast("Q")
     _remove_at_exit(path)
-    return _counter
+    return memoryview(shared)[COUNTER_AT : COUNTER_AT + 8].cast("Q")
 
 
 def _remove_at_exit(path: str) -> None:
@@ -85,9 +96,9 @@ def _remove_at_exit(path: str) -> None:
 
 
 def _forget() -> None:
-    """Let a fork make a counter of its own at its first step."""
-    global _counter
-    _counter = None
+    """Let a fork make counters of its own at its first step."""
+    global _calls, _counter
+    _calls = _counter = None
 
 
 os.register_at_fork(after_in_child=_forget)

@@ -8,7 +8,8 @@ import socket
 from collections.abc import Iterable
 
 from .errors import ShutterError
-from .holds import Hold, hold_of
+from .freezer import hold_of
+from .holds import Hold
 
 __all__ = ["Watchdog"]
 

@@ -31,6 +31,7 @@ OURS = {
     "TOPOMPI_LIMITS": "what one input may hold at most, such as hosts=1M,bytes=8G",
     "TOPOMPI_TUNE": f"what may be measured: nothing new (empty), {', '.join(WORDS['TOPOMPI_TUNE'])}",
     "TOPOMPI_VERBOSE": "1: a table of all calls at the end",
+    "TOPOMPI_SHUTTER": "1: collective calls are counted, as progress for topompi shutter",
     "TOPOMPI_CHECK": "1, or seconds until a waiting rank says so: arguments are compared before each collective",
     "TOPOMPI_MAP": "communication graph for which the launcher re-orders the ranks of MPI.COMM_WORLD",
     "TOPOMPI_NATIVE_CALLS": "among how many first calls of a made communicator small ones are the MPI library's",

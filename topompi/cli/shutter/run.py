@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import logging
 import math
 import os
 import platform
 import pwd
+import random
 import resource
 import signal
 import threading
@@ -23,14 +25,16 @@ from ...shutter.errors import ShutterError
 from ...shutter.log import Log
 from ...shutter.loop import Shutters
 from ...shutter.sources import usable
+from ...shutter.targets import FORMS
 from ...shutter.wanted import Wanted
 
 __all__ = ["run"]
 
-_JOB = "NAME=pgid:NUMBER, NAME=sid:NUMBER or NAME=cgroup:/PATH; may be repeated."
+_JOB = f"NAME=TARGET; TARGET is {FORMS}; may be repeated."
 _FILE = "File with a job per line in the form of --job; it is read every second."
 _FOLDER = "Directory of control groups (version 2), each a job."
 _USER = "As root: a user whose processes may be stopped; may be repeated."
+_EVERY = "Milliseconds between shutters: the mean of an exponential distribution."
 _MOST = "Seconds that one job may be stopped in total."
 
 
@@ -39,10 +43,10 @@ def run(
     job: Annotated[list[str] | None, typer.Option("--job", help=_JOB)] = None,
     jobs: Annotated[Path | None, typer.Option("--jobs", help=_FILE)] = None,
     cgroups: Annotated[Path | None, typer.Option("--cgroups", help=_FOLDER)] = None,
-    length: Annotated[float, typer.Option("--length", help="Milliseconds of one measurement.")] = 3.2,
-    every: Annotated[float, typer.Option("--every", help="Milliseconds between shutters.")] = 200.0,
-    repeats: Annotated[int, typer.Option("--repeats", help="Measurements per region.", min=1)] = 1,
-    source: Annotated[str, typer.Option("--source", help="Progress: auto, perf, counter, clock.")] = "auto",
+    length: Annotated[float, typer.Option("--length", help="Milliseconds of one measurement.")] = 0.2,
+    every: Annotated[float, typer.Option("--every", help=_EVERY)] = 200.0,
+    repeats: Annotated[int, typer.Option("--repeats", help="Measurements per region.", min=1)] = 16,
+    source: Annotated[str, typer.Option("--source", help="Progress: auto, perf, counter, calls, clock.")] = "auto",
     most: Annotated[float, typer.Option("--most-stopped", help=_MOST)] = math.inf,
     user: Annotated[list[str] | None, typer.Option("--user", help=_USER)] = None,
     core: Annotated[int | None, typer.Option("--core", help="Core to run on.")] = None,
@@ -75,9 +79,10 @@ def run(
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    made = Shutters(settings, wanted, Log(log, header), sources, users)
+    made = Shutters(settings, wanted, Log(log, header), sources, users, random.Random())
     for name, why in missing.items():
         logging.getLogger("topompi.shutter").warning("no source %s: %s", name, why)
+    gc.freeze()  # collections then skip the objects of the imports, which take milliseconds to look through
     notify("READY=1")
     made.run(stop)
 

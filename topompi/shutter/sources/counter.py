@@ -14,7 +14,7 @@ __all__ = ["Counter"]
 class Counter:
     """The source of published counters."""
 
-    name, unit, warning = "counter", "steps that the program counts", ""
+    name, unit, warning, kind = "counter", "steps that the program counts", "", "progress"
 
     def check(self) -> None:
         """Do nothing: each process may or may not publish a counter."""
@@ -27,8 +27,9 @@ class Counter:
         """
         users = process.user()
         for user in users:
+            path = path_of(user, process.pid, self.kind)
             try:
-                fd = os.open(path_of(user, process.pid), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+                fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
             except OSError:
                 continue
             try:
