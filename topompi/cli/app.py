@@ -51,6 +51,7 @@ COMMANDS = {
     "slurm": ("slurm.app:app", "Beside Slurm: its topology file, nodes for jobs, places for tasks, a bridge, a page."),
     "jobs": ("jobs.app:app", "Many jobs on one machine: queues, allocation of nodes, isolation."),
     "shutter": ("shutter.app:app", "Jobs of one node, each measured while the others stand still."),
+    "colocate": ("colocate.app:app", "Programs that share nodes: who fits with whom."),
 }
 
 
