@@ -50,7 +50,10 @@ COMMANDS = {
     "export": ("run.export:app", "Files that MPI libraries read themselves."),
     "slurm": ("slurm.app:app", "Beside Slurm: its topology file, nodes for jobs, places for tasks, a bridge, a page."),
     "jobs": ("jobs.app:app", "Many jobs on one machine: queues, allocation of nodes, isolation."),
-    "colocate": ("colocate.app:app", "Programs that share nodes: measurements, profiles, pairs and places."),
+    "colocate": (
+        "colocate.app:app",
+        "Programs that share nodes: measurements, profiles, predictions, pairs and places.",
+    ),
     "shutter": ("shutter.app:app", "Jobs of one node, each measured while the others stand still."),
 }
 

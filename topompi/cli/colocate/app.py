@@ -7,17 +7,21 @@ import typer
 from .measure import measure
 from .pair import pair
 from .place import place
+from .predict import predict
 from .profile import profile
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Programs that share nodes: measurements, profiles, pairs and places.", no_args_is_help=True)
+app = typer.Typer(
+    help="Programs that share nodes: measurements, profiles, predictions, pairs and places.", no_args_is_help=True
+)
 app.command()(measure)
 app.command()(profile)
+app.command()(predict)
 app.command()(pair)
 app.command()(place)
 
 
 @app.callback()
 def _group() -> None:
-    """Programs that share nodes: measurements, profiles, pairs and places."""
+    """Programs that share nodes: measurements, profiles, predictions, pairs and places."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["CLASSES", "UNKNOWN", "VERDICTS", "classes", "verdicts"]
+__all__ = ["CLASSES", "UNKNOWN", "VERDICTS", "classes", "edges", "verdicts"]
 
 Codes = NDArray[np.int8]
 
@@ -30,6 +30,11 @@ def classes(ratio: ArrayLike) -> Codes:
     value = np.round(np.asarray(ratio, np.float64), 2)
     found = (value >= FROM_STATIONARY).astype(np.int8) + (value >= FROM_GOOD).astype(np.int8)
     return np.where(np.isnan(value), UNKNOWN, found).astype(np.int8)
+
+
+def edges() -> tuple[float, float]:
+    """Return the natural logarithms of the two speed-ups at which the rounded value changes its class."""
+    return float(np.log(FROM_STATIONARY - 0.005)), float(np.log(FROM_GOOD - 0.005))
 
 
 def verdicts(predicted: ArrayLike, ratio: ArrayLike) -> Codes:
