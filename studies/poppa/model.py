@@ -261,7 +261,7 @@ def main(arguments: Sequence[str]) -> int:
         if given.output is not None and not given.quick:
             fill(given.output / PAGE, marks, lines)
     if given.output is not None and not given.quick:
-        figures = given.output / "figures"
+        figures = given.output.parent / "figures"
         draw_errors(cells, [one.name for one in applications()], figures / "prices-model-errors.svg")
         draw_windows(sweep, {at: 1 / (1 - _stopped(at)) for at in FIT}, figures / "prices-model-windows.svg")
         draw_prices(cells, [one.name for one in applications()], figures / "prices-model-prices.svg")

@@ -1,0 +1,187 @@
+"""Properties of every command line: help, version, completion, encodings, and no MPI library."""
+
+import os
+import subprocess
+import sys
+from functools import cache
+
+import pytest
+
+import topompi
+from tests.support import ROOT
+
+TOPOMPI = [
+    "",
+    "topology",
+    "topology show",
+    "topology route",
+    "topology draw",
+    "topology discover",
+    "topology export",
+    "topology inside",
+    "topology serve",
+    "topology query",
+    "schedule",
+    "map",
+    "map compare",
+]
+
+TOPOMPI += ["tune", "probe", "why", "demo", "doctor", "env", "export", "export ompi-rules", "export mpich-coordinates"]
+TOPOMPI += ["slurm", *(f"slurm {word}" for word in ("topology", "select", "place", "bridge", "setup", "page"))]
+TOPOMPI += ["jobs price", "jobs worth"]
+TOPOMPI += ["shutter", "shutter run"]
+TOPOMPI += ["colocate", "colocate pair", "colocate profile", "colocate place", "colocate measure", "colocate predict"]
+BENCH = ["compare", "simulate", "emulate", "emulate run"]
+
+
+def run(words, **variables):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    command = [sys.executable, *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT, env=environment)
+
+
+@pytest.fixture
+def without_mpi(tmp_path):
+    """An mpi4py that finds no MPI library, and says so in sixty lines."""
+    (tmp_path / "mpi4py").mkdir()
+    (tmp_path / "mpi4py" / "__init__.py").write_text("")
+    lines = "cannot load MPI library" + "\\nlibmpi.so.40: no such file" * 60
+    (tmp_path / "mpi4py" / "MPI.py").write_text(f'raise RuntimeError("{lines}")\n')
+    return {"PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT)))}
+
+
+@pytest.mark.parametrize("module", ["topompi", "osu_like_bench"])
+def test_every_command_has_short_help_and_a_version(module):
+    commands = TOPOMPI if module == "topompi" else BENCH
+    program = (
+        "import io, sys; from contextlib import redirect_stdout; from importlib import import_module\n"
+        f"main = import_module('{module}.__main__').main\n"
+        f"for command in {commands!r}:\n"
+        "    for option, told in (('-h', 'Usage'), ('--version', ' 0.')):\n"
+        f"        sys.argv, out = ['{module}', *command.split(), option], io.StringIO()\n"
+        "        with redirect_stdout(out):\n"
+        "            try:\n"
+        "                code = main()\n"
+        "            except SystemExit as end:\n"
+        "                code = end.code\n"
+        "        assert not code and told in out.getvalue(), (command, option, out.getvalue())\n"
+    )
+    done = run(["-c", program])
+    assert done.returncode == 0, done.stderr
+
+
+@cache
+def modules_of(*words):
+    """The modules that a command has imported when it ends."""
+    program = (
+        f"import sys; sys.argv = ['topompi', *{list(words)!r}]\n"
+        "from topompi.__main__ import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    print(*sys.modules, file=sys.stderr)\n"
+    )
+    done = run(["-c", program])
+    assert done.returncode == 0, done.stderr
+    return done.stderr.split()
+
+
+def test_no_command_imports_scipy_before_it_needs_it():
+    every = "from topompi.cli.app import app; import typer; list(typer.main.get_command(app).commands.values())"
+    told = run(["-c", f"{every}; import sys; print({{one for one in sys.modules if one.startswith('scipy')}})"])
+    assert told.stdout == "set()\n", told.stderr
+
+
+def test_help_imports_no_command_and_a_command_no_other_group():
+    assert not [name for name in modules_of("--help") if name.startswith(("numpy", "topompi.topology"))]
+    found = modules_of("jobs", "check", "--help")
+    groups = {name.split(".")[2] for name in found if name.startswith("topompi.cli.") and name.count(".") > 2}
+    assert groups == {"jobs"}
+
+
+# Modules of ours at most, by command: the start-up time grows with them. Lower a number when it falls.
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        ("--help", 16),
+        ("topology show --help", 144),
+        ("map --help", 147),
+        ("jobs check --help", 157),
+        ("schedule --help", 149),
+        ("profile --help", 144),
+    ],
+)
+def test_a_command_starts_with_few_modules(words, most):
+    assert sum(name.startswith("topompi") for name in modules_of(*words.split())) <= most
+
+
+def test_the_list_of_commands_says_what_each_says_of_itself():
+    from typer.main import get_command
+
+    from topompi.cli.app import COMMANDS, app
+
+    for name, command in get_command(app).commands.items():
+        assert COMMANDS[name][1] == " ".join(command.help.split("\n\n")[0].split()), name
+
+
+def test_shells_complete_commands():
+    words = {"_TOPOMPI_COMPLETE": "complete_bash", "COMP_WORDS": "topompi topology sh", "COMP_CWORD": "2"}
+    done = run(["-m", "topompi"], **words)
+    assert done.stdout.split() == ["show"], done.stderr
+
+
+@pytest.mark.parametrize("words", [["nosuch.py"], ["--verbose", "nosuch.py", "x"], ["folder/nosuch"]])
+def test_a_program_that_is_not_there_is_named(words):
+    done = run(["-m", "topompi", *words])
+    name = next(word for word in words if "nosuch" in word)
+    assert (done.returncode, done.stderr) == (2, f"topompi: {name}: no such file\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-m", "topompi", "-c", "from mpi4py import MPI"],
+        ["-m", "topompi", "tune", "bcast"],
+        ["-m", "osu_like_bench", "bcast"],
+    ],
+)
+def test_without_an_mpi_library_one_line_says_what_to_do(without_mpi, words):
+    done = run(words, **without_mpi)
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    for part in ("cannot load MPI library", "[mpi]", "module load", "MPI4PY_MPIABI"):
+        assert part in done.stderr
+
+
+def test_without_an_mpi_library_a_program_gets_one_error(without_mpi):
+    done = run(["-c", "import topompi; topompi.Intracomm"], **without_mpi)
+    assert "During handling" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("topompi.errors.MPILibraryError: expecting an MPI library, got none")
+    assert len(done.stderr.splitlines()) < 12
+
+
+def test_names_are_listed_and_completed(without_mpi):
+    code = "import topompi; print(dir(topompi)); from topompi import schedules; print(topompi.topology.load.__name__)"
+    done = run(["-c", code], **without_mpi)
+    assert done.returncode == 0, done.stderr
+    for name in ("Intracomm", "Cartcomm", "topology", "schedules", "mapping"):
+        assert repr(name) in done.stdout
+
+
+@pytest.mark.parametrize("room", topompi.ROOMS)
+def test_a_public_room_is_an_attribute_after_import_topompi_alone(without_mpi, room):
+    done = run(["-c", f"import topompi; print(topompi.{room}.__name__, {room!r} in dir(topompi))"], **without_mpi)
+    assert (done.stdout, done.stderr) == (f"topompi.{room} True\n", "")
+
+
+def test_every_package_of_the_rooms_that_think_is_public():
+    for room in ("jobs", "mapping", "netsim", "schedules", "topology", "views"):
+        assert room in topompi.ROOMS
+
+
+def test_settings_that_resemble_ours_are_refused_and_others_are_told_of(capsys):
+    from topompi.errors import SettingError
+    from topompi.inputs.settings import check_settings
+
+    check_settings({"TOPOMPI_ROOT": "/opt/topompi", "TOPOMPI_TUNE": "off", "HOME": "/"})
+    assert capsys.readouterr().err == "topompi: TOPOMPI_ROOT: no variable of topompi's, and left alone\n"
+    for name, meant in (("TOPOMPI_HOST", "TOPOMPI_HOSTS"), ("TOPOMPI_RULE", "TOPOMPI_RULES")):
+        with pytest.raises(SettingError, match=f"{name}: expecting a variable that topompi has, such as {meant}"):
+            check_settings({name: "x"})

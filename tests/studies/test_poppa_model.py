@@ -1,0 +1,40 @@
+"""The study of fair prices in the model: its page has what the study makes, and no demand fails."""
+
+from __future__ import annotations
+
+import pytest
+
+from studies.__main__ import main
+from studies.poppa.applications import applications, cells_of, literal
+from studies.poppa.cli import STUDIES
+from tests.colocation.estimates.test_estimators import noisy
+from tests.studies.test_studies import rows_between
+
+
+def test_the_page_has_the_studies_tables_and_no_demand_fails():
+    numbers = rows_between("poppa numbers", "prices-model.md")
+    assert [row[-1] for row in numbers[2:]] == ["pass"] * 8
+    assert [row[0] for row in rows_between("poppa applications", "prices-model.md")[2:]] == [
+        one.name for one in applications()
+    ]
+    assert [row[0] for row in rows_between("poppa crowds", "prices-model.md")[2:]] == list("2345678")
+
+
+def test_phases_of_1_ms_are_found_by_local_and_not_by_the_source():
+    first, *_ = applications()
+    loud = applications()[10]
+    cells = [cells_of([one, loud], nodes=128, rounds=4)[0] for one in (first, applications()[2])]
+    assert max(abs(cell.error("local")) for cell in cells) < 0.02
+    assert max(abs(cell.error("algorithm 4")) for cell in cells) > 0.05
+
+
+def test_algorithm_4_word_for_word_has_the_published_bias_and_is_1_if_no_shutter_passes():
+    assert literal(noisy(1.0, 0.02)) == pytest.approx(0.975, abs=0.002)
+    assert literal(noisy(0.5, 0.0, 50)) == pytest.approx(0.5)
+    assert literal(noisy(1.0, 0.0, 50)) == 1.0
+
+
+def test_an_unknown_study_is_refused_with_the_list(capsys):
+    assert main(["poppa", "wrong"]) == 2
+    told = capsys.readouterr().err
+    assert all(name in told for name in STUDIES)

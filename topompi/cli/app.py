@@ -52,7 +52,7 @@ COMMANDS = {
     "jobs": ("jobs.app:app", "Many jobs on one machine: queues, allocation of nodes, isolation."),
     "colocate": (
         "colocate.app:app",
-        "Programs that share nodes: measurements, profiles, predictions, pairs and places.",
+        "Programs that share nodes: measurement, prediction, pairs and places.",
     ),
     "shutter": ("shutter.app:app", "Jobs of one node, each measured while the others stand still."),
 }

@@ -1,0 +1,136 @@
+"""Prediction of unmeasured pairs: drawn matrices of known parts, published ones, files, and the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tests.support import refusal, shared_data
+from topompi.cli.colocate.app import app
+from topompi.colocation.errors import ColocationError
+from topompi.colocation.prediction.cells import left_out, next_cells, predict
+from topompi.colocation.prediction.files import read_model, write_model
+from topompi.colocation.prediction.model import fit
+from topompi.colocation.speedups.bands import classes
+from topompi.colocation.speedups.files import read_speedups, write_speedups
+from topompi.colocation.speedups.matrix import Speedups
+
+NAS = [
+    "bt.D.256",
+    "cg.D.128",
+    "cg.D.64",
+    "cg.E.512",
+    "ep.E.256",
+    "ft.D.256",
+    "ft.D.64",
+    "is.E.256",
+    "lu.D.256",
+    "mg.E.256",
+    "sp.C.64",
+    "sp.D.121",
+    "sp.D.256",
+]
+
+
+def _drawn(seed: int, n: int = 9, noise: float = 0.02) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    level, sensitivity, pressure = rng.normal((0.1, 1, 0), (0.1, 0.5, 0.12), (n, 3)).T
+    return np.exp(level[:, None] + np.outer(sensitivity, pressure) + rng.normal(0, noise, (n, n)))
+
+
+def _of(ratio: np.ndarray) -> Speedups:
+    return Speedups.of([f"p{at}" for at in range(len(ratio))], ratio)
+
+
+def test_cells_of_rank_one_are_recovered_without_noise():
+    ratio = _drawn(1, noise=0)
+    known = np.random.default_rng(2).random(ratio.shape) < 0.7
+    mean = fit(np.log(np.where(known, ratio, np.nan)), known[None]).mean[0]
+    assert np.abs(mean - np.log(ratio))[~known].max() < 0.02
+
+
+def test_a_mask_is_fitted_the_same_alone_and_beside_others():
+    ratio = np.log(_drawn(3))
+    masks = np.random.default_rng(4).random((5, *ratio.shape)) < 0.8
+    together = fit(ratio, masks, 2)
+    for at, mask in enumerate(masks):
+        assert fit(ratio, mask[None], 2).mean[0] == pytest.approx(together.mean[at], abs=1e-9)
+
+
+def test_a_left_out_cell_has_no_part_in_its_own_speed_up():
+    ratio = _drawn(5, n=6)
+    changed = ratio.copy()
+    changed[1, 4] *= 3
+    one, other = (left_out(_of(values)) for values in (ratio, changed))
+    for name in ("speedup", "error"):
+        assert getattr(one, name)[1, 4] == pytest.approx(getattr(other, name)[1, 4], rel=1e-12)
+
+
+def test_intervals_cover_the_promised_share_of_drawn_cells():
+    inside = []
+    for seed in range(20):
+        ratio = _drawn(seed)
+        known = np.random.default_rng(100 + seed).random(ratio.shape) < 0.7
+        made = predict(_of(np.where(known, ratio, np.nan)), terms=1)
+        inside += ((made.low <= ratio) & (ratio <= made.high))[~known].tolist()
+    assert 0.85 <= np.mean(inside) <= 0.97
+
+
+@pytest.mark.parametrize(("file", "names", "least"), [("aris-nas", NAS, 0.90), ("marconi-speedups", None, 0.70)])
+def test_published_classes_are_predicted_from_the_other_cells(file: str, names: list[str] | None, least: float):
+    measured = read_speedups(shared_data(f"colocation/{file}.csv"))
+    measured = measured.only(names) if names else measured
+    made, known = left_out(measured, terms=1), measured.known
+    assert (made.label == classes(measured.ratio))[known].mean() >= least
+    inside = ((made.low <= measured.ratio) & (measured.ratio <= made.high))[known]
+    assert 0.85 <= inside.mean() <= 0.95
+
+
+def test_classes_change_at_two_decimals():
+    assert classes([0.9449, 0.946, 1.0949, 1.0951]).tolist() == [0, 1, 1, 2]
+
+
+def test_the_next_cells_are_unknown_ones_each_once():
+    ratio = np.where(np.random.default_rng(6).random((7, 7)) < 0.5, _drawn(7, n=7), np.nan)
+    cells = next_cells(_of(ratio), predict(_of(ratio), terms=1), 99)
+    assert sorted(cells) == [tuple(cell) for cell in np.argwhere(np.isnan(ratio)).tolist()]
+
+
+def test_too_few_cells_and_a_level_of_one_are_refused():
+    few = np.full((3, 3), np.nan)
+    few[0] = 1
+    assert "at least 4 known cells to predict from, got 3" in refusal(predict, _of(few), error=ColocationError)
+    assert "a share between 0 and 1, got 1" in refusal(lambda: predict(_of(_drawn(8)), level=1), error=ColocationError)
+
+
+def test_a_written_prediction_is_read_back_and_a_wrong_one_refused(tmp_path: Path):
+    made, path = predict(_of(_drawn(9, n=5)), terms=1), tmp_path / "model"
+    write_model(path, tuple("abcde"), made)
+    names, again = read_model(path)
+    assert names == tuple("abcde")
+    assert again.chance.tolist() == made.chance.tolist()
+    content = json.loads(path.read_text())
+    for wrong in ({"programs": 3}, {"low": [[1]]}, {"scores": "x"}, {"format": "other"}):
+        path.write_text(json.dumps(content | wrong))
+        message = refusal(read_model, path, error=ColocationError)
+        assert message.startswith(f"{path}: ")
+        assert "\n" not in message
+
+
+def test_the_command_fills_the_matrix_and_leaves_measured_cells(tmp_path: Path):
+    ratio = _drawn(10, n=5)
+    ratio[1, 2] = ratio[3, 0] = np.nan
+    heat, filled = tmp_path / "heat.json", tmp_path / "filled.json"
+    write_speedups(heat, _of(ratio))
+    run = CliRunner().invoke(app, ["predict", str(heat), "-o", str(filled), "--next", "1", "--json"])
+    assert run.exit_code == 0, run.output
+    answer = json.loads(run.output)
+    assert [(cell["program"], cell["beside"]) for cell in answer["cells"]] == [("p1", "p2"), ("p3", "p0")]
+    assert len(answer["next"]) == 1
+    again = read_speedups(filled).ratio
+    assert np.isfinite(again).all()
+    assert again[np.isfinite(ratio)].tolist() == ratio[np.isfinite(ratio)].tolist()

@@ -12,9 +12,7 @@ from .profile import profile
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    help="Programs that share nodes: measurements, profiles, predictions, pairs and places.", no_args_is_help=True
-)
+app = typer.Typer(help="Programs that share nodes: measurement, prediction, pairs and places.", no_args_is_help=True)
 app.command()(measure)
 app.command()(profile)
 app.command()(predict)
@@ -24,4 +22,4 @@ app.command()(place)
 
 @app.callback()
 def _group() -> None:
-    """Programs that share nodes: measurements, profiles, predictions, pairs and places."""
+    """Programs that share nodes: measurement, prediction, pairs and places."""
