@@ -21,6 +21,7 @@ FABRIC = "xgft:2,2,2;1,1,1"
 ALONE = {
     "topompi/inputs/writing.py": "the helper itself",
     "topompi/inputs/unpacking.py": "a temporary file without a name",
+    "topompi/colocation/measuring/running.py": "a temporary file without a name",
     "osu_like_bench/simulate/smpi.py": "temporary files without a name",
     "osu_like_bench/cli.py": "the null device",
     "osu_like_bench/emulate/launch.py": "folders that the emulation has made for itself, mode 0700",
