@@ -19,7 +19,7 @@ __all__ = ["ESTIMATORS", "IDLE", "SHUTTER", "Application", "Cell", "applications
 SHUTTER = Shutter(pause=0.05, poisson=True)
 NOISE = 0.005  # of the rate in a region
 NODES = 512
-ESTIMATORS = ("local", "unfiltered", "algorithm 4")
+ESTIMATORS = ("balanced", "unfiltered", "algorithm 4")
 DELTA = 0.05  # of the source, in the unit of the rate
 Reals = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ __all__ = ["draw_errors", "draw_prices", "draw_windows"]
 
 
 def draw_errors(cells: Sequence[Cell], names: Sequence[str], path: Path) -> None:
-    """Draw the error of each pair, by `local` and by algorithm 4, with one scale of colours.
+    """Draw the error of each pair, by `balanced` and by algorithm 4, with one scale of colours.
 
     :param cells: cells of all pairs, by application and neighbour.
     :param names: names of the applications.
@@ -25,7 +25,7 @@ def draw_errors(cells: Sequence[Cell], names: Sequence[str], path: Path) -> None
     """
     figure = Figure(figsize=(10, 4.6), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
-    for axes, estimator in zip(panels, ("local", "algorithm 4"), strict=True):
+    for axes, estimator in zip(panels, ("balanced", "algorithm 4"), strict=True):
         error = np.reshape([100 * cell.error(estimator) for cell in cells], (len(names), -1))
         image = axes.imshow(error, cmap="RdBu_r", vmin=-20, vmax=20)
         for (row, column), value in np.ndenumerate(error):
@@ -74,7 +74,7 @@ def draw_prices(cells: Sequence[Cell], names: Sequence[str], path: Path) -> None
     axes = figure.subplots()
     values = {
         "as usual": [1 / cell.truth for cell in cells],
-        "POPPA": [min(1, cell.found["local"]) for cell in cells],
+        "POPPA": [min(1, cell.found["balanced"]) for cell in cells],
         "oracle": [cell.truth for cell in cells],
     }
     for at, (rule, flat) in enumerate(values.items()):

@@ -93,7 +93,7 @@ def test_charges_are_made_once_and_reported(folder: Path, tmp_path: Path):
             ("list.csv", "--rate", 1, "--rule", "x"),
             "rule: expecting one of poppa, as-usual, oracle, or a module:function",
         ),
-        (("list.csv", "--rate", 1, "--estimator", "x"), "estimator: expecting one of unfiltered"),
+        (("list.csv", "--rate", 1, "--estimator", "x"), "estimator: expecting one of balanced"),
         (("list.csv", "--rate", 1, "--report", "a.csv"), "--report: expecting --ledger"),
         (("list.csv", "--rate", 1, "--rule", "oracle"), "job 1: expecting its run time alone"),
         (("list.csv", "--rate", 1, "--ledger", "new.db"), "expecting a project with a budget, got 'p'"),

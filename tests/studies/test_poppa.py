@@ -68,7 +68,7 @@ def test_pairs_of_which_both_jobs_are_within_three_points_are_counted():
     bad = figures.of_pair([_result("a", 0.8, 0.82), _result("b", 1.0, 0.95)])
     ((_, head, rows),) = figures.TABLES["pairs"]({"pair a/b": good, "pair b/c": bad})
     lines = list(rows)
-    assert "1 of 2 pairs" in lines[-1][1]
+    assert lines[-1][2] == "**1 of 2**"
     assert all(len(row) == len(head) for row in lines)
     assert lines[0][3] == "-2.0"
     assert lines[3][3] == "+5.0"

@@ -20,11 +20,11 @@ def test_the_page_has_the_studies_tables_and_no_demand_fails():
     assert [row[0] for row in rows_between("poppa crowds", "prices-model.md")[2:]] == list("2345678")
 
 
-def test_phases_of_1_ms_are_found_by_local_and_not_by_the_source():
+def test_phases_of_1_ms_are_found_by_balanced_and_not_by_the_source():
     first, *_ = applications()
     loud = applications()[10]
     cells = [cells_of([one, loud], nodes=128, rounds=4)[0] for one in (first, applications()[2])]
-    assert max(abs(cell.error("local")) for cell in cells) < 0.02
+    assert max(abs(cell.error("balanced")) for cell in cells) < 0.02
     assert max(abs(cell.error("algorithm 4")) for cell in cells) > 0.05
 
 

@@ -67,7 +67,7 @@ def test_one_window_per_region_and_ratios_of_sums_are_what_bounds_the_source():
     assert np.mean([mean_error(2, ms, "filtered", windows=1) for ms in (1, 5, 10)]) > 0.04
 
 
-@pytest.mark.parametrize(("milliseconds", "method"), [(2, "unfiltered"), (10, "unfiltered"), (100, "local")])
+@pytest.mark.parametrize(("milliseconds", "method"), [(2, "unfiltered"), (10, "unfiltered"), (100, "balanced")])
 def test_with_one_window_per_region_the_estimator_that_errs_less_is_taken(milliseconds, method):
     found = simulate(drawn(2, milliseconds, 3), 4, Shutter(0.0032, 1, 0.071), nodes=128, noise=0.005)
     got = estimate(groups_of(found.records, "0"))
@@ -75,7 +75,7 @@ def test_with_one_window_per_region_the_estimator_that_errs_less_is_taken(millis
 
 
 def test_equal_pauses_fall_into_step_with_the_jobs():
-    assert mean_error(2, 1, jitter=0, nodes=1024) > 0.03
+    assert mean_error(2, 1, "local", jitter=0, nodes=1024) > 0.03
     assert mean_error(2, 1, jitter=0.25, nodes=1024) < 0.01
 
 
@@ -86,7 +86,26 @@ def test_only_random_pauses_sample_jobs_that_a_shutter_brings_out_of_step_with_e
         values = [estimate(groups_of(found.records, job)).performance for job in "01"]
         errors.append(np.abs(np.array(values) / found.performance - 1).max())
     assert errors[0] > 0.08
-    assert errors[1] < 0.03
+    assert errors[1] < 0.05
+
+
+def _disturbed(groups: Groups, slow: float, lost: float, seed: int = 0) -> Groups:
+    """Windows as on real cores: the first one after a stop or a resumption is slow, and some lose the core."""
+    rng = np.random.default_rng(seed)
+    rates = groups.rates.copy()
+    rates[:, :, 0] *= np.array([1 - slow / 2, 1 - slow, 1 - 2 * slow])[:, None]
+    return Groups(np.where(rng.random(rates.shape) < lost, rates * rng.random(rates.shape), rates))
+
+
+@pytest.mark.parametrize(("slow", "lost"), [(0.0, 0.0), (0.03, 0.01), (0.04, 0.05)])
+@pytest.mark.parametrize("milliseconds", [1, 5, 50])
+def test_cold_windows_and_windows_without_a_core_hardly_move_the_default(milliseconds, slow, lost):
+    found = simulate(drawn(2, milliseconds, 7), 4, Shutter(0.0032, 16, 0.071), nodes=512, noise=0.005)
+    for job, truth in enumerate(found.performance):
+        groups = _disturbed(groups_of(found.records, str(job)), slow, lost)
+        assert estimate(groups).performance == pytest.approx(truth, abs=0.025)
+        if lost == 0.05:
+            assert estimate(groups, "local").performance > truth + 0.1
 
 
 def test_a_partner_that_halves_the_speed_gives_performance_one_half():

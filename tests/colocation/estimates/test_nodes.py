@@ -28,7 +28,7 @@ def test_mean_and_product_of_the_nodes_are_wrong_and_so_is_the_least_where_ranks
     each = [estimate(one).performance for one in groups_on_nodes((0.5, 0.7, 0.9, 1), 0.5)]
     assert np.mean(each) > 0.7
     assert np.prod(each) < 0.35
-    assert min(estimate(one).performance for one in groups_on_nodes((0.5, 0.7, 0.9, 1), 0.0005)) < 0.4
+    assert min(estimate(one, "local").performance for one in groups_on_nodes((0.5, 0.7, 0.9, 1), 0.0005)) < 0.4
 
 
 def test_ranks_that_wait_within_a_window_hide_a_part_of_the_loss_and_pay_more_than_the_truth_never_less():

@@ -38,7 +38,7 @@ def price_command(
     rule: Annotated[
         str, typer.Option("--rule", help=f"{', '.join(RULES)}, or module:function of a site's factor.")
     ] = "poppa",
-    method: Annotated[str, typer.Option("--estimator", help=f"{', '.join(METHODS)}.")] = "local",
+    method: Annotated[str, typer.Option("--estimator", help=f"{', '.join(METHODS)}.")] = "balanced",
     cores: Annotated[
         int | None, typer.Option("--cores", help="Cores of a node, needed for sacct; jobs pay for whole nodes.", min=1)
     ] = None,

@@ -1,47 +1,30 @@
 """Estimates of a job's performance beside others, as a share of its performance alone, from records of the shutter.
 
 Performance is ``T_solo / T_co``: 1 without interference, 0.5 if the job takes twice the time. Estimators of POPPA:
-``by_cycles`` (equation 5), ``by_rates`` (6), ``unfiltered`` (8) and ``filtered`` (algorithm 4). Two are ours:
-``steady``, without the selection that biases algorithm 4, and ``local``, which weights phases by time.
+``by_cycles`` (equation 5), ``by_rates`` (6), ``unfiltered`` (8) and ``filtered`` (algorithm 4). Three are ours:
+``steady``, without the selection that biases algorithm 4, ``local``, which weights phases by time, and ``balanced``,
+a mean of local ratios and ``unfiltered``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ColocationError
+from .intervals import interval
+from .methods import LEAST, METHODS, steady_terms, unfiltered_terms
 from .records import Groups
 
 __all__ = ["DELTA", "METHODS", "Estimate", "by_cycles", "by_rates", "estimate", "filter_bias", "noise_of"]
 
 DELTA = 0.05  # of the source: absolute for instructions per cycle, relative to the rate alone for other rates
-LEAST = 10  # shutters that must pass a filter
 SHARE = 0.1  # of all shutters that must pass a filter
 STEADY = 0.55  # of all shutters that must be steady for `local` with one window per region
-SAMPLES = 400  # bootstrap samples
 Reals = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class _Terms:
-    """Terms of an estimate per shutter: a value and its weight, and a second value and its weight, shape (4, n).
-
-    :param rows: the terms.
-    :param join: function of the two weighted means that is the estimate.
-    """
-
-    rows: Reals
-    join: Callable[[Reals, Reals], Reals] = np.divide
-
-    def value(self, sums: Reals) -> Reals:
-        """Return the estimate from sums of the terms, shape (4, ...); NaN or infinite where a weight is 0."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return self.join(sums[0] / sums[1], sums[2] / sums[3])
 
 
 @dataclass(frozen=True)
@@ -95,82 +78,9 @@ def _positive(name: str, value: float) -> float:
     return value
 
 
-def _unfiltered(groups: Groups, delta: float, absolute: bool) -> _Terms:
-    """Mean rate of all windows beside others, also around shutters of other jobs, over the mean rate alone."""
-    before, during, after = groups.rates.mean(axis=2)
-    alone = groups.alone.astype(float)
-    return _Terms(np.stack((0.5 * (before + after), np.ones_like(alone), np.where(groups.alone, during, 0), alone)))
-
-
-def _selected(groups: Groups, delta: float, absolute: bool, one_sided: bool) -> _Terms:
-    before, during, after = groups.rates.mean(axis=2)
-    during = np.where(groups.alone, during, 0)
-    keep = groups.alone & (np.abs(before - after) < (delta if absolute else delta * during))
-    if one_sided:
-        keep &= (before < during) & (after < during)
-    weight = keep.astype(float)
-    return _Terms(np.stack((0.5 * (before + after) * weight, weight, during * weight, weight)))
-
-
-def _filtered(groups: Groups, delta: float, absolute: bool) -> _Terms:
-    """Algorithm 4: shutters with equal rates on both sides and a higher rate between; ratio of sums."""
-    return _selected(groups, delta, absolute, one_sided=True)
-
-
-def _steady(groups: Groups, delta: float, absolute: bool) -> _Terms:
-    """Algorithm 4 without its condition on the rate alone, which selects by noise where there is no interference."""
-    return _selected(groups, delta, absolute, one_sided=False)
-
-
-def _local(groups: Groups, delta: float, absolute: bool) -> _Terms:
-    """Mean over shutters of the ratio of the rates on both sides of the moment at which the others stop.
-
-    Shutters fall uniformly into the time beside others, and ``T_solo`` is the integral over this time of the local
-    ratio of rates. A ratio of sums weights phases by their progress instead. With w seconds on both sides of the
-    moment, phase boundaries cause an error proportional to w while w is shorter than the phases, so the mean with w and
-    with 2 w extrapolates to w = 0. One window per region leaves the error in.
-    """
-    before, during = groups.rates[0], groups.rates[1]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = before[:, -1] / during[:, 0]
-        if groups.rates.shape[2] > 1:
-            ratio = 2 * ratio - before[:, -2:].mean(axis=1) / during[:, :2].mean(axis=1)
-    good = groups.alone & np.isfinite(ratio)
-    weight = good.astype(float)
-    ratio = np.where(good, ratio, 0)
-    known, sampled = _controls(before, good, ratio)
-    terms = np.stack((np.where(good, ratio - sampled, 0), weight, known, np.ones_like(weight)))
-    return _Terms(terms, np.add)
-
-
-def _controls(before: Reals, good: NDArray[np.bool_], ratio: Reals) -> tuple[Reals, Reals]:
-    """Return the part of the ratio that the rate beside others explains: mean per shutter, and at its last window.
-
-    All "before" windows, of the shutters of other jobs too, sample the same distribution as the last one of the job's
-    own shutters, so the difference of the two means is noise, which the sum of both cancels (control variates).
-    """
-    scale = max(float(before.mean()), np.finfo(float).tiny)
-    features = np.stack((before / scale, (before / scale) ** 2))  # shape (2, n, K)
-    centred = features - features.mean(axis=(1, 2), keepdims=True)
-    last = centred[:, :, -1]
-    if good.sum() < LEAST:
-        return np.zeros(len(before)), np.zeros(len(before))
-    own = last[:, good].T - last[:, good].mean(axis=1)
-    slope = np.linalg.lstsq(own, ratio[good] - ratio[good].mean(), rcond=None)[0]
-    return slope @ centred.mean(axis=2), slope @ last
-
-
-METHODS: dict[str, Callable[[Groups, float, bool], _Terms]] = {
-    "unfiltered": _unfiltered,
-    "filtered": _filtered,
-    "steady": _steady,
-    "local": _local,
-}
-
-
 def estimate(
     groups: Groups,
-    method: str = "local",
+    method: str = "balanced",
     *,
     delta: float = DELTA,
     absolute: bool | None = None,
@@ -180,8 +90,8 @@ def estimate(
     """Estimate the performance of a job, with an interval of 95 % by a block bootstrap over its shutters.
 
     The unfiltered estimate replaces a filter that fewer than 10 shutters, or fewer than a tenth of all, pass, and
-    ``local`` if there is one window per region and most shutters cross a phase boundary. Without a shutter the
-    performance is 1.
+    ``balanced`` and ``local`` if there is one window per region and most shutters cross a phase boundary. Without a
+    shutter the performance is 1.
 
     :param groups: rates of the job by shutter.
     :param method: name in ``METHODS``.
@@ -202,12 +112,12 @@ def estimate(
     kept, fallback = int((terms.rows[1][groups.alone] > 0).sum()), ""
     if kept < min(total, LEAST) or kept < SHARE * total:
         fallback = f"{kept} of {total} shutters pass {method}: unfiltered"
-    elif method == "local" and _needs_windows(groups, delta, absolute):
+    elif method in ("balanced", "local") and _needs_windows(groups, delta, absolute):
         fallback = "one window per region, as long as phases: unfiltered"
     if fallback:
-        method, terms = "unfiltered", _unfiltered(groups, delta, absolute)
+        method, terms = "unfiltered", unfiltered_terms(groups, delta, absolute)
         kept = total
-    low, high = _interval(terms, seed)
+    low, high = interval(terms, seed)
     found = Estimate(method, float(terms.value(terms.rows.sum(axis=1))), low, high, kept, total, fallback)
     return _unbiased(found, groups, delta, absolute, correct) if method == "filtered" else found
 
@@ -220,67 +130,8 @@ def _needs_windows(groups: Groups, delta: float, absolute: bool) -> bool:
     """
     if groups.rates.shape[2] > 1:
         return False
-    steady = _steady(groups, delta, absolute).rows[1].sum()
+    steady = steady_terms(groups, delta, absolute).rows[1].sum()
     return bool(steady < STEADY * groups.alone.sum())
-
-
-def _interval(terms: _Terms, seed: int) -> tuple[float, float]:
-    """Return the ends of the interval of 95 %: Student's, with the standard error of a circular block bootstrap.
-
-    With B blocks there are B - 1 degrees of freedom. Percentiles of the samples would cover the truth too rarely:
-    they ignore that the standard error of few blocks is itself uncertain.
-    """
-    count = terms.rows.shape[1]
-    total = terms.rows.sum(axis=1)
-    value = float(terms.value(total))
-    length = _block_length(value - terms.value(total[:, None] - terms.rows))
-    blocks = -(-count // length)
-    rng = np.random.default_rng(seed)
-    sums = np.stack([_block_sums(one, length) for one in terms.rows])
-    drawn = terms.value(sums[:, rng.integers(count, size=(SAMPLES, blocks))].sum(axis=2))
-    drawn = drawn[np.isfinite(drawn)]
-    if not len(drawn) or not math.isfinite(value) or blocks < 2:
-        return -math.inf, math.inf
-    # All blocks lie in one sample, so that their spread is too small by the share of a block in it.
-    spread = float(drawn.std()) * math.sqrt(count / (count - length))
-    half = _student(blocks - 1) * spread
-    return value - half, value + half
-
-
-def _block_length(influence: Reals) -> int:
-    """Return the number of successive shutters per block: n^(1/3), or twice their correlation time if it is longer.
-
-    :param influence: change of the estimate if a shutter is left out, shape (n,).
-    """
-    count = len(influence)
-    least, most = max(1, round(count ** (1 / 3))), max(1, count // 6)
-    centred = np.where(np.isfinite(influence), influence, 0)
-    centred = centred - centred.mean()
-    power = np.abs(np.fft.rfft(centred, 2 * count)) ** 2
-    correlation = np.fft.irfft(power)[:count]
-    if not correlation[0] > 0:
-        return int(min(least, most))
-    # The sum of two successive lags is positive for a reversible process; the first that is not is noise (Geyer).
-    pairs = (correlation[: count // 2 * 2].reshape(-1, 2).sum(axis=1)) / correlation[0]
-    positive = int(np.argmax(np.r_[pairs, -1] <= 0))
-    time = max(1.0, 2 * float(pairs[:positive].sum()) - 1)
-    return int(min(max(least, round(2 * time)), most))
-
-
-def _student(freedom: int) -> float:
-    """Return the 97.5 percentile of Student's distribution, by its expansion in 1 / freedom from 3 degrees on."""
-    if freedom < 3:
-        return 12.706 if freedom == 1 else 4.303
-    z: float = 1.959964
-    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / freedom + second / freedom**2 + third / freedom**3
-
-
-def _block_sums(values: Reals, length: int) -> Reals:
-    """Return the sum of ``length`` values from each place on, circularly, shape (n,)."""
-    total = np.r_[0, np.cumsum(np.r_[values, values[: length - 1]])]
-    return np.asarray(total[length:] - total[:-length])
 
 
 def noise_of(groups: Groups) -> float:

@@ -55,7 +55,7 @@ def bill(
     runs: Iterable[Run],
     rate: float,
     rule: str = "poppa",
-    method: str = "local",
+    method: str = "balanced",
     *,
     seed: int = 0,
 ) -> list[Bill]:
