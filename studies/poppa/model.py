@@ -201,7 +201,7 @@ def _nodes() -> Iterator[Sequence[str]]:
     for speeds in ((0.5, 1), (0.5, 0.7), (0.6, 0.6), (0.5, 0.7, 0.9, 1), (0.8, 0.8, 0.8, 1)):
         for step in (0.0001, 0.0005, 0.005, 0.5):
             nodes = groups_on_nodes(speeds, step)
-            each = [estimate(one).performance for one in nodes]
+            each = [estimate(one, "local").performance for one in nodes]
             found = estimate_nodes(nodes).performance, min(each), np.mean(each), np.prod(each)
             named = ", ".join(f"{one:g}" for one in speeds)
             yield named, f"{1000 * step:g}", f"{min(speeds):.2f}", *(f"{one:.2f}" for one in found)

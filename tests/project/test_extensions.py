@@ -100,6 +100,17 @@ def engine_arrays():
     return [np.zeros(3, dtype=np.int64), long, long, long - 1, short, *starts, long.copy(), long.copy()]
 
 
+def halves_arrays():
+    table, code, job = (np.zeros(length, dtype=np.int32) for length in (4, 2, 3))
+    limit = np.full(3, -1, dtype=np.int64)
+    tables = [table, code, code.copy(), job, job.copy(), np.ones(3), limit, limit.copy()]
+    return [*engine_arrays(), *tables]
+
+
+def run_halves(arrays):
+    engine._engine.run(engine.HALVES, 1, (2, 2), *arrays[:9], None, tuple(arrays[9:]))
+
+
 def job():
     return program(2, (0, 0, 1, 1e3), (1, 1, 0, 1e3), named={"there": 0, "back": 1})
 
@@ -130,10 +141,17 @@ CALLS = {
     "flows": (add_flows, flow_arrays),
     "packets": (add_packets, packet_arrays),
     "annealing": (lambda arrays: cooling._compiled(*arrays, 0, False), annealing_arrays),
-    "engine": (lambda arrays: engine._engine.run(1, 1, (2, 2), *arrays, None), engine_arrays),
+    "engine": (lambda arrays: engine._engine.run(1, 1, (2, 2), *arrays, None, None), engine_arrays),
+    "halves": (lambda arrays: run_halves(arrays), halves_arrays),
 }
 # Ranks with edges; leaves and pods; named steps.
-ANY_LENGTH = {"annealing": [7], "engine": [5, 6], "flows": [23], "packets": [list(packet_jobs()).index("mark_size")]}
+ANY_LENGTH = {
+    "annealing": [7],
+    "engine": [5, 6],
+    "halves": [5, 6],
+    "flows": [23],
+    "packets": [list(packet_jobs()).index("mark_size")],
+}
 SPARED = ["foreign byte order"]  # one byte has no order
 WRONG = {
     "another type": (lambda one: one.astype(np.int16), TypeError, "expecting items of type"),
@@ -160,7 +178,7 @@ def test_every_array_of_another_kind_is_refused_before_it_is_read(name, wrong):
             call(given)
 
 
-FILLED = {"annealing": [8, 9, 10, 12], "engine": [7, 8], "flows": [], "packets": []}
+FILLED = {"annealing": [8, 9, 10, 12], "engine": [7, 8], "halves": [7, 8, 16], "flows": [], "packets": []}
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -172,3 +190,8 @@ def test_arrays_that_are_filled_have_to_be_writable_and_others_need_not(name):
         refused = pytest.raises(ValueError, match="expecting a writable array")
         with refused if at in FILLED[name] else contextlib.nullcontext():
             call(given)
+
+
+def test_halves_without_their_arrays_are_refused():
+    with pytest.raises(TypeError, match="halves: expecting a tuple of arrays, got NoneType"):
+        engine._engine.run(engine.HALVES, 1, (2, 2), *engine_arrays(), None, None)

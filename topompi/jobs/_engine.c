@@ -245,6 +245,10 @@ read_halves(Engine *e, PyObject *given, Buffers *buffers)
 {
     PyObject *one[8];
     Py_ssize_t jobs = e->jobs, codes = BUFFERS_ANY, squared = BUFFERS_ANY, rates = BUFFERS_ANY;
+    if (!PyTuple_Check(given)) {
+        PyErr_Format(PyExc_TypeError, "halves: expecting a tuple of arrays, got %s", Py_TYPE(given)->tp_name);
+        return 0;
+    }
     if (!PyArg_ParseTuple(given, "OOOOOOOO", &one[0], &one[1], &one[2], &one[3], &one[4], &one[5], &one[6], &one[7]) ||
         !((e->neighbour_rank = buffers_column(buffers, one[0], "rank", BUFFERS_INT32, BUFFERS_READ, &squared)) &&
           (e->neighbour_last = buffers_column(buffers, one[1], "last", BUFFERS_INT32, BUFFERS_READ, &codes)) &&
@@ -266,7 +270,7 @@ read_halves(Engine *e, PyObject *given, Buffers *buffers)
     for (int32_t job = 0; valid && job < e->jobs; job++)
         valid = e->code[job] >= 0 && e->code[job] < codes && e->program[job] >= 0 && e->program[job] < e->programs;
     if (!valid)
-        PyErr_SetString(PyExc_ValueError, "halves: expecting tables of equal sizes, and codes and programs in them");
+        PyErr_SetString(PyExc_ValueError, "halves: expecting tables of equal sizes, and codes and programs in them, got others");
     return valid;
 }
 

@@ -152,7 +152,8 @@ def _extrapolated(before: Reals, after: Reals, near: int, guard: int) -> Reals:
     :param guard: number of windows after the moment that are left out: the stop itself makes the first one slow.
     """
     first, second = near + guard, 2 * near + guard
-    ratio = second * _ratio(before, after, near, guard) - first * _ratio(before, after, 2 * near, guard)
+    with np.errstate(invalid="ignore"):
+        ratio = second * _ratio(before, after, near, guard) - first * _ratio(before, after, 2 * near, guard)
     ratio = ratio / (second - first)
     finite = ratio[np.isfinite(ratio)]
     if len(finite):  # in a window in which the job lost its core, a ratio has any size
