@@ -8,7 +8,11 @@ from importlib import import_module
 
 __all__ = ["STUDIES", "main"]
 
-STUDIES = {"rules": "labels of the rules, their accuracy, and the gain of pairing by them"}  # modules of this folder
+STUDIES = {  # modules of this folder
+    "rules": "labels of the rules, their accuracy, and the gain of pairing by them",
+    "schedule": "the source's experiments with co-schedulers: makespans, sizes of jobs, correlations",
+    "mistakes": "a real log with wrong predictions, and with a network that jobs share",
+}
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -44,9 +44,9 @@ class Rhythm:
     cycles: int = 6
     segment: float = 0.3
     watched: float = 5.5
-    length: float = 0.8
+    length: float = 0.2
     every: float = 20.0
-    repeats: int = 4
+    repeats: int = 16
     core: int | None = 0
 
 
