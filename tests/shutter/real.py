@@ -50,7 +50,7 @@ def state(pid: int) -> str:
         return file.read().rpartition(b")")[2].split()[0].decode()
 
 
-def eventually(holds: Callable[[], object], seconds: float = 10.0) -> None:
+def eventually(holds: Callable[[], object], seconds: float = 30.0) -> None:
     """Wait until a condition holds, and fail if it does not within a time."""
     limit = time.monotonic() + seconds
     while not holds():

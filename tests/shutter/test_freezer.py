@@ -129,4 +129,4 @@ def test_the_watchdog_thaws_what_a_killed_daemon_has_frozen(folder, tmp_path):
                 shutter.stdout.readline()
                 eventually(lambda: any(map(is_frozen, paths)))
                 shutter.kill()
-            eventually(lambda: not any(map(is_frozen, paths)), 2.0)
+            eventually(lambda: not any(map(is_frozen, paths)), 10.0)

@@ -35,7 +35,12 @@ class Terms:
 
 
 def unfiltered_terms(groups: Groups, delta: float, absolute: bool) -> Terms:
-    """Mean rate of all windows beside others, also around shutters of other jobs, over the mean rate alone."""
+    """Mean rate of all windows beside others, also around shutters of other jobs, over the mean rate alone.
+
+    :param groups: rates of the job by shutter.
+    :param delta: largest difference of the rates before and after of a steady phase.
+    :param absolute: whether ``delta`` is in the unit of the rate; else it is a share of the rate alone.
+    """
     before, during, after = groups.rates.mean(axis=2)
     alone = groups.alone.astype(float)
     return Terms(np.stack((0.5 * (before + after), np.ones_like(alone), np.where(groups.alone, during, 0), alone)))
@@ -57,7 +62,12 @@ def _filtered(groups: Groups, delta: float, absolute: bool) -> Terms:
 
 
 def steady_terms(groups: Groups, delta: float, absolute: bool) -> Terms:
-    """Algorithm 4 without its condition on the rate alone, which selects by noise where there is no interference."""
+    """Algorithm 4 without its condition on the rate alone, which selects by noise where there is no interference.
+
+    :param groups: rates of the job by shutter.
+    :param delta: largest difference of the rates before and after of a steady phase.
+    :param absolute: whether ``delta`` is in the unit of the rate; else it is a share of the rate alone.
+    """
     return _selected(groups, delta, absolute, one_sided=False)
 
 
