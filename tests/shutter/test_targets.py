@@ -20,12 +20,15 @@ import sys, time
 one = os.fork()
 if not one:
     os.setsid()
+    end, begin = os.pipe()
     two = os.fork()
     if two:
+        os.read(end, 1)
         print(os.getppid(), os.getpid(), two, flush=True)
         sys.stdin.readline()
         os._exit(0)
     ctypes.CDLL(None).prctl(1, 0)  # outlives its parent
+    os.write(begin, b"x")
 time.sleep(20)
 """
 
