@@ -21,7 +21,7 @@ from studies.tables import table_lines
 from topompi.colocation.scheduling.allocators import Halves, Matched
 from topompi.colocation.scheduling.halves import on_halves
 from topompi.colocation.scheduling.speed import ColocatedSpeed
-from topompi.colocation.scheduling.table import complete_part, rate_table
+from topompi.colocation.scheduling.table import rate_table
 from topompi.colocation.speedups.files import read_speedups
 from topompi.jobs import Backfill, Cluster, read_swf, simulate
 from topompi.jobs.drawing import draw
@@ -73,7 +73,7 @@ def speed(path: str) -> None:
 
 def pairs(path: str, speedups: str) -> None:
     """Print jobs per second of processor time on half nodes, for each loop: programs drawn from a file of speed-ups."""
-    table, cluster = rate_table(complete_part(read_speedups(speedups))), Cluster.regular(1002, 18, 18).with_slots(2)
+    table, cluster = rate_table(read_speedups(speedups).complete()), Cluster.regular(1002, 18, 18).with_slots(2)
     log = on_halves(read_swf(path, 4), table.programs, stretch=1 / table.slowest)
     for compiled, jobs in ((True, log), (False, log.select(slice(10_000)))):
         for allocator in (Halves(), Matched(table)):

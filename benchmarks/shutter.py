@@ -3,8 +3,7 @@
 A triad and a busy loop (NULL), each pinned to a core, run in alternating blocks with and without the shutter. The rate
 of a block is the median over slices of half a second. Each block with the shutter is compared with the mean of the two
 blocks around it; the overhead is the median over blocks, with a bootstrap interval of 95 %. Equations 9 and 10 of POPPA
-stand beside it. Then the costs of one shutter are
-measured, when 8 processes that sleep are stopped beside a busy loop.
+stand beside it. Then the costs of one shutter are measured: 8 processes that sleep are stopped beside a busy loop.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 
 from benchmarks.paths import SHARED_DATA
-from topompi.colocation.scheduling.table import complete_part
 from topompi.colocation.speedups.files import read_speedups
 from topompi.colocation.speedups.matrix import Speedups
 
@@ -17,7 +16,7 @@ SECONDS = 100.0  # run time of Marconi's programs
 @cache
 def aris() -> Speedups:
     """Return the measured speed-ups of the programs on ARIS that were all measured beside each other."""
-    return complete_part(read_speedups(SHARED_DATA / "colocation/aris-nas.csv"))
+    return read_speedups(SHARED_DATA / "colocation/aris-nas.csv").complete()
 
 
 @cache

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support import examples, refusal
 from topompi.colocation.errors import ColocationError
-from topompi.colocation.prices.halves import NOBODY, OWN, Intervals, complete_part, on_half_nodes
+from topompi.colocation.prices.halves import NOBODY, OWN, Intervals, on_half_nodes
 from topompi.colocation.prices.worth import Worth, effects_of, worth
 from topompi.colocation.speedups.drawn import draw_speedups
 from topompi.colocation.speedups.matrix import Speedups
@@ -120,7 +120,7 @@ def test_a_site_s_rule_is_one_more_column(tmp_path, monkeypatch):
 
 def test_programs_without_known_neighbours_are_left_out_and_refused():
     matrix = Speedups.of("abc", [[1, np.nan, 1], [np.nan, np.nan, np.nan], [1, 1, 1]])
-    assert complete_part(matrix).programs == ("a", "c")
+    assert matrix.complete().programs == ("a", "c")
     wanted = "none for a beside b"
     assert wanted in refusal(on_half_nodes, [0, 0], [1, 1], [1, 1], [0, 1], matrix, 4, error=ColocationError)
     assert "at most the machine's 4" in refusal(on_half_nodes, [0], [1], [5], [0], matrix, 4, error=ColocationError)

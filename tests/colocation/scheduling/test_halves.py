@@ -15,8 +15,6 @@ from topompi.colocation.scheduling.allocators import Halves, Matched
 from topompi.colocation.scheduling.halves import halves_of, nodes_of, on_halves
 from topompi.colocation.scheduling.queues import Filler
 from topompi.colocation.scheduling.speed import ColocatedSpeed
-from topompi.colocation.scheduling.table import complete_part, rate_table
-from topompi.colocation.speedups.matrix import Speedups
 from topompi.jobs import Backfill, Cluster, Promises, Workload, check_allocator, simulate
 
 PAIR = table_of([[0.8, 1.5], [0.5, 1.0]], ("a", "b"))
@@ -133,14 +131,6 @@ def test_filler_starts_the_largest_job_that_fits() -> None:
     jobs = on_halves(Workload.of("mine", submit=[0, 1, 1, 1], run=[9] * 4, nodes=[2, 2, 1, 2]), NAMES)
     outcome = simulate(jobs, Cluster.regular(4, 4).with_slots(2), Filler(), Halves(), ColocatedSpeed(table_of(1.0)))
     assert outcome.start.tolist() == [0, 1, 10, 9]
-
-
-def test_the_complete_part_leaves_out_programs_with_unknown_cells() -> None:
-    ratio = np.ones((3, 3))
-    ratio[0, 1] = ratio[1, 2] = np.nan
-    speedups = Speedups.of(("a", "b", "c"), ratio)
-    assert complete_part(speedups).programs == ("a", "c")
-    assert "a beside b, got none; 2 cells" in refusal(rate_table, speedups, error=ColocationError)
 
 
 def test_wrong_programs_and_slots_are_errors_that_name_the_job() -> None:

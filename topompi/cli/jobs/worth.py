@@ -13,7 +13,7 @@ from rich.table import Table
 
 from ...colocation.errors import ColocationError
 from ...colocation.prices.drawing import draw_worth
-from ...colocation.prices.halves import complete_part, on_half_nodes
+from ...colocation.prices.halves import on_half_nodes
 from ...colocation.prices.rules import RULES
 from ...colocation.prices.worth import Worth, effects_of, worth
 from ...colocation.speedups.drawn import draw_speedups
@@ -90,7 +90,7 @@ def _matrix(text: str) -> tuple[Speedups, list[str]]:
             raise ColocationError(f"--speedups: expecting {DRAWN}PROGRAMS:SEED, got {text!r}")
         return draw_speedups(int(count), int(seed or 0)), []
     whole = read_speedups(text)
-    part = complete_part(whole)
+    part = whole.complete()
     if not len(part):
         raise ColocationError(f"{text}: expecting programs that are known beside each other, got none")
     return part, [name for name in whole.programs if name not in part.number]

@@ -126,6 +126,8 @@ def _balanced(groups: Groups, delta: float, absolute: bool) -> Terms:
         ratio, blank = _local_ratios(groups)
         weight = min(1.0, 2 * _between(groups.rates[0]))
     good, sound = groups.alone & np.isfinite(ratio), np.isfinite(blank)
+    if not sound.any():
+        blank, sound = np.ones(len(blank)), np.ones(len(blank), bool)
     rows = (np.where(good, ratio, 0), good.astype(float), np.where(sound, blank, 0), sound.astype(float))
 
     def join(local: Reals, still: Reals, beside: Reals, alone: Reals) -> Reals:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import ColocationError
 from ..speedups.matrix import Speedups
 
-__all__ = ["NOBODY", "OWN", "Intervals", "complete_part", "on_half_nodes"]
+__all__ = ["NOBODY", "OWN", "Intervals", "on_half_nodes"]
 
 NOBODY = -1  # partner of a job beside empty halves of nodes
 OWN = -2  # partner of a job on whole nodes of its own
@@ -42,15 +42,6 @@ class Intervals:
 
     def __len__(self) -> int:
         return len(self.job)
-
-
-def complete_part(speedups: Speedups) -> Speedups:
-    """Return the speed-ups of the programs that are left when those with most unknown cells are taken out in turn."""
-    while len(speedups) and not speedups.known.all():
-        missing = (~speedups.known).sum(axis=0) + (~speedups.known).sum(axis=1)
-        worst = int(missing.argmax())
-        speedups = speedups.only([name for at, name in enumerate(speedups.programs) if at != worst])
-    return speedups
 
 
 def on_half_nodes(

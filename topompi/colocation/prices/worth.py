@@ -24,7 +24,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Effects:
-    """What the jobs of a workload did to each other, as columns of shape (n,).
+    """Losses of the jobs of a workload to each other, as columns of shape (n,).
 
     :param program: row of each job's program in the speed-ups.
     :param size: nodes of each job: half of the cores of twice as many count as these.

@@ -18,7 +18,7 @@ from .halves import on_halves
 from .isolating import IsolatedHalves, IsolatedMatched
 from .queues import Filler
 from .speed import ColocatedSpeed
-from .table import RateTable, complete_part, rate_table
+from .table import RateTable, rate_table
 
 __all__ = ["WITH_FILE", "jobs_for", "table_of_file"]
 
@@ -33,7 +33,7 @@ def table_of_file(path: str) -> RateTable:
     :raises ColocationError: if the file is malformed, or has no complete part.
     """
     speedups = read_speedups(path)
-    complete = complete_part(speedups)
+    complete = speedups.complete()
     if not len(complete):
         raise ColocationError(f"{path}: expecting a program whose speed-up beside itself is known, got none")
     return rate_table(complete)

@@ -12,7 +12,7 @@ from ...jobs import Workload
 from ..errors import ColocationError
 from ..speedups.matrix import Speedups
 
-__all__ = ["ALONE", "ITSELF", "RateTable", "complete_part", "program_numbers", "rate_table"]
+__all__ = ["ALONE", "ITSELF", "RateTable", "program_numbers", "rate_table"]
 
 ALONE, ITSELF = -2, -1  # columns after those of the programs
 Reals = NDArray[np.float64]
@@ -40,7 +40,7 @@ def rate_table(speedups: Speedups) -> RateTable:
     """Return the rates of a matrix; beside an empty half a program runs as measured, else at its row's largest rate.
 
     :param speedups: a matrix without unknown cells.
-    :raises ColocationError: if a cell is unknown; `complete_part` has the programs without unknown cells.
+    :raises ColocationError: if a cell is unknown; `Speedups.complete` has the programs without unknown cells.
     """
     if not speedups.known.all():
         row, column = np.argwhere(~speedups.known)[0].tolist()
@@ -50,21 +50,6 @@ def rate_table(speedups: Speedups) -> RateTable:
         )
     ones = np.ones(len(speedups))
     return RateTable(speedups.programs, np.column_stack((speedups.ratio, speedups.beside_nothing, ones)))
-
-
-def complete_part(speedups: Speedups) -> Speedups:
-    """Return the matrix of programs whose cells are all known; programs with the most unknown cells are left out first.
-
-    :param speedups: a matrix with unknown cells.
-    """
-    left = np.arange(len(speedups))
-    while len(left):
-        unknown = ~speedups.known[np.ix_(left, left)]
-        missing = unknown.sum(axis=0) + unknown.sum(axis=1)
-        if not missing.any():
-            break
-        left = np.delete(left, int(missing.argmax()))
-    return speedups.only([speedups.programs[at] for at in left.tolist()])
 
 
 def program_numbers(workload: Workload, programs: Sequence[str]) -> NDArray[np.int64]:

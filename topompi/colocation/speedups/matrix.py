@@ -96,6 +96,17 @@ class Speedups:
         fallback = np.where(most > 0, most, 1.0)
         return np.where(np.isfinite(self.alone), self.alone, fallback)
 
+    def complete(self) -> Speedups:
+        """Return the matrix without unknown cells; the programs with most unknown cells are taken out in turn."""
+        left = np.arange(len(self))
+        while len(left):
+            unknown = ~self.known[np.ix_(left, left)]
+            missing = unknown.sum(axis=0) + unknown.sum(axis=1)
+            if not missing.any():
+                break
+            left = np.delete(left, int(missing.argmax()))
+        return self.only([self.programs[at] for at in left.tolist()])
+
     def only(self, programs: Sequence[str]) -> Speedups:
         """Return the matrix of some of the programs, in the given order.
 
