@@ -15,7 +15,7 @@ from topompi.colocation.estimates.records import Groups
 
 __all__ = ["groups_on_nodes"]
 
-WINDOW, WINDOWS, PAUSE = 0.0002, 16, 0.02  # seconds; pauses between the shutters of a node are exponential
+WINDOW, WINDOWS, PAUSE = 0.00032, 10, 0.02  # seconds; pauses between the shutters of a node are exponential
 Reals = NDArray[np.float64]
 
 

@@ -46,12 +46,16 @@ def of_recovery(one: Result) -> Results:
     return _job(one)
 
 
-def _median(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return a median with its interval of 95 % by a bootstrap."""
+def _middle(values: Sequence[float], of: Callable[..., Any]) -> tuple[float, float, float]:
+    """Return the mean or median of values with its interval of 95 % by a bootstrap.
+
+    :param values: the values.
+    :param of: ``np.mean`` or ``np.median``.
+    """
     array = np.array(values)
-    drawn = np.median(np.random.default_rng(0).choice(array, (2000, len(array))), axis=1)
+    drawn = of(np.random.default_rng(0).choice(array, (2000, len(array))), axis=1)
     low, high = np.quantile(drawn, (0.025, 0.975))
-    return float(np.median(array)), float(low), float(high)
+    return float(of(array)), float(low), float(high)
 
 
 def _span(value: float, low: float, high: float) -> str:
@@ -65,7 +69,7 @@ def _pairs(results: Results) -> Iterator[Table]:
             continue
         worst = dict.fromkeys(METHODS, 0.0)
         for one in found["jobs"]:
-            truth, ours = _median(one["ratios"]), one["estimates"][METHODS[0]]
+            truth, ours = _middle(one["ratios"], np.mean), one["estimates"][METHODS[0]]
             for method in METHODS:
                 error = abs(one["estimates"][method]["performance"] - truth[0])
                 worst[method] = max(worst[method], error)
@@ -97,7 +101,7 @@ def _recovery(results: Results) -> Iterator[Table]:
     for name, one in found.items():
         before, during, _ = (np.array(region) for region in one["windows"])
         at = [0, 1, 3, 7, 15, len(during) - 1]
-        truth = _median(one["ratios"])
+        truth = _middle(one["ratios"], np.mean)
         rows.append([name, _span(*truth), f"{before.mean():.3f}", *(f"{during[k]:.3f}" for k in at if k < len(during))])
         rows.append(["", "", "ratio", *(f"{before.mean() / during[k]:.3f}" for k in at if k < len(during))])
     ends = ("3.2", "6.4", "13", "26", "51", "102")
@@ -111,7 +115,7 @@ def _overhead(results: Results) -> Iterator[Table]:
         if found is None:
             continue
         expected, dilation = asleep(length / 1e3, PAUSE / 1e3), dilated(1.0, length / 1e3, PAUSE / 1e3)
-        value, low, high = _median(np.array(found["ratios"]).mean(axis=1).tolist())
+        value, low, high = _middle(np.array(found["ratios"]).mean(axis=1).tolist(), np.median)
         rows.append([
             f"{length:g}",
             f"{expected:.2%}",

@@ -8,8 +8,8 @@
  *     null       additions in registers: the neighbour that disturbs nobody
  *     triad      a = b + q c on three arrays of 64 MiB, larger than last-level caches
  *     stencil    five points on two grids of 4 MiB each: more than the caches of a core, less than the last level
- *     random     dependent loads from anywhere in 16 MiB
- *     sparse     dependent loads from anywhere in 256 MiB
+ *     random     dependent loads from anywhere in 16 MiB: a table that a last-level cache can hold
+ *     sparse     dependent loads from anywhere in 1 GiB: a table that none can hold
  *     blocked    products of matrices that fit the first-level cache
  *     phases-MS  MS milliseconds of null, then MS of triad, over and over; MS is 1, 3 or 10
  *     barriers   two processes with unequal parts of null and a barrier after each, at which they poll and yield
@@ -26,11 +26,11 @@
 #define LENGTH (8u << 20)                /* elements of an array of the triad */
 #define SIDE 724                         /* rows and columns of a grid of the stencil: 4 MiB */
 #define BLOCK 20                         /* rows and columns of a block of the products */
-#define LOADS 16                         /* loads of a step */
+#define LOADS 8                          /* loads of a step */
 
 static double *a, *b, *c;
-static uint32_t *table;
-static uint64_t at, entries;
+static uint64_t *table, at;
+static int shift;                        /* the upper bits of a random number that are no place in the table */
 static volatile double sink;
 
 static double seconds(void) {
@@ -39,12 +39,15 @@ static double seconds(void) {
     return now.tv_sec + 1e-9 * now.tv_nsec;
 }
 
+/* Memory of huge pages, which many clusters give to every program: else the caches of addresses decide. */
 static void *filled(size_t bytes) {
-    char *memory = aligned_alloc(1 << 21, (bytes + (1 << 21) - 1) >> 21 << 21);
+    size_t whole = (bytes + (1 << 21) - 1) >> 21 << 21;
+    char *memory = aligned_alloc(1 << 21, whole);
     if (!memory) {
         perror("kernels");
         exit(1);
     }
+    madvise(memory, whole, MADV_HUGEPAGE);
     memset(memory, 0, bytes);
     return memory;
 }
@@ -75,9 +78,10 @@ static void stencil_step(void) {
     }
 }
 
+/* A linear congruential generator (Knuth's MMIX) gives the places; each needs the load before it, whose value is 0. */
 static void random_step(void) {
     int i;
-    for (i = 0; i < LOADS; i++) at = table[at];
+    for (i = 0; i < LOADS; i++) at = at * 6364136223846793005ull + 1442695040888963407ull + table[at >> shift];
 }
 
 static void blocked_step(void) {
@@ -87,18 +91,9 @@ static void blocked_step(void) {
             for (j = 0; j < BLOCK; j++) a[i * BLOCK + j] += 1e-9 * b[i * BLOCK + k] * c[k * BLOCK + j];
 }
 
-/* A table whose entries form one cycle through all of it, by Sattolo's shuffle. */
-static void make_cycle(uint64_t bytes) {
-    uint64_t state = 88172645463325252ull, i, other;
-    uint32_t swap;
-    entries = bytes / sizeof *table;
-    table = filled(bytes);
-    for (i = 0; i < entries; i++) table[i] = (uint32_t)i;
-    for (i = entries - 1; i > 0; i--) {
-        state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-        other = state % i;
-        swap = table[i], table[i] = table[other], table[other] = swap;
-    }
+static void make_table(int bits) {
+    table = filled(sizeof *table << bits);
+    shift = 64 - bits;
 }
 
 static void make_arrays(size_t elements) {
@@ -180,8 +175,8 @@ int main(int argc, char **argv) {
     if (!strcmp(name, "null")) step = null_step;
     if (!strcmp(name, "triad")) step = triad_step, make_arrays(LENGTH);
     if (!strcmp(name, "stencil")) step = stencil_step, make_grids();
-    if (!strcmp(name, "random")) step = random_step, make_cycle(16u << 20);
-    if (!strcmp(name, "sparse")) step = random_step, make_cycle(256u << 20);
+    if (!strcmp(name, "random")) step = random_step, make_table(21);
+    if (!strcmp(name, "sparse")) step = random_step, make_table(27);
     if (!strcmp(name, "blocked")) step = blocked_step, make_arrays(BLOCK * BLOCK);
     began = seconds();
     if (step)

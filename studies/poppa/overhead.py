@@ -12,14 +12,14 @@ import numpy as np
 
 from topompi.colocation import read_records
 
-from .pairs import SETTLE, Rhythm, daemon
+from .pairs import SETTLE, START, Rhythm, daemon
 from .programs import Kernel, started
 
 __all__ = ["LENGTHS", "measure_overhead"]
 
 LENGTHS = (0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6)  # milliseconds, of the source
 PAUSE = 200.0  # milliseconds
-SEGMENT, START = 2.0, 1.0  # seconds of a segment, and those in which the daemon starts
+SEGMENT = 2.0  # seconds
 
 
 def measure_overhead(length: float, cycles: int, cores: tuple[int, int] = (0, 1)) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Real pairs: the shutter's estimate of performance beside the performance measured by solo and shared segments."""
+"""Real pairs: the shutter's estimate of performance beside the performance measured by solo and shared segments.
+
+The segments alternate every half second, and the shutters fall into the shared ones, so that both see the same machine.
+"""
 
 from __future__ import annotations
 
@@ -12,42 +15,44 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topompi.colocation import groups_of, read_records
-from topompi.colocation.estimates.records import Groups
+from topompi.colocation.estimates.records import REGIONS, Groups, Records
 from topompi.errors import BenchmarkError
 
 from .programs import Kernel, compiled, started
 
-__all__ = ["Result", "Rhythm", "daemon", "measure", "rates"]
+__all__ = ["Result", "Rhythm", "Segment", "daemon", "measure", "ratios", "segment"]
 
 Reals = NDArray[np.float64]
 SETTLE = 0.1  # seconds after a change that do not count
+START = 1.0  # seconds in which the daemon starts
 
 
 @dataclass(frozen=True)
 class Rhythm:
     """The segments of a cycle, and the parameters of the shutter.
 
-    :param cycles: number of cycles.
-    :param segment: seconds of each segment without the daemon.
-    :param watched: seconds under the daemon in each cycle, its start included.
+    :param cycles: number of cycles: both jobs, the first alone, both jobs, the second alone.
+    :param segment: seconds of a segment alone.
+    :param watched: seconds of a segment of both jobs.
     :param length: milliseconds of a window.
     :param every: milliseconds between shutters.
     :param repeats: windows per region.
-    :param core: core of the daemon, None for any.
+    :param core: core of the daemon, None for the daemon's choice.
     """
 
-    cycles: int = 6
-    segment: float = 0.3
-    watched: float = 5.5
-    length: float = 0.2
+    cycles: int = 30
+    segment: float = 0.2
+    watched: float = 0.6
+    length: float = 0.32
     every: float = 20.0
-    repeats: int = 16
-    core: int | None = 0
+    repeats: int = 10
+    core: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +61,7 @@ class Result:
 
     :param job: the kernel.
     :param beside: its neighbour.
-    :param ratios: rate beside the neighbour over the rate alone, per cycle.
+    :param ratios: rate beside the neighbour, between shutters, over the rate alone, per cycle.
     :param alone: rate alone in steps per second, per cycle.
     :param groups: rates around the shutters.
     :param daemon: share of a core that the daemon used.
@@ -70,43 +75,75 @@ class Result:
     daemon: float
 
 
-def rates(kernels: Sequence[Kernel], seconds: float) -> list[float]:
-    """Return the steps per second of each kernel, in seconds on its core.
+class Segment(NamedTuple):
+    """A time in which the same jobs ran.
 
-    Other processes of the machine run on the free core while a kernel is alone, and beside the kernels otherwise. This
-    is no interference between the two, so their time is left out.
+    :param alone: the job that ran alone, or None if both ran, under the daemon.
+    :param start: monotonic time of the start.
+    :param end: monotonic time of the end.
+    :param steps: steps that each job did.
+    :param seconds: seconds that each job was on its core.
+    """
+
+    alone: int | None
+    start: float
+    end: float
+    steps: tuple[int, ...]
+    seconds: tuple[float, ...]
+
+
+def segment(kernels: Sequence[Kernel], alone: int | None, seconds: float) -> Segment:
+    """Let one kernel run alone, or all, for a time after ``SETTLE`` seconds.
 
     :param kernels: the kernels.
-    :param seconds: length of the measurement.
+    :param alone: the kernel that runs alone, or None for all.
+    :param seconds: length of the segment.
     """
-    first = [(one.cpu(), one.count()) for one in kernels]
-    time.sleep(seconds)
-    second = [(one.cpu(), one.count()) for one in kernels]
-    return [(b[1] - a[1]) / (b[0] - a[0]) for a, b in zip(first, second, strict=True)]
-
-
-def _alone(kernels: Sequence[Kernel], which: int, seconds: float) -> float:
-    others = [one for at, one in enumerate(kernels) if at != which]
+    others = [one for at, one in enumerate(kernels) if alone not in (None, at)]
     for one in others:
         one.stop()
     try:
         time.sleep(SETTLE)
-        return rates([kernels[which]], seconds)[0]
+        start, first = time.monotonic(), [(one.count(), one.cpu()) for one in kernels]
+        time.sleep(seconds)
+        end, second = time.monotonic(), [(one.count(), one.cpu()) for one in kernels]
     finally:
         for one in others:
             one.go()
+    pairs = list(zip(first, second, strict=True))
+    return Segment(alone, start, end, tuple(b[0] - a[0] for a, b in pairs), tuple(b[1] - a[1] for a, b in pairs))
 
 
-def _segments(kernels: Sequence[Kernel], seconds: float) -> tuple[list[float], list[float]]:
-    """Return mean rates alone and shared, from alternating segments (ABABA), so that slow drift cancels."""
-    alone, shared = [], []
-    for _ in range(2):
-        time.sleep(SETTLE)
-        shared.append(rates(kernels, seconds))
-        alone.append([_alone(kernels, which, seconds) for which in range(len(kernels))])
-    time.sleep(SETTLE)
-    shared.append(rates(kernels, seconds))
-    return np.mean(alone, axis=0).tolist(), np.average(shared, axis=0, weights=(1, 2, 1)).tolist()
+def rate_beside(part: Segment, job: int, records: Records) -> float:
+    """Return a job's steps per second on its core in a segment of both jobs, without the windows alone.
+
+    Time on the core leaves out what the daemon and other processes of the machine take there. This is no interference
+    between the two jobs.
+
+    :param part: the segment.
+    :param job: number of the job.
+    :param records: the daemon's measurements.
+    """
+    mine = (records.job == str(job)) & (records.region == REGIONS.index("during"))
+    start, end = records.start[mine], records.end[mine]
+    inside = np.clip(end, part.start, part.end) - np.clip(start, part.start, part.end)
+    steps = (records.delta[mine] * inside / np.maximum(end - start, 1e-12)).sum()
+    return float((part.steps[job] - steps) / (part.seconds[job] - inside.sum()))
+
+
+def ratios(parts: Sequence[Segment], job: int, records: Records) -> tuple[Reals, Reals]:
+    """Return the job's rates beside the other over those alone, and those alone, of each segment alone.
+
+    The rate beside the other is the mean of the segments before and after the one alone, so that slow drift cancels.
+
+    :param parts: segments in turn, of which those of both jobs surround each one alone.
+    :param job: number of the job.
+    :param records: the daemon's measurements.
+    """
+    at = [place for place, part in enumerate(parts) if part.alone == job]
+    alone = np.array([parts[place].steps[job] / parts[place].seconds[job] for place in at])
+    sides = [[rate_beside(parts[place + side], job, records) for side in (-1, 1)] for place in at]
+    return np.mean(sides, axis=1) / alone, alone
 
 
 @contextmanager
@@ -139,39 +176,28 @@ def _used(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _watched(kernels: Sequence[Kernel], log: Path, rhythm: Rhythm) -> float:
-    """Run the daemon for one cycle's seconds; return the share of a core that it used after its start."""
-    with daemon(kernels, log, rhythm) as used:
-        time.sleep(1.0)
-        began, base = time.monotonic(), used()
-        time.sleep(max(0.0, rhythm.watched - 1.0))
-        return (used() - base) / max(time.monotonic() - began, 1e-9)
-
-
 def measure(names: tuple[str, str], rhythm: Rhythm, cores: tuple[int, int] = (0, 1)) -> list[Result]:
     """Measure a pair and return a result for each of its two jobs.
+
+    The daemon runs all the time. It opens no shutter while a job is alone, because nothing would pause.
 
     :param names: names of the two kernels.
     :param rhythm: the segments.
     :param cores: core of each.
     """
-    alone, shared, used = list[list[float]](), list[list[float]](), list[float]()
     with tempfile.TemporaryDirectory(prefix="topompi-pairs-") as folder, started(names, cores, compiled()) as kernels:
         log = Path(folder) / "shutter.log"
-        for _ in range(rhythm.cycles):
-            for found, kept in zip(_segments(kernels, rhythm.segment), (alone, shared), strict=True):
-                kept.append(found)
-            used.append(_watched(kernels, log, rhythm))
+        with daemon(kernels, log, rhythm) as used:
+            time.sleep(START)
+            began, base = time.monotonic(), used()
+            parts = [segment(kernels, None, rhythm.watched)]
+            for _ in range(rhythm.cycles):
+                for alone in range(len(kernels)):
+                    parts += [segment(kernels, alone, rhythm.segment), segment(kernels, None, rhythm.watched)]
+            share = (used() - base) / (time.monotonic() - began)
         records = read_records(log)
-    solo, both = np.array(alone), np.array(shared)
-    return [
-        Result(
-            name,
-            names[1 - at],
-            both[:, at] / solo[:, at],
-            solo[:, at],
-            groups_of(records, str(at)),
-            float(np.mean(used)),
-        )
-        for at, name in enumerate(names)
-    ]
+    found = []
+    for at, name in enumerate(names):
+        ratio, alone_rates = ratios(parts, at, records)
+        found.append(Result(name, names[1 - at], ratio, alone_rates, groups_of(records, str(at)), share))
+    return found

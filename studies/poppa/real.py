@@ -24,12 +24,12 @@ __all__ = ["PAIRS", "main"]
 
 PAGE = "prices.md"
 PAIRS = (
-    ("null", "null"), ("null", "triad"), ("null", "random"), ("null", "stencil"), ("triad", "triad"),
+    ("null", "null"), ("null", "triad"), ("null", "sparse"), ("null", "stencil"), ("triad", "triad"),
     ("triad", "sparse"), ("triad", "random"), ("triad", "stencil"), ("triad", "phases-1"), ("triad", "phases-10"),
 )  # fmt: skip
 RECOVERED = ("random", "stencil", "triad")  # kernels whose first milliseconds alone are measured, beside the triad
 # 32 windows of 3.2 ms per region show how long caches take to warm up after the neighbour has stopped.
-LONG = Rhythm(cycles=3, watched=10.0, length=3.2, repeats=32)
+LONG = Rhythm(cycles=5, watched=3.0, length=3.2, repeats=32)
 Job = tuple[str, Callable[[], dict[str, Any]]]
 
 
@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     add("part", choices=tuple(figures.TABLES))
     add("-o", dest="output", metavar="DIR", type=Path, help=f"folder whose {PAGE} gets the tables")
     add("--results", metavar="FILE", type=Path, default=Path("poppa-study.json"), help="kept from run to run")
-    add("--cycles", metavar="N", type=int, default=6, help="cycles of solo, shared and watched segments")
+    add("--cycles", metavar="N", type=int, default=30, help="cycles of segments: both jobs, one alone, both, the other alone")
     add("--only", metavar="A/B", nargs="+", default=[], help="pairs: these alone")
     add("--all", action="store_true", help="pairs: every kernel beside every kernel")
     add("--show", action="store_true", help="measure nothing: tables of the results that are there")

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from studies.poppa import figures
-from studies.poppa.pairs import Result, rates
+from studies.poppa.pairs import Result, Segment, ratios, segment
 from studies.poppa.programs import KERNELS, compiled, started
-from topompi.colocation.estimates.records import Groups
+from topompi.colocation.estimates.records import Groups, Records
 from topompi.shutter.published import path_of
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
@@ -46,7 +46,7 @@ def test_an_unknown_kernel_is_an_error_that_lists_all(kernels: Path):
 def test_a_kernel_counts_while_it_runs_and_stands_still_when_stopped(kernels: Path):
     core = min(os.sched_getaffinity(0))
     with started(("null",), (core,), kernels) as (one,):
-        assert rates([one], 0.05)[0] > 0
+        assert segment([one], None, 0.05).steps[0] > 0
         one.stop()
         time.sleep(0.02)
         count = one.count()
@@ -54,6 +54,21 @@ def test_a_kernel_counts_while_it_runs_and_stands_still_when_stopped(kernels: Pa
         assert one.count() == count
         one.go()
     assert not Path(f"/proc/{one.pid}").exists()
+
+
+def _shared(start: float, rate: float, alone: float) -> tuple[Segment, list[tuple[object, ...]]]:
+    """A second of both jobs at a rate, of which 0.1 s were alone at another, and 0.2 s went to another process."""
+    rows = [("during", "0", 0, start + 0.4, start + 0.5, 0.1 * alone)]
+    return Segment(None, start, start + 1, (int(0.7 * rate + 0.1 * alone), 0), (0.8, 0.0)), rows
+
+
+def test_performance_is_the_rate_beside_the_other_job_between_shutters_over_that_alone():
+    first, rows = _shared(0.0, 600.0, 1000.0)
+    last, more = _shared(2.0, 800.0, 1000.0)
+    mine = Segment(0, 1.0, 2.0, (900, 0), (0.9, 0.0))  # a tenth of the time went to another process
+    ratio, alone = ratios([first, mine, last], 0, Records.of([*rows, *more]))
+    assert alone.tolist() == [1000.0]
+    assert ratio == pytest.approx([0.7])
 
 
 def _result(job: str, performance: float, measured: float) -> Result:

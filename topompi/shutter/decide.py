@@ -22,9 +22,9 @@ class Settings:
     :ivar patience: seconds within which all processes of a paused job have to stop; else the shutter is given up.
     """
 
-    length: float = 0.0002
+    length: float = 0.00032
     every: float = 0.2
-    repeats: int = 16
+    repeats: int = 10
     most_stopped: float = math.inf
     patience: float = 0.02
 

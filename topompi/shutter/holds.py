@@ -139,6 +139,12 @@ class Process(Hold):
                     return {int(word) for word in line.split()[1:]}
         return set()
 
+    def cores(self) -> set[int]:
+        """Return the cores on which the process's first thread may run; empty if it has ended."""
+        with suppress(OSError):
+            return os.sched_getaffinity(self.pid)
+        return set()
+
     def catches(self, number: int) -> bool:
         """Return whether the process has a handler for a signal.
 

@@ -31,6 +31,7 @@ class Job:
     :ivar launchers: processes that are neither stopped by signals nor measured, because they handle SIGCONT: launchers
         of MPI programs forward it to all ranks, and some print a line each time.
     :ivar readers: reader of each process that the source measures.
+    :ivar cores: cores on which its processes may run.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Job:
     ranks: dict[Process, int] = field(default_factory=dict)
     launchers: set[Process] = field(default_factory=set)
     readers: dict[Process, Reader] = field(default_factory=dict)
+    cores: frozenset[int] = frozenset()
     freezer: Freezer | None = None
     _known: dict[int, Process] = field(default_factory=dict)
     _next: int = 0
@@ -69,6 +71,7 @@ class Job:
             self.freezer = self.target.freezer()
         if self.freezer is None:
             self.launchers = {process for process in self.ranks if process.catches(signal.SIGCONT)}
+        self.cores = frozenset().union(*(process.cores() for process in self._workers()))
         self._choose_source(sources)
         return True
 

@@ -59,6 +59,7 @@ class Shutters:
         self._end_shutter()
         self._groups: Groups = {}
         self._looks, self._scanned = 0, b""  # newest process of the node before its processes were listed last
+        self._cores = self._present = frozenset(os.sched_getaffinity(0))  # all that may be used, and those in use
         self._listed = b""  # newest process of the node before the children of jobs were listed last
 
     def run(self, stop: threading.Event) -> None:
@@ -171,6 +172,7 @@ class Shutters:
         if newest != self._listed:
             _newborn([alone, *paused])
             self._listed = newest
+        self._move_to(alone)
         holds = [hold for job in paused for hold in job.holds()]
         self.watchdog.announce(holds)  # before the first region, because the watchdog's waking would disturb the second
         readings = self._measure("before", [alone, *paused])
@@ -182,6 +184,20 @@ class Shutters:
             self._log.write(readings)
         self._last = shutter.alone
         self._end_shutter()
+
+    def _move_to(self, alone: Job) -> None:
+        """Run on cores that no job uses, else on those of the job that is measured alone.
+
+        The time that this process takes there is missing before and after the others stop, so it falls out of the ratio
+        of the rates. On a core of another job, it would make this job a milder neighbour before the stop alone.
+
+        :param alone: the job.
+        """
+        used = frozenset().union(*(job.cores for job in self.jobs.values()))
+        cores = self._cores - used or self._cores & alone.cores
+        if cores and cores != self._present:
+            os.sched_setaffinity(0, cores)
+            self._present = cores
 
     def _measure_alone(self, alone: Job, paused: Sequence[Job], holds: list[Hold], newest: bytes) -> list[Readings]:
         """Measure a job while others pause; return no reading if they did not stop in time or did not stay stopped.

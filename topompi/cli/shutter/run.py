@@ -35,6 +35,7 @@ _FILE = "File with a job per line in the form of --job; it is read every second.
 _FOLDER = "Directory of control groups (version 2), each a job."
 _USER = "As root: a user whose processes may be stopped; may be repeated."
 _EVERY = "Milliseconds between shutters: the mean of an exponential distribution."
+_CORE = "Core to run on; by default one that no job uses, else one of the job that is measured alone."
 _MOST = "Seconds that one job may be stopped in total."
 
 
@@ -43,13 +44,13 @@ def run(
     job: Annotated[list[str] | None, typer.Option("--job", help=_JOB)] = None,
     jobs: Annotated[Path | None, typer.Option("--jobs", help=_FILE)] = None,
     cgroups: Annotated[Path | None, typer.Option("--cgroups", help=_FOLDER)] = None,
-    length: Annotated[float, typer.Option("--length", help="Milliseconds of one measurement.")] = 0.2,
+    length: Annotated[float, typer.Option("--length", help="Milliseconds of one measurement.")] = 0.32,
     every: Annotated[float, typer.Option("--every", help=_EVERY)] = 200.0,
-    repeats: Annotated[int, typer.Option("--repeats", help="Measurements per region.", min=1)] = 16,
+    repeats: Annotated[int, typer.Option("--repeats", help="Measurements per region.", min=1)] = 10,
     source: Annotated[str, typer.Option("--source", help="Progress: auto, perf, counter, calls, clock.")] = "auto",
     most: Annotated[float, typer.Option("--most-stopped", help=_MOST)] = math.inf,
     user: Annotated[list[str] | None, typer.Option("--user", help=_USER)] = None,
-    core: Annotated[int | None, typer.Option("--core", help="Core to run on.")] = None,
+    core: Annotated[int | None, typer.Option("--core", help=_CORE)] = None,
 ) -> None:
     """Stop all jobs of a node but one for milliseconds, in turn, and log each job's progress before, alone and after.
 

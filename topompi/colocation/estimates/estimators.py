@@ -107,9 +107,11 @@ def estimate(
     total = int(groups.alone.sum())
     if not total:
         return Estimate(method, 1.0, 1.0, 1.0, 0, 0, "no shutter in which the job ran alone: taken as undisturbed")
+    # Around shutters of other jobs the daemon runs on their cores, so that the rates beside others are not comparable.
+    groups = replace(groups, rates=groups.rates[:, groups.alone])
     absolute = groups.per_cycle if absolute is None else absolute
     terms = METHODS[method](groups, delta, absolute)
-    kept, fallback = int((terms.rows[1][groups.alone] > 0).sum()), ""
+    kept, fallback = int((terms.rows[1] > 0).sum()), ""
     if kept < min(total, LEAST) or kept < SHARE * total:
         fallback = f"{kept} of {total} shutters pass {method}: unfiltered"
     elif method in ("balanced", "local") and _needs_windows(groups, delta, absolute):

@@ -53,7 +53,7 @@ class Shutter:
     """
 
     region: float = 0.0032
-    windows: int = 16
+    windows: int = 10
     pause: float = 0.2
     jitter: float = 0.25
     poisson: bool = False
