@@ -31,7 +31,7 @@ def measure_overhead(length: float, cycles: int, cores: tuple[int, int] = (0, 1)
     :returns: run time with the shutter over that without, per cycle and job; the share of time stopped by the log; and
         the share of a core that the daemon used.
     """
-    rhythm, ratios, used = Rhythm(length=length, every=PAUSE, repeats=1, core=None), [], []
+    rhythm, ratios, used = Rhythm(length=length, every=PAUSE, repeats=1, warm=0), [], []
     with tempfile.TemporaryDirectory() as folder, started(("null", "null"), cores) as kernels:
         log = Path(folder) / "shutter.log"
         for _ in range(cycles):

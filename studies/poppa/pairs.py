@@ -43,6 +43,8 @@ class Rhythm:
     :param length: milliseconds of a window.
     :param every: milliseconds between shutters.
     :param repeats: windows per region.
+    :param warm: milliseconds by which a long shutter is longer.
+    :param warm_every: seconds between long shutters.
     :param core: core of the daemon, None for the daemon's choice.
     """
 
@@ -52,6 +54,8 @@ class Rhythm:
     length: float = 0.32
     every: float = 20.0
     repeats: int = 10
+    warm: float = 40.0
+    warm_every: float = 0.5
     core: int | None = None
 
 
@@ -124,7 +128,8 @@ def rate_beside(part: Segment, job: int, records: Records) -> float:
     :param job: number of the job.
     :param records: the daemon's measurements.
     """
-    mine = (records.job == str(job)) & (records.region == REGIONS.index("during"))
+    alone = [REGIONS.index(name) for name in ("during", "warm")]
+    mine = (records.job == str(job)) & np.isin(records.region, alone)
     start, end = records.start[mine], records.end[mine]
     inside = np.clip(end, part.start, part.end) - np.clip(start, part.start, part.end)
     steps = (records.delta[mine] * inside / np.maximum(end - start, 1e-12)).sum()
@@ -154,7 +159,8 @@ def daemon(kernels: Sequence[Kernel], log: Path, rhythm: Rhythm) -> Iterator[Cal
     :param log: the log, which is continued.
     :param rhythm: parameters of the shutter.
     """
-    words = [f"--{name}={getattr(rhythm, name)}" for name in ("length", "every", "repeats")]
+    words = [f"--{name}={getattr(rhythm, name)}" for name in ("length", "every", "repeats", "warm")]
+    words += [f"--warm-every={rhythm.warm_every}"]
     words += [f"--job={at}=pgid:{one.pid}" for at, one in enumerate(kernels)]
     words += [f"--core={rhythm.core}"] if rhythm.core is not None else []
     words += [f"--user={os.geteuid()}"] if os.geteuid() == 0 else []

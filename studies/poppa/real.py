@@ -29,7 +29,7 @@ PAIRS = (
 )  # fmt: skip
 RECOVERED = ("random", "stencil", "triad")  # kernels whose first milliseconds alone are measured, beside the triad
 # 32 windows of 3.2 ms per region show how long caches take to warm up after the neighbour has stopped.
-LONG = Rhythm(cycles=5, watched=3.0, length=3.2, repeats=32)
+LONG = Rhythm(cycles=5, watched=3.0, length=3.2, repeats=32, warm=0)
 Job = tuple[str, Callable[[], dict[str, Any]]]
 
 

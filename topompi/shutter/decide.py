@@ -13,11 +13,13 @@ __all__ = ["Decision", "JobState", "Settings", "Shutter", "Snapshot", "decide", 
 
 @dataclass(frozen=True)
 class Settings:
-    """The parameters S, P and K of the shutter, and its limits.
+    """The parameters S, P and K of the shutter, those of long shutters, and limits.
 
     :ivar length: seconds of one measurement (S).
     :ivar every: mean seconds of undisturbed running between the end of a shutter's last region and the next (P).
     :ivar repeats: consecutive measurements per region (K).
+    :ivar warm: seconds by which a long shutter is longer, so that the job's caches become warm; 0 for no long ones.
+    :ivar warm_every: least seconds between the ends of two long shutters.
     :ivar most_stopped: seconds that the shutter may stop one job in total.
     :ivar patience: seconds within which all processes of a paused job have to stop; else the shutter is given up.
     """
@@ -25,6 +27,8 @@ class Settings:
     length: float = 0.00032
     every: float = 0.2
     repeats: int = 10
+    warm: float = 0.04
+    warm_every: float = 10.0
     most_stopped: float = math.inf
     patience: float = 0.02
 
@@ -35,6 +39,10 @@ class Settings:
                 raise ShutterError(f"expecting {name} above 0 and below 60 seconds, got {value}")
         if self.repeats < 1:
             raise ShutterError(f"expecting at least 1 repeat, got {self.repeats}")
+        for name in ("warm", "warm_every"):
+            value = getattr(self, name)
+            if not 0 <= value < 3600:
+                raise ShutterError(f"expecting {name} from 0 to below 3600 seconds, got {value}")
         if not self.most_stopped >= 0:
             raise ShutterError(f"expecting at least 0 seconds as the most time stopped, got {self.most_stopped}")
 
@@ -66,6 +74,7 @@ class Snapshot:
     :ivar ended: monotonic time of the end of the last shutter, or of the daemon's start.
     :ivar pause: seconds of undisturbed running after ``ended``, drawn by ``pause_of``.
     :ivar last: number of the job that ran alone last, or -1.
+    :ivar warmed: monotonic time of the end of the last long shutter, or of the daemon's start.
     :ivar jobs: the registered jobs, in any order; before a shutter is due nothing depends on them.
     """
 
@@ -73,15 +82,17 @@ class Snapshot:
     ended: float
     pause: float
     last: int
+    warmed: float
     jobs: tuple[JobState, ...]
 
 
 @dataclass(frozen=True)
 class Shutter:
-    """A shutter to open: the numbers of the job that runs alone and of the jobs that pause."""
+    """A shutter to open: the numbers of the job that runs alone and of the jobs that pause, and whether it is long."""
 
     alone: int
     paused: tuple[int, ...]
+    is_long: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,7 +112,8 @@ def decide(snapshot: Snapshot, settings: Settings) -> Decision:
     due = snapshot.ended + snapshot.pause
     if snapshot.now < due:
         return Decision(due - snapshot.now)
-    shutter = next_shutter(snapshot.jobs, snapshot.last, settings)
+    is_long = 0 < settings.warm and snapshot.now >= snapshot.warmed + settings.warm_every
+    shutter = next_shutter(snapshot.jobs, snapshot.last, settings, is_long=is_long)
     return Decision(settings.every if shutter is None else 0.0, shutter)
 
 
@@ -118,7 +130,9 @@ def pause_of(drawn: float, settings: Settings) -> float:
     return least - (settings.every - least) * math.log1p(-drawn)
 
 
-def next_shutter(jobs: Sequence[JobState], last: int, settings: Settings) -> Shutter | None:
+def next_shutter(
+    jobs: Sequence[JobState], last: int, settings: Settings, *, is_long: bool = False
+) -> Shutter | None:
     """Choose the next job, in turn, whose measurement alone keeps all other jobs within their limit.
 
     A job that runs beside no other is never chosen, because nothing would pause. A job that somebody else has stopped
@@ -127,12 +141,15 @@ def next_shutter(jobs: Sequence[JobState], last: int, settings: Settings) -> Shu
     :param jobs: the registered jobs, in any order.
     :param last: number of the job that ran alone last; the job may have left meanwhile.
     :param settings: parameters of the shutter.
+    :param is_long: whether the shutter shall be long; it is not if a job's limit forbids this.
     """
     running = sorted((job for job in jobs if job.is_running), key=lambda job: job.number)
     if len(running) < 2:
         return None
     for one in (*(job for job in running if job.number > last), *(job for job in running if job.number <= last)):
         others = [job for job in running if job is not one]
-        if all(job.stopped + settings.region <= settings.most_stopped for job in others):
-            return Shutter(one.number, tuple(job.number for job in others))
+        longest = max(job.stopped for job in others) + settings.region
+        if longest <= settings.most_stopped:
+            paused = tuple(job.number for job in others)
+            return Shutter(one.number, paused, is_long and longest + settings.warm <= settings.most_stopped)
     return None

@@ -16,14 +16,14 @@ __all__ = ["FORMAT", "REGIONS", "VERSION", "Contents", "Log", "Moment", "Reading
 
 FORMAT, VERSION = "topompi shutter log", 1
 _BEGINNING = f'{{"format":"{FORMAT}",'.encode()
-REGIONS = ("before", "during", "after")
+REGIONS = ("before", "during", "after", "warm")
 Moment = tuple[float, int, int | None]  # monotonic time, progress, and cycles if the source counts them
 
 
 class Readings(NamedTuple):
     """The readings of one rank in one region; two successive ones are a measurement.
 
-    :ivar region: "before", "during" (the job ran alone) or "after".
+    :ivar region: "before", "during" (the job ran alone), "warm" (it has run alone for longer) or "after".
     :ivar job: name of the job.
     :ivar rank: number of the process in its job.
     :ivar moments: the readings, in order; None if the process had ended.
@@ -38,7 +38,7 @@ class Readings(NamedTuple):
 class Record(NamedTuple):
     """A measurement of one rank.
 
-    :ivar region: "before", "during" (the job ran alone) or "after".
+    :ivar region: "before", "during" (the job ran alone), "warm" (it has run alone for longer) or "after".
     :ivar job: name of the job.
     :ivar rank: number of the process in its job.
     :ivar t0: monotonic time in seconds of the first reading.

@@ -54,8 +54,9 @@ class Shutters:
         self.jobs: dict[str, Job] = {}
         self._over: dict[str, str] = {}  # targets of jobs that ended or were refused, by name
         self._next, self._last = 0, -1
-        self.watchdog = Watchdog(_LATE + settings.patience + 3 * settings.region)
+        self.watchdog = Watchdog(_LATE + settings.patience + 3 * settings.region + settings.warm)
         self._newest = Newest()
+        self._warmed = time.monotonic()
         self._end_shutter()
         self._groups: Groups = {}
         self._looks, self._scanned = 0, b""  # newest process of the node before its processes were listed last
@@ -102,7 +103,7 @@ class Shutters:
         now = time.monotonic()
         jobs = self.jobs.values() if now >= self._ended + self._pause else ()
         states = tuple(JobState(job.number, job.is_running(), job.stopped) for job in jobs)
-        return Snapshot(now, self._ended, self._pause, self._last, states)
+        return Snapshot(now, self._ended, self._pause, self._last, self._warmed, states)
 
     def look(self) -> None:
         """Register new jobs, drop those that ended or are no longer wanted, and find the processes of all."""
@@ -176,13 +177,15 @@ class Shutters:
         holds = [hold for job in paused for hold in job.holds()]
         self.watchdog.announce(holds)  # before the first region, because the watchdog's waking would disturb the second
         readings = self._measure("before", [alone, *paused])
-        during = self._measure_alone(alone, paused, holds, newest)
+        during = self._measure_alone(alone, paused, holds, newest, is_long=shutter.is_long)
         if during:
             readings += during + self._measure("after", [alone, *paused])
         self.watchdog.resumed()
         if during:
             self._log.write(readings)
         self._last = shutter.alone
+        if shutter.is_long:
+            self._warmed = time.monotonic()
         self._end_shutter()
 
     def _move_to(self, alone: Job) -> None:
@@ -199,13 +202,16 @@ class Shutters:
             os.sched_setaffinity(0, cores)
             self._present = cores
 
-    def _measure_alone(self, alone: Job, paused: Sequence[Job], holds: list[Hold], newest: bytes) -> list[Readings]:
+    def _measure_alone(
+        self, alone: Job, paused: Sequence[Job], holds: list[Hold], newest: bytes, *, is_long: bool
+    ) -> list[Readings]:
         """Measure a job while others pause; return no reading if they did not stop in time or did not stay stopped.
 
         :param alone: the job that runs.
         :param paused: the jobs to stop.
         :param holds: what has to be stopped; receives what the jobs start meanwhile.
         :param newest: newest process of the node before the jobs' processes were last listed.
+        :param is_long: whether the job's caches become warm.
         """
         began = time.monotonic()
         still: list[bool] = []
@@ -214,6 +220,9 @@ class Shutters:
                 self._note("given up", job=alone.name, reason=f"not stopped within {self.settings.patience} s")
                 return []
             readings = self._measure("during", [alone])
+            if is_long:
+                time.sleep(max(0.0, self.settings.warm - self.settings.region))
+                readings += self._measure("warm", [alone])  # windows of S again: what reading takes is then equal
         finally:
             still.extend([hold.resume() for hold in holds])
             for job in paused:

@@ -17,18 +17,18 @@ from topompi.colocation.estimates.estimators import estimate
 from topompi.colocation.estimates.nodes import estimate_nodes, stopped_on
 
 
-@pytest.mark.parametrize("step", [0.0005, 0.005, 0.05, 0.5])
+@pytest.mark.parametrize("step", [0.001, 0.005, 0.05, 0.5])
 @pytest.mark.parametrize("speeds", [(0.5, 1), (0.5, 0.7), (0.6, 0.6), (0.5, 0.7, 0.9, 1), (0.8, 0.8, 0.8, 1)])
 def test_the_slowest_node_has_the_performance_of_the_job(speeds, step):
     nodes = groups_on_nodes(speeds, step)
-    assert estimate_nodes(nodes).performance == pytest.approx(min(speeds), rel=0.03)
+    assert estimate_nodes(nodes).performance == pytest.approx(min(speeds), rel=0.04)
 
 
 def test_mean_and_product_of_the_nodes_are_wrong_and_so_is_the_least_where_ranks_wait():
     each = [estimate(one).performance for one in groups_on_nodes((0.5, 0.7, 0.9, 1), 0.5)]
     assert np.mean(each) > 0.7
     assert np.prod(each) < 0.35
-    assert min(estimate(one, "local").performance for one in groups_on_nodes((0.5, 0.7, 0.9, 1), 0.0005)) < 0.4
+    assert min(estimate(one, "local").performance for one in groups_on_nodes((0.5, 0.7, 0.9, 1), 0.001)) < 0.45
 
 
 def test_ranks_that_wait_within_a_window_hide_a_part_of_the_loss_and_pay_more_than_the_truth_never_less():

@@ -36,6 +36,8 @@ _FOLDER = "Directory of control groups (version 2), each a job."
 _USER = "As root: a user whose processes may be stopped; may be repeated."
 _EVERY = "Milliseconds between shutters: the mean of an exponential distribution."
 _CORE = "Core to run on; by default one that no job uses, else one of the job that is measured alone."
+_WARM = "Milliseconds by which a long shutter is longer, so that caches become warm; 0 for none."
+_WARM_EVERY = "Seconds between long shutters."
 _MOST = "Seconds that one job may be stopped in total."
 
 
@@ -47,6 +49,8 @@ def run(
     length: Annotated[float, typer.Option("--length", help="Milliseconds of one measurement.")] = 0.32,
     every: Annotated[float, typer.Option("--every", help=_EVERY)] = 200.0,
     repeats: Annotated[int, typer.Option("--repeats", help="Measurements per region.", min=1)] = 10,
+    warm: Annotated[float, typer.Option("--warm", help=_WARM)] = 40.0,
+    warm_every: Annotated[float, typer.Option("--warm-every", help=_WARM_EVERY)] = 10.0,
     source: Annotated[str, typer.Option("--source", help="Progress: auto, perf, counter, calls, clock.")] = "auto",
     most: Annotated[float, typer.Option("--most-stopped", help=_MOST)] = math.inf,
     user: Annotated[list[str] | None, typer.Option("--user", help=_USER)] = None,
@@ -58,7 +62,7 @@ def run(
     process resumes everything if this one dies; SIGTERM and SIGINT resume everything and end both.
     """
     log_as_json("topompi.shutter")
-    settings = Settings(length / 1e3, every / 1e3, repeats, most)
+    settings = Settings(length / 1e3, every / 1e3, repeats, warm / 1e3, warm_every, most)
     users = _users(user or [])
     if not (job or jobs or cgroups):
         raise ShutterError("expecting --job, --jobs or --cgroups, got none")
@@ -73,6 +77,8 @@ def run(
         "length": settings.length,
         "every": settings.every,
         "repeats": repeats,
+        "warm": settings.warm,
+        "warm_every": warm_every,
         "sources": [one.name for one in sources],
         "missing": missing,
     }

@@ -18,6 +18,7 @@ from ..errors import ColocationError
 from .intervals import interval
 from .methods import LEAST, METHODS, steady_terms, unfiltered_terms
 from .records import Groups
+from .warmth import warmed
 
 __all__ = ["DELTA", "METHODS", "Estimate", "by_cycles", "by_rates", "estimate", "filter_bias", "noise_of"]
 
@@ -108,7 +109,7 @@ def estimate(
     if not total:
         return Estimate(method, 1.0, 1.0, 1.0, 0, 0, "no shutter in which the job ran alone: taken as undisturbed")
     # Around shutters of other jobs the daemon runs on their cores, so that the rates beside others are not comparable.
-    groups = replace(groups, rates=groups.rates[:, groups.alone])
+    groups, cold = warmed(groups.only(groups.alone))
     absolute = groups.per_cycle if absolute is None else absolute
     terms = METHODS[method](groups, delta, absolute)
     kept, fallback = int((terms.rows[1] > 0).sum()), ""
@@ -120,7 +121,9 @@ def estimate(
         method, terms = "unfiltered", unfiltered_terms(groups, delta, absolute)
         kept = total
     low, high = interval(terms, seed)
-    found = Estimate(method, float(terms.value(terms.rows.sum(axis=1))), low, high, kept, total, fallback)
+    value = float(terms.value(terms.rows.sum(axis=1)))
+    low, high = value - math.hypot(value - low, cold * value), value + math.hypot(high - value, cold * value)
+    found = Estimate(method, value, low, high, kept, total, fallback)
     return _unbiased(found, groups, delta, absolute, correct) if method == "filtered" else found
 
 

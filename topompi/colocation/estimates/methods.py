@@ -35,15 +35,15 @@ class Terms:
 
 
 def unfiltered_terms(groups: Groups, delta: float, absolute: bool) -> Terms:
-    """Mean rate of all windows beside others, also around shutters of other jobs, over the mean rate alone.
+    """Mean rate of the windows beside others over the mean rate alone.
 
     :param groups: rates of the job by shutter.
     :param delta: largest difference of the rates before and after of a steady phase.
     :param absolute: whether ``delta`` is in the unit of the rate; else it is a share of the rate alone.
     """
     before, during, after = groups.rates.mean(axis=2)
-    alone = groups.alone.astype(float)
-    return Terms(np.stack((0.5 * (before + after), np.ones_like(alone), np.where(groups.alone, during, 0), alone)))
+    each = np.ones(len(during))
+    return Terms(np.stack((0.5 * (before + after), each, during, each)))
 
 
 def _selected(groups: Groups, delta: float, absolute: bool, one_sided: bool) -> Terms:
@@ -95,8 +95,8 @@ def _local(groups: Groups, delta: float, absolute: bool) -> Terms:
 def _controls(before: Reals, good: NDArray[np.bool_], ratio: Reals) -> tuple[Reals, Reals]:
     """Return the part of the ratio that the rate beside others explains: mean per shutter, and at its last window.
 
-    All "before" windows, of the shutters of other jobs too, sample the same distribution as the last one of the job's
-    own shutters, so the difference of the two means is noise, which the sum of both cancels (control variates).
+    All "before" windows sample the same distribution as the last ones, so the difference of the two means is noise,
+    which the sum of both cancels (control variates).
     """
     scale = max(float(before.mean()), np.finfo(float).tiny)
     features = np.stack((before / scale, (before / scale) ** 2))  # shape (2, n, K)
@@ -105,7 +105,8 @@ def _controls(before: Reals, good: NDArray[np.bool_], ratio: Reals) -> tuple[Rea
     if good.sum() < LEAST:
         return np.zeros(len(before)), np.zeros(len(before))
     own = last[:, good].T - last[:, good].mean(axis=1)
-    slope = np.linalg.lstsq(own, ratio[good] - ratio[good].mean(), rcond=None)[0]
+    # A job of two kinds of phases has two rates only, and its two features are one.
+    slope = np.linalg.lstsq(own, ratio[good] - ratio[good].mean(), rcond=1e-6)[0]
     return slope @ centred.mean(axis=2), slope @ last
 
 

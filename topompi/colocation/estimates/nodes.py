@@ -27,7 +27,7 @@ def working(groups: Groups) -> Groups:
     """Return the shutters of a node in which the job makes progress in all windows: it does not wait there."""
     with np.errstate(invalid="ignore"):
         idle = (groups.rates <= 0).any(axis=(0, 2))
-    return replace(groups, rates=groups.rates[:, ~idle])
+    return groups.only(~idle)
 
 
 def estimate_nodes(

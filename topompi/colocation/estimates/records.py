@@ -1,4 +1,7 @@
-"""Records of the shutter: the progress of each rank in windows before, during and after the other jobs stand still."""
+"""Records of the shutter: the progress of each rank in windows before, during and after the other jobs stand still.
+
+A long shutter has a fourth region, "warm": the job has run alone for longer, and its caches are warm.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from ..errors import ColocationError
 
 __all__ = ["REGIONS", "Groups", "Records", "groups_of", "read_records", "write_records"]
 
-REGIONS = ("before", "during", "after")
+REGIONS = ("before", "during", "after", "warm")
 VERSION = 1
 RESTART = 60.0  # seconds by which a time is before the latest one only if the node's clock began again
 HEADER = {"format": "topompi shutter log", "version": VERSION}
@@ -76,12 +79,21 @@ class Groups:
     :param stopped: share of the time of the records in which the job stood still for the others' shutters, signals
         included.
     :param per_cycle: whether rates are per cycle (IPC), not per second.
+    :param warm: rate at the end of each long shutter, shape (n,), NaN for other shutters; None if there are none.
     """
 
     rates: Reals
     dropped: int = 0
     stopped: float = 0.0
     per_cycle: bool = False
+    warm: Reals | None = None
+
+    def only(self, kept: NDArray[np.bool_]) -> Groups:
+        """Return some of the shutters.
+
+        :param kept: whether each is kept, shape (n,).
+        """
+        return replace(self, rates=self.rates[:, kept], warm=None if self.warm is None else self.warm[kept])
 
     @property
     def alone(self) -> NDArray[np.bool_]:
@@ -111,13 +123,21 @@ def groups_of(records: Records, job: str) -> Groups:
     at = np.arange(len(order))
     window = np.empty_like(at)
     window[order] = at - np.maximum.accumulate(np.where(first, at, 0))
-    shape = (3, int(shutter[-1]) + 1, int(window.max()) + 1)
+    usual = region < 3
+    shape = (3, int(shutter[-1]) + 1, int(window[usual].max(initial=0)) + 1)
     progress, length = np.zeros(shape), np.zeros(shape)
     per_cycle = bool((records.base[mine] > 0).all())
     base = records.base[mine] if per_cycle else (records.end - records.start)[mine]
-    np.add.at(progress, (region, shutter, window), records.delta[mine])
-    np.add.at(length, (region, shutter, window), base)
-    found = _complete(progress, length)
+    delta = records.delta[mine]
+    at = (region[usual], shutter[usual], window[usual])
+    np.add.at(progress, at, delta[usual])
+    np.add.at(length, at, base[usual])
+    late = ~usual & (2 * window > window[~usual].max(initial=0))  # the last half of the windows of the fourth region
+    warm = None
+    if late.any():
+        done, time = (np.bincount(shutter[late], one[late], shape[1]) for one in (delta, base))
+        warm = np.where(time > 0, done / np.where(time > 0, time, 1), np.nan)
+    found = _complete(progress, length, warm)
     stopped = _stopped(records.start[mine], records.end[mine], region, shutter)
     return replace(found, stopped=stopped, per_cycle=per_cycle)
 
@@ -133,14 +153,20 @@ def _stopped(start: Reals, end: Reals, region: NDArray[np.int8], shutter: NDArra
     return float((awake[both] - asleep[both]).clip(min=0).sum() / (end.max() - start.min()))
 
 
-def _complete(progress: Reals, length: Reals) -> Groups:
-    """Return the shutters whose regions have as many windows as most "before" regions; "during" may be absent."""
+def _complete(progress: Reals, length: Reals, warm: Reals | None) -> Groups:
+    """Return the shutters whose regions have as many windows as most "before" regions; "during" may be absent.
+
+    :param progress: progress in each window, shape (3, n, K).
+    :param length: cycles or seconds of each window, shape (3, n, K).
+    :param warm: rate at the end of each long shutter, shape (n,).
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         rates = progress / length
     counts = (length > 0).sum(axis=2)
     most = max(1, int(np.bincount(counts[0]).argmax()))
     whole = (counts[0] == most) & (counts[2] == most) & np.isin(counts[1], (0, most))
-    return Groups(rates[:, whole, :most], int((~whole).sum()))
+    found = Groups(rates[:, :, :most], int((~whole).sum()), warm=warm)
+    return found.only(whole)
 
 
 def write_records(path: str | os.PathLike[str], records: Records) -> None:
