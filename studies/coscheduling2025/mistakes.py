@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from studies.interference.waits import cluster, month
-from studies.tables import Table, show_many
+from studies.tables import Table
 from topompi.colocation.scheduling.allocators import Halves, Matched
 from topompi.colocation.scheduling.halves import on_halves
 from topompi.colocation.scheduling.isolating import IsolatedMatched
@@ -27,7 +27,7 @@ from topompi.jobs.study import interval
 
 from .matrices import aris
 
-__all__ = ["FIGURES", "errors", "main", "topology", "wrong"]
+__all__ = ["FIGURES", "errors", "tables", "topology", "wrong"]
 
 FIGURES = ("wait, min", "slowdown", "wait and run, min", "node-hours", "jobs slowed")
 DAYS = 45, 8  # first day and number of days of the log; the machine is full
@@ -134,18 +134,3 @@ def tables(quick: bool) -> Iterator[Table]:
     yield "coscheduling errors", heads, errors(seeds, jobs)
     heads = "allocator", *FIGURES
     yield "coscheduling topology", heads, topology(seeds, jobs)
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Print the two tables, and put them into their page.
-
-    :param arguments: arguments after the study's name.
-    :returns: exit code 0.
-    """
-    return show_many("coscheduling2025 mistakes", "coscheduling.md", tables, arguments)
-
-
-if __name__ == "__main__":
-    import sys
-
-    sys.exit(main(sys.argv[1:]))
