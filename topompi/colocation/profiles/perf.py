@@ -33,8 +33,8 @@ EVENTS: dict[str, str] = {
     "longest_lat_cache.miss": MISSES,
     "cache-misses": MISSES,
 }
-# Event -> floating-point operations of one count: the numbers in a register. The events of Intel's later CPUs, with those
-# of AVX, count fused operations twice already; AMD's event counts operations.
+# Event -> floating-point operations of one count: the numbers in a register. The events of Intel's later CPUs count
+# fused operations twice already; AMD's event counts operations.
 OPERATIONS: dict[str, int] = {
     "fp_comp_ops_exe.sse_fp_packed_double": 2,
     "fp_comp_ops_exe.sse_packed_double": 2,
