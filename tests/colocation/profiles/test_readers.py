@@ -78,7 +78,19 @@ def test_counts_that_perf_does_not_have_are_unknown_and_not_zero():
     both = metrics_of(read_perf([("csv", CSV), ("text", TEXT)]), 1, 10.0)
     assert set(both) == {"flops"}
     assert math.isnan(counts.seconds)
+    assert counts.shared == {"FP_COMP_OPS_EXE:SSE_FP_PACKED_DOUBLE"}
     assert metrics_of(read_perf([("s", CSV.replace(",", ";"))]), 1, 10.0) == {"flops": 1e8}
+
+
+def test_the_run_time_is_that_of_the_slowest_rank_in_either_form():
+    short = TEXT.replace("10.000000000 seconds", "4.000000000 seconds")
+    for order in ((TEXT, short), (short, TEXT)):
+        assert read_perf([(str(at), text) for at, text in enumerate(order)]).seconds == 10
+    counted = [
+        ("a", CSV + "3000000000,ns,duration_time,3000000000,100.00,,\n"),
+        ("b", CSV + "2000000000,ns,duration_time\n"),
+    ]
+    assert read_perf(counted).seconds == 3
 
 
 def test_raw_codes_are_counted_by_a_map_of_events():
@@ -130,9 +142,10 @@ def test_the_report_of_the_source_is_read():
 
 def test_the_section_of_mpip_3_is_read():
     head = "@ mpiP\n@--- MPI Time (seconds) ---\nTask    AppTime    MPITime     MPI%\n"
-    text = f"{head}   0  4.0  1.0 25.0\n   1  6.0  1.5 25.0\n   *  10.0  2.5 25.0\n"
-    report = read_mpip("m", text)
-    assert (report.mpi, report.seconds) == (0.25, 6.0)
+    ranks = ["   0  4.0  1.0 25.0\n", "   1  6.0  1.5 25.0\n"]
+    for rows in (ranks, ranks[::-1]):
+        report = read_mpip("m", f"{head}{''.join(rows)}   *  10.0  2.5 25.0\n")
+        assert (report.mpi, report.seconds) == (0.25, 6.0)
 
 
 def test_texts_are_told_apart():
