@@ -148,7 +148,7 @@ def test_a_written_prediction_is_read_back_and_a_wrong_one_refused(tmp_path: Pat
     assert names == tuple("abcde")
     assert again.chance.tolist() == made.chance.tolist()
     content = json.loads(path.read_text())
-    for wrong in ({"programs": 3}, {"low": [[1]]}, {"scores": "x"}, {"format": "other"}):
+    for wrong in ({"programs": 3}, {"low": [[1]]}, {"scores": "x"}, {"scores": [1.0, None]}, {"format": "other"}):
         path.write_text(json.dumps(content | wrong))
         message = refusal(read_model, path, error=ColocationError)
         assert message.startswith(f"{path}: ")
