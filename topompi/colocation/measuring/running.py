@@ -23,7 +23,8 @@ __all__ = ["Guard", "RunError", "run_segment"]
 PR_SET_PDEATHSIG = 1
 LINES = 5  # last lines of standard error that an error shows
 Record = Callable[[str, float], None]
-# A line is a group that begins, a negative number one that has ended; 0: all have. At the end of input the rest is killed.
+# A line is a group that begins, a negative number one that has ended, 0 the end of all. At the end of input the rest is
+# killed.
 GUARD = """
 import os, signal, sys
 groups = set()
