@@ -131,6 +131,6 @@ def _slowest(met: _Meetings, share: Reals) -> Intervals:
     changes[1:] = (job[found[1:]] != job[found[:-1]]) | (beside[found[1:]] != beside[found[:-1]])
     first = np.flatnonzero(changes)
     last = np.append(first[1:], len(found))[: len(first)] - 1
-    at = found[first]
+    rows = found[first]
     times = (cuts[one] % second for one in (inside[first], inside[last] + 1))
-    return Intervals(job[at], beside[at], *(one.astype(float) for one in times), share[at])
+    return Intervals(job[rows], beside[rows], *(one.astype(float) for one in times), share[rows])
