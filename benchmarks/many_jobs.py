@@ -96,10 +96,10 @@ def pairs(path: str, speedups: str, turns: str = "3") -> None:
         print(row("C", name, f"{len(log):,}", *(f"{rate:,.0f}" for rate in rates), f"{times:.1f}"), flush=True)
     few = jobs.select(slice(2_000))
     for allocator in (Halves(), Matched(table)):
-        spent = _spent(
+        once = _spent(
             lambda one=allocator: simulate(few, halves, "easy", one, ColocatedSpeed(table), compiled=False)  # type: ignore[misc]
         )
-        print(row("Python", allocator.name, f"{len(few):,}", f"{len(few) / spent:,.0f}", "", "", ""), flush=True)
+        print(row("Python", allocator.name, f"{len(few):,}", f"{len(few) / once:,.0f}", "", "", ""), flush=True)
 
 
 def _spent(run: Callable[[], object]) -> float:

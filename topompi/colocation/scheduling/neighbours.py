@@ -132,5 +132,5 @@ def _slowest(met: _Meetings, share: Reals) -> Intervals:
     first = np.flatnonzero(changes)
     last = np.append(first[1:], len(found))[: len(first)] - 1
     rows = found[first]
-    times = (cuts[one] % second for one in (inside[first], inside[last] + 1))
-    return Intervals(job[rows], beside[rows], *(one.astype(float) for one in times), share[rows])
+    start, until = cuts[inside[first]] % second, cuts[inside[last] + 1] % second
+    return Intervals(job[rows], beside[rows], start.astype(float), until.astype(float), share[rows])
