@@ -35,7 +35,7 @@ def _measured(pairs, rules, seconds, runs=()) -> list[Run]:
     made = list(runs)
     while (segment := next_segment(pairs, made, spreads_of(made), rules)) is not None:
         made += _runs_of(segment, seconds)
-        assert len(made) < 3000
+        assert len(made) < 1000
     return made
 
 
@@ -116,18 +116,17 @@ def test_intervals_hold_the_true_speed_up_in_most_measurements():
     assert held >= 34
 
 
-@examples(20)
-@given(st.floats(0.02, 0.1), st.integers(0, 99))
-def test_a_smaller_within_and_more_blocks_lead_to_the_wanted_and_to_narrower_intervals(noise, seed):
-    rng, pairs = random.Random(seed), pairs_of(NAMES)
-    widths, runs = list[float](), list[Run]()
-    for rules in (Rules(3, 5, 0.2), Rules(3, 60, 0.015)):  # the second goes on with the runs of the first
-        runs = _measured(pairs, rules, lambda *_: rng.lognormvariate(0, noise), runs)
-        spread = spreads_of(runs)
-        assert all(spread[pair] <= rules.within or missing_of(pair, runs)[0].block == rules.most for pair in pairs)
-        found = speedups_of(NAMES, runs)
-        widths.append(float(np.nanmean(found.high - found.low)))
-    assert widths[1] < widths[0]
+def test_a_smaller_within_and_more_blocks_lead_to_the_wanted_and_to_narrower_intervals():
+    pairs, widths = pairs_of(NAMES[:2]), {0.2: list[float](), 0.02: list[float]()}
+    for seed in range(6):
+        rng, runs = random.Random(seed), list[Run]()
+        for rules in (Rules(3, 5, 0.2), Rules(3, 20, 0.02)):  # the second goes on with the runs of the first
+            runs = _measured(pairs, rules, lambda *_, rng=rng: rng.lognormvariate(0, 0.03), runs)
+            spread = spreads_of(runs)
+            assert all(spread[pair] <= rules.within or missing_of(pair, runs)[0].block == rules.most for pair in pairs)
+            found = speedups_of(NAMES[:2], runs)
+            widths[rules.within].append(float(np.nanmean(found.high - found.low)))
+    assert np.mean(widths[0.02]) < 0.8 * np.mean(widths[0.2])
 
 
 def test_the_forecast_counts_cells_and_seconds():
