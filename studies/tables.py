@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -71,14 +72,18 @@ def show_many(name: str, page: str, make: Callable[[bool], Iterable[Table]], arg
     :param name: source and name of the study.
     :param page: file name of the page.
     :param make: function that yields the name of each table's marks, its head and its rows, given whether to be quick.
-    :param arguments: arguments after the study's name: ``-o DIR``, and ``--quick``.
-    :returns: exit code 0.
+    :param arguments: arguments after the study's name: ``-o DIR``, ``--quick``, and ``--only TABLE``.
+    :returns: exit code 0; 2 if no table has the name of ``--only``.
     """
     parser = argparse.ArgumentParser(prog=f"python -m studies {name}")
     parser.add_argument("-o", dest="output", metavar="DIR", type=Path, help=f"folder whose {page} gets the tables")
     parser.add_argument("--quick", action="store_true", help="a small case, which fills no page")
-    given = parser.parse_args(arguments)
+    parser.add_argument("--only", metavar="TABLE", help="name of the one table to make")
+    given, names = parser.parse_args(arguments), list[str]()
     for marks, head, rows in make(given.quick):
+        names.append(marks)
+        if given.only not in (None, marks):
+            continue
         print(f"\n{marks}")
         lines = []
         for line in table_lines(head, rows):
@@ -86,4 +91,7 @@ def show_many(name: str, page: str, make: Callable[[bool], Iterable[Table]], arg
             lines.append(line)
         if given.output is not None and not given.quick:
             fill(given.output / page, marks, lines)
+    if given.only not in (None, *names):
+        print(f"studies {name}: --only: expecting one of {', '.join(names)}, got {given.only}", file=sys.stderr)
+        return 2
     return 0

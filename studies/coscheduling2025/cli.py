@@ -6,9 +6,11 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from ..tables import show_many
+
 __all__ = ["STUDIES", "main"]
 
-STUDIES = {  # modules of this folder
+STUDIES = {  # modules of this folder, each with a function `tables`
     "rules": "labels of the rules, their accuracy, and the gain of pairing by them",
     "schedule": "the source's experiments with co-schedulers: makespans, sizes of jobs, correlations",
     "mistakes": "a real log with wrong predictions, and with a network that jobs share",
@@ -16,13 +18,15 @@ STUDIES = {  # modules of this folder
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a study of this source.
+    """Run a study of this source: print its tables, and put them into ``coscheduling.md`` of a folder.
 
-    :param arguments: name of the study, then its own arguments.
+    :param arguments: name of the study, then ``-o DIR`` or ``--quick``.
     :returns: exit code; 2 if the study is unknown.
     """
     if not arguments or arguments[0] not in STUDIES:
         listed = "".join(f"\n  {name:<10} {words}" for name, words in STUDIES.items())
         print(f"studies coscheduling2025: expecting a study, got {arguments[:1] or 'none'}:{listed}", file=sys.stderr)
         return 2
-    return int(import_module(f"{__package__}.{arguments[0]}").main(arguments[1:]))
+    name, *others = arguments
+    made = import_module(f"{__package__}.{name}").tables
+    return show_many(f"coscheduling2025 {name}", "coscheduling.md", made, others)

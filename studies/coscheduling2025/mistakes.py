@@ -1,4 +1,4 @@
-"""Co-scheduling with wrong predictions, and with the network's topology: on eight full days of LLNL Thunder's log.
+"""Co-scheduling on LLNL Thunder's log: whole, and on eight full days with wrong predictions and on a network.
 
 Not from the source. The jobs draw programs measured on ARIS. Requests are longer by the lowest rate of the matrix.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from studies.interference.waits import cluster, month
-from studies.tables import Table, show_many
+from studies.tables import Table
 from topompi.colocation.scheduling.allocators import Halves, Matched
 from topompi.colocation.scheduling.halves import on_halves
 from topompi.colocation.scheduling.isolating import IsolatedMatched
@@ -27,10 +27,11 @@ from topompi.jobs.study import interval
 
 from .matrices import aris
 
-__all__ = ["FIGURES", "errors", "main", "topology", "wrong"]
+__all__ = ["FIGURES", "errors", "tables", "topology", "whole_log", "wrong"]
 
 FIGURES = ("wait, min", "slowdown", "wait and run, min", "node-hours", "jobs slowed")
 DAYS = 45, 8  # first day and number of days of the log; the machine is full
+WHOLE = 0, 365  # more days than the log has
 SEEDS = range(4)
 ERRORS = (0.0, 0.1, 0.2, 0.4)  # standard deviation of the logarithm of a prediction over the truth
 
@@ -65,6 +66,20 @@ def _row(name: Sequence[str], found: Sequence[Sequence[float]]) -> list[str]:
         words = f"{one.mean:{digits}}" + (" %" if at > 2 else "")
         cells.append(words if np.isnan(one.low) else f"{words} ({one.low:{digits}} to {one.high:{digits}})")
     return [*name, *cells]
+
+
+def whole_log(seeds: Sequence[int] = SEEDS, jobs: int | None = None) -> Iterator[list[str]]:
+    """Yield a row per scheduler: the figures of the whole log, in which the machine is mostly not full.
+
+    :param seeds: seeds of the draws of programs.
+    :param jobs: number of jobs, from the first; None for all.
+    """
+    log, truth, machine = month(*WHOLE).select(slice(jobs)), rate_table(aris()), Cluster.regular(1008, 18)
+    drawn = [on_halves(log, truth.programs, seed=seed, stretch=1 / truth.slowest) for seed in seeds]
+    halves, speed = machine.with_slots(2), ColocatedSpeed(truth)
+    yield _row(("EASY",), [_figures(simulate(log, machine, "easy", "counts"), log)])
+    for name, allocator in (("EASY Co", Halves()), ("matched", Matched(truth))):
+        yield _row((name,), [_figures(simulate(one, halves, "easy", allocator, speed), log) for one in drawn])
 
 
 def errors(seeds: Sequence[int] = SEEDS, jobs: int | None = None) -> Iterator[list[str]]:
@@ -125,27 +140,13 @@ def topology(seeds: Sequence[int] = SEEDS, jobs: int | None = None) -> Iterator[
 
 
 def tables(quick: bool) -> Iterator[Table]:
-    """Yield the table of wrong predictions and that of the network.
+    """Yield the tables of the whole log, of wrong predictions, and of the network.
 
     :param quick: whether there are two draws of few jobs only.
     """
     seeds, jobs = (range(2), 500) if quick else (SEEDS, None)
+    yield "coscheduling log", ("scheduler", *FIGURES), whole_log(seeds, jobs)
     heads: tuple[str, ...] = "scheduler", "error", *FIGURES
     yield "coscheduling errors", heads, errors(seeds, jobs)
     heads = "allocator", *FIGURES
     yield "coscheduling topology", heads, topology(seeds, jobs)
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Print the two tables, and put them into their page.
-
-    :param arguments: arguments after the study's name.
-    :returns: exit code 0.
-    """
-    return show_many("coscheduling2025 mistakes", "coscheduling.md", tables, arguments)
-
-
-if __name__ == "__main__":
-    import sys
-
-    sys.exit(main(sys.argv[1:]))

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from studies.tables import Table, show_many
+from studies.tables import Table
 from topompi.colocation.pairing.matching import greedy, optimal, sequential
 from topompi.colocation.pairing.values import label_values, saved, scores
 from topompi.colocation.profiles.system import Tag
@@ -25,7 +25,7 @@ from topompi.colocation.speedups.matrix import Speedups
 
 from .published import ACCURACY, MEASURED_NAMES, NAS, SPEC, STATED, Predicted
 
-__all__ = ["POOLS", "experiment", "implied_tags", "main", "measured"]
+__all__ = ["POOLS", "experiment", "implied_tags", "measured", "tables"]
 
 Reals = NDArray[np.float64]
 SUITES = {"NAS": (NAS, "aris-nas.csv"), "SPEC": (SPEC, "aris-spec.csv")}
@@ -137,7 +137,11 @@ def _pools(pools: int) -> Iterator[Sequence[object]]:
             yield suite, name, few, *means, f"{gain:+.2%}", f"{100 * less:+.2f} points"
 
 
-def _tables(quick: bool) -> Iterator[Table]:
+def tables(quick: bool) -> Iterator[Table]:
+    """Yield the tables of labels, their accuracy, stated cells, confusions, and pools.
+
+    :param quick: whether there are 5 pools only.
+    """
     yield "coscheduling labels", ("suite", "cells", "published good / stationary / bad", "ours", "equal"), _labels()
     yield "coscheduling accuracy", ("suite", "verdict", "published", "ours"), _accuracy()
     head = ("program", "beside", "stated", "measured", "label", "verdict on stated", "on measured")
@@ -146,12 +150,3 @@ def _tables(quick: bool) -> Iterator[Table]:
     means = "mean speed-up", "slowed", "machine time"
     of_pools = ("suite", "pairs", "pools", *means, "speed-up against the order", "slowed against it")
     yield "coscheduling pools", of_pools, _pools(5 if quick else POOLS)
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Print the tables, or put them into ``coscheduling.md`` of a folder.
-
-    :param arguments: ``-o DIR``, ``--quick``.
-    :returns: exit code 0.
-    """
-    return show_many("coscheduling2025 rules", "coscheduling.md", _tables, arguments)

@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from studies.tables import Table, show_many
+from studies.tables import Table
 from topompi.colocation.scheduling.allocators import Halves, Matched
 from topompi.colocation.scheduling.halves import halves_of, nodes_of, on_halves
 from topompi.colocation.scheduling.measures import improvement, pair_figures
@@ -25,7 +25,7 @@ from topompi.jobs.study import Interval, interval
 
 from .matrices import aris, marconi
 
-__all__ = ["PUBLISHED", "correlation", "diversity", "main", "mean_speedups", "part_of_mean"]
+__all__ = ["PUBLISHED", "correlation", "diversity", "mean_speedups", "part_of_mean", "tables"]
 
 PUBLISHED = {1.07: 24.42, 1.10: 25.29, 1.12: 25.87, 1.155: 30.63}  # table 5.1: mean speed-up -> improvement in per cent
 JOBS = 500
@@ -171,18 +171,3 @@ def tables(quick: bool) -> Iterator[Table]:
     yield "coscheduling diversity", heads, diversity(runs)
     heads = "scheduler", "r: mean speed-up", "r: weighted mean", "r: use", "improvement, %", "slowed jobs, %"
     yield "coscheduling correlation", heads, correlation(shuffles)
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Print the three tables, and put them into their page.
-
-    :param arguments: arguments after the study's name.
-    :returns: exit code 0.
-    """
-    return show_many("coscheduling2025 schedule", "coscheduling.md", tables, arguments)
-
-
-if __name__ == "__main__":
-    import sys
-
-    sys.exit(main(sys.argv[1:]))

@@ -16,7 +16,7 @@ from tests.support import ROOT, command_line
 from topompi.colocation.errors import ColocationError
 from topompi.colocation.measuring.journal import Journal
 from topompi.colocation.measuring.plan import Program, Run
-from topompi.colocation.measuring.running import RunError, run_segment
+from topompi.colocation.measuring.running import Guard, RunError, run_segment
 from topompi.colocation.speedups.files import read_speedups
 
 PROGRAMS = [Program("a", ("true",)), Program("b", ("true", "2"))]
@@ -49,15 +49,28 @@ def test_two_programs_are_measured_and_a_second_call_runs_nothing(tmp_path):
 
 
 @two_cores
-def test_a_program_dies_with_a_measurement_that_is_killed(tmp_path):
-    words = [f"a=sh -c 'echo $$ > {tmp_path / 'pid'}; exec sleep 60'"]
+def test_a_program_and_its_children_die_with_a_measurement_that_is_killed(tmp_path):
+    own, child, later = tmp_path / "own", tmp_path / "child", tmp_path / "later"
+    line = f"sleep 60 & echo $! > {child}; echo $$ > {own}; wait"
+    # The guard forgets a group that has ended, and knows the one of a further run.
+    words = [f"a=sh -c 'test -e {later} || {{ touch {later}; exit 0; }}; {line}'"]
     process = subprocess.Popen(_measure(tmp_path, *words), env=ENVIRONMENT, stderr=subprocess.DEVNULL)
     try:
-        pid = int(_wait_for(lambda: (tmp_path / "pid").read_text().strip()))
+        pids = [int(_wait_for(lambda file=tmp_path / name: file.read_text().strip())) for name in ("own", "child")]
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait(10)
-    assert _wait_for(lambda: not _runs(pid))
+    assert _wait_for(lambda: not any(map(_runs, pids)))
+
+
+@two_cores
+def test_a_guard_that_is_killed_disturbs_no_run(tmp_path):
+    ended: list[str] = []
+    with Guard() as guard:
+        guard._process.kill()
+        guard._process.wait()
+        run_segment([Program("a", ("true",))], CORES, 10, lambda name, _: ended.append(name), guard)
+    assert ended == ["a"]
 
 
 def _wait_for(value):

@@ -116,6 +116,19 @@ def test_intervals_hold_the_true_speed_up_in_most_measurements():
     assert held >= 34
 
 
+def test_a_smaller_within_and_more_blocks_lead_to_the_wanted_and_to_narrower_intervals():
+    pairs, widths = pairs_of(NAMES[:2]), {0.2: list[float](), 0.02: list[float]()}
+    for seed in range(6):
+        rng, runs = random.Random(seed), list[Run]()
+        for rules in (Rules(3, 5, 0.2), Rules(3, 20, 0.02)):  # the second goes on with the runs of the first
+            runs = _measured(pairs, rules, lambda *_, rng=rng: rng.lognormvariate(0, 0.03), runs)
+            spread = spreads_of(runs)
+            assert all(spread[pair] <= rules.within or missing_of(pair, runs)[0].block == rules.most for pair in pairs)
+            found = speedups_of(NAMES[:2], runs)
+            widths[rules.within].append(float(np.nanmean(found.high - found.low)))
+    assert np.mean(widths[0.02]) < 0.8 * np.mean(widths[0.2])
+
+
 def test_the_forecast_counts_cells_and_seconds():
     rules, pairs = Rules(2, 2), pairs_of(("a", "b"))
     before = forecast(pairs, [], {}, rules)

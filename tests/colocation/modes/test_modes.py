@@ -14,6 +14,7 @@ from topompi.colocation.errors import ColocationError
 from topompi.colocation.modes.cores import MODES, Node, cores_of, node_of, place
 from topompi.colocation.modes.files import write_places
 from topompi.topology.inside.hwlocxml import read_file
+from topompi.topology.inside.values import Inside, Part
 
 RECORDS = Path(__file__).parents[2] / "records"
 
@@ -95,6 +96,25 @@ def test_recorded_nodes_have_all_their_cores(name: str):
     assert node_of(inside).size == (len(inside.cores) or inside.cpus.bit_count())
 
 
+def test_a_node_without_known_parts_has_a_package_of_its_cpus_and_memory_alone_is_no_package():
+    bare = node_of(Inside.of("x", "n", 0b1011, []))
+    assert [[core.cpu for core in package] for package in bare.packages] == [[0, 1, 3]]
+    parts = [Part("package", 0, 0b0011), Part("package", 1, 0), Part("package", 2, 0b1100)]
+    parts += [Part("core", cpu, 1 << cpu) for cpu in (3, 2, 1, 0)]
+    node = node_of(Inside.of("x", "n", 0b1111, parts))
+    assert [[(core.package, core.cpu) for core in package] for package in node.packages] == [
+        [(0, 0), (0, 1)], [(1, 2), (1, 3)],
+    ]  # fmt: skip
+    lost = Inside.of("x", "n", 0b111, [Part("package", 0, 0b011), *parts[3:]])
+    assert "x: expecting core 2 in a package, got it in none" in refusal(node_of, lost, error=ColocationError)
+
+
+def test_of_an_odd_number_of_packages_the_first_job_has_one_more():
+    node = Node.of(1, 2, 3)
+    assert [core.cpu for core in cores_of(node, "exclusive")] == [0, 1, 2]
+    assert [core.cpu for core in cores_of(node, "exclusive", True)] == [3, 4, 5]
+
+
 FILES = {
     "openmpi": """# mpirun -n 3 --host n1:2,n2:1 --map-by rankfile:file=THIS_FILE PROGRAM
 rank 0=n1 slot=0:1
@@ -115,7 +135,14 @@ def test_files_of_launchers_have_the_places_of_the_second_job(form: str):
     assert write_places(place(Node.of(2, 2), "striped", 3, second=True), ["n1", "n2", "n3"], form) == FILES[form]
 
 
+def test_steps_overlap_only_if_another_job_may_use_the_node():
+    hosts, node = ["n1", "n2"], Node.of(2, 2)
+    overlapping = {mode: "--overlap" in write_places(place(node, mode, 4), hosts, "slurm") for mode in MODES}
+    assert overlapping == {"compact": False, "spread": False, "striped": True, "exclusive": True}
+
+
 def test_impossible_places_are_refused():
+    assert "a positive number of ranks, got 0" in refusal(place, Node.of(2, 2), "compact", 0, error=ColocationError)
     assert refusal(cores_of, Node.of(1), "striped", True, error=ColocationError) == (
         "expecting a node of two cores or more for striped, got 1"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 from tests.support import refusal, shared_data
 from topompi.cli.colocate.app import app
 from topompi.colocation.errors import ColocationError
-from topompi.colocation.prediction.cells import left_out, next_cells, predict
+from topompi.colocation.prediction.cells import Prediction, choose_terms, left_out, next_cells, predict
 from topompi.colocation.prediction.files import read_model, write_model
 from topompi.colocation.prediction.model import fit
 from topompi.colocation.speedups.bands import classes
@@ -80,6 +81,28 @@ def test_intervals_cover_the_promised_share_of_drawn_cells():
     assert 0.85 <= np.mean(inside) <= 0.97
 
 
+def test_intervals_are_as_wide_as_conformal_prediction_says():
+    """The factor of the errors is the ``ceil((n + 1) level)``-th least score; of a cell left out, without its own."""
+    speedups = _of(_drawn(11, n=6))
+    made = predict(speedups, terms=1)
+    factor = np.log(made.high / made.speedup) / made.error
+    assert factor == pytest.approx(np.full((6, 6), np.sort(np.abs(made.scores))[math.ceil(37 * 0.9) - 1]))
+    made = left_out(speedups, terms=1)
+    scores = (np.log(speedups.ratio) - np.log(made.speedup)) / made.error
+    for row, column in np.ndindex(6, 6):
+        others = np.sort(np.abs(np.delete(scores.ravel(), 6 * row + column)))
+        wanted = others[math.ceil(36 * 0.9) - 1]
+        assert np.log(made.high / made.speedup)[row, column] / made.error[row, column] == pytest.approx(wanted)
+
+
+def test_as_many_terms_are_chosen_as_the_classes_need():
+    rng = np.random.default_rng(12)
+    two = np.exp(rng.normal(0, 0.3, (12, 2)) @ rng.normal(0, 0.5, (2, 12)))
+    known = np.ones((12, 12), bool)
+    assert choose_terms(two, known) > 1
+    assert choose_terms(np.exp(0.3 * rng.normal(0, 1, (12, 1)) * np.ones((12, 12))), known) == 1
+
+
 @pytest.mark.parametrize(("file", "names", "least"), [("aris-nas", NAS, 0.90), ("marconi-speedups", None, 0.70)])
 def test_published_classes_are_predicted_from_the_other_cells(file: str, names: list[str] | None, least: float):
     measured = read_speedups(shared_data(f"colocation/{file}.csv"))
@@ -100,6 +123,17 @@ def test_the_next_cells_are_unknown_ones_each_once():
     assert sorted(cells) == [tuple(cell) for cell in np.argwhere(np.isnan(ratio)).tolist()]
 
 
+def test_a_pair_of_unknown_cells_is_worth_more_than_a_less_sure_single_one():
+    ratio = np.ones((3, 3))
+    ratio[0, 1] = ratio[1, 0] = ratio[0, 2] = np.nan
+    sure = np.full((3, 3), 0.7)  # probability of the best class
+    sure[0, 2] = 0.5
+    chance = np.stack((sure, 1 - sure, np.zeros((3, 3))), axis=-1)
+    one = np.ones((3, 3))
+    made = Prediction(one, one, one, chance, np.full((3, 3), 0.01), 1, np.ones(1), 0.9)
+    assert next_cells(_of(ratio), made, 3) == [(0, 1), (1, 0), (0, 2)]
+
+
 def test_too_few_cells_and_a_level_of_one_are_refused():
     few = np.full((3, 3), np.nan)
     few[0] = 1
@@ -114,7 +148,7 @@ def test_a_written_prediction_is_read_back_and_a_wrong_one_refused(tmp_path: Pat
     assert names == tuple("abcde")
     assert again.chance.tolist() == made.chance.tolist()
     content = json.loads(path.read_text())
-    for wrong in ({"programs": 3}, {"low": [[1]]}, {"scores": "x"}, {"format": "other"}):
+    for wrong in ({"programs": 3}, {"low": [[1]]}, {"scores": "x"}, {"scores": [1.0, None]}, {"format": "other"}):
         path.write_text(json.dumps(content | wrong))
         message = refusal(read_model, path, error=ColocationError)
         assert message.startswith(f"{path}: ")

@@ -9,10 +9,15 @@ from hypothesis import strategies as st
 
 from tests.support import examples, refusal
 from topompi.colocation.errors import ColocationError
-from topompi.colocation.prices.halves import NOBODY, OWN, Intervals, on_half_nodes
-from topompi.colocation.prices.worth import Worth, effects_of, worth
+from topompi.colocation.prices.worth import NOBODY, Intervals, Worth, effects_of, worth
+from topompi.colocation.scheduling.allocators import Halves
+from topompi.colocation.scheduling.halves import on_halves
+from topompi.colocation.scheduling.neighbours import intervals_of
+from topompi.colocation.scheduling.speed import ColocatedSpeed
+from topompi.colocation.scheduling.table import rate_table
 from topompi.colocation.speedups.drawn import draw_speedups
 from topompi.colocation.speedups.matrix import Speedups
+from topompi.jobs import Cluster, Workload, simulate
 
 MACHINE = 12
 VICTIM = Speedups.of(["calm", "loud"], [[1.0, 0.5], [1.0, 0.8]], alone=[1.0, 1.0])
@@ -31,31 +36,26 @@ def loads(draw):
     )  # fmt: skip
 
 
+def on_half_nodes(submit, seconds, nodes, program, matrix: Speedups, machine: int) -> Intervals:
+    """Who runs beside whom if jobs start first come first served, beside any neighbour."""
+    names = np.array(matrix.programs, object)[np.asarray(program)]
+    jobs = Workload.of("drawn", submit=submit, run=seconds, nodes=nodes).with_columns(program=names)
+    cluster, table = Cluster.regular(machine, machine).with_slots(2), rate_table(matrix)
+    outcome = simulate(on_halves(jobs, matrix.programs), cluster, "no-overtaking", Halves(), ColocatedSpeed(table))
+    return intervals_of(outcome, table)
+
+
 def priced(load, error: float = 0.0, matrix: Speedups | None = None) -> tuple[Intervals, Worth]:
     submit, seconds, nodes, program, drawn = load
     matrix = matrix or drawn
     ran = on_half_nodes(submit, seconds, nodes, program, matrix, MACHINE)
-    return ran, worth(effects_of(ran, nodes, program, matrix), seconds, 8, 1.0, error=error)
+    return ran, worth(effects_of(ran, nodes, program), seconds, 8, 1.0, error=error)
 
 
 @given(loads())
 @examples(60)
-def test_each_job_does_its_work_without_gaps_and_never_beside_itself(load):
-    submit, seconds, nodes, program, matrix = load
-    ran, found = priced(load)
-    rates = np.c_[matrix.ratio, matrix.beside_nothing]
-    other = np.where(ran.partner >= 0, program[np.maximum(ran.partner, 0)], NOBODY)
-    speed = np.where(ran.partner == OWN, 1.0, rates[program[ran.job], other])
-    np.testing.assert_allclose(np.bincount(ran.job, speed * (ran.end - ran.start)), seconds)
-    assert (ran.job != ran.partner).all()
-    for job in range(len(submit)):
-        mine = np.flatnonzero(ran.job == job)
-        assert (ran.start[mine][1:] == ran.end[mine][:-1]).all()
-        assert ran.start[mine][0] >= submit[job]
-        assert (ran.partner[mine] == OWN).all() == (2 * nodes[job] > MACHINE)
-    for at in ran.start:  # halves in use at each moment
-        now = (ran.start <= at) & (at < ran.end)
-        assert (2 * nodes[ran.job[now]]).sum() <= 2 * MACHINE
+def test_jobs_lose_together_what_they_cost_each_other(load):
+    _, found = priced(load)
     assert found.effects.lost.sum() == pytest.approx(found.effects.caused.sum())
 
 
@@ -88,7 +88,7 @@ def test_equal_jobs_beside_each_other_pay_equally(speed, pairs, seconds):
     matrix = Speedups.of(["a", "b"], np.full((2, 2), speed), alone=[1.0, 1.0])
     size = [1] * 2 * pairs
     ran = on_half_nodes([0] * len(size), [seconds] * len(size), size, [0, 1] * pairs, matrix, 2 * pairs)
-    found = worth(effects_of(ran, size, [0, 1] * pairs, matrix), [seconds] * len(size), 4, 1.0)
+    found = worth(effects_of(ran, size, [0, 1] * pairs), [seconds] * len(size), 4, 1.0)
     for paid in found.prices.values():
         np.testing.assert_allclose(paid, paid[0])
     np.testing.assert_allclose(found.relative("oracle"), speed)
@@ -100,7 +100,7 @@ def test_victims_lose_what_aggressors_cost():
     ran = on_half_nodes([0, 0], [100, 100], [2, 2], [0, 1], VICTIM, 4)
     columns = (ran.job.tolist(), ran.partner.tolist(), ran.start.tolist(), ran.end.tolist())
     assert sorted(zip(*columns, strict=True)) == [(0, NOBODY, 100, 150), (0, 1, 0, 100), (1, 0, 0, 100)]
-    found = worth(effects_of(ran, [2, 2], [0, 1], VICTIM), [100, 100], 8, 1.0)
+    found = worth(effects_of(ran, [2, 2], [0, 1]), [100, 100], 8, 1.0)
     assert found.effects.performance.tolist() == pytest.approx([2 / 3, 1])
     assert found.effects.lost.tolist() == found.effects.caused[::-1].tolist() == [100, 0]
     assert found.prices["as-usual"].tolist() == [2 * 8 * 150, 2 * 8 * 100]
@@ -114,13 +114,11 @@ def test_a_site_s_rule_is_one_more_column(tmp_path, monkeypatch):
     (tmp_path / "worth_rule.py").write_text("def half(solo, shared):\n    return (1 + solo / shared) / 2\n")
     monkeypatch.syspath_prepend(tmp_path)
     ran = on_half_nodes([0, 0], [100, 100], [2, 2], [0, 1], VICTIM, 4)
-    found = worth(effects_of(ran, [2, 2], [0, 1], VICTIM), [100, 100], 8, 1.0, ["worth_rule:half"])
+    found = worth(effects_of(ran, [2, 2], [0, 1]), [100, 100], 8, 1.0, ["worth_rule:half"])
     assert found.relative("worth_rule:half").tolist() == pytest.approx([5 / 6, 1])
 
 
 def test_programs_without_known_neighbours_are_left_out_and_refused():
     matrix = Speedups.of("abc", [[1, np.nan, 1], [np.nan, np.nan, np.nan], [1, 1, 1]])
     assert matrix.complete().programs == ("a", "c")
-    wanted = "none for a beside b"
-    assert wanted in refusal(on_half_nodes, [0, 0], [1, 1], [1, 1], [0, 1], matrix, 4, error=ColocationError)
-    assert "at most the machine's 4" in refusal(on_half_nodes, [0], [1], [5], [0], matrix, 4, error=ColocationError)
+    assert "a beside b, got none" in refusal(on_half_nodes, [0], [1], [1], [0], matrix, 4, error=ColocationError)

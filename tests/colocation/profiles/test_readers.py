@@ -9,8 +9,10 @@ import pytest
 
 from tests.support import damaged, refusal
 from topompi.colocation.errors import ColocationError
+from topompi.colocation.profiles.collecting import profile_of
+from topompi.colocation.profiles.files import read_profiles, write_profiles
 from topompi.colocation.profiles.mpip import is_mpip, read_mpip
-from topompi.colocation.profiles.perf import is_perf, metrics_of, read_perf
+from topompi.colocation.profiles.perf import EVENTS, OPERATIONS, is_perf, metrics_of, operations_of, read_perf
 
 TEXT = """
  Performance counter stats for './bt.C.4':
@@ -76,13 +78,58 @@ def test_counts_that_perf_does_not_have_are_unknown_and_not_zero():
     both = metrics_of(read_perf([("csv", CSV), ("text", TEXT)]), 1, 10.0)
     assert set(both) == {"flops"}
     assert math.isnan(counts.seconds)
+    assert counts.shared == {"FP_COMP_OPS_EXE:SSE_FP_PACKED_DOUBLE"}
     assert metrics_of(read_perf([("s", CSV.replace(",", ";"))]), 1, 10.0) == {"flops": 1e8}
+
+
+def test_the_run_time_is_that_of_the_slowest_rank_in_either_form():
+    short = TEXT.replace("10.000000000 seconds", "4.000000000 seconds")
+    for order in ((TEXT, short), (short, TEXT)):
+        assert read_perf([(str(at), text) for at, text in enumerate(order)]).seconds == 10
+    counted = [
+        ("a", CSV + "3000000000,ns,duration_time,3000000000,100.00,,\n"),
+        ("b", CSV + "2000000000,ns,duration_time\n"),
+    ]
+    assert read_perf(counted).seconds == 3
 
 
 def test_raw_codes_are_counted_by_a_map_of_events():
     raw = " 7,000  r1a8\n 1.0 seconds time elapsed\n"
     assert metrics_of(read_perf([("raw", raw)]), 1, 1.0) == {}
     assert metrics_of(read_perf([("raw", raw)]), 1, 1.0, {"r1a8": "flops"}) == {"flops": 7000.0}
+
+
+SKYLAKE = """
+ Performance counter stats for './lu':
+
+     1,000      fp_arith_inst_retired.scalar_double
+       200      fp_arith_inst_retired.128b_packed_double:u
+        50      fp_arith_inst_retired.256b_packed_double
+        10      fp_arith_inst_retired.512b_packed_double
+         3      fp_arith_inst_retired.512b_packed_single
+
+       2.000000000 seconds time elapsed
+"""
+
+
+def test_operations_count_packed_instructions_by_their_width_and_flops_do_not(tmp_path):
+    counts = read_perf([("rank0", SKYLAKE), ("rank1", SKYLAKE)])
+    assert metrics_of(counts, 4, 2.0) == {"flops": 2 * 1260 / 8}
+    assert operations_of(counts, 4, 2.0) == 2 * (1000 + 2 * 200 + 4 * 50 + 8 * 10 + 16 * 3) / 8
+    old = "7 FP_COMP_OPS_EXE:SSE_FP_PACKED_DOUBLE\n 5 SIMD_FP_256:PACKED_DOUBLE\n 3 FP_COMP_OPS_EXE:SSE_SCALAR_DOUBLE\n"
+    ivy = read_perf([("ivy", old)])
+    assert (metrics_of(ivy, 1, 1.0), operations_of(ivy, 1, 1.0)) == ({"flops": 10.0}, 2 * 7 + 4 * 5 + 3)
+    unknown = read_perf([("ivy", old), ("ivy2", "<not counted> SIMD_FP_256:PACKED_DOUBLE\n")])
+    assert math.isnan(operations_of(unknown, 1, 1.0))
+    assert metrics_of(unknown, 1, 1.0) == {"flops": 10.0}
+    assert math.isnan(operations_of(read_perf([("raw", "7 r1a8\n")]), 1, 1.0))
+    made, _ = profile_of("lu", [("rank0", SKYLAKE)], nodes=4)
+    write_profiles(tmp_path / "lu.json", [made])
+    assert read_profiles(tmp_path / "lu.json")[0].operations == (1000 + 2 * 200 + 4 * 50 + 8 * 10 + 16 * 3) / 8
+
+
+def test_every_event_of_flops_has_its_operations():
+    assert {event for event, quantity in EVENTS.items() if quantity == "flops"} <= OPERATIONS.keys()
 
 
 def test_the_report_of_the_source_is_read():
@@ -95,9 +142,10 @@ def test_the_report_of_the_source_is_read():
 
 def test_the_section_of_mpip_3_is_read():
     head = "@ mpiP\n@--- MPI Time (seconds) ---\nTask    AppTime    MPITime     MPI%\n"
-    text = f"{head}   0  4.0  1.0 25.0\n   1  6.0  1.5 25.0\n   *  10.0  2.5 25.0\n"
-    report = read_mpip("m", text)
-    assert (report.mpi, report.seconds) == (0.25, 6.0)
+    ranks = ["   0  4.0  1.0 25.0\n", "   1  6.0  1.5 25.0\n"]
+    for rows in (ranks, ranks[::-1]):
+        report = read_mpip("m", f"{head}{''.join(rows)}   *  10.0  2.5 25.0\n")
+        assert (report.mpi, report.seconds) == (0.25, 6.0)
 
 
 def test_texts_are_told_apart():

@@ -62,6 +62,12 @@ def test_processes_are_rounded_to_whole_and_half_nodes_as_by_the_source() -> Non
     assert (nodes_of([256], 48).tolist(), halves_of([256], 48).tolist()) == ([6], [11])
 
 
+def test_requests_are_stretched_and_run_times_cut_at_the_request_first() -> None:
+    made = Workload.of("mine", submit=[0, 0], run=[100, 7], nodes=[1, 1], request=[50, 10])
+    jobs = on_halves(made, NAMES, stretch=1.25)
+    assert (jobs.run.tolist(), jobs.request.tolist()) == ([50, 7], [63, 13])
+
+
 def test_matched_takes_the_best_neighbours_and_refuses_slow_pairs() -> None:
     table = table_of([[1.0, 1.2, 0.7], [1.1, 1.0, 1.0], [1.3, 1.0, 1.0]], ("a", "b", "c"))
     jobs = Workload.of("mine", submit=[0, 1, 2], run=[99] * 3, nodes=[1] * 3, columns={"program": ["c", "b", "a"]})

@@ -18,7 +18,7 @@ from ...colocation.measuring import picture
 from ...colocation.measuring.estimating import Forecast, forecast, speedups_of, spreads_of
 from ...colocation.measuring.journal import Journal
 from ...colocation.measuring.plan import Pair, Program, Rules, Run, Segment, next_segment, pairs_of, programs_of
-from ...colocation.measuring.running import run_segment
+from ...colocation.measuring.running import Guard, run_segment
 from ...colocation.speedups.files import write_speedups
 from ...colocation.speedups.matrix import Speedups
 from ...inputs.figures import span_name
@@ -62,8 +62,8 @@ def measure(
         if dry:
             screen.print(_rest(pairs, journal.runs, rules), markup=False)
         else:
-            with _ended_by_signals():
-                _run_all(listed, pairs, journal, rules, halves, limit, screen)
+            with _ended_by_signals(), Guard() as guard:
+                _run_all(listed, pairs, journal, rules, halves, limit, screen, guard)
     finally:
         journal.close()
         found = speedups_of([one.name for one in listed], journal.runs)
@@ -81,6 +81,7 @@ def _run_all(
     halves: Sequence[Sequence[int]],
     limit: float,
     screen: Screen,
+    guard: Guard,
 ) -> None:
     """Run segments until all pairs are good enough, with a line of progress before each."""
     by_name = {one.name: one for one in programs}
@@ -98,7 +99,7 @@ def _run_all(
         places = [halves[segment.pair.index(name)] for name in segment.programs]
         if len(set(segment.programs)) < len(segment.programs):
             places = list(halves)
-        run_segment([by_name[name] for name in segment.programs], places, limit, record)
+        run_segment([by_name[name] for name in segment.programs], places, limit, record, guard)
 
 
 def _beside(segment: Segment, name: str) -> str | None:

@@ -13,14 +13,19 @@ from rich.table import Table
 
 from ...colocation.errors import ColocationError
 from ...colocation.prices.drawing import draw_worth
-from ...colocation.prices.halves import on_half_nodes
 from ...colocation.prices.rules import RULES
 from ...colocation.prices.worth import Worth, effects_of, worth
+from ...colocation.scheduling import registered as _  # noqa: F401 -- adds its queue to QUEUES
+from ...colocation.scheduling.allocators import Halves, Matched
+from ...colocation.scheduling.halves import on_halves
+from ...colocation.scheduling.neighbours import intervals_of
+from ...colocation.scheduling.speed import ColocatedSpeed
+from ...colocation.scheduling.table import rate_table
 from ...colocation.speedups.drawn import draw_speedups
 from ...colocation.speedups.files import read_speedups
 from ...colocation.speedups.matrix import Speedups
 from ...inputs.figures import check_plot
-from ...jobs import Workload, read_workload
+from ...jobs import QUEUES, Cluster, Outcome, Workload, read_workload, simulate
 from ..inputs import AsJson
 from ..terminal import console
 
@@ -28,6 +33,7 @@ __all__ = ["worth_command"]
 
 SHARES = ("least", "p5", "p25", "p50", "p75", "p95", "most", "mean")
 DRAWN = "drawn:"
+POLICIES = ("halves", "matched")
 
 
 def worth_command(
@@ -50,6 +56,10 @@ def worth_command(
         str | None, typer.Option("--program", help="Column of the log with the jobs' programs; else they are drawn.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of programs and errors.")] = 0,
+    queue: Annotated[str, typer.Option("--queue", help=f"{', '.join(QUEUES)} or module:function.")] = "no-overtaking",
+    policy: Annotated[
+        str, typer.Option("-p", "--policy", help="halves: beside any neighbour; matched: beside favoured ones.")
+    ] = POLICIES[0],
     limit: Annotated[int | None, typer.Option("--limit", help="Only the first jobs.", min=1)] = None,
     as_json: AsJson = False,
     drawing: Annotated[
@@ -58,9 +68,9 @@ def worth_command(
 ) -> None:
     """Show what the jobs of a log would pay under each rule if each ran on half of the cores of twice its nodes.
 
-    The speed-ups give the speed of each program beside each other one. Jobs start first come first served; partners
-    change as jobs come and go. The table has prices as shares of the price alone, beside empty halves, and the factor
-    on the rate with which a rule brings in as much as usual, and as much as whole nodes.
+    The speed-ups give the speed of each program beside each other one. Partners change as jobs come and go. The table
+    has prices as shares of the price alone, with all others gone, and the factor on the rate with which a rule brings
+    in as much as usual, and as much as whole nodes.
     """
     if drawing is not None:
         check_plot(drawing, "--draw", ColocationError)
@@ -71,15 +81,30 @@ def worth_command(
         raise ColocationError(f"{log}: expecting --nodes, because the log does not say them, got none")
     chosen = workload.select(np.flatnonzero(workload.run > 0)[:limit])
     rows = _programs(chosen, matrix, column, seed)
-    ran = on_half_nodes(chosen.submit, chosen.run, chosen.nodes, rows, matrix, machine)
-    effects = effects_of(ran, chosen.nodes, rows, matrix)
-    found = worth(effects, chosen.run, cores, rate / 3600, rule or (), error=error, seed=seed)
+    ran = _simulated(
+        chosen.with_columns(program=np.array(matrix.programs, object)[rows]), matrix, machine, queue, policy
+    )
+    effects = effects_of(intervals_of(ran, rate_table(matrix)), chosen.nodes, rows)
+    found = worth(effects, ran.workload.run, cores, rate / 3600, rule or (), error=error, seed=seed)
     if drawing is not None:
         draw_worth(found, matrix.programs, drawing)
     if as_json:
         print(json.dumps(_facts(found, chosen, matrix, error) | {"left_out": dropped}))
     else:
         _print(found, matrix, dropped)
+
+
+def _simulated(workload: Workload, matrix: Speedups, machine: int, queue: str, policy: str) -> Outcome:
+    """Return the schedule of jobs with programs on the half nodes of a machine."""
+    if policy not in POLICIES:
+        raise ColocationError(f"--policy: expecting one of {', '.join(POLICIES)}, got {policy!r}")
+    if (most := int(workload.nodes.max(initial=0))) > machine:
+        raise ColocationError(f"nodes: expecting at most the machine's {machine}, got {most}")
+    table = rate_table(matrix)
+    jobs = on_halves(workload, matrix.programs, stretch=1 / table.slowest)
+    cluster = Cluster.regular(machine, machine).with_slots(2)
+    allocator = Matched(table) if policy == "matched" else Halves()
+    return simulate(jobs, cluster, queue, allocator, ColocatedSpeed(table))
 
 
 def _matrix(text: str) -> tuple[Speedups, list[str]]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ColocationError
-from .estimators import DELTA, SHARE, Estimate, estimate
+from .estimators import SHARE, Estimate, estimate
 from .records import Groups
 
 __all__ = ["estimate_nodes", "stopped_on", "working"]
@@ -30,15 +30,7 @@ def working(groups: Groups) -> Groups:
     return groups.only(~idle)
 
 
-def estimate_nodes(
-    nodes: Sequence[Groups],
-    method: str = "balanced",
-    *,
-    delta: float = DELTA,
-    absolute: bool | None = None,
-    correct: bool = True,
-    seed: int = 0,
-) -> Estimate:
+def estimate_nodes(nodes: Sequence[Groups], method: str = "balanced", *, seed: int = 0) -> Estimate:
     """Estimate the performance of a job by its slowest node, and by the mean of those that are as slow within noise.
 
     The interval spans from the mean of the lower ends to that of the upper ends. If shutters of several nodes would
@@ -47,28 +39,25 @@ def estimate_nodes(
 
     :param nodes: rates of the job on each node, by shutter.
     :param method: name of the estimator, as in `estimate`; ``local`` replaces ``balanced`` for several nodes.
-    :param delta: largest difference of the rates before and after of a steady phase.
-    :param absolute: whether ``delta`` is in the unit of the rate, as in `estimate`.
-    :param correct: whether the bias of ``filtered`` is subtracted.
     :param seed: seed of the intervals.
     :raises ColocationError: if there is no node, or the method is unknown.
     """
     if not nodes:
         raise ColocationError("nodes: expecting records of one node or more, got none")
     if len(nodes) == 1:
-        return estimate(nodes[0], method, delta=delta, absolute=absolute, correct=correct, seed=seed)
+        return estimate(nodes[0], method, seed=seed)
     # Ranks on other nodes make the job wait soon after a stop, so only the windows next to it count.
     method = "local" if method == "balanced" else method
     busy = [working(one) for one in nodes]
     shares = [one.alone.sum() / max(1, all_.alone.sum()) for one, all_ in zip(busy, nodes, strict=True)]
     found = [
-        estimate(one, method, delta=delta, absolute=absolute, correct=correct, seed=seed)
+        estimate(one, method, seed=seed)
         for one, share in zip(busy, shares, strict=True)
         if one.alone.any() and share >= BUSY * max(shares)
     ]
     total = sum(int(one.alone.sum()) for one in nodes)
     if max(shares) < SHARE:
-        every = [estimate(one, method, delta=delta, absolute=absolute, correct=correct, seed=seed) for one in nodes]
+        every = [estimate(one, method, seed=seed) for one in nodes]
         middle = sorted(every, key=lambda one: one.performance)[(len(every) - 1) // 2]
         return replace(middle, total=total, fallback="ranks wait in nearly all shutters: the middle one of the nodes")
     slowest = min(found, key=lambda one: one.performance)

@@ -11,15 +11,39 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ColocationError
 from ..estimates.estimators import Estimate
-from ..speedups.matrix import Speedups
-from .halves import Intervals
 from .rules import Run, price
 
-__all__ = ["PERCENTILES", "Effects", "Worth", "effects_of", "worth"]
+__all__ = ["NOBODY", "OWN", "PERCENTILES", "Effects", "Intervals", "Worth", "effects_of", "worth"]
 
+NOBODY = -1  # partner of a job beside empty halves of nodes
+OWN = -2  # partner of a job that has both halves of a node itself, or whole nodes
 PERCENTILES = (5, 25, 50, 75, 95)
 Reals = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """The time of each job, cut where its partner changes, as columns of shape (n,).
+
+    If a job has several partners at once, on different nodes, the one that slows it most counts: ranks wait for
+    each other.
+
+    :param job: number of the job.
+    :param partner: number of the job beside it, or ``NOBODY``, or ``OWN``.
+    :param start: second at which the interval begins.
+    :param end: second at which it ends.
+    :param share: speed of the job, as a share of that on the same cores with all others gone.
+    """
+
+    job: Integers
+    partner: Integers
+    start: Reals
+    end: Reals
+    share: Reals
+
+    def __len__(self) -> int:
+        return len(self.job)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +52,7 @@ class Effects:
 
     :param program: row of each job's program in the speed-ups.
     :param size: nodes of each job: half of the cores of twice as many count as these.
-    :param solo: seconds that each job would have run beside empty halves.
+    :param solo: seconds that each job would have run on the same cores with all others gone.
     :param shared: seconds that it ran.
     :param beside: seconds that it ran beside another job.
     :param lost: node-seconds that it lost to its partners.
@@ -49,20 +73,17 @@ class Effects:
         return np.divide(self.solo, self.shared, out=np.ones_like(self.solo), where=self.shared > 0)
 
 
-def effects_of(intervals: Intervals, nodes: ArrayLike, program: ArrayLike, speedups: Speedups) -> Effects:
+def effects_of(intervals: Intervals, nodes: ArrayLike, program: ArrayLike) -> Effects:
     """Sum the intervals of each job: run time, run time alone, and what partners lost to each other.
 
     :param intervals: who ran beside whom, from a schedule.
     :param nodes: number of nodes of each job, shape (n,).
     :param program: row of each job's program in the speed-ups, shape (n,).
-    :param speedups: speed-ups of the programs beside each other.
     """
     size, row = np.asarray(nodes, np.int64), np.asarray(program, np.int64)
-    share = np.c_[speedups.ratio / speedups.beside_nothing[:, None], np.ones(len(speedups))]
     paired = intervals.partner >= 0
-    other = np.where(paired, row[np.maximum(intervals.partner, 0)], -1)
     span = intervals.end - intervals.start
-    done = span * share[row[intervals.job], other]
+    done = span * intervals.share
     lost = (span - done) * size[intervals.job]
 
     def summed(job: Integers, values: Reals) -> Reals:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import ColocationError
 from .mpip import is_mpip, read_mpip
-from .perf import EVENTS, is_perf, metrics_of, read_perf
+from .perf import EVENTS, is_perf, metrics_of, operations_of, read_perf
 from .record import Profile, merged
 
 __all__ = ["profile_of"]
@@ -58,7 +58,8 @@ def profile_of(
         raise ColocationError(f"{program}: expecting {missing}, by which counts are divided, got none")
     remarks += [f"{event}: {why} by perf" for event, why in counts.unknown.items()]
     remarks += [f"{event}: counted a part of the time, and scaled" for event in sorted(counts.shared)]
-    metrics: dict[str, Any] = dict(metrics_of(counts, found.nodes, time, events))
+    metrics: dict[str, Any] = metrics_of(counts, found.nodes, time, events)
+    metrics["operations"] = operations_of(counts, found.nodes, time)
     return merged(found, Profile(program, seconds=time, **metrics)), remarks
 
 

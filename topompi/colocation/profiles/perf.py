@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from ..errors import ColocationError
 
-__all__ = ["EVENTS", "LINE", "Counts", "is_perf", "metrics_of", "read_perf"]
+__all__ = ["EVENTS", "LINE", "OPERATIONS", "Counts", "is_perf", "metrics_of", "operations_of", "read_perf"]
 
 LINE = 64  # bytes of a cache line
 FLOPS, LINES, REFERENCES, MISSES = "flops", "lines", "references", "misses"
@@ -32,6 +32,26 @@ EVENTS: dict[str, str] = {
     "llc_misses": MISSES,
     "longest_lat_cache.miss": MISSES,
     "cache-misses": MISSES,
+}
+# Event -> floating-point operations of one count: the numbers in a register. The events of Intel's later CPUs count
+# fused operations twice already; AMD's event counts operations.
+OPERATIONS: dict[str, int] = {
+    "fp_comp_ops_exe.sse_fp_packed_double": 2,
+    "fp_comp_ops_exe.sse_packed_double": 2,
+    "fp_comp_ops_exe.sse_packed_single": 4,
+    "fp_comp_ops_exe.sse_scalar_double": 1,
+    "fp_comp_ops_exe.sse_scalar_single": 1,
+    "simd_fp_256.packed_double": 4,
+    "simd_fp_256.packed_single": 8,
+    "fp_arith_inst_retired.scalar_double": 1,
+    "fp_arith_inst_retired.scalar_single": 1,
+    "fp_arith_inst_retired.128b_packed_double": 2,
+    "fp_arith_inst_retired.128b_packed_single": 4,
+    "fp_arith_inst_retired.256b_packed_double": 4,
+    "fp_arith_inst_retired.256b_packed_single": 8,
+    "fp_arith_inst_retired.512b_packed_double": 8,
+    "fp_arith_inst_retired.512b_packed_single": 16,
+    "fp_ret_sse_avx_ops.all": 1,
 }
 _UNKNOWN = re.compile(r"<not (supported|counted)>")
 _TEXT = re.compile(
@@ -112,6 +132,22 @@ def metrics_of(counts: Counts, nodes: int, seconds: float, events: Mapping[str, 
             raise ColocationError("perf: expecting at least as many LLC references as misses, got fewer")
         found["hits"] = known[REFERENCES] - known[MISSES]
     return found
+
+
+def operations_of(counts: Counts, nodes: int, seconds: float) -> float:
+    """Return floating-point operations per node and second: packed instructions count by their width, AVX's, too.
+
+    ``flops`` of `metrics_of` counts instructions, as its source does. NaN if no event of ``OPERATIONS`` was counted, or
+    one of them could not be counted. An event that was not asked for is missing in the sum.
+
+    :param counts: counts, summed over ranks.
+    :param nodes: number of nodes of the run.
+    :param seconds: run time.
+    """
+    found = [
+        OPERATIONS[name] * count for event, count in counts.events.items() if (name := _plain(event)) in OPERATIONS
+    ]
+    return sum(found) / (nodes * seconds) if found else math.nan
 
 
 def _add(counts: Counts, event: str, value: str, partly: bool, where: str) -> None:

@@ -30,6 +30,7 @@ class Profile:
     :ivar mpi: share of the run time in MPI calls, in [0, 1].
     :ivar hits: hits of the last-level cache per second and node.
     :ivar misses: misses of the last-level cache per second and node.
+    :ivar operations: floating-point operations per second and node, with packed ones by their width; no axis.
     :ivar shares: share of the time in MPI that each call took, by the call's name without ``MPI_``.
     :ivar kind: kind of the program as a ``Kind``'s value, if its user knows it; else empty.
     """
@@ -43,11 +44,12 @@ class Profile:
     mpi: float = math.nan
     hits: float = math.nan
     misses: float = math.nan
+    operations: float = math.nan
     shares: Mapping[str, float] = field(default_factory=dict)
     kind: str = ""
 
     def __post_init__(self) -> None:
-        for name in METRICS:
+        for name in (*METRICS, "operations"):
             value = getattr(self, name)
             if value < 0 or math.isinf(value) or (name == "mpi" and value > 1):
                 wanted = "a share in [0, 1]" if name == "mpi" else "a number from 0"
