@@ -30,8 +30,8 @@ def tables(truth: Speedups, turns: Sequence[Turn]) -> Iterator[Table]:
     head = "known of each program", "hidden cell", "measured", "predicted", "error"
     yield "walk hidden", head, _hidden(truth)
     head = (
-        "known of each program", "choices", "hidden cells", "mean error", "largest", "inside 90 %",
-        "choices that find the best pairing",
+        "known of each program", "choices", "hidden cells", "mean error", "largest", "mean error of 1",
+        "of the speed-up beside nothing", "inside 90 %", "choices that find the best pairing",
     )  # fmt: skip
     yield "walk choices", head, _choices(truth)
 
@@ -69,7 +69,7 @@ def _modes(truth: Speedups, turns: Sequence[Turn]) -> Iterator[Sequence[object]]
     pairings = {name_of(pairs): pairs for pairs in designs(truth.programs, 1)}
     rounds = rounds_of(turns, modes_of(truth.programs, list(pairings.values())))
     roles: dict[str, list[str]] = {COMPACT: ["each beside itself"], ALONE: ["the other half empty"]}
-    named = {f"by {_known(number)}": _chosen(truth, number) for number in NEIGHBOURS}
+    named = {f"chosen by {_known(number)}": _chosen(truth, number) for number in NEIGHBOURS}
     for role, pairs in (named | {"best measured": best(truth), "worst measured": _worst(truth)}).items():
         roles.setdefault(name_of(pairs), []).append(role)
     for mode, found in rounds.items():
@@ -101,10 +101,14 @@ def _choices(truth: Speedups) -> Iterator[Sequence[object]]:
     for number in NEIGHBOURS:
         every = designs(truth.programs, number)
         found = [one for pairs in every for one in hidden_cells(truth, pairs)]
-        errors = np.abs([one.error for one in found])
+        measured = np.array([one.measured[0] for one in found])
+        beside_nothing = np.array([truth.alone[truth.number[one.program]] for one in found])
+        guesses = np.array([one.predicted[0] for one in found]), np.ones(len(found)), beside_nothing
+        errors, of_one, of_nothing = (100 * np.abs(guess / measured - 1) for guess in guesses)
         inside = sum(one.predicted[1] <= one.measured[0] <= one.predicted[2] for one in found)
         right = sum(best(completed(only_pairs(truth, pairs))) == best(truth) for pairs in every)
         yield (
-            _known(number), len(every), len(found), f"{100 * errors.mean():.1f} %", f"{100 * errors.max():.1f} %",
-            f"{inside} of {len(found)}", f"{right} of {len(every)}",
+            _known(number), len(every), len(found), f"{errors.mean():.1f} %", f"{errors.max():.1f} %",
+            f"{of_one.mean():.1f} %", f"{of_nothing.mean():.1f} %", f"{inside} of {len(found)}",
+            f"{right} of {len(every)}",
         )  # fmt: skip

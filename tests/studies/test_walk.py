@@ -163,6 +163,7 @@ def test_a_round_counts_once_it_is_complete_and_the_order_of_turns_does_not_matt
 def test_a_ratio_is_the_median_of_ratios_within_rounds():
     over = np.array([2.0, 4.0, 60.0, 8.0, 10.0, 12.0, 14.0])
     assert ratio(over, over / 2) == (2, 2, 2)
+    assert ratio(np.array([1.0, 2, 9]), np.array([1.0, 4, 3])) == (1, 0.5, 3)  # the ratio of medians is 2 / 3
     middle, low, high = ratio(over, np.full(7, 2.0))
     assert (middle, low, high) == (5, 1, 30)  # with 7 values the interval of 95 % is the range
 
@@ -186,11 +187,21 @@ def test_the_tables_have_the_gain_that_the_times_have():
     assert {row[0] for row in gains.values()} <= {f"chosen pairing ({name_of(one)})" for one in PAIRINGS}
     modes = {row[0]: row[1:] for row in named["walk modes"]}
     assert "best measured" in modes["a+b, c+d"][0]
+    assert "worst measured" in modes["a+d, b+c"][0]
     assert modes["a+b, c+d"][1] == f"{(2 / 1.4 + 2) / 4:.3f}"
     assert modes["a+b, c+d"][3].startswith(f"{(2 / 1.4 + 2) / 2:.2f} ")
     assert modes[ALONE] == ["the other half empty", "-", *["3.33 (3.33 to 3.33)"] * 2]
     assert modes[COMPACT] == ["each beside itself", "1.000", *["2.00 (2.00 to 2.00)"] * 2]
     assert named["walk cells"][0] == ["a", "1.00", "1.40", "1.10", "1.00", "1.20"]
+    chosen = gains[COMPACT][0].partition("(")[2].removesuffix(")")
+    assert "chosen by itself, 1 neighbour" in modes[chosen][0]
+    for name, mode in ((COMPACT, COMPACT), ("worst pairing", "a+d, b+c"), (ALONE, ALONE)):
+        for way in (0, 1):
+            over, under = (float(modes[one][2 + way].split()[0]) for one in (mode, chosen))
+            assert float(gains[name][1 + way].split()[0]) == pytest.approx(over / under, abs=0.01)
+    off = truth_of().ratio[~np.eye(4, dtype=bool)]
+    for row in named["walk choices"]:  # every cell is hidden by as many choices
+        assert row[5:7] == [f"{100 * np.abs(guess / off - 1).mean():.1f} %" for guess in (1, 1.2)]
     assert [len(named["walk hidden"]), [row[1:3] for row in named["walk choices"]]] == [12, [[3, 24], [3, 12]]]
 
 
