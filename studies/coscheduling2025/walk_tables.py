@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from studies.tables import Table
 from topompi.colocation.speedups.matrix import Speedups
+from topompi.errors import BenchmarkError
 
 from .hidden import Pairs, best, completed, designs, hidden_cells, machine_time, next_design, only_pairs
 from .turns import ALONE, COMPACT, Turn, modes_of, name_of, ratio, rounds_of
 
 __all__ = ["NEIGHBOURS", "tables"]
+
+Reals = NDArray[np.float64]
 
 NEIGHBOURS = (1, 2)  # measured neighbours of each program; the first is the one by which the walk pairs
 
@@ -22,10 +26,14 @@ def tables(truth: Speedups, turns: Sequence[Turn]) -> Iterator[Table]:
 
     :param truth: the measured matrix of all programs.
     :param turns: turns of all modes, those of every pairing included.
+    :raises BenchmarkError: if no round is complete.
     """
+    rounds = rounds_of(turns, modes_of(truth.programs, designs(truth.programs, 1)))
+    if not len(rounds[ALONE]):
+        raise BenchmarkError(f"turns of {', '.join(truth.programs)}: expecting a complete round, got none")
     head: tuple[str, ...] = "program", *(f"beside {name}" for name in truth.programs), "beside nothing"
-    yield "walk gains", ("machine time of", "over that of", "whole node", "half a node per run"), _gains(truth, turns)
-    yield "walk modes", ("mode", "role", "expected", "whole node, s", "half a node per run, s"), _modes(truth, turns)
+    yield "walk gains", ("machine time of", "over that of", "whole node", "half a node per run"), _gains(truth, rounds)
+    yield "walk modes", ("mode", "role", "expected", "whole node, s", "half a node per run, s"), _modes(truth, rounds)
     yield "walk cells", head, _cells(truth)
     head = "known of each program", "hidden cell", "measured", "predicted", "error"
     yield "walk hidden", head, _hidden(truth)
@@ -55,9 +63,7 @@ def _worst(truth: Speedups) -> Pairs:
     return max(designs(truth.programs, 1), key=lambda pairs: machine_time(truth, pairs))
 
 
-def _gains(truth: Speedups, turns: Sequence[Turn]) -> Iterator[Sequence[object]]:
-    modes = modes_of(truth.programs, designs(truth.programs, 1))
-    rounds = rounds_of(turns, modes)
+def _gains(truth: Speedups, rounds: Mapping[str, Reals]) -> Iterator[Sequence[object]]:
     chosen = name_of(_chosen(truth))
     others = {COMPACT: COMPACT, f"worst pairing ({name_of(_worst(truth))})": name_of(_worst(truth)), ALONE: ALONE}
     for words, mode in others.items():
@@ -65,9 +71,8 @@ def _gains(truth: Speedups, turns: Sequence[Turn]) -> Iterator[Sequence[object]]
         yield words, f"chosen pairing ({chosen})", *found
 
 
-def _modes(truth: Speedups, turns: Sequence[Turn]) -> Iterator[Sequence[object]]:
+def _modes(truth: Speedups, rounds: Mapping[str, Reals]) -> Iterator[Sequence[object]]:
     pairings = {name_of(pairs): pairs for pairs in designs(truth.programs, 1)}
-    rounds = rounds_of(turns, modes_of(truth.programs, list(pairings.values())))
     roles: dict[str, list[str]] = {COMPACT: ["each beside itself"], ALONE: ["the other half empty"]}
     named = {f"chosen by {_known(number)}": _chosen(truth, number) for number in NEIGHBOURS}
     for role, pairs in (named | {"best measured": best(truth), "worst measured": _worst(truth)}).items():

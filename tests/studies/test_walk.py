@@ -271,6 +271,10 @@ def test_a_folder_without_results_is_one_line(tmp_path, capsys):
     told = capsys.readouterr().err
     assert told.startswith("studies coscheduling2025 walk: ")
     assert told.count("\n") == 1
+    write_speedups(tmp_path / walk.HEAT, truth_of())
+    assert walk.main(["--show", "--results", str(tmp_path)]) == 1
+    told = capsys.readouterr().err
+    assert told == "studies coscheduling2025 walk: turns of a, b, c, d: expecting a complete round, got none\n"
 
 
 @pytest.mark.parametrize("quick", [False, True])
