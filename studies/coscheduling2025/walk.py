@@ -80,13 +80,13 @@ def run_turns(programs: Sequence[Program], cores: Sequence[Sequence[int]], path:
         if step in done:
             continue
         runs = list[tuple[str, float]]()
+
+        def record(name: str, seconds: float, runs: list[tuple[str, float]] = runs) -> None:
+            runs.append((name, seconds))
+
+        places = cores[::-1] if step.round % 2 else cores
         began = time.monotonic()
-        run_segment(
-            [by_name[name] for name in step.programs],
-            cores[::-1] if step.round % 2 else cores,
-            LIMIT,
-            lambda name, seconds, runs=runs: runs.append((name, seconds)),
-        )
+        run_segment([by_name[name] for name in step.programs], places, LIMIT, record)
         turns.append(Turn(step, time.monotonic() - began, tuple(runs)))
         write_text(path, json.dumps(turns) + "\n")
     return turns
