@@ -14,6 +14,7 @@ STUDIES = {  # modules of this folder, each with a function `tables`
     "rules": "labels of the rules, their accuracy, and the gain of pairing by them",
     "schedule": "the source's experiments with co-schedulers: makespans, sizes of jobs, correlations",
     "mistakes": "a real log with wrong predictions, and with a network that jobs share",
+    "walk": "four programs on this node: measured in pairs, predicted, paired, and run in all modes in turn",
 }
 
 
