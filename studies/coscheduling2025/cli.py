@@ -10,6 +10,7 @@ __all__ = ["STUDIES", "main"]
 
 STUDIES = {  # modules of this folder
     "rules": "labels of the rules, their accuracy, and the gain of pairing by them",
+    "predict": "classifiers of pairs, alone and together, our model, and what to measure first",
     "schedule": "the source's experiments with co-schedulers: makespans, sizes of jobs, correlations",
     "mistakes": "a real log with wrong predictions, and with a network that jobs share",
 }
