@@ -65,13 +65,20 @@ def show(name: str, page: str, head: Sequence[str], rows: Iterator[Sequence[obje
     return 0
 
 
-def show_many(name: str, page: str, make: Callable[[bool], Iterable[Table]], arguments: Sequence[str]) -> int:
+def show_many(
+    name: str,
+    page: str,
+    make: Callable[[bool], Iterable[Table]],
+    arguments: Sequence[str],
+    draw: Callable[[Path], None] | None = None,
+) -> int:
     """Run a study of several tables: print them, and put them into a page if ``-o`` names a folder.
 
     :param name: source and name of the study.
     :param page: file name of the page.
     :param make: function that yields the name of each table's marks, its head and its rows, given whether to be quick.
     :param arguments: arguments after the study's name: ``-o DIR``, and ``--quick``.
+    :param draw: function that draws pictures into ``figures`` beside the page's folder, if the page is filled.
     :returns: exit code 0.
     """
     parser = argparse.ArgumentParser(prog=f"python -m studies {name}")
@@ -86,4 +93,6 @@ def show_many(name: str, page: str, make: Callable[[bool], Iterable[Table]], arg
             lines.append(line)
         if given.output is not None and not given.quick:
             fill(given.output / page, marks, lines)
+    if draw is not None and given.output is not None and not given.quick:
+        draw(given.output.parent / "figures")
     return 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from topompi.colocation.speedups.bands import CLASSES
 
 from .bounds import NEAR, left_out_rows, repeated_classes
 from .matrices import marconi
+from .prediction_pictures import draw_combinations, draw_curves
 from .rules import measured
 from .trained import OURS, RULES, from_suite, random_split, rows, unseen_programs, with_two_runs
 
@@ -108,7 +110,7 @@ def combined(seeds: tuple[int, ...], features: str) -> dict[tuple[str, ...], Rea
 
 
 def _pairs(seeds: tuple[int, ...]) -> Iterator[list[str]]:
-    """Yield a row per model or pair that nothing beats, then the source's pairs, then the rules with each classifier."""
+    """Yield a row per pair or model that nothing beats, then the source's pairs, then the rules with classifiers."""
     points = combined(seeds, "kinds")
     best = frontier([one[:2] for one in points.values()])
     on = [name for name, is_best in zip(points, best, strict=True) if is_best]
@@ -182,8 +184,12 @@ def main(arguments: Sequence[str]) -> int:
     :param arguments: ``-o DIR``, ``--quick``.
     :returns: exit code 0.
     """
-    given = show_many("coscheduling2025 predict", "coscheduling.md", tables, arguments)
-    return given
+    return show_many("coscheduling2025 predict", "coscheduling.md", tables, arguments, _draw)
+
+
+def _draw(folder: Path) -> None:
+    draw_combinations(combined(tuple(SEEDS), "kinds"), folder / "prediction-pairs.svg")
+    draw_curves(curves(tuple(DRAWS)), folder / "prediction-curves.svg")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Pictures of prediction: accuracy against precision of pairs of models, and accuracy against the number of measured cells."""
+"""Pictures of prediction: pairs of models by accuracy and precision, and accuracy over the number of measured cells."""
 
 from __future__ import annotations
 
@@ -40,12 +40,13 @@ def draw_combinations(points: Mapping[tuple[str, ...], NDArray[np.float64]], pat
             at = np.array([points[one][:2] for one in members if len(one) == size])
             axes.scatter(*at.T, color=colour, marker=marker, s=34, label=f"{name}, {many}", zorder=3)
     for members in ([*groups["classifiers"], *groups["with the rules"]], list(points)):
-        at = np.array([points[one][:2] for one in members])
-        best = frontier(at)
-        order = np.argsort(at[best, 0])
-        axes.plot(*at[best][order].T, color=OTHERS, linewidth=1, zorder=1)
-        for place, name in zip(at[best][order], np.array([" + ".join(one) for one in members])[best][order], strict=True):
-            axes.annotate(name, place, (0, 6), textcoords="offset points", fontsize=9, ha="center")
+        best = frontier([points[one][:2] for one in members])
+        on = [one for one, is_best in zip(members, best, strict=True) if is_best]
+        on.sort(key=lambda one: float(points[one][0]))
+        axes.plot(*np.array([points[one][:2] for one in on]).T, color=OTHERS, linewidth=1, zorder=1)
+        for one in on:
+            place = tuple(points[one][:2])
+            axes.annotate(" + ".join(one), place, (0, 6), textcoords="offset points", fontsize=9, ha="center")
     axes.set(xlabel="accuracy on unseen rows", ylabel="precision of good")
     axes.margins(0.12, 0.12)
     axes.grid(color="#dddddd", linewidth=0.5)
@@ -68,9 +69,8 @@ def draw_curves(found: Mapping[str, Mapping[str, Sequence[Sequence[Step]]]], pat
     for axes, (name, policies) in zip(panels, found.items(), strict=True):
         for colour, (policy, draws) in zip(SERIES, policies.items(), strict=False):
             grid = np.arange(draws[0][0].cells, min(draw[-1].cells for draw in draws) + 1)
-            right, expected = (
-                np.array([np.interp(grid, [one.cells for one in draw], [getattr(one, of) for one in draw]) for draw in draws])
-                for of in ("accuracy", "expected")
+            right, expected = np.array(
+                [[np.interp(grid, *np.array(draw).T[[0, of]]) for draw in draws] for of in (1, 2)]
             )
             axes.fill_between(grid, right.min(axis=0), right.max(axis=0), color=colour, alpha=0.15, linewidth=0)
             axes.plot(grid, np.median(right, axis=0), color=colour, label=policy)

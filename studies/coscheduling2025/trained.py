@@ -1,4 +1,4 @@
-"""Classifiers, rules and our model on the pairs of NAS and SPEC: which rows they learn from, and which they are asked."""
+"""Classifiers, rules and our model on the pairs of NAS and SPEC: rows to learn from, and rows to answer."""
 
 from __future__ import annotations
 

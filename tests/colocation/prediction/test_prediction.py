@@ -131,6 +131,7 @@ def test_the_command_fills_the_matrix_and_leaves_measured_cells(tmp_path: Path):
     answer = json.loads(run.output)
     assert [(cell["program"], cell["beside"]) for cell in answer["cells"]] == [("p1", "p2"), ("p3", "p0")]
     assert len(answer["next"]) == 1
+    assert answer["expected"] == pytest.approx(np.mean([cell["chance"] for cell in answer["cells"]]), abs=1e-3)
     again = read_speedups(filled).ratio
     assert np.isfinite(again).all()
     assert again[np.isfinite(ratio)].tolist() == ratio[np.isfinite(ratio)].tolist()

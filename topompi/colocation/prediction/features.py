@@ -75,8 +75,8 @@ def _kinds(_: Sequence[Tag], characters: Sequence[Character]) -> Reals:
     return made
 
 
-# Features of one program; a row has those of the program, then those of its neighbour. The published method has five axes
-# per program, and mentions eight features per pair without naming them: one axis of the cache is missing then.
+# Features of one program; a row has those of the program, then those of its neighbour. The published method has five
+# axes per program, and elsewhere eight features per pair without their names; then one axis of the cache is left out.
 SETS: dict[str, Callable[[Sequence[Tag], Sequence[Character]], NDArray[Any]]] = {
     "axes": _axes(*METRICS),
     "no-hits": _axes(*(name for name in METRICS if name != "hits")),

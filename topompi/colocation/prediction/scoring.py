@@ -79,8 +79,8 @@ def held_out(pairs: Pairs, group: Callable[[str], str]) -> Iterator[tuple[str, M
 def both_good(first: ArrayLike, second: ArrayLike) -> NDArray[np.int8]:
     """Combine the classes of two models: good only if both say good, else the worse of the two classes.
 
-    The published combination does not say which class is taken if the models differ. With this one, the class is that of
-    the model that does not say good if only one does, and the order of the models has no effect.
+    The published combination does not say which class is taken if the models differ. With this one, the class is that
+    of the model that does not say good if only one does, and the order of the models has no effect.
 
     :param first: classes by a model, places in ``CLASSES``.
     :param second: classes by another model, of the same shape.
