@@ -123,7 +123,7 @@ def _pairs(seeds: tuple[int, ...]) -> Iterator[list[str]]:
 
 
 @cache
-def curves(draws: tuple[int, ...], factor: int = 1) -> dict[str, dict[str, list[list[Step]]]]:
+def curves(draws: tuple[int, ...], factor: int) -> dict[str, dict[str, list[list[Step]]]]:
     """Return the curves of each matrix and policy, one per draw.
 
     :param draws: seeds of the first cells and of random choices.
@@ -189,7 +189,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _draw(folder: Path) -> None:
     draw_combinations(combined(tuple(SEEDS), "kinds"), folder / "prediction-pairs.svg")
-    draw_curves(curves(tuple(DRAWS)), folder / "prediction-curves.svg")
+    draw_curves(curves(tuple(DRAWS), 1), folder / "prediction-curves.svg")
 
 
 if __name__ == "__main__":
