@@ -32,13 +32,23 @@ class Step(NamedTuple):
     expected: float
 
 
-def least_sure(speedups: Speedups, prediction: Prediction, _: np.random.Generator) -> Cells:
-    """Return the unknown cells in the order of ``next_cells``."""
+def least_sure(speedups: Speedups, prediction: Prediction, rng: np.random.Generator) -> Cells:
+    """Return the unknown cells in the order of ``next_cells``.
+
+    :param speedups: the matrix so far.
+    :param prediction: its prediction.
+    :param rng: not used.
+    """
     return next_cells(speedups, prediction, speedups.ratio.size)
 
 
-def in_random_order(speedups: Speedups, _: Prediction | None, rng: np.random.Generator) -> Cells:
-    """Return the unknown cells in random order."""
+def in_random_order(speedups: Speedups, prediction: Prediction | None, rng: np.random.Generator) -> Cells:
+    """Return the unknown cells in random order.
+
+    :param speedups: the matrix so far.
+    :param prediction: not used.
+    :param rng: source of the order.
+    """
     return [(int(row), int(column)) for row, column in rng.permutation(np.argwhere(~speedups.known))]
 
 
