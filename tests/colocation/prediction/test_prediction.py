@@ -90,6 +90,15 @@ def test_published_classes_are_predicted_from_the_other_cells(file: str, names: 
     assert 0.85 <= inside.mean() <= 0.95
 
 
+@pytest.mark.long
+def test_further_programs_make_the_classes_of_13_programs_better():
+    whole = read_speedups(shared_data("colocation/aris-nas.csv"))
+    at = np.ix_(*[[whole.number[name] for name in NAS]] * 2)
+    alone, among = left_out(whole.only(NAS)).label, left_out(whole).label[at]
+    true = classes(whole.ratio[at])
+    assert (among == true).mean() >= max(0.93, (alone == true).mean())
+
+
 def test_classes_change_at_two_decimals():
     assert classes([0.9449, 0.946, 1.0949, 1.0951]).tolist() == [0, 1, 1, 2]
 
