@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from .trained import OURS, RULES
 
 __all__ = ["draw_combinations", "draw_curves"]
 
-SALT = {"svg.hashsalt": "topompi prediction", "svg.fonttype": "none"}
+SALT: dict[Any, Any] = {"svg.hashsalt": "topompi prediction", "svg.fonttype": "none"}
 
 
 def draw_combinations(points: Mapping[tuple[str, ...], NDArray[np.float64]], path: Path) -> None:
@@ -38,7 +39,7 @@ def draw_combinations(points: Mapping[tuple[str, ...], NDArray[np.float64]], pat
     for colour, (name, members) in zip(SERIES, groups.items(), strict=False):
         for size, marker, many in ((1, "o", "alone"), (2, "x", "both must say good")):
             at = np.array([points[one][:2] for one in members if len(one) == size])
-            axes.scatter(*at.T, color=colour, marker=marker, s=34, label=f"{name}, {many}", zorder=3)
+            axes.scatter(at[:, 0], at[:, 1], color=colour, marker=marker, s=34, label=f"{name}, {many}", zorder=3)
     for members in ([*groups["classifiers"], *groups["with the rules"]], list(points)):
         best = frontier([points[one][:2] for one in members])
         on = [one for one, is_best in zip(members, best, strict=True) if is_best]
