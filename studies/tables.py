@@ -66,13 +66,20 @@ def show(name: str, page: str, head: Sequence[str], rows: Iterator[Sequence[obje
     return 0
 
 
-def show_many(name: str, page: str, make: Callable[[bool], Iterable[Table]], arguments: Sequence[str]) -> int:
+def show_many(
+    name: str,
+    page: str,
+    make: Callable[[bool], Iterable[Table]],
+    arguments: Sequence[str],
+    draw: Callable[[Path], None] | None = None,
+) -> int:
     """Run a study of several tables: print them, and put them into a page if ``-o`` names a folder.
 
     :param name: source and name of the study.
     :param page: file name of the page.
     :param make: function that yields the name of each table's marks, its head and its rows, given whether to be quick.
     :param arguments: arguments after the study's name: ``-o DIR``, ``--quick``, and ``--only TABLE``.
+    :param draw: function that draws pictures into ``figures`` beside the page's folder, if the page is filled.
     :returns: exit code 0; 2 if no table has the name of ``--only``.
     """
     parser = argparse.ArgumentParser(prog=f"python -m studies {name}")
@@ -94,4 +101,6 @@ def show_many(name: str, page: str, make: Callable[[bool], Iterable[Table]], arg
     if given.only not in (None, *names):
         print(f"studies {name}: --only: expecting one of {', '.join(names)}, got {given.only}", file=sys.stderr)
         return 2
+    if draw is not None and given.output is not None and not given.quick:
+        draw(given.output.parent / "figures")
     return 0

@@ -113,6 +113,15 @@ def test_published_classes_are_predicted_from_the_other_cells(file: str, names: 
     assert 0.85 <= inside.mean() <= 0.95
 
 
+@pytest.mark.long
+def test_further_programs_make_the_classes_of_13_programs_better():
+    whole = read_speedups(shared_data("colocation/aris-nas.csv"))
+    at = np.ix_(*[[whole.number[name] for name in NAS]] * 2)
+    alone, among = left_out(whole.only(NAS)).label, left_out(whole).label[at]
+    true = classes(whole.ratio[at])
+    assert (among == true).mean() >= max(0.93, (alone == true).mean())
+
+
 def test_classes_change_at_two_decimals():
     assert classes([0.9449, 0.946, 1.0949, 1.0951]).tolist() == [0, 1, 1, 2]
 
@@ -165,6 +174,7 @@ def test_the_command_fills_the_matrix_and_leaves_measured_cells(tmp_path: Path):
     answer = json.loads(run.output)
     assert [(cell["program"], cell["beside"]) for cell in answer["cells"]] == [("p1", "p2"), ("p3", "p0")]
     assert len(answer["next"]) == 1
+    assert answer["expected"] == pytest.approx(np.mean([cell["chance"] for cell in answer["cells"]]), abs=1e-3)
     again = read_speedups(filled).ratio
     assert np.isfinite(again).all()
     assert again[np.isfinite(ratio)].tolist() == ratio[np.isfinite(ratio)].tolist()

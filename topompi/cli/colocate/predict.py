@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from ...colocation.errors import ColocationError
-from ...colocation.prediction.cells import Prediction, left_out, next_cells
+from ...colocation.prediction.cells import Prediction, expected_accuracy, left_out, next_cells
 from ...colocation.prediction.cells import predict as predict_cells
 from ...colocation.prediction.files import read_model, write_model
 from ...colocation.speedups.bands import CLASSES, classes
@@ -47,6 +47,8 @@ def predict(
     if output is not None:
         write_speedups(output, _filled(measured, made))
     found: dict[str, Any] = {"terms": made.terms, "level": made.level, "cells": _cells(measured, made)}
+    if not measured.known.all():
+        found["expected"] = round(expected_accuracy(made, ~measured.known), 3)
     found["next"] = [_names(measured, cell) for cell in next_cells(measured, made, following)]
     if check:
         found["check"] = _checked(measured, level)
@@ -100,6 +102,8 @@ def _text(found: dict[str, Any]) -> str:
         )
         for cell in found["cells"]
     ] or ["every cell is known"]
+    if "expected" in found:
+        lines.append(f"expected: {found['expected']:.1%} of these classes right")
     lines += [f"measure next: {cell['program']} beside {cell['beside']}" for cell in found["next"]]
     if "check" in found:
         lines.append(

@@ -13,7 +13,7 @@ from ..speedups.bands import classes, edges
 from ..speedups.matrix import Speedups
 from .model import TERMS, fit
 
-__all__ = ["LEAST", "Prediction", "choose_terms", "left_out", "next_cells", "predict"]
+__all__ = ["LEAST", "Prediction", "choose_terms", "expected_accuracy", "left_out", "next_cells", "predict"]
 
 Reals = NDArray[np.float64]
 LEAST = 4  # known cells without which there is nothing to learn from
@@ -144,6 +144,15 @@ def next_cells(speedups: Speedups, prediction: Prediction, count: int) -> list[t
     worth = np.where(speedups.known, -1.0, doubt + doubt.T * ~np.eye(len(speedups), dtype=bool))
     order = np.argsort(-worth, axis=None, kind="stable")[: min(count, int((~speedups.known).sum()))]
     return [(int(at) // len(speedups), int(at) % len(speedups)) for at in order]
+
+
+def expected_accuracy(prediction: Prediction, cells: NDArray[np.bool_]) -> float:
+    """Return the share of some cells whose predicted class is right, as the chances of the classes say; NaN for none.
+
+    :param prediction: the prediction.
+    :param cells: mask of the cells, shape (n, n).
+    """
+    return float(prediction.chance.max(axis=2)[cells].mean()) if cells.any() else math.nan
 
 
 def _require(speedups: Speedups, level: float) -> None:
