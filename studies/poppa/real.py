@@ -86,7 +86,13 @@ def _parser() -> argparse.ArgumentParser:
     add("part", choices=tuple(figures.TABLES))
     add("-o", dest="output", metavar="DIR", type=Path, help=f"folder whose {PAGE} gets the tables")
     add("--results", metavar="FILE", type=Path, default=Path("poppa-study.json"), help="kept from run to run")
-    add("--cycles", metavar="N", type=int, default=30, help="cycles of segments: both jobs, one alone, both, the other alone")
+    add(
+        "--cycles",
+        metavar="N",
+        type=int,
+        default=30,
+        help="cycles: both jobs, one alone, both, the other alone",
+    )
     add("--only", metavar="A/B", nargs="+", default=[], help="pairs: these alone")
     add("--all", action="store_true", help="pairs: every kernel beside every kernel")
     add("--show", action="store_true", help="measure nothing: tables of the results that are there")

@@ -112,7 +112,7 @@ def decide(snapshot: Snapshot, settings: Settings) -> Decision:
     due = snapshot.ended + snapshot.pause
     if snapshot.now < due:
         return Decision(due - snapshot.now)
-    is_long = 0 < settings.warm and snapshot.now >= snapshot.warmed + settings.warm_every
+    is_long = settings.warm > 0 and snapshot.now >= snapshot.warmed + settings.warm_every
     shutter = next_shutter(snapshot.jobs, snapshot.last, settings, is_long=is_long)
     return Decision(settings.every if shutter is None else 0.0, shutter)
 
@@ -130,9 +130,7 @@ def pause_of(drawn: float, settings: Settings) -> float:
     return least - (settings.every - least) * math.log1p(-drawn)
 
 
-def next_shutter(
-    jobs: Sequence[JobState], last: int, settings: Settings, *, is_long: bool = False
-) -> Shutter | None:
+def next_shutter(jobs: Sequence[JobState], last: int, settings: Settings, *, is_long: bool = False) -> Shutter | None:
     """Choose the next job, in turn, whose measurement alone keeps all other jobs within their limit.
 
     A job that runs beside no other is never chosen, because nothing would pause. A job that somebody else has stopped

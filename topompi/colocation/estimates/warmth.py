@@ -20,7 +20,7 @@ SURE = 2.0  # standard errors up to which a difference between the early and the
 
 
 def warmed(groups: Groups) -> tuple[Groups, float]:
-    """Return the shutters with rates alone as with warm caches, and the half-width of the correction's interval of 95 %.
+    """Return the shutters with rates alone as with warm caches, and the half-width of the correction's interval (95 %).
 
     Each window alone is divided by the mean rate of all windows as late after the stop, relative to the rate at the end
     of long shutters. A difference of ``SURE`` standard errors or less is noise, and more is shrunk by the noise
