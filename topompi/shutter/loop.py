@@ -289,9 +289,7 @@ def _await_stop(holds: list[Hold], limit: float) -> bool:
         now = time.monotonic()
         if now > limit:
             return False
-        if now < soon:
-            os.sched_yield()
-        else:
+        if now > soon:  # before this no yield: the job that stays on this core would keep it for milliseconds
             time.sleep(_GUARD)
     return True
 
