@@ -68,7 +68,7 @@ def test_the_overhead_of_the_shutter_is_not_charged():
 
 def test_the_charge_of_a_job_whose_partner_halves_its_speed_is_half_as_measured():
     jobs = [[Phase(1.0, 3.0, 0.5)], [Phase(1.0, aggressiveness=1.0)]]
-    found = simulate(jobs, 20, Shutter(pause=0.02), nodes=4, noise=0.01)
+    found = simulate(jobs, 20, Shutter(pause=0.02), nodes=4, noise=0.01, seed=1)
     estimates = [estimate(groups_of(found.records, name)) for name in "01"]
     charged = price(HALF, 1.0, estimates[0])
     assert charged.amount / 1600 == pytest.approx(0.5, abs=0.01)

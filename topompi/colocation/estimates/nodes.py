@@ -26,7 +26,7 @@ BUSY = 0.5  # of the largest share of shutters without waiting, which a node nee
 def working(groups: Groups) -> Groups:
     """Return the shutters of a node in which the job makes progress in all windows: it does not wait there."""
     with np.errstate(invalid="ignore"):
-        idle = (groups.rates <= 0).any(axis=(0, 2))
+        idle = np.asarray((groups.rates <= 0).any(axis=(0, 2)))
     return groups.only(~idle)
 
 

@@ -129,9 +129,9 @@ def groups_of(records: Records, job: str) -> Groups:
     per_cycle = bool((records.base[mine] > 0).all())
     base = records.base[mine] if per_cycle else (records.end - records.start)[mine]
     delta = records.delta[mine]
-    at = (region[usual], shutter[usual], window[usual])
-    np.add.at(progress, at, delta[usual])
-    np.add.at(length, at, base[usual])
+    place = (region[usual], shutter[usual], window[usual])
+    np.add.at(progress, place, delta[usual])
+    np.add.at(length, place, base[usual])
     late = ~usual & (2 * window > window[~usual].max(initial=0))  # the last half of the windows of the fourth region
     warm = None
     if late.any():

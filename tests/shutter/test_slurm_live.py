@@ -1,0 +1,54 @@
+"""The daemon on jobs of a real Slurm, whose steps have no control groups of their own."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.shutter.real import eventually, state
+from tests.shutter.test_run import daemon
+from tests.slurm import slurm_cluster  # noqa: F401 - a fixture
+from topompi.shutter.log import read_log
+from topompi.shutter.targets import processes_by_group, target_of
+
+ENDLESS = "while :; do :; done"
+
+
+def pids_of(number):
+    return set(target_of(f"slurm:{number}").pids(processes_by_group()))
+
+
+def measured_alone(log):
+    return {one.job for one in read_log(log).records if one.region == "during"}
+
+
+def command_of(pid):
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+@pytest.fixture
+def numbers(slurm):
+    """Two jobs of one node each, whose step keeps a core busy."""
+    submit = ["sbatch", "--parsable", "--nodes=1", "--output=/dev/null", "--wrap", f"srun sh -c '{ENDLESS}'"]
+    found = [int(slurm.run(submit).stdout) for _ in range(2)]
+    yield found
+    slurm.run(["scancel", *map(str, found)])
+    eventually(lambda: not any(map(pids_of, found)))
+
+
+def test_the_steps_of_slurm_jobs_are_measured_alone_and_run_on(numbers, tmp_path):
+    def busy(number):
+        return [
+            pid for pid in pids_of(number) if ENDLESS.encode() in command_of(pid) and b"srun" not in command_of(pid)
+        ]
+
+    eventually(lambda: all(map(busy, numbers)))
+    assert not pids_of(numbers[0]) & pids_of(numbers[1])
+    log = tmp_path / "log"
+    words = [word for name, number in zip("ab", numbers, strict=True) for word in ("--job", f"{name}=slurm:{number}")]
+    with daemon(log, "--source", "clock", "--every", "30", "--warm", "0", *words):
+        eventually(lambda: log.exists() and {"a", "b"} <= measured_alone(log))
+    for number in numbers:
+        assert busy(number)
+        assert all(state(pid) != "T" for pid in pids_of(number))
+    assert json.loads(log.read_text().splitlines()[0])["sources"] == ["clock"]
