@@ -21,10 +21,10 @@ def test_the_page_has_the_studies_tables_and_no_demand_fails():
 
 
 def test_phases_of_1_ms_are_found_by_balanced_and_not_by_the_source():
-    first, *_ = applications()
+    first, second, *_ = applications()
     loud = applications()[10]
-    cells = [cells_of([one, loud], nodes=128, rounds=4)[0] for one in (first, applications()[2])]
-    assert max(abs(cell.error("balanced")) for cell in cells) < 0.02
+    cells = [cells_of([one, loud], nodes=128, rounds=4, seed=seed)[0] for one in (first, second) for seed in (0, 1)]
+    assert sum(abs(cell.error("balanced")) for cell in cells) / 4 < 0.03
     assert max(abs(cell.error("algorithm 4")) for cell in cells) > 0.05
 
 
