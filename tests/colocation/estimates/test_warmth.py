@@ -77,3 +77,23 @@ def test_the_late_rate_is_that_of_the_last_half_of_the_long_shutter_and_other_sh
     assert groups.warm[0] == pytest.approx(2.5)  # windows 2 and 3 have 2 and 3 steps in a second
     assert np.isnan(groups.warm[1])
     assert groups_of(Records.of([row for row in rows if row[0] != "warm"]), "a").warm is None
+
+
+def test_windows_next_to_the_stop_are_corrected_for_their_own_time_since_it():
+    # `local` uses these alone, and extrapolates to the stop, where the caches are coldest.
+    assert estimate(cold(0.7, 0.3, 2, 0), "local").performance == pytest.approx(0.7, abs=0.01)
+
+
+def test_few_noisy_long_shutters_change_nothing_by_their_noise():
+    moved = [
+        abs(estimate(one).performance - estimate(replace(one, warm=None)).performance)
+        for one in (cold(0.8, 0, 5, seed, noise=0.2, shutters=80) for seed in range(30))
+    ]
+    assert np.mean(moved) < 0.001  # 0.014 if the noise were taken for cold caches
+
+
+def test_the_interval_is_wider_by_the_uncertainty_of_the_correction():
+    groups = cold(0.7, 0.2, 10, 1, noise=0.2)
+    found, plain = estimate(groups), estimate(replace(groups, warm=None))
+    assert found.high - found.low > 2 * (plain.high - plain.low)
+    assert found.low < 0.7 < found.high
