@@ -95,5 +95,6 @@ def test_few_noisy_long_shutters_change_nothing_by_their_noise():
 def test_the_interval_is_wider_by_the_uncertainty_of_the_correction():
     groups = cold(0.7, 0.2, 10, 1, noise=0.2)
     found, plain = estimate(groups), estimate(replace(groups, warm=None))
-    assert found.high - found.low > 2 * (plain.high - plain.low)
+    assert found.performance - found.low > 2 * (plain.performance - plain.low)
+    assert found.high - found.performance > 2 * (plain.high - plain.performance)
     assert found.low < 0.7 < found.high
