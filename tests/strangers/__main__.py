@@ -2,12 +2,13 @@
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from .environments import ROOT, MissingError, install, python_of
+from .environments import ROOT, MissingError, folders, install, python_of
 from .packages import DIFFERENCES, PACKAGES, Package
 from .report import table, verdicts
 
@@ -28,7 +29,9 @@ def try_package(package: Package, environment: str, quick: bool, modes: str) -> 
     file.parent.mkdir(parents=True, exist_ok=True)
     command = [str(python_of(environment)), "-m", "tests.strangers.run", environment, package.name, str(file)]
     more = (["--quick"] if quick else []) + (["--modes", modes] if modes else [])
-    done = subprocess.run([*command, *more], cwd=ROOT, timeout=LIMIT, capture_output=True, text=True)
+    done = subprocess.run(
+        [*command, *more], cwd=ROOT, timeout=LIMIT, capture_output=True, text=True, env={**folders(), **os.environ}
+    )
     if done.returncode:
         raise RuntimeError(f"its runner ended with status {done.returncode}: {done.stderr[-3000:]}")
     took = f"installed in {installed - begun:.0f} s, ran in {time.monotonic() - installed:.0f} s"

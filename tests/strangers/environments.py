@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .packages import ENVIRONMENTS, Package
 
-__all__ = ["MissingError", "install", "python_of", "source_of"]
+__all__ = ["MissingError", "folders", "install", "python_of", "source_of"]
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 900  # seconds for what one call of pip does
@@ -27,6 +27,19 @@ def python_of(environment: str) -> Path:
 def source_of(package: Package, environment: str) -> Path:
     """The folder of a package's unpacked source distribution."""
     return python_of(environment).parents[1] / "sources" / package.name
+
+
+def folders() -> dict[str, str]:
+    """The variables by which Debian's petsc4py and slepc4py find their files where the link /usr/lib/petsc is missing.
+
+    The link comes with packages that petsc4py recommends, and that are not always installed.
+    """
+    found = {}
+    for name in ("petsc", "slepc"):
+        there = sorted(Path("/usr/lib").glob(f"{name}dir/*/*-real"))
+        if there and not Path("/usr/lib", name).exists():
+            found[f"{name.upper()}_DIR"] = str(there[-1])
+    return found
 
 
 def install(package: Package, environment: str) -> None:

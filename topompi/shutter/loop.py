@@ -184,7 +184,7 @@ class Shutters:
         if during:
             self._log.write(readings)
         self._last = shutter.alone
-        if shutter.is_long:
+        if shutter.is_long and during:
             self._warmed = time.monotonic()
         self._end_shutter()
 
