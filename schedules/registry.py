@@ -23,7 +23,7 @@ from .lanes.stages import Across
 from .network import Network
 from .rooted import broadcast, gather, reduction, scatterallgather
 from .schedule import ROOTED, Schedule
-from .symmetric import allgather, allreduce, barrier, reduce_scatter, scan
+from .symmetric import allgather, allreduce, barrier, circulant, reduce_scatter, scan
 from .trees import depth_first, rank_clusters
 
 __all__ = [
@@ -294,6 +294,10 @@ def _halving(generator: Callable[..., Schedule], when: str, default: float) -> A
     return Algorithm(generator, _order, when, keeps_order=True, stand_in="any", default=default, logarithmic=True)
 
 
+def _butterfly(generator: Callable[..., Schedule], view: View, when: str) -> Algorithm:
+    return Algorithm(generator, view, when, logarithmic=True)
+
+
 def _of_own_blocks(
     linear: Callable[..., Schedule],
     knomial: Callable[..., Schedule],
@@ -392,6 +396,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "doubling": Algorithm(
             allgather.allgather_doubling, _order, "for short vectors: few start-ups, near ones last", stand_in="any"
         ),
+        "circulant": _butterfly(circulant.allgather_circulant, _order, "for short and medium blocks, full bisection"),
         "leaders": Algorithm(
             allgather.allgather_leaders, _clusters, "for short vectors, many ranks in a cluster", as_levels=True
         ),
@@ -429,6 +434,9 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     "reduce_scatter": {
         "ring": _ring(reduce_scatter.reduce_scatter_ring, "for long vectors, commutative operations", 2 * _LONG),
         "halving": _halving(reduce_scatter.reduce_scatter_halving, "for short and medium vectors", _MEDIUM),
+        "circulant": _butterfly(
+            circulant.reduce_scatter_circulant, _order, "for short and medium vectors, full bisection, any p"
+        ),
         "leaders": Algorithm(reduce_scatter.reduce_scatter_leaders, _clusters, "where few links leave a cluster"),
     },
     "allreduce": {
@@ -443,6 +451,9 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         ),
         "halving": _halving(
             allreduce.allreduce_halving, "for medium vectors: few start-ups and the least bytes", _MEDIUM
+        ),
+        "circulant": _butterfly(
+            circulant.allreduce_circulant, _order, "for medium vectors, full bisection, p no power of two"
         ),
         "leaders": Algorithm(
             allreduce.allreduce_leaders,
