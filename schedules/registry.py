@@ -23,7 +23,7 @@ from .lanes.stages import Across
 from .network import Network
 from .rooted import broadcast, gather, reduction, scatterallgather
 from .schedule import ROOTED, Schedule
-from .symmetric import allgather, allreduce, barrier, circulant, reduce_scatter, scan
+from .symmetric import allgather, allreduce, barrier, circulant, grouped, reduce_scatter, scan
 from .trees import depth_first, rank_clusters
 
 __all__ = [
@@ -397,6 +397,9 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             allgather.allgather_doubling, _order, "for short vectors: few start-ups, near ones last", stand_in="any"
         ),
         "circulant": _butterfly(circulant.allgather_circulant, _order, "for short and medium blocks, full bisection"),
+        "grouped": _butterfly(
+            grouped.allgather_grouped, _clusters, "for medium and long blocks where links between clusters are scarce"
+        ),
         "leaders": Algorithm(
             allgather.allgather_leaders, _clusters, "for short vectors, many ranks in a cluster", as_levels=True
         ),
@@ -437,6 +440,11 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "circulant": _butterfly(
             circulant.reduce_scatter_circulant, _order, "for short and medium vectors, full bisection, any p"
         ),
+        "grouped": _butterfly(
+            grouped.reduce_scatter_grouped,
+            _clusters,
+            "for medium and long vectors where links between clusters are scarce",
+        ),
         "leaders": Algorithm(reduce_scatter.reduce_scatter_leaders, _clusters, "where few links leave a cluster"),
     },
     "allreduce": {
@@ -454,6 +462,11 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         ),
         "circulant": _butterfly(
             circulant.allreduce_circulant, _order, "for medium vectors, full bisection, p no power of two"
+        ),
+        "grouped": _butterfly(
+            grouped.allreduce_grouped,
+            _clusters,
+            "for medium and long vectors where links between clusters are scarce",
         ),
         "leaders": Algorithm(
             allreduce.allreduce_leaders,
