@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from .phases import Given
 from .schedule import COPY, REDUCE
 from .transfers import transfers
 
-__all__ = ["Butterfly", "circulant", "halved", "in_steps"]
+__all__ = ["Butterfly", "circulant", "halved", "in_steps", "staged"]
 
 Integers = NDArray[np.int64]
 
@@ -73,6 +73,35 @@ def circulant(order: Integers) -> Butterfly:
     :param order: ranks, shape (p,).
     """
     return Butterfly(order, in_steps([halved(order[:, None], np.arange(len(order) + 1)[None, :])]))
+
+
+def staged(stages: Sequence[Integers], size: int) -> Butterfly:
+    """The butterfly of exchanges in groups of equal size, stage by stage.
+
+    In each stage the ranks of a group, which all hold the same shares, divide these among them by `halved`.
+
+    :param stages: groups of each stage, each of shape (members, groups), which contain each rank once.
+    :param size: number of ranks, p.
+    :raises ValueError: if the members of some group would not hold the same shares.
+    """
+    layout = np.zeros(1, dtype=np.int64)
+    for groups in stages:
+        where = np.empty(size, dtype=np.int64)
+        where[groups] = np.arange(groups.shape[1])
+        layout = groups[:, where[layout]].T.ravel()
+    begin, width, tables, step = np.empty(size, dtype=np.int64), 1, list[Integers](), 0
+    begin[layout] = np.arange(len(layout))
+    for groups in reversed(stages):
+        ranks = np.take_along_axis(groups, np.argsort(begin[groups], axis=0), axis=0)
+        cuts = (begin[ranks[0]] + width * np.arange(len(ranks) + 1)[:, None]).T
+        if (begin[ranks] != cuts[:, :-1].T).any():
+            raise ValueError("expecting stages whose groups divide the same shares, got others")
+        tables.append(halved(ranks, cuts))
+        begin[ranks], width = begin[ranks[0]], width * len(ranks)
+    for table in reversed(tables):
+        table[:, 0] += step
+        step = int(table[:, 0].max(initial=step - 1)) + 1
+    return Butterfly(layout, in_steps(reversed(tables)))
 
 
 def halved(ranks: Integers, cuts: Integers) -> Integers:

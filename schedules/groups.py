@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .butterfly import Butterfly, halved, in_steps
+from .butterfly import Butterfly, in_steps, staged
+from .swing import ring_stages
 
 __all__ = ["grouped"]
 
@@ -19,11 +20,11 @@ Integers = NDArray[np.int64]
 def grouped(size: int, clusters: Sequence[ArrayLike] | Integers = ()) -> Butterfly:
     """The butterfly that joins ranks to clusters, and these to larger ones, so that data cross borders seldom.
 
-    Clusters of equal size are joined at once by circulant exchanges of one rank of each. Else two at a time are joined,
-    those of the fewest steps first (Golumbic 1976), the smallest first among these: each rank keeps its part of what it
-    held alone, and sends the other cluster's part to the ranks there that are to hold it. Any two clusters of a and b
-    ranks can be joined. A rank of the larger one sends one or two messages in this step, one of the smaller one about
-    a / b.
+    Clusters of equal size are joined at once, by exchanges along a ring of one rank of each, nearest first (see
+    `swing.swings`). Else two at a time are joined, those of the fewest steps first (Golumbic 1976), the smallest first
+    among these: each rank keeps its part of what it held alone, and sends the other cluster's part to the ranks there
+    that are to hold it. Any two clusters of a and b ranks can be joined. A rank of the larger one sends one or two
+    messages in this step, one of the smaller one about a / b.
 
     Each join of two parts sends the bytes of one vector across the border between them, half of them each way if both
     have the same size. Thus (g - 1) vectors cross the borders of g clusters of a level, the least possible, and a
@@ -43,12 +44,14 @@ class _Node:
     :param ranks: ranks in the order of their shares in the layout.
     :param height: number of steps until all are joined.
     :param children: parts that are joined: any number of equal size, or two; none for a single rank.
+    :param exchange: butterfly over the children, if they have equal sizes.
     :param of_first: whether each rank belongs to the first of two children of unequal size.
     """
 
     ranks: Integers
     height: int
     children: tuple[_Node, ...] = ()
+    exchange: Butterfly | None = None
     of_first: NDArray[np.bool_] | None = None
 
 
@@ -77,8 +80,9 @@ def _equals(parts: list[_Node]) -> _Node:
     """Join parts of equal size: the i-th ranks of all parts have shares side by side."""
     if len(parts) == 1:
         return parts[0]
-    ranks = np.stack([part.ranks for part in parts], axis=1).ravel()
-    return _Node(ranks, max(part.height for part in parts) + (len(parts) - 1).bit_length(), tuple(parts))
+    exchange = staged(list(ring_stages(len(parts))), len(parts))
+    ranks = np.stack([parts[place].ranks for place in exchange.layout], axis=1).ravel()
+    return _Node(ranks, max(part.height for part in parts) + exchange.steps, tuple(parts), exchange)
 
 
 def _unequals(one: _Node, other: _Node) -> _Node:
@@ -86,7 +90,7 @@ def _unequals(one: _Node, other: _Node) -> _Node:
     ranks = np.concatenate((one.ranks, other.ranks))
     place = np.concatenate([(np.arange(size) + 0.5) / size for size in (len(one.ranks), len(other.ranks))])
     order = np.argsort(place, kind="stable")
-    return _Node(ranks[order], max(one.height, other.height) + 1, (one, other), order < len(one.ranks))
+    return _Node(ranks[order], max(one.height, other.height) + 1, (one, other), of_first=order < len(one.ranks))
 
 
 def _messages(top: _Node, size: int) -> Iterator[Integers]:
@@ -105,11 +109,18 @@ def _messages(top: _Node, size: int) -> Iterator[Integers]:
             for (child, _, held), (taking, own, _) in (sides, sides[::-1]):
                 yield _handed(start, child.ranks, held, taking.ranks, cuts[:-1][own], cuts[1:][own])
             waiting += [(child, held) for child, _, held in sides]
-        elif node.children:
-            number = len(node.children)
-            each = cuts[np.arange(0, len(cuts) - 1, number)[:, None] + np.arange(number + 1)]
-            rows = halved(np.stack([child.ranks for child in node.children]), each)
-            yield rows + np.array([start, 0, 0, 0, 0])
+        elif node.exchange is not None:
+            number, ranks = len(node.children), np.stack([child.ranks for child in node.children])
+            step, source, destination, first, last = node.exchange.messages.T[:, :, None]
+            column = number * np.arange(ranks.shape[1])
+            columns = (
+                step + start,
+                ranks[source[:, 0]],
+                ranks[destination[:, 0]],
+                cuts[first + column],
+                cuts[last + column],
+            )
+            yield np.stack(np.broadcast_arrays(*columns), axis=-1).reshape(-1, 5)
             waiting += [(child, cuts[::number]) for child in node.children]
 
 

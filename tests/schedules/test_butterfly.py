@@ -13,6 +13,7 @@ from topompi.schedules.proof import ScheduleError, check
 from topompi.schedules.symmetric.allreduce import allreduce_halving
 from topompi.schedules.symmetric.circulant import allgather_circulant, allreduce_circulant, reduce_scatter_circulant
 from topompi.schedules.symmetric.grouped import allgather_grouped, allreduce_grouped, reduce_scatter_grouped
+from topompi.schedules.symmetric.swing import allgather_swing, allreduce_swing
 from topompi.schedules.trees import rank_clusters
 
 CIRCULANT = (allreduce_circulant, reduce_scatter_circulant, allgather_circulant)
@@ -105,9 +106,9 @@ def test_grouped_crosses_the_borders_of_every_level_as_seldom_as_possible_in_few
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_grouped_without_clusters_is_circulant(size):
-    for make, other in ((allreduce_grouped, allreduce_circulant), (allgather_grouped, allgather_circulant)):
-        np.testing.assert_array_equal(make(size).rows(), other(size).rows())
+def test_grouped_without_clusters_is_swing_on_a_ring(size):
+    for make, other in ((allreduce_grouped, allreduce_swing), (allgather_grouped, allgather_swing)):
+        np.testing.assert_array_equal(make(size).rows(), other(np.arange(size)).rows())
 
 
 @pytest.mark.parametrize(("groups", "each"), [(2, 4), (3, 5), (7, 2), (6, 8)])
