@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .butterfly import Butterfly, in_steps, staged
 from .swing import ring_stages
+from .trees import depth_first
 
 __all__ = ["grouped"]
 
@@ -18,22 +19,28 @@ Integers = NDArray[np.int64]
 
 
 def grouped(size: int, clusters: Sequence[ArrayLike] | Integers = ()) -> Butterfly:
-    """The butterfly that joins ranks to clusters, and these to larger ones, so that data cross borders seldom.
+    """The butterfly that joins the ranks of each outermost cluster, then the clusters: data seldom cross their borders.
 
-    Clusters of equal size are joined at once, by exchanges along a ring of one rank of each, nearest first (see
-    `swing.swings`). Else two at a time are joined, those of the fewest steps first (Golumbic 1976), the smallest first
-    among these: each rank keeps its part of what it held alone, and sends the other cluster's part to the ranks there
-    that are to hold it. Any two clusters of a and b ranks can be joined. A rank of the larger one sends one or two
-    messages in this step, one of the smaller one about a / b.
+    Ranks and clusters of equal size are joined at once, by exchanges along a ring of one rank of each, nearest first
+    (see `swing.swings`); ranks stand in depth-first order. Else two clusters at a time are joined, those of the fewest
+    steps first (Golumbic 1976), the smallest first among these: each rank keeps its part of what it held alone, and
+    sends the other cluster's part to the ranks there that are to hold it. Any two clusters of a and b ranks can be
+    joined. A rank of the larger one sends one or two messages in this step, one of the smaller one about a / b.
 
     Each join of two parts sends the bytes of one vector across the border between them, half of them each way if both
-    have the same size. Thus (g - 1) vectors cross the borders of g clusters of a level, the least possible, and a
-    rank sends p - 1 shares. Steps: at most ceil(log2 p) plus the number of levels that divide a cluster.
+    have the same size. Thus (g - 1) vectors cross the borders of g clusters, the least possible, and a rank sends p - 1
+    shares. Steps: at most ceil(log2 p) + 1. Inner levels are not joined one by one, because more joins of unlike parts
+    would put unlike loads on ranks.
 
     :param size: number of ranks, p.
-    :param clusters: cluster of each rank at each level, coarsest first, nested, each of shape (p,), any numbers.
+    :param clusters: cluster of each rank at each level, coarsest first, nested, each of shape (p,), any numbers; levels
+        with a single cluster are ignored.
     """
-    top = _tree(np.arange(size), [np.asarray(labels) for labels in clusters])
+    dividing = [label for label in map(np.asarray, clusters) if (label != label[0]).any()]
+    order = depth_first(dividing, size)
+    ends = np.flatnonzero(np.diff(dividing[0][order])) + 1 if dividing else []
+    parts = [_equals([_Node(rank, 0) for rank in np.split(ranks, len(ranks))]) for ranks in np.split(order, ends)]
+    top = _joined(parts)
     return Butterfly(top.ranks, in_steps(_messages(top, size)))
 
 
@@ -55,16 +62,8 @@ class _Node:
     of_first: NDArray[np.bool_] | None = None
 
 
-def _tree(ranks: Integers, levels: Sequence[NDArray[np.integer]]) -> _Node:
-    """The tree of joins of some ranks, which are in one cluster of each level before the given ones."""
-    if not levels:
-        return _joined([_Node(ranks[place : place + 1], 0) for place in range(len(ranks))])
-    label = levels[0][ranks]
-    _, first = np.unique(label, return_index=True)
-    return _joined([_tree(ranks[label == label[place]], levels[1:]) for place in np.sort(first).tolist()])
-
-
 def _joined(parts: list[_Node]) -> _Node:
+    """Join parts of any sizes."""
     if len({len(part.ranks) for part in parts}) == 1:
         return _equals(parts)
     waiting = [(part.height, len(part.ranks), number, part) for number, part in enumerate(parts)]

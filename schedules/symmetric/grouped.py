@@ -21,9 +21,9 @@ def allreduce_grouped(
 ) -> Schedule:
     """An allreduce by halving over clusters of any sizes: inside them first, then across; then backwards.
 
-    See `schedules.butterfly.grouped`. Messages: one or two per rank and step, more for ranks of a cluster that is much
-    smaller than the one it is joined with, in at most 2 (ceil(log2 p) + levels) steps. Bytes: 2 (1 - 1/p) of the vector
-    from each rank; 2 (g - 1) vectors between the g clusters of a level. Both are the least possible. It is fast for
+    See `schedules.groups.grouped`. Messages: one or two per rank and step, more for ranks of a cluster that is much
+    smaller than the one it is joined with, in at most 2 ceil(log2 p) + 2 steps. Bytes: 2 (1 - 1/p) of the vector
+    from each rank; 2 (g - 1) vectors between the g outermost clusters. Both are the least possible. It is fast for
     medium and long vectors where links between clusters are scarce. It requires a commutative operation.
 
     :param size: number of ranks, p.
@@ -38,9 +38,9 @@ def reduce_scatter_grouped(
 ) -> Schedule:
     """A reduce-scatter by halving over clusters of any sizes: inside them first, then across.
 
-    See `schedules.butterfly.grouped`. Messages: one or two per rank and step, more for ranks of a cluster that is much
-    smaller than the one it is joined with, in at most ceil(log2 p) + levels steps. Bytes: (1 - 1/p) of the vector from
-    each rank if all parts are equal; (g - 1) vectors between the g clusters of a level. Both are the least possible. It
+    See `schedules.groups.grouped`. Messages: one or two per rank and step, more for ranks of a cluster that is much
+    smaller than the one it is joined with, in at most ceil(log2 p) + 1 steps. Bytes: (1 - 1/p) of the vector from
+    each rank if all parts are equal; (g - 1) vectors between the g outermost clusters. Both are the least possible. It
     is fast for medium and long vectors where links between clusters are scarce. It requires a commutative operation.
 
     :param size: number of ranks, p.
@@ -56,10 +56,10 @@ def allgather_grouped(
 ) -> Schedule:
     """An allgather by doubling over clusters of any sizes: across them first, then inside.
 
-    The reduce-scatter of that name backwards, see `schedules.butterfly.grouped`. Messages: one or two per rank and
-    step, more for ranks of a cluster that is much smaller than the one it is joined with, in at most ceil(log2 p) +
-    levels steps. Bytes: all shares but its own into each rank; each share enters each cluster once. Both are the least
-    possible. It is fast for medium and long shares where links between clusters are scarce.
+    The reduce-scatter of that name backwards, see `schedules.groups.grouped`. Messages: one or two per rank and
+    step, more for ranks of a cluster that is much smaller than the one it is joined with, in at most ceil(log2 p) + 1
+    steps. Bytes: all shares but its own into each rank; each share enters each outermost cluster once. Both are the
+    least possible. It is fast for medium and long shares where links between clusters are scarce.
 
     :param size: number of ranks, p.
     :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers.

@@ -89,20 +89,19 @@ def test_grouped_is_proved_for_any_clusters_counts_and_blocks(job, data):
 
 @examples(100)
 @given(jobs(largest=70))
-def test_grouped_crosses_the_borders_of_every_level_as_seldom_as_possible_in_few_steps(job):
+def test_grouped_crosses_the_outermost_borders_as_seldom_as_possible_in_few_steps(job):
     size, _, _, clusters = job
-    dividing = sum(len(np.unique(labels)) > 1 for labels in np.reshape(clusters, (-1, size)))
+    outer = next((labels for labels in clusters if len(np.unique(labels)) > 1), np.zeros(size))
     for make, both in ((allreduce_grouped, 2), (reduce_scatter_grouped, 1), (allgather_grouped, 1)):
         schedule = make(size, clusters)
-        assert rounds(schedule) <= both * ((size - 1).bit_length() + dividing)
+        assert rounds(schedule) <= both * ((size - 1).bit_length() + (len(np.unique(outer)) > 1))
         sent, received = traffic(schedule)
-        assert (sent if make is reduce_scatter_grouped else received).tolist() == [
-            both * (size - 1)
-        ] * size or both == 2
         assert sent.sum() == received.sum() == both * size * (size - 1)
-        for labels in clusters:
-            rows = crossing(schedule, labels)
-            assert schedule.count[rows].sum() == both * size * (len(np.unique(labels)) - 1)
+        if both == 1:
+            least = sent if make is reduce_scatter_grouped else received
+            np.testing.assert_array_equal(least, np.full(size, size - 1))
+        across = schedule.count[crossing(schedule, outer)].sum()
+        assert across == both * size * (len(np.unique(outer)) - 1)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -136,7 +135,7 @@ def saved_between_cells(job):
     network = leonardo_network(job)
     size, cell = network.num_ranks, network.clusters[0]
     schedule, plain = allreduce_grouped(size, rank_clusters(network)), allreduce_halving(size)
-    assert rounds(schedule) <= 2 * (size - 1).bit_length() + 4
+    assert rounds(schedule) <= 2 * (size - 1).bit_length() + 2
     sent = [one.count[crossing(one, cell)].sum() / one.blocks for one in (schedule, plain)]
     assert sent[0] == 2 * (len(np.unique(cell)) - 1)
     return 1 - sent[0] / sent[1]
