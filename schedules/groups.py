@@ -38,7 +38,8 @@ def grouped(size: int, clusters: Sequence[ArrayLike] | Integers = ()) -> Butterf
     """
     dividing = [label for label in map(np.asarray, clusters) if (label != label[0]).any()]
     order = depth_first(dividing, size)
-    ends = np.flatnonzero(np.diff(dividing[0][order])) + 1 if dividing else []
+    outer = dividing[0][order] if dividing else order * 0
+    ends = np.flatnonzero(np.diff(outer)) + 1
     parts = [_equals([_Node(rank, 0) for rank in np.split(ranks, len(ranks))]) for ranks in np.split(order, ends)]
     top = _joined(parts)
     return Butterfly(top.ranks, in_steps(_messages(top, size)))
