@@ -12,6 +12,7 @@ from studies.leonardo.machine import cluster_from, job_nodes
 from topompi.inputs.figures import size_name
 from topompi.interference.network import shared_network
 from topompi.jobs import Cluster
+from topompi.netsim import Tables
 from topompi.schedules import Network, Schedule, make
 from topompi.schedules.symmetric.allreduce import allreduce_halving
 from topompi.views.program import wiring_of
@@ -112,7 +113,9 @@ def _range(mean: float, least: float, most: float) -> str:
 
 
 def _seconds(name: str, network: Network, nbytes: int) -> float:
-    return simulated(program_of_allreduce(name, network, nbytes), wiring_of(network), "flows")
+    tables = wiring_of(network)
+    assert isinstance(tables, Tables)
+    return simulated(program_of_allreduce(name, network, nbytes), tables, "flows")
 
 
 def head_of_times(sizes: Sequence[int]) -> list[str]:
