@@ -85,6 +85,8 @@ def test_grouped_is_proved_for_any_clusters_counts_and_blocks(job, data):
     check(allreduce_grouped(size, clusters, blocks=data.draw(st.integers(1, 2 * size))))
     check(reduce_scatter_grouped(size, clusters, counts=counts))
     check(allgather_grouped(size, clusters, counts=counts))
+    messages = grouped(size, clusters).messages
+    assert (messages[:, 4] > messages[:, 3]).all()
 
 
 @examples(100)
