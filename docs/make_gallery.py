@@ -23,6 +23,7 @@ IN_BLOCKS = ("scan", "exscan", "alltoall", "fft")  # collectives drawn with rank
 
 # 4 leaf switches of 4 hosts with 2 ranks each, and half as many links out of a leaf switch as into it.
 FABRIC, PPN = "XGFT(2; 4,4; 1,2)", 2
+TORUS = "torus:4x4"  # for what is made for tori, with a rank on each host
 PICTURES = (
     ("bcast", "binomial"),
     ("bcast", "knomial"),
@@ -33,6 +34,7 @@ PICTURES = (
     ("bcast", "scatter_allgather"),
     ("bcast", "circulant"),
     ("bcast", "double_tree"),
+    ("bcast", "bine"),
     ("bcast", "lanes_circulant"),
     ("gather", "linear"),
     ("gather", "binomial"),
@@ -40,12 +42,17 @@ PICTURES = (
     ("scatter", "leaders"),
     ("allgather", "ring"),
     ("allgather", "doubling"),
+    ("allgather", "circulant"),
+    ("allgather", "grouped"),
     ("allgather", "leaders"),
     ("reduce", "leaders"),
     ("reduce", "circulant"),
     ("reduce", "halving"),
     ("reduce_scatter", "halving"),
     ("allreduce", "halving"),
+    ("allreduce", "circulant"),
+    ("allreduce", "grouped"),
+    ("allreduce", "swing"),
     ("allreduce", "lanes_halving"),
     ("allreduce", "leaders"),
     ("scan", "chain"),
@@ -67,17 +74,18 @@ PICTURES = (
 )
 
 
-def network_of_gallery(policy: str) -> tuple[TopologyInterface, Network]:
-    """The example with its ranks placed by a policy."""
-    routes = load_routes(FABRIC)
+def network_of_gallery(policy: str, fabric: str = FABRIC, ppn: int = PPN) -> tuple[TopologyInterface, Network]:
+    """The example, or another fabric, with its ranks placed by a policy."""
+    routes = load_routes(fabric)
     hosts = routes.fabric.hosts
-    interface = TopologyInterface.place(place(PPN * len(hosts), hosts, policy), routes, virtual=True)
+    interface = TopologyInterface.place(place(ppn * len(hosts), hosts, policy), routes, virtual=True)
     return interface, network_of(interface)
 
 
 def render(collective: str, algorithm: str) -> str:
     """One picture."""
-    interface, network = network_of_gallery("block" if collective in IN_BLOCKS else "random:1")
+    where = (TORUS, 1) if algorithm == "swing" else (FABRIC, PPN)
+    interface, network = network_of_gallery("block" if collective in IN_BLOCKS else "random:1", *where)
     schedule = make(collective, algorithm, network)
     return draw(
         schedule,

@@ -28,6 +28,8 @@ class Network:
     :param latency: latency of each link in seconds, shape (links,); NaN if unknown.
     :param siblings: all groups of ranks that exchange at the same time, if this network has the ranks of one of these
         groups; else None.
+    :param grid: coordinates of each host's switch, shape (n, dimensions), if the switches form a torus or a mesh; else
+        None.
     """
 
     rank_host: Integers
@@ -37,6 +39,7 @@ class Network:
     clusters: Integers
     latency: NDArray[np.float64]
     siblings: SiblingGroups | None = None
+    grid: Integers | None = None
 
     def __repr__(self) -> str:
         return f"Network({self.num_ranks:,} ranks on {self.num_hosts:,} hosts, {len(self.capacity):,} links)"
@@ -105,6 +108,7 @@ class Network:
             paths=self.links[both],
             clusters=self.clusters[:, hosts],
             siblings=None,
+            grid=None if self.grid is None else self.grid[hosts],
         )
 
 

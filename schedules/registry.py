@@ -21,9 +21,10 @@ from .lanes.collectives import lanes_allreduce, lanes_bcast, lanes_reduce
 from .lanes.scans import scan_lanes
 from .lanes.stages import Across
 from .network import Network
-from .rooted import broadcast, gather, reduction, scatterallgather
+from .rooted import bine, broadcast, gather, reduction, scatterallgather
 from .schedule import ROOTED, Schedule
-from .symmetric import allgather, allreduce, barrier, reduce_scatter, scan
+from .swing import ranks_on_grid
+from .symmetric import allgather, allreduce, barrier, circulant, grouped, reduce_scatter, scan, swing
 from .trees import depth_first, rank_clusters
 
 __all__ = [
@@ -189,6 +190,15 @@ def _clusters(network: Network, root: int) -> tuple[tuple[Any, ...], dict[str, A
     return (network.num_ranks, rank_clusters(network)), {}
 
 
+def _grid(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
+    return (ranks_on_grid(network),), {}
+
+
+def _line(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
+    """The ranks in depth-first order as a grid of one dimension."""
+    return (depth_first(rank_clusters(network), network.num_ranks),), {}
+
+
 def _hosts(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
     return (network.rank_host,), {}
 
@@ -294,6 +304,18 @@ def _halving(generator: Callable[..., Schedule], when: str, default: float) -> A
     return Algorithm(generator, _order, when, keeps_order=True, stand_in="any", default=default, logarithmic=True)
 
 
+def _butterfly(generator: Callable[..., Schedule], view: View, when: str, *, trial: bool = True) -> Algorithm:
+    return Algorithm(generator, view, when, logarithmic=True, trial=trial)
+
+
+def _swings(generator: Callable[..., Schedule]) -> dict[str, Algorithm]:
+    """The algorithms of an exchange by Swing, by name; trials leave out ``bine``, which equals ``swing`` off tori."""
+    return {
+        "swing": _butterfly(generator, _grid, "on tori that the job fills; elsewhere as bine"),
+        "bine": _butterfly(generator, _line, "for short and medium vectors over clusters in a row", trial=False),
+    }
+
+
 def _of_own_blocks(
     linear: Callable[..., Schedule],
     knomial: Callable[..., Schedule],
@@ -349,6 +371,9 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "bft": _embedded(takes_network, "bft", "for medium messages, the tree walked breadth first to place hosts"),
         "dft_rate": _embedded(_rates, "dft", _UNLIKE),
         "bft_rate": _embedded(_rates, "bft", _UNLIKE),
+        "bine": Algorithm(
+            bine.bcast_bine, _order, "for short messages over clusters in a row, p a power of two", trial=False
+        ),
         "wave": Algorithm(broadcast.wave, takes_network, "for small messages where latency is far above overhead"),
         "leaders": Algorithm(
             broadcast.leaders, takes_network, "where links between clusters are scarce or shared", as_levels=True
@@ -392,6 +417,11 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "doubling": Algorithm(
             allgather.allgather_doubling, _order, "for short vectors: few start-ups, near ones last", stand_in="any"
         ),
+        "circulant": _butterfly(circulant.allgather_circulant, _order, "for short and medium blocks, full bisection"),
+        "grouped": _butterfly(
+            grouped.allgather_grouped, _clusters, "for medium and long blocks where links between clusters are scarce"
+        ),
+        **_swings(swing.allgather_swing),
         "leaders": Algorithm(
             allgather.allgather_leaders, _clusters, "for short vectors, many ranks in a cluster", as_levels=True
         ),
@@ -429,6 +459,15 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     "reduce_scatter": {
         "ring": _ring(reduce_scatter.reduce_scatter_ring, "for long vectors, commutative operations", 2 * _LONG),
         "halving": _halving(reduce_scatter.reduce_scatter_halving, "for short and medium vectors", _MEDIUM),
+        "circulant": _butterfly(
+            circulant.reduce_scatter_circulant, _order, "for short and medium vectors, full bisection, any p"
+        ),
+        "grouped": _butterfly(
+            grouped.reduce_scatter_grouped,
+            _clusters,
+            "for medium and long vectors where links between clusters are scarce",
+        ),
+        **_swings(swing.reduce_scatter_swing),
         "leaders": Algorithm(reduce_scatter.reduce_scatter_leaders, _clusters, "where few links leave a cluster"),
     },
     "allreduce": {
@@ -444,6 +483,15 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "halving": _halving(
             allreduce.allreduce_halving, "for medium vectors: few start-ups and the least bytes", _MEDIUM
         ),
+        "circulant": _butterfly(
+            circulant.allreduce_circulant, _order, "for medium vectors, full bisection, p no power of two"
+        ),
+        "grouped": _butterfly(
+            grouped.allreduce_grouped,
+            _clusters,
+            "for medium and long vectors where links between clusters are scarce",
+        ),
+        **_swings(swing.allreduce_swing),
         "leaders": Algorithm(
             allreduce.allreduce_leaders,
             _clusters,

@@ -12,6 +12,7 @@ SOURCES = {
     "interference": "no source: a month of LLNL Thunder under allocators, with jobs that slow each other on links",
     "poppa": "A. D. Breslow et al., Enabling fair pricing on HPC systems with node sharing, SC13",
     "leonardo": "real jobs of CINECA's Leonardo on a fabric of its cells and leaf switches",
+    "families": "no source: allreduces in few steps with few bytes, on simulated fabrics and allocations of Leonardo",
     "coscheduling2025": "A. Tsoukleidis-Karydakis, Performance modeling for co-scheduling, NTUA 2025",
     "slurm": "the thesis of subramoni, chapter 8, on a real Slurm over an emulated network; as root",
 }

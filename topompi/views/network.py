@@ -43,6 +43,7 @@ def network_of(interface: TopologyInterface) -> Network:
     # the tree lacks their level if no two hosts share a leaf switch.
     above = interface.tree.clusters[1:-1][np.array(interface.tree.cuts[1:]) > 1]
     leaf = interface.host_routes.leaf.astype(np.int64)
+    torus = fabric.torus
     return Network(
         rank_host=interface.rank_host.astype(np.int64),
         hops=interface.hop_matrix,
@@ -50,6 +51,7 @@ def network_of(interface: TopologyInterface) -> Network:
         capacity=known_rates(fabric.link_rate),
         clusters=np.concatenate((above, leaf[None, :])).astype(np.int64),
         latency=fabric.link_latency,
+        grid=None if torus is None or (leaf < 0).any() else torus.coordinates[leaf],
     )
 
 

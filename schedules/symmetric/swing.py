@@ -1,0 +1,67 @@
+"""Allreduce, reduce-scatter and allgather by Swing on tori, and on a ring of ranks in any order (Bine)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..butterfly import Butterfly, staged
+from ..schedule import Schedule
+from ..swing import swings
+from .butterflies import by_allgather, by_allreduce, by_reduce_scatter
+
+__all__ = ["allgather_swing", "allreduce_swing", "reduce_scatter_swing"]
+
+
+def allreduce_swing(grid: ArrayLike, *, blocks: int | None = None) -> Schedule:
+    """An allreduce by Swing: pairs at distances 1, 1, 3, 5, 11, ... along a torus divide the vector, then collect it.
+
+    De Sensi and others 2024, see `schedules.swing.swings`. On one dimension it is the butterfly of Bine (De Sensi and
+    others 2025). Messages: 2 p log2 p in 2 log2 p steps if all dimensions are powers of two. Bytes: 2 (1 - 1/p) of the
+    vector from each rank, the least possible. It is fast on tori at all sizes but the shortest. It requires a
+    commutative operation.
+
+    :param grid: rank at each place of the torus; of one dimension for a ring.
+    :param blocks: number of blocks of the vector, by default one per rank; with fewer, ranks idle.
+    """
+    return by_allreduce(_butterfly(grid), "swing", blocks)
+
+
+def reduce_scatter_swing(grid: ArrayLike, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
+    """A reduce-scatter by Swing: pairs at distances 1, 1, 3, 5, 11, ... along a torus divide what they hold.
+
+    De Sensi and others 2024, see `schedules.swing.swings`. On one dimension it is the butterfly of Bine (De Sensi and
+    others 2025). Messages: p log2 p in log2 p steps if all dimensions are powers of two. Bytes: (1 - 1/p) of the vector
+    from each rank if all parts are equal, the least possible. It is fast on tori at all sizes but the shortest. It
+    requires a commutative operation.
+
+    :param grid: rank at each place of the torus; of one dimension for a ring.
+    :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
+    :param counts: blocks of each rank's part, shape (p,).
+    """
+    return by_reduce_scatter(_butterfly(grid), "swing", blocks, counts)
+
+
+def allgather_swing(grid: ArrayLike, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
+    """An allgather by Swing: pairs at distances ..., 11, 5, 3, 1, 1 along a torus exchange all shares that they have.
+
+    The reduce-scatter of that name backwards, see `schedules.swing.swings`. On one dimension it is the butterfly of
+    Bine (De Sensi and others 2025). Messages: p log2 p in log2 p steps if all dimensions are powers of two. Bytes: all
+    shares but its own into each rank, the least possible. It is fast on tori at all sizes but the shortest.
+
+    :param grid: rank at each place of the torus; of one dimension for a ring.
+    :param blocks: number of blocks of each rank, used if ``counts`` is None.
+    :param counts: blocks of each rank, shape (p,), for allgatherv.
+    """
+    return by_allgather(_butterfly(grid), "swing", blocks, counts)
+
+
+def _butterfly(grid: ArrayLike) -> Butterfly:
+    """The butterfly of a grid.
+
+    :raises ValueError: if the grid does not hold each rank once.
+    """
+    ranks = np.asarray(grid, dtype=np.int64)
+    if (np.sort(ranks, axis=None) != np.arange(ranks.size)).any():
+        raise ValueError(f"expecting a grid that holds each rank of range({ranks.size}) once")
+    return staged(swings(ranks), ranks.size)

@@ -1,0 +1,46 @@
+"""The command ``python -m studies families``: times on simulated fabrics, and real allocations of Leonardo."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from studies.tables import Table, show_many
+
+from .allocations import BYTES, bytes_of, head_of_times, times_of
+from .fabrics import CASES, PACKETS, SIZES, head_of, rows_of
+
+__all__ = ["main"]
+
+
+def fabrics(quick: bool) -> Iterator[Table]:
+    """Yield the tables of simulated fabrics: by flows, and a few of them by packets."""
+    sizes = SIZES[:2] if quick else SIZES
+    yield "families flows", head_of(sizes), rows_of(CASES[:1] if quick else CASES, sizes, "flows")
+    sizes = sizes[:5]
+    yield "families packets", head_of(sizes), rows_of(PACKETS[:1] if quick else PACKETS, sizes, "packets")
+
+
+def leonardo(nodemap: str, lists: str, quick: bool) -> Iterator[Table]:
+    """Yield the tables of real allocations: bytes between cells with steps, and times by flows."""
+    yield "families cells", BYTES, bytes_of(nodemap, lists)
+    sizes = SIZES[2:3] if quick else SIZES[1:]
+    yield "families times", head_of_times(sizes), times_of(nodemap, lists, sizes, every=90 if quick else 9)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the tables of ``fabrics``, or of ``leonardo MAP LISTS``, and put them into docs/lab/schedules.md.
+
+    :param arguments: arguments after the source's name.
+    :returns: exit code.
+    """
+    parser = argparse.ArgumentParser(prog="python -m studies families", description=__doc__)
+    parts = parser.add_subparsers(dest="part", required=True)
+    parts.add_parser("fabrics", help="times on trees, tori and a dragonfly")
+    real = parts.add_parser("leonardo", help="bytes between cells, steps and times on allocations of Leonardo's jobs")
+    real.add_argument("nodemap", metavar="MAP", help="file of the node map")
+    real.add_argument("lists", metavar="LISTS", help="archive of the lists of nodes")
+    given, rest = parser.parse_known_args(arguments)
+    make = fabrics if given.part == "fabrics" else partial(leonardo, given.nodemap, given.lists)
+    return show_many(f"families {given.part}", "schedules.md", make, rest)

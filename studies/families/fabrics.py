@@ -1,0 +1,120 @@
+"""Simulated times of allreduces on trees, tori and a dragonfly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from topompi.inputs.figures import size_name
+from topompi.netsim import Program, Tables
+from topompi.netsim import run as flow
+from topompi.netsim.packets import PRESETS, least_hop_lanes, run
+from topompi.schedules import Network, make
+from topompi.topology import TopologyInterface, load_routes
+from topompi.views.network import network_of
+from topompi.views.program import program_of
+from topompi.views.tables import tables_of
+
+__all__ = ["CASES", "PACKETS", "SIZES", "Case", "head_of", "program_of_allreduce", "rows_of", "simulated"]
+
+FDR = PRESETS["fdr"]
+FORMER = ("doubling", "halving", "ring")
+NEW = ("circulant", "grouped")
+SIZES = tuple(kib << 10 for kib in (1, 16, 64, 256, 1024, 16384))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A job with one rank per host.
+
+    :param spec: fabric.
+    :param number: number of hosts.
+    :param seed: seed of the hosts' random order; None for the first hosts in the fabric's order.
+    """
+
+    spec: str
+    number: int
+    seed: int | None = None
+
+    def __str__(self) -> str:
+        return f"`{self.spec}`, {self.number} {'in order' if self.seed is None else 'at random'}"
+
+    @cached_property
+    def job(self) -> tuple[Network, Tables]:
+        """The network of the job, and the tables of its simulation."""
+        routes = load_routes(f"{self.spec}{',' if '@' in self.spec else '@'}rate=4xFDR")
+        hosts = np.array(routes.fabric.hosts)
+        chosen = hosts if self.seed is None else np.random.default_rng(self.seed).permutation(hosts)
+        interface = TopologyInterface.place(chosen[: self.number].tolist(), routes)
+        assert interface.routes is not None
+        return network_of(interface), tables_of(interface.routes, latency=FDR.latency)
+
+    def seconds(self, algorithm: str, nbytes: int, model: str) -> float:
+        """The simulated seconds of one allreduce.
+
+        :param algorithm: name of the algorithm.
+        :param nbytes: size of the vector in bytes.
+        :param model: ``flows`` or ``packets``.
+        """
+        network, tables = self.job
+        return simulated(program_of_allreduce(algorithm, network, nbytes), tables, model)
+
+
+def program_of_allreduce(algorithm: str, network: Network, nbytes: int) -> Program:
+    """The program of one allreduce."""
+    schedule = make("allreduce", algorithm, network)
+    return program_of(schedule, network, nbytes / schedule.blocks)
+
+
+def simulated(program: Program, tables: Tables, model: str) -> float:
+    """The simulated seconds of a program alone on a network, with the hosts and switches of the preset ``fdr``."""
+    if model == "flows":
+        return float(flow(tables, [program], hosts=replace(FDR.hosts, skew=0.0)).job_seconds[0])
+    one, other = np.nonzero(~np.eye(int(program.hosts.max()) + 1, dtype=bool))
+    lanes = least_hop_lanes(tables, one, other)
+    settings = replace(FDR.settings, lanes=lanes, hop_lanes=lanes)
+    return float(run(tables, [program], hosts=FDR.hosts, settings=settings).job_seconds[0])
+
+
+TREES = ("XGFT(2; 8,3; 1,8)", "XGFT(2; 8,3; 1,4)", "XGFT(2; 8,6; 1,8)", "XGFT(2; 8,6; 1,4)")
+CASES = (
+    Case(TREES[0], 24),
+    Case(TREES[1], 24),
+    Case(TREES[2], 48),
+    Case(TREES[3], 48),
+    Case(TREES[3], 37, 1),
+    Case("torus:8x8", 64),
+    Case("torus:8x8", 64, 1),
+    Case("torus:4x4x4", 64),
+    Case("torus:6x6", 36),
+    Case("dragonfly:4,2,2", 72),
+    Case("dragonfly:4,2,2", 64, 1),
+)
+PACKETS = (CASES[0], CASES[1], CASES[4], CASES[5])
+
+
+def rows_of(cases: Sequence[Case], sizes: Sequence[int], model: str) -> Iterator[list[str]]:
+    """Yield a row for the fastest former algorithm of each case, then one for each new one.
+
+    The first has microseconds and the algorithm's name; the others say how many times as fast each new one is.
+    """
+    for case in cases:
+        former = []
+        for nbytes in sizes:
+            seconds = {name: case.seconds(name, nbytes, model) for name in FORMER}
+            best = min(seconds, key=seconds.__getitem__)
+            former.append((seconds[best], best))
+        yield [str(case), "fastest former, us", *(f"{1e6 * seconds:,.0f} {name}" for seconds, name in former)]
+        torus = case.job[0].grid is not None
+        for name in (*NEW, *("swing",) * torus, "bine"):
+            times = [case.seconds(name, nbytes, model) for nbytes in sizes]
+            ratios = (before[0] / now for before, now in zip(former, times, strict=True))
+            yield ["", f"`{name}`", *(f"{ratio:.2f}" for ratio in ratios)]
+
+
+def head_of(sizes: Sequence[int]) -> list[str]:
+    """The head of the table."""
+    return ["hosts", "algorithm", *map(size_name, sizes)]
