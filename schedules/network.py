@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from ..network import Tables, link_loads
 
-__all__ = ["Network", "SiblingGroups"]
+__all__ = ["DEPTH_FIRST", "Network", "SiblingGroups"]
 
 Integers = NDArray[np.int64]
+
+DEPTH_FIRST: Integers = np.empty(0, dtype=np.int64)  # stands for depth-first order as ``Network.order``
+DEPTH_FIRST.setflags(write=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +31,8 @@ class Network:
     :param latency: latency of each link in seconds, shape (links,); NaN if unknown.
     :param siblings: all groups of ranks that exchange at the same time, if this network has the ranks of one of these
         groups; else None.
+    :param order: hosts in their order along rings and chains, shape (n,), or ``DEPTH_FIRST``; None, which also gives
+        depth-first order, until ``orders.with_order`` has searched it.
     """
 
     rank_host: Integers
@@ -37,6 +42,7 @@ class Network:
     clusters: Integers
     latency: NDArray[np.float64]
     siblings: SiblingGroups | None = None
+    order: Integers | None = None
 
     def __repr__(self) -> str:
         return f"Network({self.num_ranks:,} ranks on {self.num_hosts:,} hosts, {len(self.capacity):,} links)"
@@ -92,12 +98,15 @@ class Network:
     def part(self, ranks: Integers) -> Network:
         """The network of some of the ranks in a new order; hosts are numbered in the order of their first rank.
 
+        It keeps the order along rings if it has all hosts.
+
         :param ranks: the ranks in their new order, shape (p,).
         """
         numbers, first, inverse = np.unique(self.rank_host[ranks], return_index=True, return_inverse=True)
         order = np.argsort(first)
         hosts = numbers[order]
         both = np.ix_(hosts, hosts)
+        whole = self.order is not None and len(hosts) == self.num_hosts
         return replace(
             self,
             rank_host=np.argsort(order)[inverse],
@@ -105,6 +114,7 @@ class Network:
             paths=self.links[both],
             clusters=self.clusters[:, hosts],
             siblings=None,
+            order=np.argsort(hosts)[self.order] if whole else None,
         )
 
 
