@@ -148,8 +148,8 @@ class Algorithm:
         :param blocks: number of blocks of one message; None for the algorithm's default number.
         :param counts: blocks of each of p ranks, shape (p,), or of each pair of ranks, shape (p, p), for the v-forms;
             None if all are equal.
-        :param ordered: whether to ask for a reduction in rank order. Generators without this option ignore it, but ranks
-            are then in depth-first order, in which ``keeps_order`` holds.
+        :param ordered: whether to ask for a reduction in rank order; ignored by generators without this option. Rings
+            and chains are then in depth-first order, in which ``keeps_order`` holds.
         :param parameters: further keyword arguments of the generator.
         :raises ValueError: if the generator takes no root, blocks or counts but one is given, or if it refuses a value.
         """

@@ -16,7 +16,7 @@ __all__ = ["AS_GOOD", "RingLoads", "search"]
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-EFFORT = 4e7  # entries of routes that a search looks up at most; about 10^8 a second
+EFFORT = 10_000  # routes that a search looks up at most, as a multiple of the number of hosts
 AS_GOOD = 1 + 1e-9  # factor by which rounded times may differ
 POWER = 4  # of a link's time in the sum that moves lower; high, so that the busiest links count most
 WIDE = 16  # new neighbours of each end of a broken edge that are combined with all further edges
@@ -92,7 +92,7 @@ class _Ring(NamedTuple):
     order: Integers
 
 
-def search(loads: RingLoads, first: Integers, effort: float = EFFORT) -> Integers:
+def search(loads: RingLoads, first: Integers, effort: int = EFFORT) -> Integers:
     """Search the order of hosts along a ring whose busiest link needs the least time; never worse than a first order.
 
     The search begins with the first order, its reverse (routes there and back may differ), and an order in which each
@@ -104,15 +104,15 @@ def search(loads: RingLoads, first: Integers, effort: float = EFFORT) -> Integer
 
     :param loads: loads of rings on the routes of n hosts.
     :param first: hosts in the first order, shape (n,).
-    :param effort: entries of routes that are looked up at most, apart from those for the starts.
-    Cost: O(n^2) for the starts and O(n) per move, times the length of a route.
+    :param effort: routes that are looked up at most after the starts, as a multiple of n.
+    Cost: O(n^2) routes looked up for the starts, and O(n) per move.
     """
     starts = sorted((_best(loads, one[None]) for one in (first, first[::-1], _nearest(loads, first))), key=_merit)
     best = starts[0]
     for start in starts:
         if best.top <= AS_GOOD:
             break
-        best = min(best, _improved(loads, start, effort / len(starts)), key=_merit)
+        best = min(best, _improved(loads, start, effort * len(first) // len(starts)), key=_merit)
     return best.order
 
 
@@ -146,7 +146,7 @@ def _nearest(loads: RingLoads, first: Integers) -> Integers:
     return first[order]
 
 
-def _improved(loads: RingLoads, ring: _Ring, effort: float) -> _Ring:
+def _improved(loads: RingLoads, ring: _Ring, effort: int) -> _Ring:
     """The best ring that moves lead to, from a given ring."""
     best = base = ring
     random, looked = np.random.default_rng(0), 0
@@ -174,8 +174,8 @@ def _kicked(loads: RingLoads, ring: _Ring, place: int, random: np.random.Generat
 def _moved(loads: RingLoads, ring: _Ring) -> tuple[_Ring | None, int, NDArray[np.intp]]:
     """The ring after the first move found that lowers the sum over links.
 
-    :returns: the new ring, None if no move is found; the number of entries of routes looked up; and the positions of
-        edges over the busiest links.
+    :returns: the new ring, None if no move is found; the number of routes looked up; and the positions of the edges
+        over the busiest links.
     """
     edges = loads.edges(ring.order)
     load = np.bincount(edges.ravel(), minlength=len(loads.time))
@@ -183,12 +183,12 @@ def _moved(loads: RingLoads, ring: _Ring) -> tuple[_Ring | None, int, NDArray[np
     prices = scale * ((load + 1.0) ** POWER - load**POWER)
     gain = (scale * (load**POWER - np.maximum(load - 1.0, 0) ** POWER))[edges].sum(axis=1)
     over = np.flatnonzero((times[edges] * AS_GOOD >= ring.top).any(axis=1))
-    spent = edges.size
+    spent = len(edges)
     for place in over[np.argsort(-gain[over], kind="stable")][:EDGES].tolist():
         # The edge to break is the one from the last host to the first.
         turned, freed = np.roll(ring.order, -place - 1), np.roll(gain, -place - 1)
         tried, looked = _tried(loads, turned, freed, prices)
-        spent += looked + tried.size * edges.shape[1]
+        spent += looked + tried.size
         found = _best(loads, tried)
         if found.total * AS_GOOD < ring.total:
             return found, spent, over
@@ -202,7 +202,7 @@ def _tried(loads: RingLoads, order: Integers, gain: Floats, prices: Floats) -> t
     :param order: hosts along the ring, shape (n,).
     :param gain: amount by which the sum over links falls if the edge from each host to the next is removed, shape (n,).
     :param prices: amount by which the sum rises if a message is added to each link.
-    :returns: the rings, shape (rings, n), and the number of entries of routes looked up.
+    :returns: the rings, shape (rings, n), and the number of routes looked up.
     """
 
     def cost(source: Integers | np.int64, target: Integers | np.int64) -> Floats:
@@ -225,5 +225,4 @@ def _tried(loads: RingLoads, order: Integers, gain: Floats, prices: Floats) -> t
     behind = len(order) - 1 - j
     exchanged = np.where(place <= i, place, np.where(place <= i + behind, place + j - i, place - behind))
     reversed_ = np.where(place <= k, k - place, place)
-    looked = loads.paths.shape[2] * (5 * len(inner) + len(exchange))
-    return order[np.concatenate((exchanged, reversed_))], looked
+    return order[np.concatenate((exchanged, reversed_))], 5 * len(inner) + len(exchange)

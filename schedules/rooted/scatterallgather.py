@@ -22,11 +22,12 @@ Integers = NDArray[np.int64]
 
 
 def scatter_allgather(network: Network, *, root: int = 0, blocks: int | None = None, radix: int = 2) -> Schedule:
-    """A broadcast by a scatter along a k-nomial tree in an order of the ranks, then an allgather on a ring in this order.
+    """A broadcast by a scatter along a k-nomial tree, then an allgather on a ring, both in one order of the ranks.
 
     After van de Geijn (Barnett and others, 1994); an order of ranks along the network is due to Subramoni 2013, section
-    4. The order is that of `schedules.trees.ring_order`. A share is the part of the message that one rank has after the scatter. Shares that a rank already had to pass on
-    in the scatter are not sent to it again, and the root receives nothing.
+    4. The order is that of `schedules.trees.ring_order`. A share is the part of the message that one rank has after the
+    scatter. Shares that a rank already had to pass on in the scatter are not sent to it again, and the root receives
+    nothing.
 
     :param network: the job's network.
     :param root: the root's rank.
