@@ -12,11 +12,13 @@ from .network import DEPTH_FIRST, Network
 from .ringsearch import AS_GOOD, RingLoads, search
 from .trees import depth_first, rank_clusters
 
-__all__ = ["MOST_HOSTS", "depth_first_hosts", "with_order"]
+__all__ = ["MOST_LINKS", "depth_first_hosts", "with_order"]
 
 Integers = NDArray[np.int64]
 
-MOST_HOSTS = 1024  # the search has all routes between hosts in memory, and makes O(n^2) steps for n hosts
+# Maximum number of links of all routes between a job's hosts, which the search has in memory: 1,024 hosts on a large
+# torus, 2,048 on a dragonfly. The search of a job of this size takes some seconds.
+MOST_LINKS = 30_000_000
 
 _ordered: WeakKeyDictionary[Network, Network] = WeakKeyDictionary()
 
@@ -24,8 +26,8 @@ _ordered: WeakKeyDictionary[Network, Network] = WeakKeyDictionary()
 def with_order(network: Network) -> Network:
     """The network with the order of hosts in which a ring loads its busiest link least, see ``ringsearch.search``.
 
-    The order is ``DEPTH_FIRST`` if the search finds no order with a less loaded busiest link, and for more than
-    ``MOST_HOSTS`` hosts. It depends on the network alone, and is searched once per network.
+    The order is ``DEPTH_FIRST`` if the search finds no order with a less loaded busiest link, and if all routes have
+    more than ``MOST_LINKS`` links. It depends on the network alone, and is searched once per network.
 
     :param network: the job's network.
     Cost: the n routes of the depth-first ring over n hosts, if these show that no order is better; else the routes of
@@ -45,7 +47,8 @@ def depth_first_hosts(network: Network) -> Integers:
 
 
 def _host_order(network: Network) -> Integers:
-    if not 3 <= network.num_hosts <= MOST_HOSTS:
+    longest = 1 + int(network.hops.max(initial=0))
+    if network.num_hosts < 3 or network.num_hosts**2 * longest > MOST_LINKS:
         return DEPTH_FIRST
     first = depth_first_hosts(network)
     if _is_best(network, first):

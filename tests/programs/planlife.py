@@ -129,7 +129,7 @@ def one_rank_searches_the_order_of_hosts_and_all_have_it():
                     assert running.run(executor, "Bcast", name, (data, root)) == name
                     assert (data == root + turn).all(), data
                 assert running.run(executor, "Reduce", "chain", (vector, total, MPI.SUM, root)) == "chain"
-                assert RANK != root or (total == wanted).all(), total
+                assert root != RANK or (total == wanted).all(), total
     finally:
         orders.search = search
     every = WORLD.allgather((executor.network.order.tolist(), searched))

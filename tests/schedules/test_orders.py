@@ -188,7 +188,7 @@ def test_pairs_without_a_route_are_avoided():
 
 def test_too_many_hosts_and_too_few_keep_depth_first_order(monkeypatch):
     network = job("torus:4x4x4", range(64), [1] * 64)
-    monkeypatch.setattr("topompi.schedules.orders.MOST_HOSTS", 63)
+    monkeypatch.setattr("topompi.schedules.orders.MOST_LINKS", 64 * 64 * 8 - 1)
     assert with_order(network).order is DEPTH_FIRST
     assert with_order(job("torus:8x8", [0, 9], [2, 1])).order is DEPTH_FIRST
 
