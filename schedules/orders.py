@@ -62,12 +62,20 @@ def _host_order(network: Network) -> Integers:
 def _is_best(network: Network, order: Integers) -> bool:
     """Whether one host's own link needs as much time for its one message as the busiest link of the ring.
 
-    It is known only if hosts have one adapter each, so that all messages of a host leave it by the same link.
+    It is known only if all messages of a host leave it by the same link, as with one adapter per host.
     """
-    paths = network.paths
-    after = np.roll(order, -1)
-    if isinstance(paths, np.ndarray) or len(paths.adapters) > 1 or (network.hops[order, after] < 0).any():
+    after, own = np.roll(order, -1), _own_links(network)
+    if own is None or (network.hops[order, after] < 0).any():
         return False
     busiest = (network.loads_of(order, after, np.ones(len(order))) / network.capacity).max()
-    own = 1.0 / network.capacity[paths.uplink[paths.adapters[0]]]
-    return bool(busiest <= AS_GOOD * own.max())
+    return bool(busiest <= AS_GOOD * (1.0 / network.capacity[own]).max())
+
+
+def _own_links(network: Network) -> NDArray[np.integer] | None:
+    """The link by which every route from each host begins, shape (n,); None if they begin by several."""
+    paths = network.paths
+    if not isinstance(paths, np.ndarray) and len(paths.adapters) == 1:
+        return paths.uplink[paths.adapters[0]]
+    first = network.links[:, :, 0]
+    own = first.max(axis=1)
+    return None if ((first >= 0) & (first != own[:, None])).any() else own

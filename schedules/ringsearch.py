@@ -107,7 +107,10 @@ def search(loads: RingLoads, first: Integers, effort: int = EFFORT) -> Integers:
     :param effort: routes that are looked up at most after the starts, as a multiple of n.
     Cost: O(n^2) routes looked up for the starts, and O(n) per move.
     """
-    starts = sorted((_best(loads, one[None]) for one in (first, first[::-1], _nearest(loads, first))), key=_merit)
+    best = _best(loads, first[None])
+    if best.top <= AS_GOOD:
+        return first
+    starts = sorted((best, *(_best(loads, one[None]) for one in (first[::-1], _nearest(loads, first)))), key=_merit)
     best = starts[0]
     for start in starts:
         if best.top <= AS_GOOD:

@@ -124,6 +124,7 @@ def test_the_search_finds_the_best_ring_of_few_hosts(network):
     assert loads.bound <= times.min() * (1 + 1e-9)
     assert busiest(network, search(loads, np.arange(hosts))) == best
     assert busiest(network, search(loads, rings[times.argmin()], 0)) == best
+    assert busiest(network, hosts_of(with_order(network))) == best
 
 
 @given(tangled(most=12))
@@ -199,9 +200,12 @@ def test_where_depth_first_order_is_best_only_its_own_routes_are_followed(monkey
     def refuse(self):
         raise AssertionError("expecting no routes of all pairs")
 
-    network = job("XGFT(2; 6,4; 1,3)", range(20), [1] * 20)
+    network = job("XGFT(2; 6,4; 1,3)", range(20), [2] * 20)
+    hosts = network.part(np.arange(20))  # as algorithms in lanes make it, with all routes
     monkeypatch.setattr(Tables, "every_path", property(refuse))
+    monkeypatch.setattr("topompi.schedules.orders.RingLoads", refuse)
     assert with_order(network).order is DEPTH_FIRST
+    assert with_order(hosts).order is DEPTH_FIRST
 
 
 def test_a_reduction_in_rank_order_keeps_depth_first_order():
