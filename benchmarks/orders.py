@@ -89,10 +89,12 @@ class Case:
             numbers = np.random.default_rng(self.seed).permutation(numbers)
         numbers = np.sort(numbers[: self.hosts]) if real else numbers[: self.hosts]
         network = network_of(TopologyInterface.place([routes.fabric.hosts[one] for one in numbers], routes))
-        capacity, latency = network.capacity.copy(), network.latency
-        if self.slow is not None:
-            capacity[self.slow(tables_of(network), np.random.default_rng(1))] /= 2
-        return replace(network, capacity=capacity, latency=np.where(np.isnan(latency), FDR.latency, latency))
+        network = replace(network, latency=np.nan_to_num(network.latency, nan=FDR.latency))
+        if self.slow is None:
+            return network
+        capacity = network.capacity.copy()
+        capacity[self.slow(tables_of(network), np.random.default_rng(1))] /= 2
+        return replace(network, capacity=capacity)
 
 
 CASES = (
