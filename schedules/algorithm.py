@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 from typing import Any, Literal
@@ -12,7 +12,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from .alltoall.hostschedule import HostSchedule
-from .network import Network
+from .network import DEPTH_FIRST, Network
 from .schedule import Schedule
 
 __all__ = ["FORMER_NAMES", "Algorithm", "View", "current_name", "takes_network"]
@@ -88,6 +88,8 @@ class Algorithm:
     :param costly: whether generating the schedule takes far longer than making one rank's rows of it. Then one rank
         generates it for all, so the schedule can be pickled and depends on the network only, not on root, blocks or
         counts.
+    :param routed: whether ranks are in the order of ``Network.order``, which follows routes and rates. One rank
+        searches this order for all.
     """
 
     generator: Callable[..., Schedule | HostSchedule]
@@ -110,6 +112,7 @@ class Algorithm:
     default: float = inf
     logarithmic: bool = False
     costly: bool = False
+    routed: bool = False
 
     @property
     def divides(self) -> bool:
@@ -145,12 +148,15 @@ class Algorithm:
         :param blocks: number of blocks of one message; None for the algorithm's default number.
         :param counts: blocks of each of p ranks, shape (p,), or of each pair of ranks, shape (p, p), for the v-forms;
             None if all are equal.
-        :param ordered: whether to ask for a reduction in rank order; ignored by generators without this option.
+        :param ordered: whether to ask for a reduction in rank order; ignored by generators without this option. Rings
+            and chains are then in depth-first order, in which ``keeps_order`` holds.
         :param parameters: further keyword arguments of the generator.
         :raises ValueError: if the generator takes no root, blocks or counts but one is given, or if it refuses a value.
         """
         if blocks is not None and blocks < 1:
             raise ValueError(f"expecting at least 1 block, got {blocks}")
+        if self.routed:
+            network = replace(network, order=DEPTH_FIRST) if ordered else _with_order(network)
         arguments, keywords = self.view(network, root)
         keywords = {**keywords, **self.fixed, **parameters}
         if "root" in self._accepted:
@@ -163,3 +169,12 @@ class Algorithm:
         if ordered and "ordered" in self._accepted:
             keywords["ordered"] = True
         return self.generator(*arguments, **keywords)
+
+
+def _with_order(network: Network) -> Network:
+    """The network with the order of ``orders.with_order``, which is imported only if a search may be necessary."""
+    if network.order is not None:
+        return network
+    from .orders import with_order  # imported late because most ranks get the order from another one
+
+    return with_order(network)

@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from ..network import Tables, link_loads
 
-__all__ = ["Network", "SiblingGroups"]
+__all__ = ["DEPTH_FIRST", "Network", "SiblingGroups"]
 
 Integers = NDArray[np.int64]
+
+DEPTH_FIRST: Integers = np.empty(0, dtype=np.int64)  # stands for depth-first order as ``Network.order``
+DEPTH_FIRST.setflags(write=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +33,8 @@ class Network:
         groups; else None.
     :param grid: coordinates of each host's switch, shape (n, dimensions), if the switches form a torus or a mesh; else
         None.
+    :param order: hosts in their order along rings and chains, shape (n,), or ``DEPTH_FIRST``; None, which also gives
+        depth-first order, until ``orders.with_order`` has searched it.
     """
 
     rank_host: Integers
@@ -40,6 +45,7 @@ class Network:
     latency: NDArray[np.float64]
     siblings: SiblingGroups | None = None
     grid: Integers | None = None
+    order: Integers | None = None
 
     def __repr__(self) -> str:
         return f"Network({self.num_ranks:,} ranks on {self.num_hosts:,} hosts, {len(self.capacity):,} links)"
@@ -95,12 +101,15 @@ class Network:
     def part(self, ranks: Integers) -> Network:
         """The network of some of the ranks in a new order; hosts are numbered in the order of their first rank.
 
+        It keeps the order along rings if it has all hosts.
+
         :param ranks: the ranks in their new order, shape (p,).
         """
         numbers, first, inverse = np.unique(self.rank_host[ranks], return_index=True, return_inverse=True)
         order = np.argsort(first)
         hosts = numbers[order]
         both = np.ix_(hosts, hosts)
+        whole = self.order is not None and len(hosts) == self.num_hosts
         return replace(
             self,
             rank_host=np.argsort(order)[inverse],
@@ -109,6 +118,7 @@ class Network:
             clusters=self.clusters[:, hosts],
             siblings=None,
             grid=None if self.grid is None else self.grid[hosts],
+            order=np.argsort(hosts)[self.order] if whole else None,
         )
 
 

@@ -25,7 +25,7 @@ from .rooted import bine, broadcast, gather, reduction, scatterallgather
 from .schedule import ROOTED, Schedule
 from .swing import ranks_on_grid
 from .symmetric import allgather, allreduce, barrier, circulant, grouped, reduce_scatter, scan, swing
-from .trees import depth_first, rank_clusters
+from .trees import depth_first, rank_clusters, ring_order
 
 __all__ = [
     "ALGORITHMS",
@@ -186,6 +186,15 @@ def _order(network: Network, root: int) -> tuple[tuple[int], dict[str, Any]]:
     return (network.num_ranks,), {"order": order}
 
 
+def _along_routes(network: Network, root: int) -> tuple[tuple[int], dict[str, Any]]:
+    return (network.num_ranks,), {"order": ring_order(network, root=root)}
+
+
+def _towards_root(network: Network, root: int) -> tuple[tuple[int], dict[str, Any]]:
+    """The arguments of a generator whose messages travel against the order, to the root."""
+    return (network.num_ranks,), {"order": ring_order(network, root=root, inwards=True)}
+
+
 def _clusters(network: Network, root: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (network.num_ranks, rank_clusters(network)), {}
 
@@ -290,14 +299,19 @@ def _direct(
 
 
 def _pipelined(
-    generator: Callable[..., Schedule], when: str, blocks: int, segments: Mapping[int, range], **traits: Any
+    generator: Callable[..., Schedule],
+    when: str,
+    blocks: int,
+    segments: Mapping[int, range],
+    view: View = _order,
+    **traits: Any,
 ) -> Algorithm:
-    return Algorithm(generator, _order, when, {"blocks": blocks}, cut="blocks", segments=segments, **traits)
+    return Algorithm(generator, view, when, {"blocks": blocks}, cut="blocks", segments=segments, **traits)
 
 
 def _ring(generator: Callable[..., Schedule], when: str, default: float) -> Algorithm:
-    traits: dict[str, Any] = {"cut": "slices", "segments": _ON_LANES, "stand_in": "any"}
-    return Algorithm(generator, _order, when, default=default, **traits)
+    traits: dict[str, Any] = {"cut": "slices", "segments": _ON_LANES, "stand_in": "any", "routed": True}
+    return Algorithm(generator, _along_routes, when, default=default, **traits)
 
 
 def _halving(generator: Callable[..., Schedule], when: str, default: float) -> Algorithm:
@@ -354,6 +368,7 @@ def _in_lanes(collective: str, across: str, when: str, default: float, **traits:
         return (network, exchange), {}
 
     traits |= {"alone": across, "default": default, "logarithmic": across in ("circulant", "double_tree", "halving")}
+    traits["routed"] = base.routed
     return Algorithm(_LANES[collective], view, when, cut="segments", **traits)
 
 
@@ -386,6 +401,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             segments=_OF_A_CHAIN,
             stand_in="any",
             default=_LONG,
+            routed=True,
         ),
         "scatter_allgather": Algorithm(
             scatterallgather.scatter_allgather,
@@ -393,6 +409,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "for large messages on many ranks",
             stand_in="any",
             default=_LONG,
+            routed=True,
         ),
         "scatter_allgather_hosts": Algorithm(
             scatterallgather.scatter_allgather_hosts,
@@ -400,6 +417,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "for large messages, many ranks a host",
             alone="scatter_allgather",
             default=2 * _LONG,
+            routed=True,
         ),
         "circulant": _pipelined(
             broadcast.circulant, "for medium and large messages, full bisection", 8, _OF_A_CIRCULANT, default=_LONG
@@ -437,9 +455,11 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "for long vectors on few ranks",
             8,
             _OF_A_CHAIN,
+            _towards_root,
             keeps_order=True,
             stand_in="any",
             default=_LONG,
+            routed=True,
         ),
         "circulant": _pipelined(
             reduction.reduce_circulant,

@@ -21,6 +21,7 @@ __all__ = [
     "leaders",
     "linear",
     "rank_clusters",
+    "ring_order",
     "rotation",
     "stacked",
 ]
@@ -300,3 +301,21 @@ def depth_first(clusters: Sequence[ArrayLike] | Integers, size: int, *, root: in
     keys = [_first(np.asarray(row)[turned]) for row in clusters]
     order: Integers = turned[np.lexsort((np.arange(size), *keys[::-1]))]
     return order
+
+
+def ring_order(network: Network, *, root: int = 0, inwards: bool = False) -> Integers:
+    """The ranks in their order along a ring or chain, the root first and the ranks of a host adjacent, shape (p,).
+
+    Hosts are in the order of ``network.order``. Without one, the ranks are in depth-first order of the clusters.
+
+    :param network: the job's network.
+    :param root: rank that comes first.
+    :param inwards: whether messages travel against the order, towards the root. Then hosts are in reverse order, so
+        that messages take the same routes between hosts.
+    """
+    if network.order is None or not len(network.order):
+        return depth_first(rank_clusters(network), network.num_ranks, root=root)
+    place = np.argsort(network.order)
+    behind = (place - place[network.rank_host[root]]) * (-1 if inwards else 1) % len(place)
+    turned = rotation(network.num_ranks, root)
+    return turned[np.argsort(behind[network.rank_host[turned]], kind="stable")]

@@ -16,7 +16,7 @@ from ..network import Network
 from ..phases import Given, Phases
 from ..schedule import INPUT, OUTPUT, Schedule
 from ..transfers import Rows, local_moves, transfers
-from ..trees import Tree, depth_first, rank_clusters, rotation
+from ..trees import Tree, rank_clusters, ring_order, rotation
 from .circulant import arrivals as on_circulant
 from .doubletree import arrivals as on_two_trees
 from .embedding import reordered_tree, wave_tree
@@ -170,18 +170,18 @@ def leaders(network: Network, *, root: int = 0, blocks: int = 1, radix: int = 2)
 
 
 def chain(network: Network, *, root: int = 0, blocks: int = 8) -> Schedule:
-    """A broadcast that pipelines blocks through all ranks in depth-first order of the cluster tree.
+    """A broadcast that pipelines blocks through all ranks in the order of `schedules.trees.ring_order`.
 
-    Cost: with p ranks and b blocks, (p - 1) b messages of one block in p - 2 + b steps. The message enters each cluster
-    once, and leaves it once, the least possible; in a tree network a link carries it at most once in each direction. It
-    is fast for large messages on few ranks (b far above p).
+    Cost: with p ranks and b blocks, (p - 1) b messages of one block in p - 2 + b steps. In depth-first order the
+    message enters each cluster once, and leaves it once, the least possible; in a tree network a link carries it at
+    most once in each direction. It is fast for large messages on few ranks (b far above p).
 
     :param network: the job's network.
     :param root: the root's rank.
     :param blocks: number of blocks of the message, b.
     """
-    order = depth_first(rank_clusters(network), network.num_ranks, root=root)
-    return along(trees.chain(len(order)).placed(order), "depth-first chain", blocks=blocks, pipelined=True)
+    order = ring_order(network, root=root)
+    return along(trees.chain(len(order)).placed(order), "chain", blocks=blocks, pipelined=True)
 
 
 def circulant(size: int, *, root: int = 0, order: ArrayLike | None = None, blocks: int = 1) -> Schedule:

@@ -13,7 +13,7 @@ from ..network import Network
 from ..phases import Grid, Phases
 from ..schedule import INPUT, OUTPUT, Schedule
 from ..transfers import Rows, transfers
-from ..trees import Tree, depth_first, rank_clusters
+from ..trees import Tree, ring_order
 from .broadcast import of_rows
 
 __all__ = ["scatter_allgather", "scatter_allgather_hosts"]
@@ -22,11 +22,12 @@ Integers = NDArray[np.int64]
 
 
 def scatter_allgather(network: Network, *, root: int = 0, blocks: int | None = None, radix: int = 2) -> Schedule:
-    """A broadcast by a scatter along a k-nomial tree in depth-first order, then an allgather on the ring in this order.
+    """A broadcast by a scatter along a k-nomial tree, then an allgather on a ring, both in one order of the ranks.
 
     After van de Geijn (Barnett and others, 1994); an order of ranks along the network is due to Subramoni 2013, section
-    4. A share is the part of the message that one rank has after the scatter. Shares that a rank already had to pass on
-    in the scatter are not sent to it again, and the root receives nothing.
+    4. The order is that of `schedules.trees.ring_order`. A share is the part of the message that one rank has after the
+    scatter. Shares that a rank already had to pass on in the scatter are not sent to it again, and the root receives
+    nothing.
 
     :param network: the job's network.
     :param root: the root's rank.
@@ -36,7 +37,7 @@ def scatter_allgather(network: Network, *, root: int = 0, blocks: int | None = N
     Cost: at most p - 1 messages of up to 1/k of the message, then p - 1 per rank of 1/p of it, in ceil(log_k p) + p - 1
     steps, for p ranks; about twice the message leaves and enters each rank. It is fast for large messages.
     """
-    order = depth_first(rank_clusters(network), network.num_ranks, root=root)
+    order = ring_order(network, root=root)
     return _along_ring(network.num_ranks, "scatter-allgather", order, blocks, radix)
 
 
@@ -45,7 +46,7 @@ def scatter_allgather_hosts(network: Network, *, root: int = 0, blocks: int | No
 
     MPI libraries, too, broadcast between hosts and inside hosts, but inside only after the whole message has arrived.
     Here shares travel from rank to rank inside a host while other shares travel on the ring between hosts. The hosts
-    are in depth-first order of the cluster tree (after Subramoni 2013, section 4).
+    are in the order of `schedules.trees.ring_order` (after Subramoni 2013, section 4).
 
     :param network: the job's network.
     :param root: the root's rank.
@@ -55,7 +56,7 @@ def scatter_allgather_hosts(network: Network, *, root: int = 0, blocks: int | No
     steps with r ranks per host. It is faster than `scatter_allgather` for large messages on many ranks, because it
     takes fewer steps.
     """
-    order = depth_first(rank_clusters(network), network.num_ranks, root=root)
+    order = ring_order(network, root=root)
     first = np.sort(np.unique(network.rank_host[order], return_index=True)[1])
     return _along_ring(network.num_ranks, "scatter-allgather over hosts", order[first], blocks, radix, order)
 

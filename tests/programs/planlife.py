@@ -11,7 +11,7 @@ from topompi.execution import running
 from topompi.execution.executor import Executor
 from topompi.execution.groups import Groups
 from topompi.execution.lru import LRU
-from topompi.schedules import ALGORITHMS, Hierarchy
+from topompi.schedules import ALGORITHMS, Hierarchy, orders, ringsearch
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of
 
@@ -19,9 +19,9 @@ WORLD = MPI.Intracomm(MPI.COMM_WORLD)
 RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
 
 
-def new_executor():
-    fabric = load("xgft:2,2,2;1,1,1")
-    hosts = [fabric.fabric.hosts[2 * rank % 8] for rank in range(SIZE)]
+def new_executor(spec="xgft:2,2,2;1,1,1", places=(0, 2, 4, 6)):
+    fabric = load(spec)
+    hosts = [fabric.fabric.hosts[places[rank % len(places)]] for rank in range(SIZE)]
     interface = TopologyInterface.place(hosts, fabric.routes, virtual=True)
     groups = Groups(WORLD.Dup(), Hierarchy(WORLD.size, [level.cluster for level in interface.levels]))
     return Executor(groups, lambda: network_of(interface))
@@ -101,6 +101,43 @@ def what_rank_0_cannot_make_is_native_and_what_fails_there_fails_everywhere():
         finally:
             ALGORITHMS["alltoall"]["even"] = known
         executor.free()
+
+
+def one_rank_searches_the_order_of_hosts_and_all_have_it():
+    """The first ring or chain of a communicator; the order is not that of the switches, and every result is right."""
+    executor, searched = new_executor("torus:8", (6, 1, 5, 3)), []
+    search = ringsearch.search
+
+    def counting(*arguments):
+        searched.append(RANK)
+        return search(*arguments)
+
+    orders.search = counting
+    try:
+        for turn in range(2):
+            vector = np.arange(8.0) + RANK + turn
+            total = np.empty_like(vector)
+            wanted = SIZE * (np.arange(8.0) + turn) + SIZE * (SIZE - 1) / 2
+            assert running.run(executor, "Allreduce", "ring", (vector, total, MPI.SUM)) == "ring"
+            assert (total == wanted).all(), total
+            everyone = np.empty((SIZE, 8))
+            assert running.run(executor, "Allgather", "ring", (vector, everyone)) == "ring"
+            assert (everyone == np.arange(8.0) + np.arange(SIZE)[:, None] + turn).all(), everyone
+            for root in range(SIZE):
+                data = np.full(64, RANK + turn, dtype="i4")
+                for name in ("chain", "scatter_allgather"):
+                    assert running.run(executor, "Bcast", name, (data, root)) == name
+                    assert (data == root + turn).all(), data
+                assert running.run(executor, "Reduce", "chain", (vector, total, MPI.SUM, root)) == "chain"
+                assert root != RANK or (total == wanted).all(), total
+    finally:
+        orders.search = search
+    every = WORLD.allgather((executor.network.order.tolist(), searched))
+    assert all(order == every[0][0] for order, _ in every), every
+    assert all(not one for _, one in every[1:]), every
+    if SIZE >= 4:  # on three hosts of this ring of switches the order of the switches is as good
+        assert every[0] == ([0, 2, 3, 1], [0]), every
+    executor.free()
 
 
 def persistent_requests_keep_to_their_states(executor):
@@ -185,6 +222,7 @@ def main():
     memory_may_go_and_come_back(executor)
     counts_in_an_array_are_compared_by_value(executor)
     what_is_costly_is_made_once_for_all_ranks()
+    one_rank_searches_the_order_of_hosts_and_all_have_it()
     what_rank_0_cannot_make_is_native_and_what_fails_there_fails_everywhere()
     persistent_requests_keep_to_their_states(executor)
     started_collectives_leave_others_alone(executor)

@@ -79,8 +79,9 @@ def is_in_stages(method: str, algorithm: str) -> bool:
 def is_ready(executor: Executor, method: str, algorithm: str) -> bool:
     """Whether an algorithm can run a call without a collective preparation first; the same on all ranks.
 
-    The preparation of a plan is that rank 0 sends the schedule, if this is costly to generate. The preparation of a
-    call in stages is the making of the sub-communicators of leaders, or of the communicator for messages of plans.
+    The preparation of a plan is that rank 0 sends the schedule, if this is costly to generate, or the order of hosts
+    along rings and chains, if the algorithm follows routes. The preparation of a call in stages is the making of the
+    sub-communicators of leaders, or of the communicator for messages of plans.
 
     :param executor: the communicator's executor.
     :param method: name of the call, a key of ``specs.CALLS``.
@@ -91,6 +92,8 @@ def is_ready(executor: Executor, method: str, algorithm: str) -> bool:
         return groups.has_levels(spec.kind) if algorithm == LEVELS else groups.connected
     name = cut(algorithm)[0]
     entry = ALGORITHMS[spec.collective].get(name)
+    if entry is not None and entry.routed:
+        return executor.has_order
     return entry is None or not entry.costly or (spec.collective, name) in executor.shared
 
 

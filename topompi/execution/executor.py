@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .groups import Groups
 from .lru import LRU
@@ -19,7 +23,8 @@ PLANS_HELD = 128  # maximum number of cached plans, and lists of one rank's tran
 BINDINGS_HELD = 64  # maximum number of cached bindings (plans bound to the buffers of a call)
 BYTES_HELD = 1 << 26  # maximum bytes of scratch memory of all cached bindings together
 
-Shared: TypeAlias = "dict[tuple[str, str], Schedule | str]"
+ORDER = ("", "order")  # key, in ``Shared``, of the order of hosts along rings and chains
+Shared: TypeAlias = "dict[tuple[str, str], Schedule | str | NDArray[np.int64]]"
 
 
 class Executor:
@@ -32,7 +37,8 @@ class Executor:
     :param plans: cache of this rank's transfers in schedules and of the plans compiled from them, which communicators
         over the same ranks may share; if it is None, the executor makes a cache of its own.
     :param shared: schedule that rank 0 sent to all ranks, or the reason why there is none, by collective and algorithm;
-        entries are never dropped, so that all ranks hold the same ones. If it is None, there are no entries yet.
+        and the order of hosts along rings and chains, by ``ORDER``. Entries are never dropped, so that all ranks hold
+        the same ones. If it is None, there are no entries yet.
     :ivar bindings: cache of the bindings of the latest calls.
     :ivar unplanned: reason why an algorithm could not run the latest call of a method, by method and algorithm.
     :ivar ran: the binding that ran last, until its messages are counted; None if no recording is active.
@@ -57,7 +63,18 @@ class Executor:
     @cached_property
     def network(self) -> Network:
         """The network between the ranks' hosts, as the arrays from which schedules are generated; made at first use."""
-        return self._make_network()
+        made, order = self._make_network(), self.shared.get(ORDER)
+        return replace(made, order=order) if isinstance(order, np.ndarray) else made
+
+    @property
+    def has_order(self) -> bool:
+        """Whether all ranks have the order of hosts along rings and chains."""
+        return ORDER in self.shared
+
+    def take_order(self, hosts: NDArray[np.int64]) -> None:
+        """Generate rings and chains in an order of hosts (``Network.order``) that all ranks have."""
+        self.shared[ORDER] = hosts
+        self.network = replace(self.network, order=hosts)
 
     def free(self) -> None:
         """Free the groups, and drop the bindings and shared schedules; collective."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..schedules import ALGORITHMS, Network, Schedule, ScheduleError, check, find_algorithm
 from ..schedules.alltoall.hostschedule import HostSchedule
+from ..schedules.network import DEPTH_FIRST
 from ..schedules.proof.contributions import ranges_of
 from ..schedules.proof.history import History
 from ..schedules.proof.places import Places
@@ -127,18 +128,23 @@ def part_of(
 
 
 def share_costly(executor: Executor, collective: str, algorithm: str) -> None:
-    """Generate a costly schedule on rank 0 and send it to all ranks; collective.
+    """Make the part of an algorithm that is costly to make on rank 0, and send it to all ranks; collective.
 
-    It is called at the first call of a costly algorithm on a communicator (see ``eligibility.is_ready``), which is the
-    same call on all ranks, because it does not depend on buffers and counts.
+    It is a schedule or, for a routed algorithm, the order of hosts along rings and chains. It is called at the first
+    call of the algorithm on a communicator (see ``eligibility.is_ready``), which is the same call on all ranks, because
+    it does not depend on buffers and counts.
 
-    :param executor: the communicator's executor, whose ``shared`` takes the schedule.
+    :param executor: the communicator's executor, whose ``shared`` takes the schedule or the order.
     :param collective: a key of ``schedules.ALGORITHMS``.
     :param algorithm: a key of ``schedules.ALGORITHMS[collective]``.
 
-    Cost: generating the schedule on rank 0, and one broadcast of its compact form, 12 bytes per pair of hosts.
+    Cost: generating the schedule on rank 0, and one broadcast of its compact form, 12 bytes per pair of hosts; or the
+    search of the order on rank 0, and one broadcast of 8 bytes per host.
     """
     entry = ALGORITHMS[collective][algorithm]
+    if entry.routed:
+        executor.take_order(executor.groups.talks.from_rank_0(lambda: _order_of(executor.network)))
+        return
 
     def make() -> HostSchedule | Schedule | str:
         try:
@@ -148,6 +154,13 @@ def share_costly(executor: Executor, collective: str, algorithm: str) -> None:
 
     made = executor.groups.talks.from_rank_0(make)
     executor.shared[collective, algorithm] = made.expand() if isinstance(made, HostSchedule) else made
+
+
+def _order_of(network: Network) -> Integers:
+    from ..schedules.orders import with_order  # imported late because one rank needs it, and it imports scipy
+
+    order = with_order(network).order
+    return DEPTH_FIRST if order is None else order
 
 
 class _Wanted(NamedTuple):

@@ -115,7 +115,7 @@ def test_lifecycle_at_more_sizes(size):
     assert "25 passed" in pytest_on_ranks(size, PROGRAMS / "lifecycle.py", timeout=120)
 
 
-@pytest.mark.parametrize("size", [3])
+@pytest.mark.parametrize("size", [3, 4])
 def test_life_of_plans(size):
     done = run_mpi(size, "-m", "mpi4py", PROGRAMS / "planlife.py", timeout=120)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
