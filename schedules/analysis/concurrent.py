@@ -1,12 +1,13 @@
-"""The least time in which every host sends data to every other one over any routes: cuts, distances, linear programs."""
+"""The least time in which every host sends data to every other one over any routes: distances, linear programs."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
-from scipy.sparse import csr_array, kron, vstack
-from scipy.sparse import eye_array
+from scipy import optimize
+from scipy.sparse import csr_array, eye_array, kron, vstack
 from scipy.sparse.csgraph import shortest_path
 
 from .cuts import Graph
@@ -16,6 +17,7 @@ __all__ = ["concurrent_flow", "distance_bound"]
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+linprog: Any = optimize.linprog  # its stubs know no sparse arrays
 MOST_VARIABLES = 8000  # places with hosts, times links between vertices; more take more than a second
 
 
@@ -24,10 +26,11 @@ def _between(graph: Graph) -> tuple[Integers, Integers, Floats, Integers]:
     tail, head = graph.home[graph.tail], graph.home[graph.head]
     apart = np.flatnonzero(tail != head)
     keys, number = np.unique(tail[apart] * graph.vertices + head[apart], return_inverse=True)
-    merged = np.full(len(tail), -1)
+    merged = np.full(len(tail), -1, dtype=np.int64)
     merged[apart] = number
     tails, heads = np.divmod(keys, graph.vertices)
-    return tails, heads, np.bincount(number, graph.rate[apart], len(keys)), merged
+    rate = np.bincount(number, graph.rate[apart], len(keys)).astype(np.float64)
+    return tails, heads, rate, merged
 
 
 def distance_bound(graph: Graph, weight: Floats) -> tuple[float, Floats]:

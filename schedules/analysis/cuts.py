@@ -124,7 +124,8 @@ def fabric_graph(network: Network) -> Graph:
         ends = number[tables.source], number[tables.target]
     link = np.flatnonzero((ends[0] >= 0) & (ends[1] >= 0) & (network.capacity > 0))
     tail, head = (end[link].astype(np.int64) for end in ends)
-    return Graph(tail, head, network.capacity[link], link, hosts, int(max(tail.max(initial=hosts - 1), head.max(initial=0))) + 1)
+    vertices = int(np.concatenate((tail, head)).max(initial=hosts - 1)) + 1
+    return Graph(tail, head, network.capacity[link], link, hosts, vertices)
 
 
 def _ends_of_routes(paths: NDArray[np.int32], links: int) -> tuple[Integers, Integers]:
@@ -264,7 +265,8 @@ def _sinks(graph: Graph, need: Need) -> Iterator[_Sink]:
     places, root = np.flatnonzero(weight), home[need.root]
     for sink in [root] if need.kind == "each" else places.tolist():
         others = places[places != sink]
-        into, end, wanted = (others, weight[others]), (np.array([sink]), np.array([np.inf])), float(weight[others].sum())
+        into, end = (others, weight[others]), (np.array([sink]), np.array([np.inf]))
+        wanted = float(weight[others].sum())
         if need.kind == "one":
             into, wanted = (np.array([root]), np.array([1.0])), float(sink != root)
         if need.kind == "each":

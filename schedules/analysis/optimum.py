@@ -16,16 +16,16 @@ from .concurrent import concurrent_flow, distance_bound
 from .cuts import Graph, Need, Side, fabric_graph, tree_partition, worst_cut
 from .overlay import CLOSE, MOST_HOSTS, least_on_routes
 
-__all__ = ["LONG", "Certificate", "Optimum", "optimum"]
+__all__ = ["LONG", "MOST_HOSTS", "Certificate", "Optimum", "optimum"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 LONG = ("bcast", "reduce", "gather", "scatter", "allgather", "reduce_scatter", "allreduce", "alltoall")
 KINDS: dict[str, Literal["all", "one", "each"]] = {
-    **dict.fromkeys(("bcast", "reduce"), "one"),  # type: ignore[dict-item]
-    **dict.fromkeys(("scatter", "gather"), "each"),  # type: ignore[dict-item]
-    **dict.fromkeys(("allgather", "reduce_scatter"), "all"),  # type: ignore[dict-item]
+    **dict.fromkeys(("bcast", "reduce"), "one"),
+    **dict.fromkeys(("scatter", "gather"), "each"),
+    **dict.fromkeys(("allgather", "reduce_scatter"), "all"),
 }
 BACKWARDS = ("reduce", "gather", "reduce_scatter")  # data come together: all directions of links are turned round
 
@@ -60,6 +60,11 @@ class Certificate:
         """Whether the time is the least, and not only a bound."""
         return self.reached <= self.seconds * (1 + 2 * CLOSE)
 
+    @property
+    def words(self) -> str:
+        """One or two sentences that say what proves the time, and whether it is reached."""
+        return _words(self)
+
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
@@ -77,21 +82,16 @@ class Optimum:
     free: Certificate
     given: Certificate
 
-    @property
-    def words(self) -> str:
-        """One or two sentences that say what the proof is of the time on given routes."""
-        return _words(self.given)
-
 
 def optimum(collective: str, network: Network, *, root: int = 0) -> Optimum:
     """The least time of a collective for long messages on a network.
 
-    - allgather: the largest ratio of the bytes in a set of hosts and switches, and the rate out of it; trees reach it if
-      as much rate enters each switch as leaves it (Zhao et al., ForestColl, 2024). reduce_scatter is its reverse.
+    - allgather: the largest ratio of the bytes in a set of hosts and switches, and the rate out of it; trees reach it
+      if as much rate enters each switch as leaves it (Zhao et al., ForestColl, 2024). reduce_scatter is its reverse.
     - bcast: a byte over the least maximum flow from the root to another host (Edmonds 1973); reduce is its reverse.
     - scatter and gather: the largest ratio for sets with the root, which a flow reaches.
-    - allreduce: each byte crosses the borders of G sets 2 (G - 1) times (Harary and Schwenk 1974), and leaves and enters
-      each set once. This is a bound; a reduce_scatter and an allgather with the best shares reach ``reached``.
+    - allreduce: each byte crosses the borders of G sets 2 (G - 1) times (Harary and Schwenk 1974), and leaves and
+      enters each set once. This is a bound; a reduce_scatter and an allgather with the best shares reach ``reached``.
     - alltoall: cuts, distances, and for small networks the linear program, which flows reach.
 
     :param collective: one of ``LONG``.
@@ -274,7 +274,6 @@ def _spread(network: Network, ranks: Floats) -> float:
 
 
 def _words(proof: Certificate) -> str:
-    """One or two sentences on what proves the time."""
     if not proof.needed:
         return "no data between hosts"
     amount = f"{proof.needed:,.6g} times the message must cross {len(proof.links):,} links of {proof.rate:.4g} bytes/s"

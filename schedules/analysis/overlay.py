@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
+from scipy import optimize
 from scipy.sparse import block_array, csr_array
 
 from .cuts import Graph, Need, Side, violated, worst_cut
@@ -20,6 +21,7 @@ Floats = NDArray[np.float64]
 MOST_HOSTS = 256  # with more hosts the linear programs take many seconds
 EFFORT = 512  # hosts, times rounds of two linear programs less one
 NEAREST = 6  # hosts to which each host sends at first, besides its neighbours in the order of hosts
+linprog: Any = optimize.linprog  # its stubs know no sparse arrays
 CLOSE = 1e-6  # relative difference of two times that counts as none
 
 
@@ -64,14 +66,16 @@ def least_on_routes(
     for guess in guesses:
         program.add_cut(guess)
     best, reached = Routed(least, np.inf, np.zeros_like(rate)), np.inf
-    for turn in range(last := EFFORT // len(paths) + 1):
+    last = EFFORT // len(paths)
+    for turn in range(last + 1):
         seconds, prices, worth = program.solve()
         proved, more = program.proof(prices, worth)
         if proved > best.seconds * (1 + CLOSE):
             best = Routed(proved, np.inf, prices)
         graph = program.spread(seconds)
         sides = [] if np.isinf(seconds) else list(violated(graph, need, 1.0))
-        reached = min(reached, seconds * (1.0 if not sides else worst_cut(graph, need)[0] if turn == last - 1 else np.inf))
+        if not sides or turn == last:
+            reached = seconds * (worst_cut(graph, need)[0] if sides else 1.0)
         if reached <= best.seconds * (1 + CLOSE) or not (sides or more):
             break
         program.join(sides)
@@ -146,7 +150,8 @@ class _Program:
         if found.status:
             return np.inf, np.zeros_like(self.rate), np.zeros(len(self.cuts))
         prices = -found.ineqlin.marginals
-        return found.fun * self.bytes / self.unit, prices[: len(self.rate)] / self.unit, prices[len(self.rate) :] / self.unit
+        of_links, of_sets = np.split(prices / self.unit, [len(self.rate)])
+        return found.fun * self.bytes / self.unit, of_links, of_sets
 
     def proof(self, prices: Floats, worth: Floats) -> tuple[float, bool]:
         """The time that prices prove, and whether there are new pairs that are worth more than their routes cost.
@@ -168,7 +173,7 @@ class _Program:
         return scale * float(worth @ np.array(self.needed)) * self.bytes, bool(new.any())
 
     def spread(self, seconds: float) -> Graph:
-        """The bytes of each pair of hosts within a time as a graph; pairs worth their cost share links if sets allow."""
+        """The bytes of each pair of hosts within a time as a graph; those worth their cost share links if possible."""
         crosses, leaves = self._rows()
         equal = self.usable[self.pairs].astype(np.float64)
         share = np.append(self.rate / np.maximum(crosses @ equal, 1.0), np.inf)
