@@ -13,6 +13,7 @@ SOURCES = {
     "poppa": "A. D. Breslow et al., Enabling fair pricing on HPC systems with node sharing, SC13",
     "leonardo": "real jobs of CINECA's Leonardo on a fabric of its cells and leaf switches",
     "coscheduling2025": "A. Tsoukleidis-Karydakis, Performance modeling for co-scheduling, NTUA 2025",
+    "optimum": "no source: the least time of collectives on fabrics, and schedules of topompi and of libraries",
     "slurm": "the thesis of subramoni, chapter 8, on a real Slurm over an emulated network; as root",
 }
 

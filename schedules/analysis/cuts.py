@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components, maxi
 
 from ..network import Network
 
-__all__ = ["Graph", "Need", "fabric_graph", "tree_partition", "violated", "worst_cut"]
+__all__ = ["Graph", "Need", "fabric_graph", "plain_partitions", "tree_partition", "violated", "worst_cut"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -295,9 +295,8 @@ def tree_partition(graph: Graph) -> tuple[float, Integers]:
     """
     flows = _Flows(graph.tail, graph.head, graph.rate, graph.vertices)
     best, parts = np.inf, np.full(graph.vertices, -1)
-    own = np.where(np.arange(graph.vertices) < graph.hosts, np.arange(graph.vertices), -1)
     side = worst_cut(graph, Need("all", np.ones(graph.hosts)))[1]
-    for guess in (own, np.where(np.isin(graph.home, graph.home[: graph.hosts]), graph.home, -1), side.astype(np.int64)):
+    for guess in (*plain_partitions(graph), side.astype(np.int64)):
         if _rate_of(graph, guess) < best:
             best, parts = _rate_of(graph, guess), guess
     while 0 < best < np.inf:
@@ -306,6 +305,13 @@ def tree_partition(graph: Graph) -> tuple[float, Integers]:
             break
         best, parts = _rate_of(graph, tight), tight
     return best, parts
+
+
+def plain_partitions(graph: Graph) -> tuple[Integers, Integers]:
+    """Each host as a set, and each switch with the hosts that are joined to it only: the set of each vertex or -1."""
+    every = np.arange(graph.vertices)
+    with_hosts = np.isin(graph.home, graph.home[: graph.hosts])
+    return np.where(every < graph.hosts, every, -1), np.where(with_hosts, graph.home, -1)
 
 
 def _rate_of(graph: Graph, parts: Integers) -> float:

@@ -13,7 +13,7 @@ from ...network.spreading import spread_loads
 from ..network import Network
 from ..schedule import ROOTED
 from .concurrent import concurrent_flow, distance_bound
-from .cuts import Graph, Need, Side, fabric_graph, tree_partition, worst_cut
+from .cuts import Graph, Need, Side, fabric_graph, plain_partitions, tree_partition, worst_cut
 from .overlay import CLOSE, MOST_HOSTS, least_on_routes
 
 __all__ = ["LONG", "MOST_HOSTS", "Certificate", "Optimum", "optimum"]
@@ -136,11 +136,16 @@ def _of_cut(graph: Graph, side: Side, needed: float, reached: float = np.inf, *,
     """The proof by one set of vertices, in a graph whose links may be turned round."""
     crossed = graph.leaving(side)
     rate = float(graph.rate[crossed].sum())
-    seconds = needed / rate if rate else (np.inf if needed else 0.0)
+    seconds = _ratio(needed, rate)
     inside = side[: graph.hosts]
     sets = np.flatnonzero(inside), np.flatnonzero(~inside)
     sets = sets[::-1] if turned else sets
     return Certificate(seconds, max(reached, seconds), "cut", sets, graph.link[crossed], needed, rate)
+
+
+def _ratio(needed: float, rate: float) -> float:
+    """The seconds that links of a rate need for bytes, infinite if there are none."""
+    return needed / rate if rate else (np.inf if needed else 0.0)
 
 
 def _rooted_or_gathered(graph: Graph, need: Need, guesses: Iterator[Side], turned: bool) -> Certificate:
@@ -204,9 +209,10 @@ def _allreduce(graph: Graph) -> Certificate:
         for host in range(graph.hosts):  # a byte from each host must leave every set of hosts, and enter it
             side = np.arange(graph.vertices) == host
             best = max(best, _of_cut(one, side, 1.0, turned=one is not graph), key=lambda proof: proof.seconds)
-        rate, parts = tree_partition(one)
+        rate, tight = tree_partition(one)
         rates.append(rate)
-        best = max(best, _of_partition(one, parts), key=lambda proof: proof.seconds)
+        for parts in (tight, *plain_partitions(one)):
+            best = max(best, _of_partition(one, parts), key=lambda proof: proof.seconds)
         if graph.is_balanced:
             break
     root = Need("one", ones)
@@ -227,8 +233,7 @@ def _of_partition(graph: Graph, parts: Integers) -> Certificate:
     crossed = np.flatnonzero((parts[graph.head] >= 0) & (parts[graph.tail] != parts[graph.head]))
     needed, rate = 2.0 * (len(numbers) - 1), float(graph.rate[crossed].sum())
     sets = tuple(np.flatnonzero(parts[: graph.hosts] == one) for one in numbers.tolist())
-    seconds = needed / rate if rate else np.inf
-    return Certificate(seconds, np.inf, "partition", sets, graph.link[crossed], needed, rate)
+    return Certificate(_ratio(needed, rate), np.inf, "partition", sets, graph.link[crossed], needed, rate)
 
 
 def _allreduce_on_routes(free: Certificate, graph: Graph, network: Network) -> Certificate:
