@@ -74,7 +74,7 @@ class Optimum:
     one rank's share; for alltoall the part that one rank has for one other.
 
     :param collective: name of the collective.
-    :param free: the time if messages may take any routes, and hosts may pass data on.
+    :param free: the time if messages may take any routes over the network's links, and hosts may pass data on.
     :param given: the time if each message takes the route of its two hosts; hosts may pass data on, except in alltoall.
     """
 
@@ -85,6 +85,8 @@ class Optimum:
 
 def optimum(collective: str, network: Network, *, root: int = 0) -> Optimum:
     """The least time of a collective for long messages on a network.
+
+    A job's network has the links that the routes between its hosts use, so that others of the fabric do not count.
 
     - allgather: the largest ratio of the bytes in a set of hosts and switches, and the rate out of it; trees reach it
       if as much rate enters each switch as leaves it (Zhao et al., ForestColl, 2024). reduce_scatter is its reverse.
@@ -111,14 +113,19 @@ def optimum(collective: str, network: Network, *, root: int = 0) -> Optimum:
         nothing = Certificate(0.0, 0.0, "cut", (np.arange(network.num_hosts),), np.empty(0, dtype=np.int64), 0.0, 0.0)
         return Optimum(collective, nothing, nothing)
     if collective == "alltoall":
-        return Optimum(collective, _alltoall(graph, network, ranks), _by_routes(network, np.outer(ranks, ranks)))
+        return _both(collective, _alltoall(graph, network, ranks), _by_routes(network, np.outer(ranks, ranks)))
     if collective == "allreduce":
         free = _allreduce(graph)
-        return Optimum(collective, free, _allreduce_on_routes(free, graph, network))
+        return _both(collective, free, _allreduce_on_routes(free, graph, network))
     need = Need(KINDS[collective], ranks, int(network.rank_host[root]))
     turned = collective in BACKWARDS
     free = _rooted_or_gathered(graph, need, _clusters(graph, network), turned)
-    return Optimum(collective, free, _on_routes(free, network, need, turned))
+    return _both(collective, free, _on_routes(free, network, need, turned))
+
+
+def _both(collective: str, free: Certificate, given: Certificate) -> Optimum:
+    """The result; the given routes are some of any routes, so that these reach at least the same time."""
+    return Optimum(collective, _better(free, min(free.reached, given.reached)), given)
 
 
 def _clusters(graph: Graph, network: Network) -> Iterator[Side]:
@@ -281,14 +288,16 @@ def _spread(network: Network, ranks: Floats) -> float:
 def _words(proof: Certificate) -> str:
     if not proof.needed:
         return "no data between hosts"
-    amount = f"{proof.needed:,.6g} times the message must cross {len(proof.links):,} links of {proof.rate:.4g} bytes/s"
+    links = "1 link" if len(proof.links) == 1 else f"{len(proof.links):,} links together"
+    rate = f"{proof.rate / 1e9:.4g} GB/s"
+    amount = f"{proof.needed:,.6g} times the message must cross {links} of {rate}"
     if proof.kind == "cut":
         inside, outside = (len(one) for one in proof.sets)
-        text = f"cut between {inside:,} and {outside:,} hosts: {amount} together"
+        text = f"cut between {inside:,} and {outside:,} hosts: {amount}"
     elif proof.kind == "partition":
-        text = f"{len(proof.sets):,} sets of hosts: {amount} together"
+        text = f"{len(proof.sets):,} sets of hosts: {amount}"
     elif proof.kind == "link":
-        text = f"busiest link on the given routes: {proof.needed:,.6g} times the message at {proof.rate:.4g} bytes/s"
+        text = f"busiest link on the given routes: {proof.needed:,.6g} times the message at {rate}"
     else:
         text = f"prices of {len(proof.links):,} links: each schedule pays for its routes at least this time"
     if proof.is_reached:

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 MOST_HOSTS = 256  # with more hosts the linear programs take many seconds
 EFFORT = 512  # hosts, times rounds of two linear programs less one
-NEAREST = 6  # hosts to which each host sends at first, besides its neighbours in the order of hosts
+NEAREST = 6  # hosts to which each host sends at first, besides its neighbours in their order and in a random one
 linprog: Any = optimize.linprog  # its stubs know no sparse arrays
 CLOSE = 1e-6  # relative difference of two times that counts as none
 
@@ -95,7 +95,8 @@ class _Program:
         self.joining, self.usable = (np.zeros((self.hosts, self.hosts), dtype=bool) for _ in range(2))
         self.wanted = self._nearest(np.ones((self.hosts, self.hosts), dtype=bool))
         every = np.arange(self.hosts)
-        self.wanted[every, (every + 1) % self.hosts] = self.wanted[every, every - 1] = True
+        for order in (every, np.random.default_rng(0).permutation(self.hosts)):  # a random ring leaves every cluster
+            self.wanted[order, np.roll(order, 1)] = self.wanted[np.roll(order, 1), order] = True
         self.wanted &= self.hops > 0
 
     @property

@@ -126,9 +126,7 @@ def test_links_of_routes_and_of_tables_agree_where_they_are_the_same(network):
         with_tables, with_paths = optimum(collective, network), optimum(collective, alone)
         assert with_tables.free.seconds <= with_paths.free.seconds * (1 + NEAR)
         assert with_tables.given.seconds >= with_tables.free.seconds * (1 - NEAR)
-        assert (
-            with_paths.given.seconds == pytest.approx(with_tables.given.seconds, rel=NEAR)
-        )
+        assert with_paths.given.seconds == pytest.approx(with_tables.given.seconds, rel=NEAR)
 
 
 @given(jobs(6, 2), st.data())

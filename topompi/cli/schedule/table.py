@@ -60,7 +60,7 @@ def _say_optimum(console: Screen, summary: dict[str, Any]) -> None:
     _say(console, f"without start-ups at least {_seconds(routes['seconds'])} on these routes; {times}")
     _say(console, f"  {routes['words']}")
     if free["words"] != routes["words"]:
-        _say(console, f"on any routes at least {_seconds(free['seconds'])}")
+        _say(console, f"on any routes over the same links at least {_seconds(free['seconds'])}")
         _say(console, f"  {free['words']}")
 
 
