@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .analysis.cost import Cost, cost
     from .analysis.loads import Analysis, analyse
     from .analysis.model import Model, Rendezvous
+    from .analysis.optimum import Certificate, Optimum, optimum
     from .exports.jsonio import from_json, to_json
     from .hierarchy import Hierarchy, RootedPlan, Stage
     from .network import Network, SiblingGroups
@@ -30,10 +31,12 @@ __all__ = [
     "ALGORITHMS",
     "Algorithm",
     "Analysis",
+    "Certificate",
     "Cost",
     "Hierarchy",
     "Model",
     "Network",
+    "Optimum",
     "Proof",
     "RankSchedule",
     "Rendezvous",
@@ -49,6 +52,7 @@ __all__ = [
     "from_json",
     "lower_bound",
     "make",
+    "optimum",
     "register",
     "rows_of",
     "to_json",
@@ -63,6 +67,7 @@ __getattr__ = when_used(
         **dict.fromkeys(("Analysis", "analyse"), "analysis.loads"),
         **dict.fromkeys(("Cost", "cost"), "analysis.cost"),
         **dict.fromkeys(("Model", "Rendezvous"), "analysis.model"),
+        **dict.fromkeys(("Certificate", "Optimum", "optimum"), "analysis.optimum"),
         **dict.fromkeys(("Proof", "ScheduleError", "check"), "proof"),
         **dict.fromkeys(("from_json", "to_json"), "exports.jsonio"),
         **dict.fromkeys(("Hierarchy", "RootedPlan", "Stage"), "hierarchy"),

@@ -14,6 +14,7 @@ SOURCES = {
     "leonardo": "real jobs of CINECA's Leonardo on a fabric of its cells and leaf switches",
     "families": "no source: allreduces in few steps with few bytes, on simulated fabrics and allocations of Leonardo",
     "coscheduling2025": "A. Tsoukleidis-Karydakis, Performance modeling for co-scheduling, NTUA 2025",
+    "optimum": "no source: the least time of collectives on fabrics, and schedules of topompi and of libraries",
     "slurm": "the thesis of subramoni, chapter 8, on a real Slurm over an emulated network; as root",
 }
 

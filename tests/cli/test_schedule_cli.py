@@ -71,6 +71,35 @@ def test_all_algorithms_of_a_collective_are_compared_by_cost():
     assert "16 of 16 hosts share links" in said["dcss"]["reason"]
 
 
+def test_the_least_time_is_printed_with_its_proof_and_drawn(tmp_path):
+    """8 ranks of a leaf switch have 1,000 bytes for each of 24 others, and two links of 4 GB/s lead out of it."""
+    where = ("alltoall", "-a", "even", "--topology", FABRIC, "--ppn", 2, "--bytes", 1000)
+    said = summary(*where, "--cut", tmp_path / "cut.svg")
+    free, routes = said["optimum"]["free"], said["optimum"]["routes"]
+    assert (free["proof"], routes["proof"]) == ("cut", "link")
+    assert free["seconds"] == routes["seconds"] == free["reached"] == pytest.approx(8 * 24 * 1000 / 8e9)
+    assert sorted(map(len, free["sets"])) == [4, 12]
+    assert (len(free["links"]), free["bytes"], free["rate"]) == (2, 192_000, 8e9)
+    assert said["schedules"][0]["over_optimum"] == pytest.approx(said["schedules"][0]["cost"] / free["seconds"])
+    text = topompi(*where).stdout
+    assert "without start-ups at least 24 us on these routes; even costs " in text
+    assert "  cut between 4 and 12 hosts: 192 times the message must cross 2 links together of 8 GB/s" in text
+    drawn = (tmp_path / "cut.svg").read_text()
+    ElementTree.fromstring(drawn)
+    assert "2 links between switches in the cut" in drawn
+
+
+@pytest.mark.parametrize("collective", ["scan", "barrier", "fft"])
+def test_collectives_without_a_least_time_have_none_and_no_cut(collective, tmp_path):
+    assert "optimum" not in summary(collective, "--topology", FABRIC)
+    refused = topompi(collective, "--topology", FABRIC, "--cut", tmp_path / "cut.svg")
+    assert "--cut: expecting a collective for long messages" in refused.stderr
+
+
+def test_a_cut_needs_switches_and_a_name_in_svg():
+    assert "--cut: expecting a file name in .svg" in topompi("bcast", "--topology", FABRIC, "--cut", "x.png").stderr
+
+
 def test_direct_alltoalls_send_each_pair_one_message_over_its_hops():
     """32 ranks, 2 a host, 4 hosts a leaf: each rank has 1 peer in its host, 6 within 1 hop, and 24 within 3."""
     said = summary("alltoall", "-a", "shift", "--topology", FABRIC, "--ppn", 2, "--bytes", 1000)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from math import isfinite
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +20,10 @@ from ..schedules.segments import cut, make_cut
 from ..topology import TopologyInterface
 from .network import UNKNOWN_RATE
 
-__all__ = ["PRESETS", "Made", "calibrated", "link_names", "short_link_names", "steps_of", "summarise"]
+if TYPE_CHECKING:
+    from ..schedules.analysis.optimum import Optimum
+
+__all__ = ["PRESETS", "Made", "calibrated", "least_time", "link_names", "short_link_names", "steps_of", "summarise"]
 
 MOST_NAME = 26  # letters of a switch's or host's name in a picture
 PRESETS = ("stampede", "ranger")
@@ -150,12 +154,49 @@ def summarise(
         "proved": made[0].schedule.collective if proved else None,
         "schedules": [_figures(collective, one) for one in made],
     }
+    least = least_time(collective, network, root)
+    if least is not None:
+        summary["optimum"] = _optimum(least, nbytes, interface)
+        for one in summary["schedules"]:
+            one["over_optimum"] = one["cost"] / (least.given.seconds * nbytes) if least.given.seconds else None
     if len({one.analysis.bound for one in made}) > 1:  # no common bound: rows and columns of an FFT move other data
         del summary["bound"]
     if collective == "alltoall":
         choice = dcss(network)
         summary["dcss"] = {"choice": choice.algorithm, "reason": choice.reason}
     return summary
+
+
+def least_time(collective: str, network: Network, root: int) -> Optimum | None:
+    """The least time of long messages; None for a collective that has none, and for jobs of more than 256 hosts.
+
+    :param collective: name of the collective.
+    :param network: the job's network.
+    :param root: rank of the root.
+    """
+    from ..schedules.analysis.optimum import LONG, MOST_HOSTS, optimum  # imported late: every rank imports this module
+
+    if collective not in LONG or network.num_hosts > MOST_HOSTS:
+        return None
+    return optimum(collective, network, root=root)
+
+
+def _optimum(least: Optimum, nbytes: int, interface: TopologyInterface) -> dict[str, Any]:
+    """The least time of a message, on given routes and on any, with the proof of each, ready for JSON."""
+    names = link_names(interface)
+    return {
+        name: {
+            "seconds": proof.seconds * nbytes,
+            "reached": proof.reached * nbytes if isfinite(proof.reached) else None,
+            "proof": proof.kind,
+            "sets": [[interface.hosts[host] for host in one.tolist()] for one in proof.sets],
+            "links": [f"link {link}" if names is None else names[link] for link in proof.links.tolist()],
+            "bytes": proof.needed * nbytes,
+            "rate": proof.rate,
+            "words": proof.words,
+        }
+        for name, proof in (("routes", least.given), ("free", least.free))
+    }
 
 
 def _figures(collective: str, made: Made) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from ...schedules.registry import ALGORITHMS, current_name
 from ...schedules.segments import pieces_of
 from ...topology import TopologyInterface
 from ...views.network import network_of
-from ...views.scheduled import Made, calibrated, short_link_names, steps_of, summarise
+from ...views.scheduled import Made, calibrated, least_time, short_link_names, steps_of, summarise
 from ..hosts import HOSTS_HELP, find_hosts
 from ..inputs import Adapters, NameRule, Names, Rails, job_view, list_findings, reporting
 from ..sizes import parse_bytes
@@ -57,6 +57,7 @@ def schedule(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Prove that the schedules do what MPI defines.")] = False,
     draw: Annotated[Path | None, typer.Option("--draw", help="FILE.svg for the tree, or the chart of links.")] = None,
+    cut: Annotated[Path | None, typer.Option("--cut", help="FILE.svg for the cut that proves the least time.")] = None,
     export: Annotated[str | None, typer.Option("--export", help=f"One of {', '.join(FORMATS)}, to --output.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File, or folder of SimGrid's traces.")] = None,
     rails: Rails = None,
@@ -75,9 +76,11 @@ def schedule(
 
     The cost takes start-ups from the model and bandwidth from the fabric's fastest host link, or both from a file of
     measurements. The ratio is the time of the steps, each as long as its busiest link, over the bound that no schedule
-    can beat.
+    can beat. For long messages, the least time on the network's routes and on any follows, with what proves it.
     """
     algorithms = _asked(collective, algorithm, export, output, draw)
+    if cut is not None and cut.suffix != ".svg":
+        raise ScheduleCommandError(f"--cut: expecting a file name in .svg, got {str(cut)!r}")
     adapters = Adapters(rails, names, rule)
     nbytes = parse_bytes(size, "--bytes", ScheduleCommandError)
     with reporting(ScheduleCommandError, f"reading {topology}", naming=adapters.naming) as report:
@@ -94,6 +97,8 @@ def schedule(
         made.sort(key=lambda one: one.cost.seconds)
         if draw is not None:
             _draw(made[0], f"{collective} {made[0].name}", topology, (interface, network), draw)
+        if cut is not None:
+            _draw_cut(collective, (interface, network), root, topology, cut)
         if export is not None and output is not None:
             report.step(f"writing {output}")
             _export(made[0], export, output)
@@ -124,6 +129,34 @@ def _draw(made: Made, words: str, topology: str, job: tuple[TopologyInterface, N
     title = f"{words}, {made.schedule.size:,} ranks on {cut_middle(bare_name(topology), 40)}"
     names = short_link_names(interface)
     write_text(path, draw(made.schedule, network, title=title, host_names=interface.hosts, link_names=names))
+
+
+def _draw_cut(collective: str, job: tuple[TopologyInterface, Network], root: int, topology: str, path: Path) -> None:
+    """Draw the cut that proves the least time on any routes.
+
+    :param collective: name of the collective.
+    :param job: the job's hosts, and its network.
+    :param root: rank of the root.
+    :param topology: topology source, for the title.
+    :param path: the picture's file.
+    """
+    from ...topology.hostnames import require_hosts
+    from ...views.picture.cut import cut_scene
+    from ...views.picture.writers import write
+
+    interface, network = job
+    least = least_time(collective, network, root)
+    if least is None:
+        wanted = f"a collective for long messages ({collective} has no cut) on at most 256 hosts"
+        raise ScheduleCommandError(f"--cut: expecting {wanted}, got {network.num_hosts:,} hosts")
+    if interface.routes is None:
+        raise ScheduleCommandError("--cut: expecting a topology with switches, got only hosts")
+    proof = least.free
+    hosts = require_hosts(interface.routes.fabric, interface.hosts).astype("int64")
+    write(
+        cut_scene(interface.routes, f"{collective}: proof of the least time on {topology}", proof, hosts, proof.words),
+        path,
+    )
 
 
 def _asked(

@@ -38,6 +38,8 @@ def draw_comparison(console: Screen, summary: dict[str, Any], *, explain: bool) 
     if bound["seconds"] and explain:
         for part, words in PARTS.items():
             _say(console, f"  {_seconds(bound[part]):>10}  {words}")
+    if summary.get("optimum", {"routes": {"seconds": 0}})["routes"]["seconds"]:
+        _say_optimum(console, summary)
     for one in summary["schedules"]:
         if one["wins"]:
             _say(console, f"{one['algorithm']} wins {one['wins']}")
@@ -48,6 +50,18 @@ def draw_comparison(console: Screen, summary: dict[str, Any], *, explain: bool) 
     if summary["proved"]:
         which = "all do" if len(summary["schedules"]) > 1 else "it does"
         _say(console, f"proved: {which} what MPI defines for {summary['proved']}, without deadlock")
+
+
+def _say_optimum(console: Screen, summary: dict[str, Any]) -> None:
+    """Print the least time without start-ups, on the network's routes and on any, and what proves it."""
+    routes, free = summary["optimum"]["routes"], summary["optimum"]["free"]
+    best = min(summary["schedules"], key=lambda one: one["cost"])
+    times = f"{best['algorithm']} costs {best['over_optimum']:.2f} times it"
+    _say(console, f"without start-ups at least {_seconds(routes['seconds'])} on these routes; {times}")
+    _say(console, f"  {routes['words']}")
+    if free["words"] != routes["words"]:
+        _say(console, f"on any routes over the same links at least {_seconds(free['seconds'])}")
+        _say(console, f"  {free['words']}")
 
 
 def draw_steps(console: Screen, steps: list[dict[str, Any]]) -> None:

@@ -1,0 +1,41 @@
+"""The study of least times: its page has all fabrics, and no schedule is faster than the least time."""
+
+import re
+
+import numpy as np
+import pytest
+
+from studies.optimum.cli import COLLECTIVES, SIZES, best, others, ours, unaware
+from studies.optimum.fabrics import FABRICS, QUICK, network
+from tests.support import ROOT
+from topompi.schedules import optimum
+
+PAGE = (ROOT / "docs" / "lab" / "optimum.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_the_page_has_every_fabric_and_no_time_below_the_least(collective):
+    (found,) = re.findall(f"<!-- optimum {collective} -->\n(.*?)\n<!-- end", PAGE, re.DOTALL)
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in found.splitlines()[2:]]
+    assert [row[0] for row in rows] == list(FABRICS)
+    ratios = [float(one) for row in rows for cell in row[2:] for one in re.findall(r"(?:^|; )([0-9.]+) ", cell)]
+    assert len(ratios) > len(SIZES) * len(FABRICS)
+    assert min(ratios) >= 0.995
+
+
+def test_the_fastest_schedule_takes_at_least_the_least_time():
+    place = network(QUICK["XGFT 2:1, 16 hosts"])
+    least = optimum("allreduce", place).given.seconds * (1 << 20)
+    for seen, names in ((place, ours("allreduce", 1 << 20, 16)), (unaware(place), others("allreduce"))):
+        seconds, name = best(place, seen, "allreduce", 1 << 20, names)
+        assert least < seconds < 2 * least
+        assert name in names
+
+
+def test_ranks_in_their_order_do_not_depend_on_the_network():
+    """Schedules of libraries see one switch: equal networks for all placements of as many ranks."""
+    place = network(QUICK["torus 4x4"])
+    seen = unaware(place)
+    assert np.unique(seen.hops[~np.eye(16, dtype=bool)]).tolist() == [1]
+    assert seen.num_ranks == place.num_ranks
+    assert (seen.links[2, 5] == [2, 16 + 5]).all()
