@@ -16,10 +16,12 @@ from ..machine import Machine
 from ..mapping import Mapping, MappingError
 from ..partition import Metis, Partitioner
 from .blocks import on_blocks
+from .branches import branches
 from .busiest import relieve
 from .cartesian import block_shapes, cartesian
 from .cooling import COLD, HOT, WARM, WARM_DENSE, cool
 from .exchange import exchange_hosts
+from .grids import Grid, coordinates_of, grid_of_strides
 from .isometric import isometric
 from .links import tree_routes
 from .multilevel import scheme1, scheme2, single_step
@@ -92,8 +94,11 @@ def best(
     pool = Pool(
         _objective(objective, graph, machine), _tie(graph, machine), given or Mapping.identity(machine, graph.size)
     )
-    rounds_of = _rounds(graph, machine, rounds)
-    for name, step in _steps(graph, machine, seed, objective, rounds_of, (partitioner, weight), effort):
+    grid = coordinates_of(graph)
+    divided = graph.size <= FEW_PARTS and grid is not None and block_shapes(graph, machine, grid) is not None
+    rounds_of = _rounds(graph, machine, rounds, divided)
+    asked = partitioner, weight
+    for name, step in _steps(graph, machine, seed, objective, rounds_of, asked, effort, grid, divided):
         if pool.least <= pool.first * quality or (seconds is not None and time.monotonic() - began > seconds):
             break
         if progress:
@@ -121,13 +126,15 @@ def _tie(graph: CommunicationGraph, machine: Machine) -> Callable[[Mapping], flo
     return lambda mapping: evaluate(mapping, graph, routed).link_seconds or 0.0
 
 
-def _rounds(graph: CommunicationGraph, machine: Machine, rounds: int | None) -> list[tuple[int | None, int]]:
+def _rounds(
+    graph: CommunicationGraph, machine: Machine, rounds: int | None, divided: bool
+) -> list[tuple[int | None, int]]:
     """The tries and bisections of each top-down mapping; by default those that take about half a second."""
     if rounds is not None:
         return [ROUNDS[number % len(ROUNDS)] for number in range(rounds)]
     if not isinstance(machine.distances, Tree):
         return [AS_SCHEME1]
-    if graph.size <= FEW_PARTS and block_shapes(graph, machine):
+    if divided:
         return [AS_SCHEME1, (2, 4)]  # if blocks divide a grid, little work shows whether they can be beaten
     # A graph with more edges per rank takes as long as one with proportionally more ranks.
     work = max(graph.size, graph.num_edges // EDGES_A_RANK)
@@ -144,6 +151,8 @@ def _steps(
     rounds: list[tuple[int | None, int]],
     asked: tuple[Partitioner | None, str],
     effort: float,
+    grid: Grid | None,
+    divided: bool,
 ) -> Iterator[Step]:
     """Yield the steps of the search in turn.
 
@@ -171,7 +180,7 @@ def _steps(
     early = rounds[:1].count(QUICK)
     yield from down[:early]
     yield "plain orders", lambda _: iter((identity(graph, machine), cyclic(graph, machine), plane(graph, machine)))
-    yield "blocks", lambda _: _blocks(graph, machine)
+    yield "blocks", lambda _: _blocks(graph, machine, grid)
     yield "given order, swaps", lambda _: iter((refine(graph, machine, seed),))
     yield from down[early:]
     yield "one cut", lambda _: iter((single_step(graph, machine, seed),))
@@ -179,11 +188,11 @@ def _steps(
     by, weight = asked
     if by is not None or weight != "volume":
         yield "top down as asked for", partial(_top_down, graph, machine, seed, by or Metis(), 1, weight=weight)
-    yield from _improvements(graph, machine, seed, objective, effort)
+    yield from _improvements(graph, machine, seed, objective, effort, divided)
 
 
 def _improvements(
-    graph: CommunicationGraph, machine: Machine, seed: int, objective: str, effort: float
+    graph: CommunicationGraph, machine: Machine, seed: int, objective: str, effort: float, divided: bool
 ) -> Iterator[Step]:
     """Yield the steps that start from the best mappings found."""
     if isinstance(machine.distances, Tree):
@@ -195,7 +204,7 @@ def _improvements(
         yield "hot annealing", partial(_hot, graph, machine, seed, effort)
     starts = STARTS if isinstance(machine.distances, Tree) and not _few_edges(graph) else 1
     for number in range(starts if graph.size <= MANY_RANKS else 0):
-        yield f"annealing {number + 1}", partial(_annealed, graph, machine, seed, effort, number)
+        yield f"annealing {number + 1}", partial(_annealed, graph, machine, seed, effort, divided, number)
     if objective == "busiest link":
         yield "busiest link", lambda pool: iter((relieve(graph, machine, seed, start=pool.best),))
 
@@ -210,13 +219,13 @@ def _few_edges(graph: CommunicationGraph) -> bool:
 
 
 def _annealed(
-    graph: CommunicationGraph, machine: Machine, seed: int, effort: float, number: int, pool: Pool
+    graph: CommunicationGraph, machine: Machine, seed: int, effort: float, divided: bool, number: int, pool: Pool
 ) -> Iterator[Mapping]:
     """Anneal the mapping of index ``number`` in the order of cost, 0 for the best, among those found."""
     kept, on_tree = pool.start(number), isinstance(machine.distances, Tree)
     seconds = effort * (ANNEALING_A_RANK * graph.size + ANNEALING_AN_EDGE * graph.num_edges)
     warm = WARM if _few_edges(graph) else WARM_DENSE
-    pays = graph.size <= FEW_PARTS and not block_shapes(graph, machine)
+    pays = graph.size <= FEW_PARTS and not divided
     for cooling, times in ((warm, WARM_TIMES if pays else 1), (COLD, 1)) if on_tree else ((COLD, 1),):
         again = seed + SEED_STRIDE * number
         kept = cool(graph, machine, again, start=kept, cooling=cooling, seconds=times * seconds)
@@ -259,10 +268,13 @@ def _laid(graph: CommunicationGraph, machine: Machine) -> Mapping | None:
         return None
 
 
-def _blocks(graph: CommunicationGraph, machine: Machine) -> Iterator[Mapping]:
-    """The mapping by blocks, if the graph is a grid."""
+def _blocks(graph: CommunicationGraph, machine: Machine, grid: Grid | None) -> Iterator[Mapping]:
+    """The mappings that the structure of the graph suggests: by blocks of a grid, or by branches of a tree."""
+    supposed = grid or grid_of_strides(graph)
+    if supposed is not None:
+        yield cartesian(graph, machine, grid=supposed)
     with suppress(MappingError):
-        yield cartesian(graph, machine)
+        yield branches(graph, machine)
 
 
 def _top_down(
