@@ -65,9 +65,7 @@ def _in_blocks(graph: CommunicationGraph, machine: Machine, grid: Grid) -> Mappi
     return Mapping.of(slot_of_rank, machine.hosts, machine.slots)
 
 
-def block_shapes(
-    graph: CommunicationGraph, machine: Machine, grid: Grid | None = None
-) -> list[Shape] | None:
+def block_shapes(graph: CommunicationGraph, machine: Machine, grid: Grid | None = None) -> list[Shape] | None:
     """The shapes of the blocks of ranks for a host, a cluster, ...; None if there is no grid, or no shapes divide it.
 
     :param graph: communication graph, with a vertex per rank.

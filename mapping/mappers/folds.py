@@ -38,7 +38,9 @@ def folded(graph: CommunicationGraph, machine: Machine, grid: Grid) -> Mapping:
     """
     torus = machine.distances
     if not isinstance(torus, Torus) or graph.size != machine.num_slots or machine.num_hosts != prod(torus.dims):
-        raise MappingError(f"folds: expecting a whole torus with a slot for each of {graph.size} ranks, got another one")
+        raise MappingError(
+            f"folds: expecting a whole torus with {graph.size} slots, got another machine"
+        )
     if not machine.num_hosts or machine.slots.min() != machine.slots.max():
         raise MappingError("folds: expecting equally many slots on all hosts")
     host_at = np.argsort(np.ravel_multi_index(tuple(torus.coordinates.T), torus.dims), kind="stable")
@@ -64,9 +66,7 @@ def _folds(ours: tuple[int, ...], theirs: tuple[int, ...]) -> Iterator[tuple[Dig
     found = islice(_matrices(ours, theirs), MOST_MATRICES)
     for matrix in sorted(found, key=lambda one: sum(factor > 1 for row in one for factor in row)):
         rows = [[(j, factor) for j, factor in enumerate(row) if factor > 1] for row in matrix]
-        columns = [
-            [(i, row[j]) for i, row in enumerate(matrix) if row[j] > 1] for j in range(len(theirs))
-        ]
+        columns = [[(i, row[j]) for i, row in enumerate(matrix) if row[j] > 1] for j in range(len(theirs))]
         for orders in product(*(list(permutations(side)) for side in (*rows, *columns))):
             digits = [list(order) for order in orders]
             yield digits[: len(ours)], digits[len(ours) :]

@@ -95,7 +95,7 @@ def _product(graph: Undirected) -> Grid | None:
     """
     size, degree = len(graph.offsets) - 1, np.diff(graph.offsets)
     wedges = int((degree * (degree - 1) // 2).sum())
-    if size < 2 or not 1 <= degree.min() or wedges > MOST_WEDGES:
+    if size < 2 or degree.min() < 1 or wedges > MOST_WEDGES:
         return None
     source = np.repeat(np.arange(size), degree)
     factor = _parallel(graph, source)

@@ -48,7 +48,11 @@ HOT_ANNEALING_A_RANK = 0.0025
 ON_BLOCKS = 0.9  # fraction of the time of hot annealing for ``on_blocks``, if the torus can be divided into blocks
 LONGEST = 10.0  # largest effort of one annealing run; more effort gives more runs, because longer runs find no more
 FEW_RANKS, MANY_RANKS = 256, 10000
-STARTS = 2  # mappings annealed for dense graphs; one for sparse graphs, because a second saves at most 0.2 %
+STARTS = 2  # mappings annealed for dense graphs on trees
+# For sparse graphs on trees, mappings from different mappers are annealed for a short time each, and the best one for
+# longer, because annealing does not leave the basin in which it starts.
+SHORT_STARTS, SHORT_TIMES = 3, 1
+HOT_SHARE = 0.8  # fraction of more effort on a tree that is annealed hot; new cuts are annealed in the rest
 
 Step = tuple[str, Callable[[Pool], Iterator[Mapping]]]
 
@@ -195,14 +199,22 @@ def _improvements(
     graph: CommunicationGraph, machine: Machine, seed: int, objective: str, effort: float, divided: bool
 ) -> Iterator[Step]:
     """Yield the steps that start from the best mappings found."""
-    if isinstance(machine.distances, Tree):
-        yield "best so far, swaps", partial(_swaps, graph, machine, seed)
-        if effort > 1 and graph.size <= MANY_RANKS:
-            yield "hot annealing", partial(_hot, graph, machine, seed, effort - 1)
-    else:
+    on_tree, few = isinstance(machine.distances, Tree), _few_edges(graph)
+    if not on_tree:
         yield "hosts exchanged", partial(_exchanged, graph, machine, seed)
         yield "hot annealing", partial(_hot, graph, machine, seed, effort)
-    starts = STARTS if isinstance(machine.distances, Tree) and not _few_edges(graph) else 1
+    elif few and not divided:
+        yield "short annealing", partial(_shortly, graph, machine, seed)
+    else:
+        yield "best so far, swaps", partial(_swaps, graph, machine, seed)
+    if on_tree and effort > 1 and graph.size <= MANY_RANKS:
+        yield "hot annealing", partial(_hot, graph, machine, seed, HOT_SHARE * (effort - 1))
+        for number in range(1, int(np.ceil(effort))):
+            yield (
+                f"new start {number}",
+                partial(_restarted, graph, machine, seed + SEED_STRIDE * (len(ROUNDS) + number)),
+            )
+    starts = STARTS if on_tree and not few else 1
     for number in range(starts if graph.size <= MANY_RANKS else 0):
         yield f"annealing {number + 1}", partial(_annealed, graph, machine, seed, effort, divided, number)
     if objective == "busiest link":
@@ -214,6 +226,23 @@ def _swaps(graph: CommunicationGraph, machine: Machine, seed: int, pool: Pool) -
     yield refine(graph, machine, seed, start=pool.best, effort=Effort(kicks=20))
 
 
+def _shortly(graph: CommunicationGraph, machine: Machine, seed: int, pool: Pool) -> Iterator[Mapping]:
+    """Anneal each of the few best mappings for a short time."""
+    for number, start in enumerate(pool.starts(SHORT_STARTS)):
+        seconds = SHORT_TIMES * _usual_seconds(graph)
+        yield cool(graph, machine, seed + SEED_STRIDE * number, start=start, cooling=WARM, seconds=seconds)
+
+
+def _restarted(graph: CommunicationGraph, machine: Machine, seed: int, _: Pool) -> Iterator[Mapping]:
+    """Map top down with another seed, and anneal the result."""
+    start, warm = scheme1(graph, machine, seed), WARM if _few_edges(graph) else WARM_DENSE
+    yield cool(graph, machine, seed, start=start, cooling=warm, seconds=WARM_TIMES * _usual_seconds(graph))
+
+
+def _usual_seconds(graph: CommunicationGraph) -> float:
+    return ANNEALING_A_RANK * graph.size + ANNEALING_AN_EDGE * graph.num_edges
+
+
 def _few_edges(graph: CommunicationGraph) -> bool:
     return graph.size <= FEW_PARTS and graph.num_edges <= EDGES_A_RANK * FEW_PARTS
 
@@ -223,7 +252,7 @@ def _annealed(
 ) -> Iterator[Mapping]:
     """Anneal the mapping of index ``number`` in the order of cost, 0 for the best, among those found."""
     kept, on_tree = pool.start(number), isinstance(machine.distances, Tree)
-    seconds = effort * (ANNEALING_A_RANK * graph.size + ANNEALING_AN_EDGE * graph.num_edges)
+    seconds = effort * _usual_seconds(graph)
     warm = WARM if _few_edges(graph) else WARM_DENSE
     pays = graph.size <= FEW_PARTS and not divided
     for cooling, times in ((warm, WARM_TIMES if pays else 1), (COLD, 1)) if on_tree else ((COLD, 1),):
@@ -287,6 +316,6 @@ def _top_down(
     weight: str = "volume",
 ) -> Iterator[Mapping]:
     found = scheme1(graph, machine, seed, partitioner=by, tries=tries, weight=weight)
-    yield found
-    if isinstance(machine.distances, Tree):  # on other machines, hot annealing forgets the refinement
-        yield refine(graph, machine, seed, start=found, effort=Effort(kicks=0))
+    # On other machines than trees, hot annealing forgets the refinement.
+    on_tree = isinstance(machine.distances, Tree)
+    yield refine(graph, machine, seed, start=found, effort=Effort(kicks=0)) if on_tree else found

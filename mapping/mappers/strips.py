@@ -23,7 +23,7 @@ CANDIDATES = 96  # most shapes of strips tried for each level of clusters, neare
 def on_strips(graph: CommunicationGraph, machine: Machine, grid: Grid) -> Mapping:
     """Cut a grid into strips of equal widths along one dimension, and a snake through all strips into intervals.
 
-    Intervals are as large as the clusters of the coarsest level; each is cut likewise for the next level, down to
+    Intervals are as large as the clusters of the coarsest level; each is cut in the same way for the next level, down to
     hosts. At each level the widths with the least volume between clusters are taken. Blocks need not divide the grid.
     Cost: 96 sums over the edges for each level.
 
@@ -56,7 +56,7 @@ def on_strips(graph: CommunicationGraph, machine: Machine, grid: Grid) -> Mappin
 
 def _local(place: Integers, part: Integers) -> tuple[Integers, Integers]:
     """The coordinates of each rank within the bounding box of its part, and the extents of this box, both (n, d)."""
-    low, high = np.full((part.max(initial=0) + 1, place.shape[1]), place.max(initial=0)), np.zeros_like(place[:0])
+    low = np.full((int(part.max(initial=0)) + 1, place.shape[1]), place.max(initial=0))
     high = np.zeros_like(low)
     np.minimum.at(low, part, place)
     np.maximum.at(high, part, place)

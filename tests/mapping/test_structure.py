@@ -144,9 +144,11 @@ def test_starts_respect_capacities(dims: list[int], slots: list[int], seed: int)
         assert_fits(branches(CommunicationGraph.from_networkx(tree), machine), machine)
 
 
-@pytest.mark.parametrize(("wraps", "hop_bytes"), [(False, 1984 + 9 * 448 + 90 * 128), (True, 2048 + 9 * 512 + 90 * 192)])
+@pytest.mark.parametrize(
+    ("wraps", "hop_bytes"), [(False, 1984 + 9 * 448 + 90 * 128), (True, 2048 + 9 * 512 + 90 * 192)]
+)
 def test_the_best_block_cut_of_a_square(wraps: bool, hop_bytes: int) -> None:
-    """Hosts hold 4 x 4 of 32 x 32 ranks, switches 8 x 16: all edges cost 1, those between hosts 9 and switches 90 more."""
+    """Hosts hold 4 x 4 ranks, switches 8 x 16: all edges cost 1, those between hosts 9 more, between switches 90."""
     machine = Machine.hierarchy("16:8:8", FAR)
     graph = mixed(CommunicationGraph.cartesian((32, 32), [wraps] * 2), 3)
     assert evaluate(cartesian(graph, machine), graph, machine).hop_bytes == hop_bytes
