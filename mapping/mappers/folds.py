@@ -20,11 +20,11 @@ __all__ = ["folded"]
 
 Integers = NDArray[np.int64]
 Matrix = tuple[tuple[int, ...], ...]
-MOST_MATRICES, MOST_FOLDS = 4096, 200  # most ways to divide the extents that are looked at, and most folds tried
+MOST_MATRICES, MOST_FOLDS = 4096, 100  # most ways to divide the extents that are looked at, and most folds tried
 
 
 def folded(graph: CommunicationGraph, machine: Machine, grid: Grid) -> Mapping:
-    """Map a grid to a torus by folding: the least hop-bytes of up to 200 folds, those with the fewest cuts first.
+    """Map a grid to a torus by folding: the least hop-bytes of up to 100 folds, those with the fewest cuts first.
 
     The extent of each dimension of the grid is a product of factors, one for each dimension of the torus, and the
     extents of the torus are products of the same factors. The digits of a rank's coordinate in this mixed radix,
@@ -38,9 +38,7 @@ def folded(graph: CommunicationGraph, machine: Machine, grid: Grid) -> Mapping:
     """
     torus = machine.distances
     if not isinstance(torus, Torus) or graph.size != machine.num_slots or machine.num_hosts != prod(torus.dims):
-        raise MappingError(
-            f"folds: expecting a whole torus with {graph.size} slots, got another machine"
-        )
+        raise MappingError(f"folds: expecting a whole torus with {graph.size} slots, got another machine")
     if not machine.num_hosts or machine.slots.min() != machine.slots.max():
         raise MappingError("folds: expecting equally many slots on all hosts")
     host_at = np.argsort(np.ravel_multi_index(tuple(torus.coordinates.T), torus.dims), kind="stable")

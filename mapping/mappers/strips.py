@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +17,17 @@ from .levels import cluster_levels, tree_order
 __all__ = ["on_strips"]
 
 Integers = NDArray[np.int64]
-CANDIDATES = 96  # most shapes of strips tried for each level of clusters, nearest to cubes first
+# Most and fewest shapes of strips tried for each level, nearest to cubes first, and most edges summed over in all.
+MOST_SHAPES, FEWEST_SHAPES, MOST_SUMMED = 96, 4, 2**21
 
 
 def on_strips(graph: CommunicationGraph, machine: Machine, grid: Grid) -> Mapping:
     """Cut a grid into strips of equal widths along one dimension, and a snake through all strips into intervals.
 
-    Intervals are as large as the clusters of the coarsest level; each is cut in the same way for the next level, down to
-    hosts. At each level the widths with the least volume between clusters are taken. Blocks need not divide the grid.
-    Cost: 96 sums over the edges for each level.
+    Intervals are as large as the clusters of the coarsest level; each is cut in the same way for the next level, and at
+    last for hosts. At each level the widths with the least volume between clusters are taken. Blocks need not divide
+    the grid.
+    Cost: up to 96 sums over the edges for each level.
 
     :param graph: communication graph, with a vertex per rank.
     :param machine: hosts with their slots and distances; of a tree, or of few levels.
@@ -35,6 +37,7 @@ def on_strips(graph: CommunicationGraph, machine: Machine, grid: Grid) -> Mappin
     slots = np.argsort(np.argsort(hosts)[machine.slot_host], kind="stable")[: graph.size]
     host = machine.slot_host[slots]  # of each position along the snake
     source = np.repeat(np.arange(graph.size), np.diff(graph.offsets))
+    tried = min(max(MOST_SUMMED // max(graph.num_edges, 1), FEWEST_SHAPES), MOST_SHAPES)
     part, order = np.zeros(graph.size, dtype=np.int64), np.arange(graph.size)
     for level in (*cluster_levels(machine), np.arange(machine.num_hosts)):
         cluster = np.cumsum(np.r_[0, np.diff(level[host]) != 0])
@@ -42,7 +45,7 @@ def on_strips(graph: CommunicationGraph, machine: Machine, grid: Grid) -> Mappin
             continue
         least, found = np.inf, (part, order)
         size = graph.size / (int(cluster.max()) + 1)
-        for snake in _snakes(_local(grid.place, part), part, size):
+        for snake in islice(_snakes(_local(grid.place, part), part, size), tried):
             inside = np.empty_like(part)
             inside[snake] = cluster
             crossing = float(graph.volume[inside[source] != inside[graph.targets]].sum(dtype=np.float64))
@@ -79,7 +82,7 @@ def _snakes(local: tuple[Integers, Integers], part: Integers, size: float) -> It
         for along in range(dimensions)
         for chosen in product(*(widths[other] for other in range(dimensions) if other != along))
     ]
-    for _, along, chosen in sorted(shapes)[:CANDIDATES]:
+    for _, along, chosen in sorted(shapes):
         others = [other for other in range(dimensions) if other != along]
         strip, keys = np.zeros(len(part), dtype=np.int64), [part]
         for other, width in zip(others, chosen, strict=True):
