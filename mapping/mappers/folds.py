@@ -24,7 +24,7 @@ MOST_MATRICES, MOST_FOLDS = 4096, 100  # most ways to divide the extents that ar
 
 
 def folded(graph: CommunicationGraph, machine: Machine, grid: Grid) -> Mapping:
-    """Map a grid to a torus by folding: the least hop-bytes of up to 100 folds, those with the fewest cuts first.
+    """Map a grid to a torus by folding: the least hop-bytes of up to 200 folds, those with the fewest cuts first.
 
     The extent of each dimension of the grid is a product of factors, one for each dimension of the torus, and the
     extents of the torus are products of the same factors. The digits of a rank's coordinate in this mixed radix,
@@ -44,8 +44,9 @@ def folded(graph: CommunicationGraph, machine: Machine, grid: Grid) -> Mapping:
     host_at = np.argsort(np.ravel_multi_index(tuple(torus.coordinates.T), torus.dims), kind="stable")
     extents = (*torus.dims, int(machine.slots[0]))
     least, best = np.inf, None
-    for ranks_first, hosts_first in islice(_folds(grid.extents, extents), MOST_FOLDS):
-        place = _places(grid, extents, ranks_first, hosts_first)
+    folds = islice(_folds(grid.extents, extents), MOST_FOLDS)
+    for (ours, theirs), mirrored in product(folds, (False, True)):
+        place = _places(grid, extents, ours, theirs, mirrored)
         host = host_at[np.ravel_multi_index(tuple(place[:, :-1].T), torus.dims)]
         found = Mapping.on_hosts(host, machine)
         cost = doubled_hop_bytes(found, graph, machine)
@@ -94,8 +95,16 @@ def _rows(extent: int, theirs: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
                 yield (factor, *rest)
 
 
-def _places(grid: Grid, extents: tuple[int, ...], ours: Digits, theirs: Digits) -> Integers:
-    """The coordinates of each rank in the torus, shape (ranks, dimensions)."""
+def _places(grid: Grid, extents: tuple[int, ...], ours: Digits, theirs: Digits, mirrored: bool) -> Integers:
+    """The coordinates of each rank in the torus, shape (ranks, dimensions).
+
+    :param grid: coordinates of each rank.
+    :param extents: extents of the torus.
+    :param ours: digits of each dimension of the grid.
+    :param theirs: digits of each dimension of the torus.
+    :param mirrored: whether a digit is reflected where those before it in the torus are odd, so that two halves of a
+        fold meet at its edge.
+    """
     digit: dict[tuple[int, int], Integers] = {}
     for i, digits in enumerate(ours):
         left, width = grid.place[:, i], grid.extents[i]
@@ -108,5 +117,6 @@ def _places(grid: Grid, extents: tuple[int, ...], ours: Digits, theirs: Digits) 
     place = np.zeros((len(grid.place), len(extents)), dtype=np.int64)
     for j, digits in enumerate(theirs):
         for i, radix in digits:
-            place[:, j] = place[:, j] * radix + digit[i, j]
+            turned = mirrored & (place[:, j] % 2 == 1)
+            place[:, j] = place[:, j] * radix + np.where(turned, radix - 1 - digit[i, j], digit[i, j])
     return place

@@ -45,6 +45,7 @@ TIE_HOSTS = 256
 # ``WARM_TIMES`` as long.
 ANNEALING_A_RANK, ANNEALING_AN_EDGE, WARM_TIMES = 5e-5, 5e-7, 4
 HOT_ANNEALING_A_RANK = 0.0025
+HOT_ON_GRID = 0.8  # factor on hot annealing if folds of a grid have been tried, which take the rest
 ON_BLOCKS = 0.9  # fraction of the time of hot annealing for ``on_blocks``, if the torus can be divided into blocks
 LONGEST = 10.0  # largest effort of one annealing run; more effort gives more runs, because longer runs find no more
 FEW_RANKS, MANY_RANKS = 256, 10000
@@ -170,6 +171,8 @@ def _steps(
     :param rounds: numbers of tries and of bisections of each top-down mapping, see ``_rounds``.
     :param asked: partitioner (None for METIS) and weight that the caller requests in addition.
     :param effort: factor on the time of annealing.
+    :param grid: grid that the ranks form, if one is recognised.
+    :param divided: whether blocks of ranks for hosts and clusters divide the grid.
     """
     laid = None if isinstance(machine.distances, Tree) else _laid(graph, machine)
     if laid is not None:
@@ -192,17 +195,24 @@ def _steps(
     by, weight = asked
     if by is not None or weight != "volume":
         yield "top down as asked for", partial(_top_down, graph, machine, seed, by or Metis(), 1, weight=weight)
-    yield from _improvements(graph, machine, seed, objective, effort, divided)
+    yield from _improvements(graph, machine, seed, objective, effort, grid, divided)
 
 
 def _improvements(
-    graph: CommunicationGraph, machine: Machine, seed: int, objective: str, effort: float, divided: bool
+    graph: CommunicationGraph,
+    machine: Machine,
+    seed: int,
+    objective: str,
+    effort: float,
+    grid: Grid | None,
+    divided: bool,
 ) -> Iterator[Step]:
-    """Yield the steps that start from the best mappings found."""
+    """Yield the steps that start from the best mappings found, with the parameters of ``_steps``."""
     on_tree, few = isinstance(machine.distances, Tree), _few_edges(graph)
     if not on_tree:
         yield "hosts exchanged", partial(_exchanged, graph, machine, seed)
-        yield "hot annealing", partial(_hot, graph, machine, seed, effort)
+        times = HOT_ON_GRID if grid is not None and graph.size == machine.num_slots else 1
+        yield "hot annealing", partial(_hot, graph, machine, seed, times * effort)
     elif few and not divided:
         yield "short annealing", partial(_shortly, graph, machine, seed)
     else:
