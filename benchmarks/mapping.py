@@ -84,6 +84,22 @@ def grids() -> Iterator[Case]:
     yield "3D 12 x 14 x 12", CommunicationGraph.cartesian((12, 14, 12)), Machine.hierarchy("21:12:8", DISTANCE)
 
 
+def structured() -> Iterator[Case]:
+    """Yield grids and tori of ranks that the graph does not declare, among light edges, on a tree and on tori.
+
+    NPB's LU exchanges halos on a grid of ranks and adds small sums over all ranks, here by recursive doubling.
+    """
+    tree, ranks = Machine.hierarchy("16:8:8", DISTANCE), np.arange(1024)
+    bits = np.repeat(1 << np.arange(10), 1024)
+    for name, wraps in (("32 x 32, LU", False), ("32 x 32, LU, periodic", True)):
+        grid = CommunicationGraph.cartesian((32, 32), [wraps] * 2, 4096)
+        source, target = np.r_[grid.sources, np.tile(ranks, 10)], np.r_[grid.targets, np.tile(ranks, 10) ^ bits]
+        graph = CommunicationGraph.from_arrays(1024, source, target, np.r_[grid.volume, np.full(10240, 8)])
+        yield name, graph, tree
+        for dims in ((16, 64), (8, 8, 16)):
+            yield f"{name}, {' x '.join(map(str, dims))} torus", graph, Machine.torus(dims)
+
+
 def recorded() -> Iterator[Case]:
     """Yield cases of recorded communication of real applications."""
     for name, file, levels in RECORDED:
@@ -269,7 +285,7 @@ def main() -> None:
     }  # SharedMap takes regular trees only
     tree = [*table(dense(), {**OURS, **others}, chosen.seeds), *table(scattered(), {**OURS, **irregular}, chosen.seeds)]
     print(*against_peers(tree), sep="\n")
-    real += tree + table(tori(), OURS, chosen.seeds)
+    real += tree + table(tori(), OURS, chosen.seeds) + table(structured(), plain, chosen.seeds)
     if not chosen.quick:
         real += table(made(DISTANCE), {**plain, **others}, chosen.seeds)
         print(*against_peers(rows + real), sep="\n")

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..distances import Tree
+from ..evaluate import doubled_hop_bytes
 from ..graph import CommunicationGraph, Undirected
 from ..machine import Machine
 from ..mapping import Mapping, MappingError
 from ..partition import subgraph
-from .grids import coordinates_of
-from .levels import cluster_levels
+from .folds import folded
+from .grids import Grid, coordinates_of
+from .levels import cluster_levels, tree_order
 from .multilevel import with_empty
+from .strips import on_strips
 
 __all__ = ["block_shapes", "cartesian"]
 
@@ -23,39 +27,50 @@ Integers = NDArray[np.int64]
 Shape = tuple[int, ...]
 
 
-def cartesian(graph: CommunicationGraph, machine: Machine, seed: int = 0) -> Mapping:
+def cartesian(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, grid: Grid | None = None) -> Mapping:
     """Map blocks of a grid to hosts, and blocks of blocks to clusters, with the best shapes that divide the grid.
 
     If the machine is no regular tree, or no shape divides the grid, the grid is halved repeatedly across the dimension
-    with the least cut (k-d), into parts of exact sizes.
+    with the least cut (k-d), into parts of exact sizes. On trees the result is that of strips if these have fewer
+    hop-bytes, see `mapping.mappers.strips`, and on tori that of folds, see `mapping.mappers.folds`.
 
     :param graph: communication graph that is a grid of ranks in any order.
     :param machine: hosts with their slots and distances.
     :param seed: ignored, because nothing is random.
+    :param grid: coordinates of each rank; by default they are searched for.
     :raises MappingError: if the graph is no grid, see `mapping.mappers.grids.coordinates_of`.
     """
-    found = coordinates_of(graph)
-    if found is None:
+    grid = grid or coordinates_of(graph)
+    if grid is None:
         raise MappingError("cartesian: expecting a graph that is a grid, got another one")
-    extents, place = found
-    shapes = block_shapes(graph, machine, found)
+    found = [_in_blocks(graph, machine, grid)]
+    with suppress(MappingError):
+        found.append(on_strips(graph, machine, grid) if _is_tree(machine) else folded(graph, machine, grid))
+    return min(found, key=lambda mapping: doubled_hop_bytes(mapping, graph, machine))
+
+
+def _is_tree(machine: Machine) -> bool:
+    return isinstance(machine.distances, Tree)
+
+
+def _in_blocks(graph: CommunicationGraph, machine: Machine, grid: Grid) -> Mapping:
+    extents, place = grid
+    shapes = block_shapes(graph, machine, grid)
     if shapes is None:
         return _halved(graph, machine, place)
     order = _block_order(place, [*shapes, extents])
-    slots = np.argsort(_tree_order(machine)[machine.slot_host], kind="stable")
+    slots = np.argsort(tree_order(machine)[machine.slot_host], kind="stable")
     slot_of_rank = np.empty(graph.size, dtype=np.int64)
     slot_of_rank[order] = slots
     return Mapping.of(slot_of_rank, machine.hosts, machine.slots)
 
 
-def block_shapes(
-    graph: CommunicationGraph, machine: Machine, grid: tuple[Shape, Integers] | None = None
-) -> list[Shape] | None:
+def block_shapes(graph: CommunicationGraph, machine: Machine, grid: Grid | None = None) -> list[Shape] | None:
     """The shapes of the blocks of ranks for a host, a cluster, ...; None if there is no grid, or no shapes divide it.
 
     :param graph: communication graph, with a vertex per rank.
     :param machine: hosts with their slots and distances.
-    :param grid: extents of the grid, and coordinates of each rank, shape (ranks, dimensions); by default searched for.
+    :param grid: coordinates of each rank; by default they are searched for.
     """
     grid = grid or coordinates_of(graph)
     tree = _regular_tree(machine) if graph.size == machine.num_slots else None
@@ -77,12 +92,6 @@ def _regular_tree(machine: Machine) -> tuple[list[int], NDArray[np.float64]] | N
             return None
         sizes.append(int(slots[0]))
     return sizes, -np.diff(machine.distances.distance)[::-1].astype(np.float64)
-
-
-def _tree_order(machine: Machine) -> Integers:
-    """The position of each host in an order in which the hosts of each cluster are adjacent."""
-    keys = (np.arange(machine.num_hosts), *cluster_levels(machine)[::-1])
-    return np.argsort(np.lexsort(keys), kind="stable")
 
 
 def _best_shapes(
@@ -172,7 +181,7 @@ def _halved(graph: CommunicationGraph, machine: Machine, place: Integers) -> Map
     full = with_empty(graph, machine)
     # Empty slots count as ranks behind the last corner of the grid.
     behind = np.repeat(place.max(axis=0, initial=0)[None, :] + 1, machine.num_slots - graph.size, axis=0)
-    hosts = np.argsort(_tree_order(machine), kind="stable")
+    hosts = np.argsort(tree_order(machine), kind="stable")
     host = np.zeros(machine.num_slots, dtype=np.int64)
     work = [(full, np.arange(machine.num_slots), hosts[machine.slots[hosts] > 0])]
     everywhere, levels = np.vstack([place, behind]), cluster_levels(machine)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..distances import Tree
 from ..machine import Machine
 
-__all__ = ["cluster_levels"]
+__all__ = ["cluster_levels", "tree_order"]
 
 Integers = NDArray[np.int64]
 
@@ -31,6 +31,12 @@ def cluster_levels(machine: Machine) -> Integers:
             finer[near], finer[far] = 2 * cluster, 2 * cluster + 1
         levels.append(np.unique(finer, return_inverse=True)[1])
     return np.array(levels[1:], dtype=np.int64).reshape(-1, machine.num_hosts)
+
+
+def tree_order(machine: Machine) -> Integers:
+    """The position of each host in an order in which the hosts of each cluster are adjacent."""
+    keys = (np.arange(machine.num_hosts), *cluster_levels(machine)[::-1])
+    return np.argsort(np.lexsort(keys), kind="stable")
 
 
 def _halves(machine: Machine, members: Integers) -> tuple[Integers, Integers]:

@@ -24,7 +24,7 @@ def single_step(
     seed: int = 0,
     *,
     partitioner: Partitioner | None = None,
-    tries: int | None = None,
+    tries: int = 1,
     weight: str = "volume",
 ) -> Mapping:
     """Partition the ranks into one part per host; host i gets the partitioner's part i.
@@ -33,13 +33,12 @@ def single_step(
     :param machine: hosts with their slots and distances.
     :param seed: seed of the random numbers; equal seeds give equal mappings.
     :param partitioner: partitioner; by default METIS.
-    :param tries: number of partitions tried, of which the one with the least cut counts; by default 4, or 1 for more
-        than 2,500 ranks or if the machine is no tree.
+    :param tries: number of partitions tried, of which the one with the least cut counts.
     :param weight: weight of the edges, see `CommunicationGraph.undirected`.
     """
     full = with_empty(graph, machine, weight)
     return fill(
-        partition(full, machine.slots, seed, partitioner or Metis(cuts=1), _tries(graph, machine, tries, 4)),
+        partition(full, machine.slots, seed, partitioner or Metis(cuts=1), tries),
         graph,
         machine,
     )
@@ -67,7 +66,7 @@ def scheme1(
     full = with_empty(graph, machine, weight)
     return fill(
         top_down(
-            full, machine.slots, cluster_levels(machine), seed, partitioner or Metis(), _tries(graph, machine, tries, 8)
+            full, machine.slots, cluster_levels(machine), seed, partitioner or Metis(), _tries(graph, machine, tries)
         ),
         graph,
         machine,
@@ -80,7 +79,7 @@ def scheme2(
     seed: int = 0,
     *,
     partitioner: Partitioner | None = None,
-    tries: int | None = None,
+    tries: int = 1,
     weight: str = "volume",
 ) -> Mapping:
     """Partition the ranks into groups as large as hosts, then map each group as a whole top down.
@@ -89,25 +88,22 @@ def scheme2(
     :param machine: hosts with their slots and distances.
     :param seed: seed of the random numbers; equal seeds give equal mappings.
     :param partitioner: partitioner; by default METIS.
-    :param tries: number of partitions tried, of which the one with the least cut counts; by default 4, or 1 for more
-        than 2,500 ranks or if the machine is no tree.
+    :param tries: number of partitions tried, of which the one with the least cut counts.
     :param weight: weight of the edges, see `CommunicationGraph.undirected`.
     """
     full = with_empty(graph, machine, weight)
-    return fill(
-        hosts_first(full, machine, seed, partitioner or Metis(), _tries(graph, machine, tries, 4)), graph, machine
-    )
+    return fill(hosts_first(full, machine, seed, partitioner or Metis(), tries), graph, machine)
 
 
-def _tries(graph: CommunicationGraph, machine: Machine, asked: int | None, usual: int) -> int:
-    """The number of tries: the requested one, else the usual one, but 1 with many ranks or if the machine is no tree.
+def _tries(graph: CommunicationGraph, machine: Machine, asked: int | None) -> int:
+    """The number of tries: the requested one, else 8, but 1 with many ranks or if the machine is no tree.
 
     One try is enough there, because partitions of many ranks take long, and on machines other than trees the result is
     only the start of a further search.
     """
     if asked is not None:
         return asked
-    return usual if graph.size <= MANY_RANKS and isinstance(machine.distances, Tree) else 1
+    return 8 if graph.size <= MANY_RANKS and isinstance(machine.distances, Tree) else 1
 
 
 def with_empty(graph: CommunicationGraph, machine: Machine, weight: str = "volume") -> Undirected:

@@ -36,6 +36,10 @@ class Pool:
         if all(cost != other for other, _ in self._others):
             self._others = sorted([*self._others, (cost, found)], key=lambda one: one[0])[:MOST]
 
+    def starts(self, count: int) -> list[Mapping]:
+        """At most ``count`` of the few best mappings of different costs, the best first."""
+        return [self.best, *(found for _, found in self._others[1:])][:count]
+
     def start(self, number: int) -> Mapping:
         """The mapping of rank ``number`` in the order of cost, 0 for the best; if fewer are kept, also the best."""
         return self._others[number][1] if 0 < number < len(self._others) else self.best

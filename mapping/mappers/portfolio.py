@@ -16,10 +16,12 @@ from ..machine import Machine
 from ..mapping import Mapping, MappingError
 from ..partition import Metis, Partitioner
 from .blocks import on_blocks
+from .branches import branches
 from .busiest import relieve
 from .cartesian import block_shapes, cartesian
 from .cooling import COLD, HOT, WARM, WARM_DENSE, cool
 from .exchange import exchange_hosts
+from .grids import Grid, coordinates_of, grid_of_strides
 from .isometric import isometric
 from .links import tree_routes
 from .multilevel import scheme1, scheme2, single_step
@@ -43,10 +45,15 @@ TIE_HOSTS = 256
 # ``WARM_TIMES`` as long.
 ANNEALING_A_RANK, ANNEALING_AN_EDGE, WARM_TIMES = 5e-5, 5e-7, 4
 HOT_ANNEALING_A_RANK = 0.0025
+HOT_ON_GRID = 0.8  # factor on hot annealing if folds of a grid have been tried, which take the rest
 ON_BLOCKS = 0.9  # fraction of the time of hot annealing for ``on_blocks``, if the torus can be divided into blocks
 LONGEST = 10.0  # largest effort of one annealing run; more effort gives more runs, because longer runs find no more
 FEW_RANKS, MANY_RANKS = 256, 10000
-STARTS = 2  # mappings annealed for dense graphs; one for sparse graphs, because a second saves at most 0.2 %
+STARTS = 2  # mappings annealed for dense graphs on trees
+# For sparse graphs on trees, mappings from different mappers are annealed for a short time each, and the best one for
+# longer, because annealing does not leave the basin in which it starts.
+SHORT_STARTS, SHORT_TIMES = 3, 1
+HOT_SHARE = 0.8  # fraction of more effort on a tree that is annealed hot; new cuts are annealed in the rest
 
 Step = tuple[str, Callable[[Pool], Iterator[Mapping]]]
 
@@ -92,8 +99,11 @@ def best(
     pool = Pool(
         _objective(objective, graph, machine), _tie(graph, machine), given or Mapping.identity(machine, graph.size)
     )
-    rounds_of = _rounds(graph, machine, rounds)
-    for name, step in _steps(graph, machine, seed, objective, rounds_of, (partitioner, weight), effort):
+    grid = coordinates_of(graph)
+    divided = graph.size <= FEW_PARTS and grid is not None and block_shapes(graph, machine, grid) is not None
+    rounds_of = _rounds(graph, machine, rounds, divided)
+    asked = partitioner, weight
+    for name, step in _steps(graph, machine, seed, objective, rounds_of, asked, effort, grid, divided):
         if pool.least <= pool.first * quality or (seconds is not None and time.monotonic() - began > seconds):
             break
         if progress:
@@ -121,13 +131,15 @@ def _tie(graph: CommunicationGraph, machine: Machine) -> Callable[[Mapping], flo
     return lambda mapping: evaluate(mapping, graph, routed).link_seconds or 0.0
 
 
-def _rounds(graph: CommunicationGraph, machine: Machine, rounds: int | None) -> list[tuple[int | None, int]]:
+def _rounds(
+    graph: CommunicationGraph, machine: Machine, rounds: int | None, divided: bool
+) -> list[tuple[int | None, int]]:
     """The tries and bisections of each top-down mapping; by default those that take about half a second."""
     if rounds is not None:
         return [ROUNDS[number % len(ROUNDS)] for number in range(rounds)]
     if not isinstance(machine.distances, Tree):
         return [AS_SCHEME1]
-    if graph.size <= FEW_PARTS and block_shapes(graph, machine):
+    if divided:
         return [AS_SCHEME1, (2, 4)]  # if blocks divide a grid, little work shows whether they can be beaten
     # A graph with more edges per rank takes as long as one with proportionally more ranks.
     work = max(graph.size, graph.num_edges // EDGES_A_RANK)
@@ -144,6 +156,8 @@ def _steps(
     rounds: list[tuple[int | None, int]],
     asked: tuple[Partitioner | None, str],
     effort: float,
+    grid: Grid | None,
+    divided: bool,
 ) -> Iterator[Step]:
     """Yield the steps of the search in turn.
 
@@ -157,6 +171,8 @@ def _steps(
     :param rounds: numbers of tries and of bisections of each top-down mapping, see ``_rounds``.
     :param asked: partitioner (None for METIS) and weight that the caller requests in addition.
     :param effort: factor on the time of annealing.
+    :param grid: grid that the ranks form, if one is recognised.
+    :param divided: whether blocks of ranks for hosts and clusters divide the grid.
     """
     laid = None if isinstance(machine.distances, Tree) else _laid(graph, machine)
     if laid is not None:
@@ -171,7 +187,7 @@ def _steps(
     early = rounds[:1].count(QUICK)
     yield from down[:early]
     yield "plain orders", lambda _: iter((identity(graph, machine), cyclic(graph, machine), plane(graph, machine)))
-    yield "blocks", lambda _: _blocks(graph, machine)
+    yield "blocks", lambda _: _blocks(graph, machine, grid)
     yield "given order, swaps", lambda _: iter((refine(graph, machine, seed),))
     yield from down[early:]
     yield "one cut", lambda _: iter((single_step(graph, machine, seed),))
@@ -179,23 +195,38 @@ def _steps(
     by, weight = asked
     if by is not None or weight != "volume":
         yield "top down as asked for", partial(_top_down, graph, machine, seed, by or Metis(), 1, weight=weight)
-    yield from _improvements(graph, machine, seed, objective, effort)
+    yield from _improvements(graph, machine, seed, objective, effort, grid, divided)
 
 
 def _improvements(
-    graph: CommunicationGraph, machine: Machine, seed: int, objective: str, effort: float
+    graph: CommunicationGraph,
+    machine: Machine,
+    seed: int,
+    objective: str,
+    effort: float,
+    grid: Grid | None,
+    divided: bool,
 ) -> Iterator[Step]:
-    """Yield the steps that start from the best mappings found."""
-    if isinstance(machine.distances, Tree):
-        yield "best so far, swaps", partial(_swaps, graph, machine, seed)
-        if effort > 1 and graph.size <= MANY_RANKS:
-            yield "hot annealing", partial(_hot, graph, machine, seed, effort - 1)
-    else:
+    """Yield the steps that start from the best mappings found, with the parameters of ``_steps``."""
+    on_tree, few = isinstance(machine.distances, Tree), _few_edges(graph)
+    if not on_tree:
         yield "hosts exchanged", partial(_exchanged, graph, machine, seed)
-        yield "hot annealing", partial(_hot, graph, machine, seed, effort)
-    starts = STARTS if isinstance(machine.distances, Tree) and not _few_edges(graph) else 1
+        times = HOT_ON_GRID if grid is not None and graph.size == machine.num_slots else 1
+        yield "hot annealing", partial(_hot, graph, machine, seed, times * effort)
+    elif few and not divided:
+        yield "short annealing", partial(_shortly, graph, machine, seed)
+    else:
+        yield "best so far, swaps", partial(_swaps, graph, machine, seed)
+    if on_tree and effort > 1 and graph.size <= MANY_RANKS:
+        yield "hot annealing", partial(_hot, graph, machine, seed, HOT_SHARE * (effort - 1))
+        for number in range(1, int(np.ceil(effort))):
+            yield (
+                f"new start {number}",
+                partial(_restarted, graph, machine, seed + SEED_STRIDE * (len(ROUNDS) + number)),
+            )
+    starts = STARTS if on_tree and not few else 1
     for number in range(starts if graph.size <= MANY_RANKS else 0):
-        yield f"annealing {number + 1}", partial(_annealed, graph, machine, seed, effort, number)
+        yield f"annealing {number + 1}", partial(_annealed, graph, machine, seed, effort, divided, number)
     if objective == "busiest link":
         yield "busiest link", lambda pool: iter((relieve(graph, machine, seed, start=pool.best),))
 
@@ -205,18 +236,35 @@ def _swaps(graph: CommunicationGraph, machine: Machine, seed: int, pool: Pool) -
     yield refine(graph, machine, seed, start=pool.best, effort=Effort(kicks=20))
 
 
+def _shortly(graph: CommunicationGraph, machine: Machine, seed: int, pool: Pool) -> Iterator[Mapping]:
+    """Anneal each of the few best mappings for a short time."""
+    for number, start in enumerate(pool.starts(SHORT_STARTS)):
+        seconds = SHORT_TIMES * _usual_seconds(graph)
+        yield cool(graph, machine, seed + SEED_STRIDE * number, start=start, cooling=WARM, seconds=seconds)
+
+
+def _restarted(graph: CommunicationGraph, machine: Machine, seed: int, _: Pool) -> Iterator[Mapping]:
+    """Map top down with another seed, and anneal the result."""
+    start, warm = scheme1(graph, machine, seed), WARM if _few_edges(graph) else WARM_DENSE
+    yield cool(graph, machine, seed, start=start, cooling=warm, seconds=WARM_TIMES * _usual_seconds(graph))
+
+
+def _usual_seconds(graph: CommunicationGraph) -> float:
+    return ANNEALING_A_RANK * graph.size + ANNEALING_AN_EDGE * graph.num_edges
+
+
 def _few_edges(graph: CommunicationGraph) -> bool:
     return graph.size <= FEW_PARTS and graph.num_edges <= EDGES_A_RANK * FEW_PARTS
 
 
 def _annealed(
-    graph: CommunicationGraph, machine: Machine, seed: int, effort: float, number: int, pool: Pool
+    graph: CommunicationGraph, machine: Machine, seed: int, effort: float, divided: bool, number: int, pool: Pool
 ) -> Iterator[Mapping]:
     """Anneal the mapping of index ``number`` in the order of cost, 0 for the best, among those found."""
     kept, on_tree = pool.start(number), isinstance(machine.distances, Tree)
-    seconds = effort * (ANNEALING_A_RANK * graph.size + ANNEALING_AN_EDGE * graph.num_edges)
+    seconds = effort * _usual_seconds(graph)
     warm = WARM if _few_edges(graph) else WARM_DENSE
-    pays = graph.size <= FEW_PARTS and not block_shapes(graph, machine)
+    pays = graph.size <= FEW_PARTS and not divided
     for cooling, times in ((warm, WARM_TIMES if pays else 1), (COLD, 1)) if on_tree else ((COLD, 1),):
         again = seed + SEED_STRIDE * number
         kept = cool(graph, machine, again, start=kept, cooling=cooling, seconds=times * seconds)
@@ -259,10 +307,13 @@ def _laid(graph: CommunicationGraph, machine: Machine) -> Mapping | None:
         return None
 
 
-def _blocks(graph: CommunicationGraph, machine: Machine) -> Iterator[Mapping]:
-    """The mapping by blocks, if the graph is a grid."""
+def _blocks(graph: CommunicationGraph, machine: Machine, grid: Grid | None) -> Iterator[Mapping]:
+    """The mappings that the structure of the graph suggests: by blocks of a grid, or by branches of a tree."""
+    supposed = grid or grid_of_strides(graph)
+    if supposed is not None:
+        yield cartesian(graph, machine, grid=supposed)
     with suppress(MappingError):
-        yield cartesian(graph, machine)
+        yield branches(graph, machine)
 
 
 def _top_down(
@@ -275,6 +326,6 @@ def _top_down(
     weight: str = "volume",
 ) -> Iterator[Mapping]:
     found = scheme1(graph, machine, seed, partitioner=by, tries=tries, weight=weight)
-    yield found
-    if isinstance(machine.distances, Tree):  # on other machines, hot annealing forgets the refinement
-        yield refine(graph, machine, seed, start=found, effort=Effort(kicks=0))
+    # On other machines than trees, hot annealing forgets the refinement.
+    on_tree = isinstance(machine.distances, Tree)
+    yield refine(graph, machine, seed, start=found, effort=Effort(kicks=0)) if on_tree else found
