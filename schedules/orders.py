@@ -75,7 +75,8 @@ def _own_links(network: Network) -> NDArray[np.integer] | None:
     """The link by which every route from each host begins, shape (n,); None if they begin by several."""
     paths = network.paths
     if not isinstance(paths, np.ndarray) and len(paths.adapters) == 1:
-        return paths.uplink[paths.adapters[0]]
+        uplink: NDArray[np.integer] = paths.uplink[paths.adapters[0]]
+        return uplink
     first = network.links[:, :, 0]
     own = first.max(axis=1)
     return None if ((first >= 0) & (first != own[:, None])).any() else own

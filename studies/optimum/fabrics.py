@@ -25,9 +25,14 @@ HOSTS = 64
 def _routes(spec: str) -> Routes:
     engine = spec.removeprefix("janus ")
     if engine == spec:
-        return load(spec).routes
+        return _routed(load(spec))
     tables = DATA / "derived-ibsim-opensm" / f"janus.{engine}.opensm-lfts.dump.xz"
-    return load(DATA / "janus-2014.ibnetdiscover.xz", lfts=tables).routes
+    return _routed(load(DATA / "janus-2014.ibnetdiscover.xz", lfts=tables))
+
+
+def _routed(topology: TopologyInterface) -> Routes:
+    assert topology.routes is not None
+    return topology.routes
 
 
 def _job(spec: str, order: int | None = None, hosts: int = HOSTS) -> Network:
