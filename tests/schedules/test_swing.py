@@ -64,6 +64,16 @@ def test_distances_on_a_ring_are_those_of_the_paper(size):
     assert distances(allgather_swing(np.arange(size)), size) == paper[::-1]
 
 
+def test_even_ranks_of_a_ring_exchange_ahead_first_then_in_turning_directions():
+    partners = [int(pair[1 - place]) for groups in swings(np.arange(16)) for place, pair in _of(groups, 0)]
+    assert partners == [1, 15, 3, 11]
+
+
+def _of(groups, rank):
+    """The place of a rank in its group of two, and the group."""
+    return [(int(np.flatnonzero(pair == rank)[0]), pair) for pair in groups.T if rank in pair]
+
+
 def test_dimensions_take_turns():
     stages = swings(np.arange(32).reshape(4, 8))
     moved = [np.flatnonzero(np.array(np.divmod(groups[0], 8)) != np.divmod(groups[1], 8)) for groups in stages]
