@@ -54,11 +54,10 @@ def _is_tree(machine: Machine) -> bool:
 
 
 def _in_blocks(graph: CommunicationGraph, machine: Machine, grid: Grid) -> Mapping:
-    extents, place = grid
     shapes = block_shapes(graph, machine, grid)
     if shapes is None:
-        return _halved(graph, machine, place)
-    order = _block_order(place, [*shapes, extents])
+        return _halved(graph, machine, grid.place)
+    order = _block_order(grid.place, [*shapes, grid.extents])
     slots = np.argsort(tree_order(machine)[machine.slot_host], kind="stable")
     slot_of_rank = np.empty(graph.size, dtype=np.int64)
     slot_of_rank[order] = slots
@@ -74,7 +73,7 @@ def block_shapes(graph: CommunicationGraph, machine: Machine, grid: Grid | None 
     """
     grid = grid or coordinates_of(graph)
     tree = _regular_tree(machine) if graph.size == machine.num_slots else None
-    return _best_shapes(graph, tree[1], *grid, tree[0]) if grid and tree else None
+    return _best_shapes(graph, tree[1], grid.extents, grid.place, tree[0]) if grid and tree else None
 
 
 def _regular_tree(machine: Machine) -> tuple[list[int], NDArray[np.float64]] | None:

@@ -23,10 +23,12 @@ class Grid(NamedTuple):
 
     :param extents: extent of each of the d dimensions.
     :param place: coordinates of each rank, shape (ranks, d).
+    :param exact: whether the graph declares the grid, or has no other edges than those of the grid.
     """
 
     extents: tuple[int, ...]
     place: Integers
+    exact: bool = False
 
 
 def coordinates_of(graph: CommunicationGraph) -> Grid | None:
@@ -38,11 +40,12 @@ def coordinates_of(graph: CommunicationGraph) -> Grid | None:
     2 x 2 grids. Cost: O(edges x degree x log ranks) for each of up to four sets of edges.
     """
     if graph.dims is not None:
-        return Grid(graph.dims, np.stack(np.unravel_index(np.arange(graph.size), graph.dims), axis=1).astype(np.int64))
-    for part in heavy_parts(graph.undirected()):
+        place = np.stack(np.unravel_index(np.arange(graph.size), graph.dims), axis=1).astype(np.int64)
+        return Grid(graph.dims, place, True)
+    for number, part in enumerate(heavy_parts(graph.undirected())):
         found = _product(part)
         if found is not None:
-            return found
+            return found._replace(exact=number == 0)
     return None
 
 

@@ -100,7 +100,8 @@ def best(
         _objective(objective, graph, machine), _tie(graph, machine), given or Mapping.identity(machine, graph.size)
     )
     grid = coordinates_of(graph)
-    divided = graph.size <= FEW_PARTS and grid is not None and block_shapes(graph, machine, grid) is not None
+    few, exact = graph.size <= FEW_PARTS, grid is not None and grid.exact
+    divided = few and exact and block_shapes(graph, machine, grid) is not None
     rounds_of = _rounds(graph, machine, rounds, divided)
     asked = partitioner, weight
     for name, step in _steps(graph, machine, seed, objective, rounds_of, asked, effort, grid, divided):
@@ -172,7 +173,7 @@ def _steps(
     :param asked: partitioner (None for METIS) and weight that the caller requests in addition.
     :param effort: factor on the time of annealing.
     :param grid: grid that the ranks form, if one is recognised.
-    :param divided: whether blocks of ranks for hosts and clusters divide the grid.
+    :param divided: whether blocks of ranks for hosts and clusters divide the grid, and there are no other edges.
     """
     laid = None if isinstance(machine.distances, Tree) else _laid(graph, machine)
     if laid is not None:
