@@ -77,5 +77,5 @@ def _own_links(network: Network) -> NDArray[np.integer] | None:
     if not isinstance(paths, np.ndarray) and len(paths.adapters) == 1:
         return paths.uplink[paths.adapters[0]]
     first = network.links[:, :, 0]
-    own = first.max(axis=1)
+    own: NDArray[np.int32] = first.max(axis=1)
     return None if ((first >= 0) & (first != own[:, None])).any() else own
