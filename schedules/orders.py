@@ -78,5 +78,5 @@ def _own_links(network: Network) -> NDArray[np.integer] | None:
         uplink: NDArray[np.integer] = paths.uplink[paths.adapters[0]]
         return uplink
     first = network.links[:, :, 0]
-    own = first.max(axis=1)
+    own: NDArray[np.int32] = first.max(axis=1)
     return None if ((first >= 0) & (first != own[:, None])).any() else own
