@@ -18,6 +18,7 @@ from topompi.views.scheduled import short_link_names
 
 PAGE = Path(__file__).parent / "schedules.md"
 FOLDER = Path(__file__).parent / "schedules"
+CUT = Path(__file__).parent / "figures" / "cut.svg"
 
 IN_BLOCKS = ("scan", "exscan", "alltoall", "fft")  # collectives drawn with ranks placed in blocks
 
@@ -117,6 +118,7 @@ def main() -> None:
     for picture in PICTURES:
         (FOLDER / f"{'-'.join(picture)}.svg").write_text(render(*picture), encoding="utf-8")
     PAGE.write_text(rerun(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    Path("cut.svg").replace(CUT)  # one of the commands draws it
 
 
 if __name__ == "__main__":

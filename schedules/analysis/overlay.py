@@ -113,8 +113,8 @@ class _Program:
         near = np.argsort(away, axis=1, kind="stable")[:, :NEAREST]
         wanted = np.zeros_like(among)
         wanted[np.repeat(every, near.shape[1]), near.ravel()] = True
-        near_pairs: Side = (wanted | wanted.T) & (self.hops > 0)
-        return near_pairs
+        both: Side = (wanted | wanted.T) & (self.hops > 0)
+        return both
 
     def join(self, sides: Sequence[Side]) -> None:
         """Add sets of hosts, the nearest pairs across their borders, and the pairs that prices favour."""

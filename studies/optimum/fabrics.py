@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from topompi.errors import SourceError
 from topompi.schedules import Network
-from topompi.topology import Routes, TopologyInterface, load
+from topompi.topology import Routes, TopologyInterface, load_routes
 from topompi.views.network import network_of
 
 __all__ = ["FABRICS", "QUICK", "network"]
@@ -25,14 +26,9 @@ HOSTS = 64
 def _routes(spec: str) -> Routes:
     engine = spec.removeprefix("janus ")
     if engine == spec:
-        return _routed(load(spec))
+        return load_routes(spec)
     tables = DATA / "derived-ibsim-opensm" / f"janus.{engine}.opensm-lfts.dump.xz"
-    return _routed(load(DATA / "janus-2014.ibnetdiscover.xz", lfts=tables))
-
-
-def _routed(topology: TopologyInterface) -> Routes:
-    assert topology.routes is not None
-    return topology.routes
+    return load_routes(DATA / "janus-2014.ibnetdiscover.xz", lfts=tables)
 
 
 def _job(spec: str, order: int | None = None, hosts: int = HOSTS) -> Network:
@@ -83,6 +79,6 @@ def network(make: Callable[[], Network]) -> Network | None:
     """The network of a fabric with latencies, or None if its data are not here."""
     try:
         found = make()
-    except FileNotFoundError:
+    except SourceError:
         return None
     return replace(found, latency=np.full_like(found.capacity, LATENCY))
