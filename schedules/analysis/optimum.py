@@ -55,6 +55,9 @@ class Certificate:
     needed: float
     rate: float
 
+    def __repr__(self) -> str:
+        return f"Certificate({self.seconds:.4g} s/B, {self.words})"
+
     @property
     def is_reached(self) -> bool:
         """Whether the time is the least, and not only a bound."""
@@ -81,6 +84,11 @@ class Optimum:
     collective: str
     free: Certificate
     given: Certificate
+
+    def __repr__(self) -> str:
+        return (
+            f"Optimum({self.collective}, {self.given.seconds:.4g} s/B on given routes, {self.free.seconds:.4g} on any)"
+        )
 
 
 def optimum(collective: str, network: Network, *, root: int = 0) -> Optimum:

@@ -283,6 +283,8 @@ def test_a_slow_leaf_switch_is_the_cut():
         assert [one.tolist() for one in proof.sets] == [list(range(4, 16)), [0, 1, 2, 3]]
         assert proof.links.tolist() == [down]
     assert "cut between 12 and 4 hosts" in found.free.words
+    assert repr(found) == "Optimum(allgather, 1.2e-08 s/B on given routes, 1.2e-08 on any)"
+    assert len(repr(found.free)) < 200
 
 
 @pytest.mark.parametrize("engine", ["minhop", "dfsssp", "nue"])
