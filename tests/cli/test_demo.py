@@ -47,7 +47,7 @@ def test_the_mapped_exchange_is_faster_predicted_and_simulated_and_neither_beats
     assert times["mapped"][1] < times["given"][1]
     assert all(predicted <= simulated for predicted, simulated in times.values())
     said = float(re.search(r"is ([\d.]+)x as fast", shown[0].stdout)[1])
-    assert said == pytest.approx(times["given"][1] / times["mapped"][1], rel=0.02)
+    assert said == pytest.approx(times["given"][1] / times["mapped"][1], rel=0.04)
 
 
 def test_collectives_are_compared_with_the_faster_library_whoever_wins(shown):
