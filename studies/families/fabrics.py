@@ -64,13 +64,23 @@ class Case:
 
 
 def program_of_allreduce(algorithm: str, network: Network, nbytes: int) -> Program:
-    """The program of one allreduce."""
+    """The program of one allreduce.
+
+    :param algorithm: name of the algorithm.
+    :param network: the job's network.
+    :param nbytes: bytes of the vector.
+    """
     schedule = make("allreduce", algorithm, network)
     return program_of(schedule, network, nbytes / schedule.blocks)
 
 
 def simulated(program: Program, tables: Tables, model: str) -> float:
-    """The simulated seconds of a program alone on a network, with the hosts and switches of the preset ``fdr``."""
+    """The simulated seconds of a program alone on a network, with the hosts and switches of the preset ``fdr``.
+
+    :param program: the program.
+    :param tables: routes of the network.
+    :param model: ``flows`` or ``packets``.
+    """
     if model == "flows":
         return float(flow(tables, [program], hosts=replace(FDR.hosts, skew=0.0)).job_seconds[0])
     one, other = np.nonzero(~np.eye(int(program.hosts.max()) + 1, dtype=bool))
@@ -100,6 +110,10 @@ def rows_of(cases: Sequence[Case], sizes: Sequence[int], model: str) -> Iterator
     """Yield a row for the fastest former algorithm of each case, then one for each new one.
 
     The first has microseconds and the algorithm's name; the others say how many times as fast each new one is.
+
+    :param cases: fabrics with jobs.
+    :param sizes: bytes of the vector.
+    :param model: ``flows`` or ``packets``.
     """
     for case in cases:
         former = []
