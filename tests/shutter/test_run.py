@@ -104,13 +104,12 @@ def test_a_process_that_publishes_is_measured_by_its_counter_and_another_by_its_
     with jobs(COUNTING, BUSY) as made:
         eventually(lambda: os.path.exists(f"/dev/shm/topompi-progress.{os.geteuid()}.{made[0].pid}"))
         with daemon(log, *named(made), "--every", "20"):
-            eventually(lambda: len(regions(log)) >= 20)
+            eventually(lambda: any(one.delta > 0 for one in regions(log) if one.job == "a"))
     sources = {note["job"]: note for note in read_log(log).notes if note["event"] == "source"}
     if read_log(log).header["missing"]:
         assert sources["a"]["source"] == "counter"
         assert sources["b"]["source"] == "clock"
         assert "blind" in sources["b"]["warning"]
-    assert any(one.delta > 0 for one in read_log(log).records if one.job == "a")
 
 
 def test_a_missing_source_is_told_in_the_messages_and_in_the_header(tmp_path):
@@ -185,9 +184,13 @@ def resumed_in(log):
 def test_a_shutter_in_which_somebody_resumes_a_job_is_given_up(tmp_path):
     log, words = tmp_path / "log", ("--every", "50", "--length", "100", "--repeats", "1")
     with jobs(BUSY, BUSY) as made, daemon(log, *named(made), *words):
-        eventually(lambda: state(made[0].pid) == "T")
-        made[0].send_signal(signal.SIGCONT)
-        eventually(lambda: "b" in resumed_in(log))
+
+        def given_up():
+            if state(made[0].pid) == "T":
+                made[0].send_signal(signal.SIGCONT)  # on a busy machine this may come after the shutter's end
+            return has_begun(log) and "b" in resumed_in(log)
+
+        eventually(given_up)
         assert resumed_in(log)[0] == "b"
 
 
