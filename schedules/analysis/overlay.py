@@ -106,7 +106,7 @@ class _Program:
         return source, destination
 
     def _nearest(self, among: Side) -> Side:
-        """Of some pairs of hosts, those with the fewest links for each sender, and the same the other way round."""
+        """Return the nearest receivers of each sender among some pairs of hosts, and the reverse of these pairs."""
         every = np.arange(self.hosts)
         away = (self.hops * self.hosts + (every - every[:, None]) % self.hosts).astype(np.float64)
         away[~among | (self.hops == 0)] = np.inf

@@ -1,4 +1,4 @@
-"""How good our model of speed-ups is on left-out cells, and how good a second measurement would be."""
+"""Classes that our model of speed-ups finds for left-out cells, and classes that repeated measurements give."""
 
 from __future__ import annotations
 

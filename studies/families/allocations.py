@@ -96,7 +96,7 @@ def times_of(nodemap: str, lists: str, sizes: Sequence[int], every: int) -> Iter
     :param nodemap: file of the node map.
     :param lists: archive of the lists of nodes.
     :param sizes: sizes of the vector in bytes.
-    :param every: which jobs are simulated: one of so many.
+    :param every: distance of the simulated jobs in the list; 9 simulates every ninth job.
     """
     cluster, jobs = allocations(nodemap, lists)
     networks = [network_on(cluster, nodes) for nodes in jobs[::every]]

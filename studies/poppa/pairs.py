@@ -65,7 +65,7 @@ class Result:
 
     :param job: the kernel.
     :param beside: its neighbour.
-    :param ratios: rate beside the neighbour, between shutters, over the rate alone, per cycle.
+    :param ratios: rate beside the neighbour over the rate alone, in seconds on the core, per cycle.
     :param alone: rate alone in steps per second, per cycle.
     :param groups: rates around the shutters.
     :param daemon: share of a core that the daemon used.

@@ -112,7 +112,16 @@ def test_two_shutters_never_touch(drawn, length, repeats, every):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"length": 0}, {"every": -1}, {"length": float("nan")}, {"repeats": 0}, {"most_stopped": -1}]
+    "wrong",
+    [
+        {"length": 0},
+        {"every": -1},
+        {"length": float("nan")},
+        {"repeats": 0},
+        {"most_stopped": -1},
+        {"warm": 60},
+        {"warm_every": float("nan")},
+    ],
 )
 def test_impossible_settings_are_refused(wrong):
     with pytest.raises(ShutterError, match="expecting"):

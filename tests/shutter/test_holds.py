@@ -261,3 +261,27 @@ def test_the_own_process_group_is_refused():
         target_of(f"pgid:{os.getpgrp()}")
     with pytest.raises(ShutterError, match="expecting the process group or session of a job"):
         target_of(f"sid:{os.getsid(0)}")
+
+
+PINNED = """
+import os, threading
+first, last = min(os.sched_getaffinity(0)), max(os.sched_getaffinity(0))
+def run():
+    os.sched_setaffinity(0, {last})
+    ready.set()
+    threading.Event().wait()
+ready = threading.Event()
+threading.Thread(target=run, daemon=True).start()
+ready.wait()
+os.sched_setaffinity(0, {first})
+threading.Event().wait()
+"""
+
+
+def test_the_cores_of_a_process_are_those_of_all_its_threads():
+    every = os.sched_getaffinity(0)
+    with program(PINNED) as made:
+        process = Process.open(made.pid)
+        eventually(lambda: os.sched_getaffinity(made.pid) == {min(every)})
+        assert process.cores() == {min(every), max(every)}
+        process.close()

@@ -62,7 +62,7 @@ def _shared(start: float, rate: float, alone: float) -> tuple[Segment, list[tupl
     return Segment(None, start, start + 1, (int(0.7 * rate + 0.1 * alone), 0), (0.8, 0.0)), rows
 
 
-def test_performance_is_the_rate_beside_the_other_job_between_shutters_over_that_alone():
+def test_performance_is_the_rate_beside_the_other_job_without_windows_alone_over_that_alone():
     first, rows = _shared(0.0, 600.0, 1000.0)
     last, more = _shared(2.0, 800.0, 1000.0)
     mine = Segment(0, 1.0, 2.0, (900, 0), (0.9, 0.0))  # a tenth of the time went to another process

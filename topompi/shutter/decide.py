@@ -39,10 +39,10 @@ class Settings:
                 raise ShutterError(f"expecting {name} above 0 and below 60 seconds, got {value}")
         if self.repeats < 1:
             raise ShutterError(f"expecting at least 1 repeat, got {self.repeats}")
-        for name in ("warm", "warm_every"):
-            value = getattr(self, name)
-            if not 0 <= value < 3600:
-                raise ShutterError(f"expecting {name} from 0 to below 3600 seconds, got {value}")
+        if not 0 <= self.warm < 60:
+            raise ShutterError(f"expecting warm from 0 to below 60 seconds, got {self.warm}")
+        if not self.warm_every >= 0:
+            raise ShutterError(f"expecting at least 0 seconds between long shutters, got {self.warm_every}")
         if not self.most_stopped >= 0:
             raise ShutterError(f"expecting at least 0 seconds as the most time stopped, got {self.most_stopped}")
 

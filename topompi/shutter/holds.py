@@ -140,10 +140,12 @@ class Process(Hold):
         return set()
 
     def cores(self) -> set[int]:
-        """Return the cores on which the process's first thread may run; empty if it has ended."""
-        with suppress(OSError):
-            return os.sched_getaffinity(self.pid)
-        return set()
+        """Return the cores on which threads of the process may run; empty if it has ended."""
+        found: set[int] = set()
+        for task in self.threads():
+            with suppress(OSError):  # it has ended
+                found |= os.sched_getaffinity(int(task.split("/")[1]))
+        return found
 
     def catches(self, number: int) -> bool:
         """Return whether the process has a handler for a signal.

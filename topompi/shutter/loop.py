@@ -8,6 +8,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from .decide import JobState, Settings, Shutter, Snapshot, decide, pause_of
@@ -199,8 +200,9 @@ class Shutters:
         used = frozenset().union(*(job.cores for job in self.jobs.values()))
         cores = self._cores - used or self._cores & alone.cores
         if cores and cores != self._present:
-            os.sched_setaffinity(0, cores)
-            self._present = cores
+            with suppress(OSError):  # an administrator has taken these cores away meanwhile
+                os.sched_setaffinity(0, cores)
+                self._present = cores
 
     def _measure_alone(
         self, alone: Job, paused: Sequence[Job], holds: list[Hold], newest: bytes, *, is_long: bool

@@ -1,4 +1,7 @@
-"""Estimators as weighted means over shutters: POPPA's, two of ours that weight phases by time, and their mean."""
+"""Estimators as weighted means over shutters: POPPA's, two of ours that weight phases by time, and their mean.
+
+All take the shutters in which the job ran alone, and no others.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +51,7 @@ def unfiltered_terms(groups: Groups, delta: float, absolute: bool) -> Terms:
 
 def _selected(groups: Groups, delta: float, absolute: bool, one_sided: bool) -> Terms:
     before, during, after = groups.rates.mean(axis=2)
-    during = np.where(groups.alone, during, 0)
-    keep = groups.alone & (np.abs(before - after) < (delta if absolute else delta * during))
+    keep = np.abs(before - after) < (delta if absolute else delta * during)
     if one_sided:
         keep &= (before < during) & (after < during)
     weight = keep.astype(float)
@@ -84,7 +86,7 @@ def _local(groups: Groups, delta: float, absolute: bool) -> Terms:
         ratio = before[:, -1] / during[:, 0]
         if groups.rates.shape[2] > 1:
             ratio = 2 * ratio - before[:, -2:].mean(axis=1) / during[:, :2].mean(axis=1)
-    good = groups.alone & np.isfinite(ratio)
+    good = np.isfinite(ratio)
     weight = good.astype(float)
     ratio = np.where(good, ratio, 0)
     known, sampled = _controls(before, good, ratio)
@@ -126,7 +128,7 @@ def _balanced(groups: Groups, delta: float, absolute: bool) -> Terms:
     else:
         ratio, blank = _local_ratios(groups)
         weight = min(1.0, 2 * _between(groups.rates[0]))
-    good, sound = groups.alone & np.isfinite(ratio), np.isfinite(blank)
+    good, sound = np.isfinite(ratio), np.isfinite(blank)
     if not sound.any():
         blank, sound = np.ones(len(blank)), np.ones(len(blank), bool)
     rows = (np.where(good, ratio, 0), good.astype(float), np.where(sound, blank, 0), sound.astype(float))

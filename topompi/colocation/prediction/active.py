@@ -1,4 +1,4 @@
-"""How fast predictions become good while a matrix is measured pair by pair, in the order of a policy."""
+"""Accuracy of predictions over the number of measured pairs, for policies that choose the next pair."""
 
 from __future__ import annotations
 

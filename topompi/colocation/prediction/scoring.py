@@ -1,4 +1,4 @@
-"""How good predicted classes are, on which rows they are judged, and two models that decide together."""
+"""Scores of predicted classes, splits into training and test rows, and decisions of two models together."""
 
 from __future__ import annotations
 
