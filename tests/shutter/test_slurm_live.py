@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.shutter.real import eventually, state
-from tests.shutter.test_run import daemon
+from tests.shutter.test_run import daemon, has_begun
 from tests.slurm import slurm_cluster  # noqa: F401 - a fixture
 from topompi.shutter.log import read_log
 from topompi.shutter.targets import processes_by_group, target_of
@@ -50,7 +50,7 @@ def test_the_steps_of_slurm_jobs_are_measured_alone_and_run_on(numbers, tmp_path
     log = tmp_path / "log"
     words = [word for name, number in zip("ab", numbers, strict=True) for word in ("--job", f"{name}=slurm:{number}")]
     with daemon(log, "--source", "clock", "--every", "30", "--warm", "0", *words):
-        eventually(lambda: log.exists() and {"a", "b"} <= measured_alone(log))
+        eventually(lambda: has_begun(log) and {"a", "b"} <= measured_alone(log))
     for number in numbers:
         assert busy(number)
         assert all(state(pid) != "T" for pid in busy(number))
