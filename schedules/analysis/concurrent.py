@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
-from scipy.sparse import csr_array, kron, vstack
+from scipy.sparse import csr_array, eye_array, kron, vstack
 from scipy.sparse.csgraph import shortest_path
 
 from .cuts import Graph
@@ -46,7 +46,9 @@ def distance_bound(graph: Graph, weight: Floats) -> tuple[float, Floats]:
     size = graph.vertices
     here = np.bincount(graph.home[: graph.hosts], weight, size)
     places = np.flatnonzero(here)
-    matrix = csr_array((np.ones(len(tail)), (tail, head)), shape=(size, size))
+    # Integers of 32 bits, because not all versions of scipy find shortest paths with longer ones.
+    ends = tail.astype(np.int32), head.astype(np.int32)
+    matrix = csr_array((np.ones(len(tail)), ends), shape=(size, size))
     hops = shortest_path(matrix, unweighted=True, indices=places)[:, places]
     return float(here[places] @ hops @ here[places] / rate.sum()), (merged >= 0) / rate.sum()
 
@@ -69,12 +71,12 @@ def concurrent_flow(graph: Graph, weight: Floats) -> tuple[float, Floats] | None
     every, unit = np.arange(edges), rate.max()
     enters = csr_array((np.ones(edges), (head, every)), shape=(size, edges))
     leaves = csr_array((np.ones(edges), (tail, every)), shape=(size, edges))
-    kept = kron(_identity(len(places)), enters - leaves, format="csr")
+    kept = kron(eye_array(len(places)), enters - leaves, format="csr")
     needed = np.outer(here[places], here)
     needed[np.arange(len(places)), places] -= needed.sum(axis=1)
     used = np.flatnonzero(np.tile(np.bincount(np.concatenate((tail, head)), minlength=size) > 0, len(places)))
     time = csr_array((len(used), 1))
-    total = kron(np.ones((1, len(places))), _identity(edges), format="csr")
+    total = kron(np.ones((1, len(places))), eye_array(edges), format="csr")
     objective = np.zeros(kept.shape[1] + 1)
     objective[-1] = 1
     found = linprog(
@@ -93,12 +95,3 @@ def concurrent_flow(graph: Graph, weight: Floats) -> tuple[float, Floats] | None
 
 def _beside(left: csr_array, right: csr_array) -> csr_array:
     return csr_array(vstack([left.T, right.T]).T)
-
-
-def _identity(size: int) -> csr_array[np.float64, tuple[int, int]]:
-    """An array, where ``scipy.sparse.eye`` makes a matrix; ``eye_array`` is not in all versions of scipy.
-
-    :param size: number of rows.
-    """
-    every = np.arange(size)
-    return csr_array((np.ones(size), (every, every)), shape=(size, size))

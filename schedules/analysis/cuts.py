@@ -183,8 +183,9 @@ class _Flows:
         :param out: vertices that end in the sink, and the bytes that each passes to it.
         """
         unit = wanted / WHOLE
-        tail = np.concatenate((self._tail, np.full(len(into[0]), self.source), out[0]))
-        head = np.concatenate((self._head, into[0], np.full(len(out[0]), self.sink)))
+        # Integers of 32 bits, because not all versions of scipy find the maximum flow with longer ones.
+        tail = np.concatenate((self._tail, np.full(len(into[0]), self.source), out[0]), dtype=np.int32)
+        head = np.concatenate((self._head, into[0], np.full(len(out[0]), self.sink)), dtype=np.int32)
         amount = np.concatenate((self._rate * seconds, into[1], out[1])) / unit
         size = self.vertices + 2
         capacity = np.rint(np.minimum(amount, 2 * WHOLE)).astype(np.int32)
