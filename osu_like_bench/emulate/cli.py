@@ -27,7 +27,7 @@ from .peers import PEERS
 from .records import NetworkRecord, states
 from .session import Emulated, LaunchOptions, take_down
 from .slurm import EmulatedSlurm, SlurmOptions
-from .spec import Rates, emulated_fabric
+from .spec import Rates, emulated_routes
 from .verify import measure_rates, measure_round_trip
 
 __all__ = ["main"]
@@ -49,7 +49,7 @@ class Wanted:
         str,
         typer.Argument(
             metavar="SPEC",
-            help="4x4, 2x4x4, the hosts of each leaf as 3,4,1,8, a topology source that is a tree, or a name.",
+            help="4x4, 2x4x4, the hosts of each leaf as 3,4,1,8, a topology source, or a name.",
         ),
     ]
     host: Annotated[str | None, typer.Option("--host-rate", metavar="RATE", help="Of host links, bits/s: 100M.")] = None
@@ -210,7 +210,8 @@ def _existing(spec: str, rates: Rates) -> Emulated | None:
     named = [state for state in lasting if state.name == spec]
     if named:
         return Emulated.existing(named[0])
-    wanted = fabricjson.write(emulated_fabric(spec, rates))
+    routes = emulated_routes(spec, rates)
+    wanted = fabricjson.write(routes.fabric, routes)
     same = [state for state in lasting if _text(state) == wanted]
     return Emulated.existing(same[0]) if same else None
 

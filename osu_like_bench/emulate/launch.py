@@ -17,7 +17,7 @@ import numpy as np
 
 from topompi.errors import BenchmarkError
 from topompi.mapping import place
-from topompi.topology import Fabric, TopologyInterface, compute_routes
+from topompi.topology import Fabric, Routes, TopologyInterface
 from topompi.views.coordinates import write_coordinates
 
 from .agent import HEAD, agent_path, enter
@@ -111,13 +111,13 @@ def leaf_cyclic(fabric: Fabric, hosts: Sequence[str]) -> list[str]:
     return [hosts[index] for index in np.lexsort((leaf, turn))]
 
 
-def coordinates(fabric: Fabric, hosts: Sequence[str]) -> str:
+def coordinates(routes: Routes, hosts: Sequence[str]) -> str:
     """Return the text of MPICH's coordinates file, which has each rank's position on the fabric.
 
-    :param fabric: the emulated fabric.
+    :param routes: the emulated routes.
     :param hosts: host of each rank.
     """
-    return write_coordinates(TopologyInterface.place(list(hosts), compute_routes(fabric)))
+    return write_coordinates(TopologyInterface.place(list(hosts), routes))
 
 
 def command_line(job: Launch, state: NetworkRecord) -> list[str]:

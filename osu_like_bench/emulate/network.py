@@ -1,5 +1,9 @@
 """The emulated network: each host a namespace, each switch a bridge, each link a veth pair, shaped in both directions.
 
+Bridges forward by the fabric's own tables, as InfiniBand's switches do: every bridge has a static entry for each host,
+learns nothing, and floods nothing. Therefore switches may be in a ring or any other fabric with loops. Hosts know each
+other's hardware addresses, because no broadcast reaches them.
+
 All bridges, with their ends of the links, are in one separate namespace. Therefore none of them appears among the
 machine's interfaces, and removing the namespaces removes everything. Every host has a second interface (``ctl0``)
 without a limit of rate, which carries the traffic that starts and controls jobs, like a cluster's administration
@@ -17,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from topompi.errors import BenchmarkError
-from topompi.topology import Fabric
+from topompi.topology import Fabric, Routes
 from topompi.topology.sources import fabricjson
 
 from .agent import write_agent
@@ -68,7 +72,7 @@ _SYSCTLS = {
 
 def check_rights() -> None:
     """Raise BenchmarkError unless this process may make namespaces here, and has the programs for it."""
-    wanted = ("ip", "tc", "nsenter", "unshare")
+    wanted = ("ip", "bridge", "tc", "nsenter", "unshare")
     found = [name for name in wanted if shutil.which(name) is not None]
     if len(found) < len(wanted):
         names = ", ".join(found) or "none"
@@ -77,22 +81,22 @@ def check_rights() -> None:
         raise BenchmarkError(f"emulate: expecting root, to make network namespaces, got user id {os.geteuid()}")
 
 
-def raise_network(fabric: Fabric, state: NetworkRecord) -> None:
+def raise_network(routes: Routes, state: NetworkRecord) -> None:
     """Make the namespaces, bridges and links of an emulated network.
 
-    :param fabric: a tree with rates, from ``emulated_fabric``.
+    :param routes: routes over a fabric with rates, from ``emulated_routes``.
     :param state: record of the network.
     :raises BenchmarkError: if a command fails, for example because the kernel has no tbf; all parts are then removed.
 
     Cost: some 10 ms per host.
     """
-    put(state.path / fabricjson.NAME, fabricjson.write(fabric))
+    put(state.path / fabricjson.NAME, fabricjson.write(routes.fabric, routes))
     write_agent(state, [address(host, CONTROL) for host in range(len(state.hosts))])
     try:
         for namespace in state.namespaces:
             _command(["ip", "netns", "add", namespace])
             _set_up(namespace)
-        for tool, namespace, lines in _wiring(fabric, state):
+        for tool, namespace, lines in _wiring(routes, state):
             _command([tool, "-n", namespace, "-batch", "-"], "\n".join(lines) + "\n")
     except BaseException:
         lower(state)
@@ -179,11 +183,12 @@ def _set_up(namespace: str) -> None:
     _command(["nsenter", f"--net={_path(namespace)}", "sh", "-c", script])
 
 
-def _wiring(fabric: Fabric, state: NetworkRecord) -> Iterator[tuple[str, str, list[str]]]:
+def _wiring(routes: Routes, state: NetworkRecord) -> Iterator[tuple[str, str, list[str]]]:
     """Yield the commands that make and configure the parts of the network, in order.
 
-    Each entry is a program (``ip`` or ``tc``), a namespace, and the lines of the program's batch there.
+    Each entry is a program (``ip``, ``bridge`` or ``tc``), a namespace, and the lines of the program's batch there.
     """
+    fabric = routes.fabric
     first = fabric.num_adapters
     links, ports, shapes = ["link add ctl type bridge", "link set ctl up"], [], []
     for switch in range(fabric.num_switches):
@@ -194,22 +199,47 @@ def _wiring(fabric: Fabric, state: NetworkRecord) -> Iterator[tuple[str, str, li
         port = _port(fabric, source, target)
         if target < first:
             host = state.namespace(fabric.hosts[fabric.adapter_host[target]])
-            links.append(f"link add {port} mtu {MTU} type veth peer name {DATA} mtu {MTU} netns {host}")
+            peer = f"{DATA} address {_hardware(int(fabric.adapter_host[target]))}"
+            links.append(f"link add {port} mtu {MTU} type veth peer name {peer} mtu {MTU} netns {host}")
         elif source < target:
             links.append(f"link add {port} mtu {MTU} type veth peer name {_port(fabric, target, source)} mtu {MTU}")
         ports.append(f"link set {port} master s{source - first} up")
+        ports.append(f"link set {port} type bridge_slave learning off flood off mcast_flood off bcast_flood off")
         shapes += _shape(port, rate)
     for number, namespace in enumerate([*map(state.namespace, state.hosts), state.head]):
         links.append(f"link add c{number} type veth peer name {CONTROL} netns {namespace}")
         links.append(f"link set c{number} master ctl up")
     yield "ip", state.switches, links + ports
+    yield "bridge", state.switches, _forwarding(routes)
     yield "tc", state.switches, shapes
     for number, name in enumerate(state.hosts):
         namespace = state.namespace(name)
-        yield "ip", namespace, [*_addressed(number, DATA), *_addressed(number, CONTROL)]
+        known = [
+            f"neighbour add {address(other, DATA)} lladdr {_hardware(other)} dev {DATA} nud permanent"
+            for other in range(len(state.hosts))
+            if other != number
+        ]
+        yield "ip", namespace, [*_addressed(number, DATA), *_addressed(number, CONTROL), *known]
         adapter = int(fabric.host_adapters[number][0])
         yield "tc", namespace, _shape(DATA, float(fabric.link_rate[fabric.adapter_uplink[adapter]]))
     yield "ip", state.head, _addressed(len(state.hosts), CONTROL)
+
+
+def _hardware(host: int) -> str:
+    """Return the hardware address of a host's data interface, a locally administered one."""
+    return f"02:77:00:00:{host // 256:02x}:{host % 256:02x}"
+
+
+def _forwarding(routes: Routes) -> list[str]:
+    """Return the static entries of all bridges: the port towards each host."""
+    fabric, first = routes.fabric, routes.fabric.num_adapters
+    lines = []
+    for switch, row in enumerate(routes.next_link[0].tolist()):
+        for adapter, link in enumerate(row):
+            if link >= 0:
+                port = _port(fabric, first + switch, int(fabric.link_target[link]))
+                lines.append(f"fdb add {_hardware(int(fabric.adapter_host[adapter]))} dev {port} master static")
+    return lines
 
 
 def _port(fabric: Fabric, switch: int, other: int) -> str:

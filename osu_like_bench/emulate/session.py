@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from topompi.errors import BenchmarkError
-from topompi.topology import Fabric
+from topompi.topology import Fabric, Routes
 from topompi.topology.sources import fabricjson
 
 from .background import END, RUNNING
@@ -26,7 +26,7 @@ from .monitor import Monitor, Usage
 from .network import MTU, check_rights, end_processes, lower, raise_network
 from .peers import PEERS
 from .records import NetworkRecord, make_folder, put, require_own, states
-from .spec import Rates, emulated_fabric
+from .spec import Rates, emulated_routes
 
 __all__ = ["Emulated", "Finished", "LaunchOptions", "take_down"]
 
@@ -91,8 +91,8 @@ class Finished:
 class Emulated:
     """A network that is up within ``with``: ``with Emulated("4x4") as net: net.run(["program.py"])``.
 
-    :param spec: specification of the network, see ``emulated_fabric``.
-    :param rates: rates of the links, see ``emulated_fabric``.
+    :param spec: specification of the network, see ``emulated_routes``.
+    :param rates: rates of the links, see ``emulated_routes``.
     :param name: name of the network on this machine; by default a new one.
     :param texts: arguments of ``Rates.parse``, in place of ``rates``: ``Emulated("4x4", uplinks="400M")``.
     :raises TopompiError: if the spec cannot be emulated, or this process lacks the rights or programs for it.
@@ -100,7 +100,7 @@ class Emulated:
 
     def __init__(self, spec: str, rates: Rates | None = None, *, name: str | None = None, **texts: str | None) -> None:
         self.spec = spec
-        self.fabric: Fabric = emulated_fabric(spec, rates or Rates.parse(**texts))
+        self.routes: Routes = emulated_routes(spec, rates or Rates.parse(**texts))
         self.name = name or f"run-{os.getpid()}-{secrets.token_hex(2)}"
         self._state: NetworkRecord | None = None
 
@@ -122,7 +122,7 @@ class Emulated:
         """
         check_rights()
         self._state = NetworkRecord.make(self.name, self.spec, self.fabric.hosts, owned)
-        raise_network(self.fabric, self._state)
+        raise_network(self.routes, self._state)
         return self._state
 
     def down(self) -> None:
@@ -138,6 +138,11 @@ class Emulated:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.down()
+
+    @property
+    def fabric(self) -> Fabric:
+        """The fabric, with a rate for every link."""
+        return self.routes.fabric
 
     @property
     def state(self) -> NetworkRecord:
@@ -191,7 +196,7 @@ class Emulated:
             environment["TOPOMPI_TOPOLOGY"] = str(self.path)
         if peer.coordinates:
             path = self.state.path / f"coordinates-{token}"
-            put(path, coordinates(self.fabric, job.hosts))
+            put(path, coordinates(self.routes, job.hosts))
             environment["MPIR_CVAR_COORDINATES_FILE"] = str(path)
         return environment | dict(options.environment or {}), token
 

@@ -1,4 +1,4 @@
-"""Specification of an emulated network: a tree of switches, from a shape or a topology source, with rates of links."""
+"""Specification of an emulated network: switches and routes, from a shape or a topology source, with rates of links."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 
 from topompi.errors import SourceError
 from topompi.inputs.hostlist import expand
-from topompi.topology import Fabric, FabricBuilder, load
+from topompi.topology import Fabric, FabricBuilder, Routes, compute_routes, load_routes
 
-__all__ = ["DEFAULT_RATE", "Rates", "emulated_fabric", "parse_rate"]
+__all__ = ["DEFAULT_RATE", "Rates", "emulated_fabric", "emulated_routes", "parse_rate"]
 
 DEFAULT_RATE = 100e6 / 8  # bytes/s of a link by default, because two cores can carry this for sixteen hosts at once
 FASTEST = 1e9 / 8  # maximum bytes/s of a link, because above it the processor is the bottleneck, not the link
@@ -73,22 +73,30 @@ class Rates:
 
 
 def emulated_fabric(spec: str, rates: Rates | None = None) -> Fabric:
-    """Return the tree to emulate, with a rate for every link; parallel cables become one link with their total rate.
+    """Return the fabric to emulate, see ``emulated_routes``."""
+    return emulated_routes(spec, rates).fabric
+
+
+def emulated_routes(spec: str, rates: Rates | None = None) -> Routes:
+    """Return the routes to emulate, and their fabric with a rate for every link.
+
+    Parallel cables become one link with their total rate, because a switch has one route to each host.
 
     :param spec: ``4x4`` (leaves x hosts), ``2x4x4`` (groups x leaves x hosts), ``3,4,1,8`` (hosts of each leaf),
-        ``3,4;1,8`` (hosts of each leaf in two groups), or a topology source.
+        ``3,4;1,8`` (hosts of each leaf in two groups), or a topology source, also one with loops, such as ``torus:8``.
     :param rates: rates that replace those of the source; a shape has 100 Mbit/s everywhere. If the fastest host link of
         a source exceeds 1 Gbit/s, it is slowed to 100 Mbit/s, and all links in proportion.
-    :raises SourceError: if the spec cannot be read, its switches are not a tree, or it is too large.
+    :raises SourceError: if the spec cannot be read, hosts have no routes to each other, or it is too large.
     """
-    fabric = _of_shape(spec) if _SHAPE.fullmatch(spec) else _slowed(_merged(load(spec).fabric))
+    routes = compute_routes(_of_shape(spec)) if _SHAPE.fullmatch(spec) else _merged(load_routes(spec))
+    fabric = routes.fabric
     if fabric.num_hosts > MOST_HOSTS:
         raise SourceError(f"{spec}: expecting at most {MOST_HOSTS} hosts to emulate, got {fabric.num_hosts}")
     for host in fabric.hosts:
         if not _HOST.fullmatch(host):
             raise SourceError(f"{spec}: expecting host names that a machine can have, got {host!r}")
-    _check_tree(fabric)
-    return _with_rates(fabric, rates or Rates())
+    _check_reach(routes)
+    return replace(routes, fabric=_with_rates(_slowed(fabric), rates or Rates()))
 
 
 def _of_shape(spec: str) -> Fabric:
@@ -135,8 +143,9 @@ def _leaf_sizes(spec: str) -> list[list[int]]:
     return sizes
 
 
-def _merged(fabric: Fabric) -> Fabric:
-    """Return the fabric with parallel links merged into one link of their total rate, without port numbers."""
+def _merged(routes: Routes) -> Routes:
+    """Return the routes over the fabric in which parallel links are one link of their total rate, without ports."""
+    fabric = routes.fabric
     rails = fabric.num_adapters - fabric.num_hosts
     if rails:
         raise SourceError(
@@ -147,7 +156,7 @@ def _merged(fabric: Fabric) -> Fabric:
     ends = np.stack((fabric.link_source, fabric.link_target))
     pairs, inverse = np.unique(ends, axis=1, return_inverse=True)
     nowhere = np.zeros(pairs.shape[1], dtype=np.int32)
-    return replace(
+    merged = replace(
         fabric,
         link_source=pairs[0].astype(np.int32),
         link_target=pairs[1].astype(np.int32),
@@ -156,6 +165,10 @@ def _merged(fabric: Fabric) -> Fabric:
         link_rate=np.bincount(inverse.ravel(), weights=fabric.link_rate).astype(np.float64),
         link_latency=np.full(pairs.shape[1], np.nan),
     )
+    if routes.engine.startswith("computed"):
+        return compute_routes(merged)
+    number = np.append(inverse.ravel(), -1).astype(np.int32)  # the last element is for link -1, "no link"
+    return Routes(merged, routes.engine, number[routes.next_link[:1]])
 
 
 def _slowed(fabric: Fabric) -> Fabric:
@@ -166,17 +179,14 @@ def _slowed(fabric: Fabric) -> Fabric:
     return replace(fabric, link_rate=fabric.link_rate * (DEFAULT_RATE / fastest))
 
 
-def _check_tree(fabric: Fabric) -> None:
-    """Raise SourceError unless switches and hosts are one tree, because bridges need a single path between hosts."""
-    vertices, cables = fabric.num_adapters + fabric.num_switches, fabric.num_links // 2
-    if (fabric.switch_component != 0).any() or (fabric.adapter_leaf < 0).any():
+def _check_reach(routes: Routes) -> None:
+    """Raise SourceError unless the routes lead from every host to every other one."""
+    cut = np.argwhere(routes.tables.all_hops() < 0)
+    if len(cut):
+        source, target = (routes.fabric.hosts[int(one)] for one in cut[0])
         raise SourceError(
-            f"{fabric.name}: expecting all hosts and switches to be connected to emulate them, got several parts"
-        )
-    if cables != vertices - 1:
-        raise SourceError(
-            f"{fabric.name}: expecting a tree of switches to emulate, got {cables - vertices + 1} cable(s) too many; "
-            "give each switch one parent, with parallel cables or a higher --uplink-rate"
+            f"{routes.fabric.name}: expecting routes between all hosts to emulate them, got none from {source} to "
+            f"{target}"
         )
 
 

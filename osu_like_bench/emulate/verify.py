@@ -54,8 +54,10 @@ def measure_rates(fabric: Fabric, state: NetworkRecord, seconds: float = SECONDS
     :param fabric: the emulated fabric.
     :param state: record of the network, which is up.
     :param seconds: seconds per cable.
-    :raises BenchmarkError: if a connection fails.
+    :raises BenchmarkError: if a connection fails, or if switches are in a loop, so that no cable has two sides.
     """
+    if fabric.num_links != 2 * (fabric.num_adapters + fabric.num_switches - 1):
+        raise BenchmarkError(f"emulate check: expecting a tree of switches, got loops in {fabric.name}")
     seen: set[tuple[int, float, float]] = set()
     tree = _Tree(fabric)
     for lower in np.argsort(tree.level, kind="stable").tolist():

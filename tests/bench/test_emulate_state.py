@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from osu_like_bench.emulate import Emulated, LaunchOptions, emulated_fabric, take_down
+from osu_like_bench.emulate import Emulated, LaunchOptions, emulated_routes, take_down
 from osu_like_bench.emulate.agent import write_agent
 from osu_like_bench.emulate.launch import Launch, command_line
 from osu_like_bench.emulate.network import raise_network
@@ -126,11 +126,11 @@ def test_no_network_is_made_in_a_directory_that_a_stranger_has_put_there(tmp_pat
 def test_folders_and_files_have_their_modes_whatever_the_umask(umask: int, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("TOPOMPI_EMULATE_STATE", str(tmp_path / "above" / "state"))
     monkeypatch.setattr("osu_like_bench.emulate.network._command", lambda *_: None)
-    fabric = emulated_fabric("1x2")
+    routes = emulated_routes("1x2")
     before = os.umask(umask)
     try:
-        state = NetworkRecord.make("net1", "1x2", fabric.hosts, owned=False)
-        raise_network(fabric, state)
+        state = NetworkRecord.make("net1", "1x2", routes.fabric.hosts, owned=False)
+        raise_network(routes, state)
         command_line(Launch(["prog"], "openmpi", "/bin/mpirun", ["h0001", "h0000"]), state)
     finally:
         os.umask(before)

@@ -12,14 +12,15 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from osu_like_bench.emulate import Emulated, LaunchOptions, Rates, take_down
 from osu_like_bench.emulate.agent import enter
 from osu_like_bench.emulate.launch import rank_hosts
-from osu_like_bench.emulate.network import DATA, address, processes
+from osu_like_bench.emulate.network import DATA, address, ports, processes
 from osu_like_bench.emulate.records import states
-from osu_like_bench.emulate.verify import measure_rates
+from osu_like_bench.emulate.verify import measure_rates, measure_round_trip
 from tests.bench.test_emulate import M
 from tests.emulation import needs_root, private_state  # noqa: F401 - a fixture
 from tests.support import ROOT, heed_interrupts, mpirun
@@ -74,6 +75,22 @@ def test_up_makes_the_links_of_the_spec_and_down_leaves_nothing(spec):
     assert left_behind(state) == []
     assert not state.path.exists()
     assert interfaces() == before
+
+
+@needs_root
+def test_switches_in_a_ring_forward_by_the_tables_and_flood_nothing():
+    with Emulated("torus:5", Rates.parse("50M", "50M")) as network:
+        fabric, last = network.fabric, network.fabric.num_hosts - 1
+        assert measure_round_trip(fabric, network.state, 0.1) > 0
+        said = subprocess.run(
+            ["ip", "-n", network.state.switches, "-s", "-j", "link"], capture_output=True, text=True, timeout=30
+        ).stdout
+        carried = {
+            (one["ifname"], way): one["stats64"][way]["bytes"] for one in json.loads(said) for way in ("rx", "tx")
+        }
+        busy = {number for number, (port, way, _) in enumerate(ports(fabric)) if carried[port, way]}
+        paths = network.routes.tables.paths(np.array([0, last]), np.array([last, 0]))
+        assert busy == set(paths[paths >= 0].tolist())
 
 
 @needs_root
