@@ -4,8 +4,8 @@
     python -m benchmarks.predictions tests/records/emulated.json
 
 The first command measures (``topompi tune`` on each network; needs root) and writes medians. The second compares and
-prints, for the model that jobs have, and for one that knows the burst of the emulated links, which real links lack. A
-test uses the record in ``tests/records``.
+prints, for the model that jobs have, and for one that knows the burst of the emulated links, which real links lack.
+Tests use the records in ``tests/records``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from scipy.stats import spearmanr
 from osu_like_bench.emulate import Emulated, LaunchOptions, Rates
 from osu_like_bench.emulate.launch import rank_hosts
 from osu_like_bench.emulate.network import burst_of
-from osu_like_bench.emulate.spec import emulated_fabric
+from osu_like_bench.emulate.spec import emulated_routes
 from topompi.errors import TopompiError
 from topompi.execution.specs import LEVELS, NATIVE
 from topompi.prediction.libraries import model_of
@@ -35,7 +35,6 @@ from topompi.prediction.predictor import Predictor
 from topompi.prediction.untuned import predict
 from topompi.schedules.analysis.model import Model
 from topompi.topology import TopologyInterface
-from topompi.topology.computed import compute_routes
 from topompi.tuning.record import TuneRecord
 
 from .jobs import one_line_errors, progress
@@ -60,6 +59,7 @@ class Cell:
     :param method: mpi4py's name of the call.
     :param nbytes: message size in bytes, as ``Selector.choose`` counts it.
     :param seconds: median of the slowest rank's times, by algorithm.
+    :param host_rates: rates of some hosts' links, as ``Rates.parse`` takes them; "" if all are equal.
     """
 
     network: str
@@ -70,16 +70,17 @@ class Cell:
     method: str
     nbytes: int
     seconds: dict[str, float]
+    host_rates: str = ""
 
     @property
     def job(self) -> tuple[object, ...]:
         """Fields that the cells of one job have in common."""
-        return self.network, self.uplinks, self.order, self.ppn, self.library
+        return self.network, self.uplinks, self.order, self.ppn, self.library, *filter(None, [self.host_rates])
 
     def interface(self) -> TopologyInterface:
         """Return the topology of the job."""
-        fabric = emulated_fabric(self.network, Rates.parse(HOST_RATE, self.uplinks))
-        return TopologyInterface.place(rank_hosts(fabric, None, self.ppn, self.order), compute_routes(fabric))
+        routes = emulated_routes(self.network, rates_of(self.uplinks, self.host_rates))
+        return TopologyInterface.place(rank_hosts(routes.fabric, None, self.ppn, self.order), routes)
 
     def predictor(self, model: Model | None = None) -> Predictor:
         """Return the cost model of the job, with given start-ups and rates or its own."""
@@ -167,28 +168,41 @@ def read(path: Path, model: Model | None = None) -> list[Scores]:
 
 def emulated_model() -> Model:
     """Return the model of the emulated networks' host links, with the burst that their token buckets let pass."""
-    rate = float(emulated_fabric("1x2", Rates.parse(HOST_RATE)).link_rate.max())
+    rate = float(emulated_routes("1x2", Rates.parse(HOST_RATE)).fabric.link_rate.max())
     return replace(Model.of_rate(rate), burst=burst_of(rate))
 
 
-def cells_of(record: TuneRecord, network: str, uplinks: str, order: str, ppn: int) -> Iterator[Cell]:
-    """Yield the cells that one run of ``topompi tune`` measured."""
+def rates_of(uplinks: str, host_rates: str) -> Rates:
+    """Return the rates of a network.
+
+    :param uplinks: rate of the uplinks.
+    :param host_rates: rates of some hosts' links; "" if all are equal.
+    """
+    return Rates.parse(HOST_RATE, uplinks, host_rates or None)
+
+
+def cells_of(record: TuneRecord, **job: Any) -> Iterator[Cell]:
+    """Yield the cells that one run of ``topompi tune`` measured.
+
+    :param record: what was measured.
+    :param job: fields of ``Cell`` that the record lacks.
+    """
     times: dict[tuple[str, int], dict[str, float]] = {}
     for one in record.results:
         seconds = float(f"{np.median(one.samples):.4g}")
         times.setdefault((one.method, one.nbytes), {})[one.algorithm] = seconds
     for (method, nbytes), seconds_of in times.items():
-        yield Cell(network, uplinks, order, ppn, record.library, method, nbytes, seconds_of)
+        yield Cell(library=record.library, method=method, nbytes=nbytes, seconds=seconds_of, **job)
 
 
 def measure(given: argparse.Namespace) -> Iterator[Cell]:
     """Measure every algorithm on every network that the command line selects."""
     for uplinks in given.uplink_rates:
-        with Emulated(given.measure, Rates.parse(HOST_RATE, uplinks)) as network:
+        with Emulated(given.measure, rates_of(uplinks, given.host_rates)) as network:
             for order, ppn, size in product(given.orders, map(int, given.ppn), given.sizes):
                 with tempfile.NamedTemporaryFile(suffix=".json") as file:
                     options = LaunchOptions(order=order, ppn=ppn, python=given.python, timeout=given.timeout)
-                    sizes = ["-m", f"{size}:{size}", "-i", "6"]
+                    sizes = ["-m", f"{size}:{size}", "-i", str(given.rounds), "-a", given.algorithms]
                     tune = ["-m", "topompi", "tune", *given.methods, *sizes, "--record", file.name]
                     done = network.run(tune, options)
                     if done.returncode:
@@ -196,7 +210,8 @@ def measure(given: argparse.Namespace) -> Iterator[Cell]:
                             f"{given.measure}, {order}: exit code {done.returncode}: {done.stderr[-500:]}"
                         )
                     progress(f"{given.measure}, {uplinks}, {order}, {ppn} a host, {size}")
-                    yield from cells_of(TuneRecord.read(file.name), given.measure, uplinks, order, ppn)
+                    job = {"network": given.measure, "uplinks": uplinks, "order": order, "ppn": ppn}
+                    yield from cells_of(TuneRecord.read(file.name), **job, host_rates=given.host_rates)
 
 
 def report(paths: Sequence[Path]) -> Iterator[str]:
@@ -223,6 +238,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--ppn", type=words, default="1", help="ranks a host (default 1)")
     parser.add_argument("--methods", type=words, default=",".join(METHODS), help="collectives (default: all eight)")
     parser.add_argument("--sizes", type=words, default="64K", help="bytes (default 64K)")
+    parser.add_argument("--host-rates", default="", help="rates of some hosts' links: h5=50M")
+    parser.add_argument("--algorithms", default="all", help="as topompi tune takes them (default all)")
+    parser.add_argument("--rounds", type=int, default=6, help="timed calls of each (default 6)")
     parser.add_argument("--python", default=sys.executable, help="a Python with another MPI library")
     parser.add_argument("--timeout", type=float, default=900.0, help="seconds that one job may take")
     parser.add_argument("-o", "--output", type=Path, help="add the cells to this record")

@@ -270,7 +270,7 @@ _OF_LANE_SEGMENTS = {64 << 10: range(2, 17), 256 << 10: range(2, 17)}
 _OF_LANE_BLOCKS = {16 << 10: range(9, 33), 64 << 10: range(9, 65)}
 
 # Least bytes of a call (`Algorithm.default`) for which the algorithm that the model predicts as fastest was measured to
-# be no slower than the library's, from tests/records/emulated.json.
+# be no slower than the library's, from tests/records/emulated.json and uneven.json.
 _MEDIUM = 16 << 10
 _SHORT = 4 << 10
 _LONG = 32 << 10
@@ -318,14 +318,20 @@ def _halving(generator: Callable[..., Schedule], when: str, default: float) -> A
     return Algorithm(generator, _order, when, keeps_order=True, stand_in="any", default=default, logarithmic=True)
 
 
-def _butterfly(generator: Callable[..., Schedule], view: View, when: str, *, trial: bool = True) -> Algorithm:
-    return Algorithm(generator, view, when, logarithmic=True, trial=trial)
+def _butterfly(
+    generator: Callable[..., Schedule], view: View, when: str, default: float = inf, *, trial: bool = True
+) -> Algorithm:
+    return Algorithm(generator, view, when, default=default, logarithmic=True, trial=trial)
 
 
-def _swings(generator: Callable[..., Schedule]) -> dict[str, Algorithm]:
-    """The algorithms of an exchange by Swing, by name; trials leave out ``bine``, which equals ``swing`` off tori."""
+def _swings(generator: Callable[..., Schedule], default: float = inf) -> dict[str, Algorithm]:
+    """The algorithms of an exchange by Swing, by name; trials leave out ``bine``, which equals ``swing`` off tori.
+
+    :param generator: maker of the schedule.
+    :param default: least bytes of a call for which ``swing`` may be chosen without measurements.
+    """
     return {
-        "swing": _butterfly(generator, _grid, "on tori that the job fills; elsewhere as bine"),
+        "swing": _butterfly(generator, _grid, "on tori that the job fills; elsewhere as bine", default),
         "bine": _butterfly(generator, _line, "for short and medium vectors over clusters in a row", trial=False),
     }
 
@@ -420,7 +426,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             routed=True,
         ),
         "circulant": _pipelined(
-            broadcast.circulant, "for medium and large messages, full bisection", 8, _OF_A_CIRCULANT, default=_LONG
+            broadcast.circulant, "for medium and large messages, full bisection", 8, _OF_A_CIRCULANT, default=_MEDIUM
         ),
         "double_tree": _pipelined(
             broadcast.double_tree, "for large messages where links between clusters are scarce", 16, _OF_A_CHAIN
@@ -466,7 +472,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "for medium vectors, full bisection, commuting operations",
             8,
             _OF_A_CIRCULANT,
-            default=_LONG,
+            default=_MEDIUM,
         ),
         "double_tree": _pipelined(
             reduction.reduce_double_tree,
@@ -486,8 +492,9 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             grouped.reduce_scatter_grouped,
             _clusters,
             "for medium and long vectors where links between clusters are scarce",
+            _MEDIUM,
         ),
-        **_swings(swing.reduce_scatter_swing),
+        **_swings(swing.reduce_scatter_swing, _MEDIUM),
         "leaders": Algorithm(reduce_scatter.reduce_scatter_leaders, _clusters, "where few links leave a cluster"),
     },
     "allreduce": {
@@ -510,8 +517,9 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             grouped.allreduce_grouped,
             _clusters,
             "for medium and long vectors where links between clusters are scarce",
+            _MEDIUM,
         ),
-        **_swings(swing.allreduce_swing),
+        **_swings(swing.allreduce_swing, _MEDIUM),
         "leaders": Algorithm(
             allreduce.allreduce_leaders,
             _clusters,

@@ -143,8 +143,6 @@ class Predictor:
             return "the topology source gives no rates of links"
         if self.interface.num_hosts == 1:
             return "one host"
-        if len(np.unique(self.network.leaf)) < 2 and self.interface.num_hosts == self.interface.num_ranks:
-            return "one leaf switch, and one rank per host"
         return ""
 
     def rank(self, method: str, nbytes: int, root: int, runs: Callable[[str], bool]) -> list[tuple[str, float]]:

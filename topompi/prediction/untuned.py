@@ -129,7 +129,12 @@ def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> li
         # that blocks count as if they were k times shorter.
         return nbytes * hosts / ranks if collective == "allgather" else nbytes
 
-    names = [name for name, one in known.items() if one.default <= measured(one) and runs(name)]
+    def least(name: str) -> float:
+        # Where ranks share hosts, an algorithm with a form for them was measured from that form's size on.
+        forms = [one.default for one in known.values() if one.alone == name] if hosts < ranks else []
+        return max(known[name].default, min(forms, default=0.0))
+
+    names = [name for name, one in known.items() if least(name) <= measured(one) and runs(name)]
     if hosts == ranks:
         names = [name for name in names if not known[name].alone]
     if predictor.together is not None and collective == "alltoall" and nbytes > PAIRWISE:
