@@ -426,7 +426,12 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             routed=True,
         ),
         "circulant": _pipelined(
-            broadcast.circulant, "for medium and large messages, full bisection", 8, _OF_A_CIRCULANT, default=_MEDIUM
+            broadcast.circulant,
+            "for medium and large messages, full bisection",
+            8,
+            _OF_A_CIRCULANT,
+            default=_MEDIUM,
+            logarithmic=True,
         ),
         "double_tree": _pipelined(
             broadcast.double_tree, "for large messages where links between clusters are scarce", 16, _OF_A_CHAIN
@@ -473,6 +478,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             8,
             _OF_A_CIRCULANT,
             default=_MEDIUM,
+            logarithmic=True,
         ),
         "double_tree": _pipelined(
             reduction.reduce_double_tree,
