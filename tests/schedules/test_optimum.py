@@ -13,6 +13,7 @@ from tests.support import examples, shared_data
 from topompi.netsim.flows import run
 from topompi.schedules import Network
 from topompi.schedules.analysis.bounds import lower_bound
+from topompi.schedules.analysis.concurrent import concurrent_flow
 from topompi.schedules.analysis.cuts import Graph, Need, fabric_graph, tree_partition, worst_cut
 from topompi.schedules.analysis.optimum import LONG, optimum
 from topompi.schedules.registry import ALGORITHMS
@@ -117,6 +118,41 @@ def test_free_shares_are_limited_by_sets_of_hosts_alone(graph):
     assert rate == pytest.approx(into / (len(np.unique(parts[parts >= 0])) - 1))
 
 
+@given(graphs(4, 3), st.data())
+@examples(15)
+def test_an_alltoall_takes_what_a_flow_for_each_pair_of_hosts_takes(graph, data):
+    weight = np.array(data.draw(st.lists(st.integers(1, 3), min_size=graph.hosts, max_size=graph.hosts)), float)
+    pairs = [(a, b) for a in range(graph.hosts) for b in range(graph.hosts) if graph.home[a] != graph.home[b]]
+    outer = graph.home[graph.tail] != graph.home[graph.head]  # links inside a switch's own group of hosts do not count
+    tail, head, rate = graph.home[graph.tail][outer], graph.home[graph.head][outer], graph.rate[outer]
+    edges = len(rate)
+    if not pairs or not edges:
+        return
+    kept, bytes_ = (
+        np.zeros((len(pairs), graph.vertices, len(pairs) * edges + 1)),
+        np.zeros((len(pairs), graph.vertices)),
+    )
+    for number, (a, b) in enumerate(pairs):
+        columns = number * edges + np.arange(edges)
+        np.add.at(kept[number], (head, columns), 1)
+        np.add.at(kept[number], (tail, columns), -1)
+        amount = weight[a] * weight[b]
+        bytes_[number, graph.home[a]], bytes_[number, graph.home[b]] = -amount, amount
+    limit = np.concatenate((np.tile(np.eye(edges), len(pairs)), -rate[:, None]), axis=1)
+    objective = np.append(np.zeros(len(pairs) * edges), 1.0)
+    found = linprog(
+        objective,
+        A_ub=limit,
+        b_ub=np.zeros(edges),
+        A_eq=kept.reshape(-1, len(objective)),
+        b_eq=bytes_.ravel(),
+        method="highs",
+    )
+    flow = concurrent_flow(graph, weight)
+    assert flow is not None
+    assert flow[0] == pytest.approx(found.fun, rel=1e-6)
+
+
 @given(jobs(6, 2))
 @examples(25)
 def test_links_of_routes_and_of_tables_agree_where_they_are_the_same(network):
@@ -151,7 +187,9 @@ def test_it_is_at_least_the_bound_of_hosts_and_leaf_switches(network, data):
     for collective in LONG:
         bound = lower_bound(network, collective, root=0)
         parts = bound.host_out, bound.host_in
-        assert optimum(collective, network).free.seconds >= max(parts) * (1 - NEAR)
+        found = optimum(collective, network)
+        assert found.free.seconds >= max(parts) * (1 - NEAR)
+        assert found.free.seconds <= found.free.reached <= found.given.reached * (1 + NEAR)
 
 
 def mixed(network: Network, data: st.DataObject) -> np.ndarray:
@@ -269,6 +307,16 @@ def test_a_host_at_half_rate_limits_bcast_and_allreduce():
     found = optimum("allreduce", network).free
     assert found.is_reached
     assert optimum("bcast", network).free.sets[0].tolist() == [0]
+
+
+@pytest.mark.parametrize(("collective", "inside"), [("bcast", False), ("reduce", True)])
+def test_the_first_set_of_a_cut_sends_and_the_second_receives(collective, inside):
+    network = whole("XGFT(2; 4,4; 1,4)")
+    slow = network.links[5][6][0] if inside else network.links[6][5][network.links[6][5] >= 0][-1]
+    found = optimum(collective, replace(network, capacity=np.where(np.arange(len(network.capacity)) == slow, 1e9, 4e9)))
+    sender, receiver = found.given.sets
+    assert found.given.links.tolist() == [slow]
+    assert (sender if inside else receiver).tolist() == [5]
 
 
 def test_a_slow_leaf_switch_is_the_cut():
