@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
-from math import prod
+from math import ceil, prod, sqrt
 
 import networkx as nx
 import numpy as np
@@ -158,6 +158,17 @@ def test_the_best_block_cut_of_a_square(wraps: bool, hop_bytes: int) -> None:
     assert evaluate(on_strips(graph, machine, place), graph, machine).hop_bytes == hop_bytes
 
 
+def test_strips_come_near_the_least_perimeter_where_hosts_divide_no_side() -> None:
+    """A part of n cells has a perimeter of at least 2 ceil(2 sqrt(n)) (Harary and Harborth 1976)."""
+    dims, slots = (20, 30), 23
+    graph, machine = CommunicationGraph.cartesian(dims), Machine.hierarchy([slots, 27], [0, 1])
+    grid = coordinates_of(graph)
+    assert grid is not None
+    sizes = [slots] * 26 + [2]
+    least = sum(2 * ceil(2 * sqrt(size)) for size in sizes) - 2 * sum(dims)
+    assert doubled_hop_bytes(on_strips(graph, machine, grid), graph, machine) <= 1.08 * least
+
+
 def least_of_all(graph: CommunicationGraph, machine: Machine) -> int:
     """The least doubled hop-bytes of all placements on hosts."""
     return min(
@@ -190,6 +201,7 @@ def test_structure_is_optimal_on_tiny_cases(dims: tuple[int, ...], wraps: bool, 
         ((8, 4), Machine.torus((4, 8)), 1.0),  # the same grid, turned
         ((4, 16), Machine.torus((4, 4, 4)), 1.0),  # the long side winds through two dimensions
         ((32,), Machine.torus((2, 4, 4)), 1.0),  # a snake
+        ((8, 8), Machine.torus((4, 4, 4)), 1.0),  # both sides bend, and their halves meet at the bend
         ((8, 8), Machine.torus((4, 4), 4), 48 / 112),  # 2 x 2 ranks a host: 3 of 7 edges of each row join two hosts
     ],
 )
