@@ -65,6 +65,16 @@ class Network:
         """Links of the route from host i to host j, shape (n, n, longest), padded with -1."""
         return self.paths if isinstance(self.paths, np.ndarray) else self.paths.every_path
 
+    def routes(self, source: NDArray[np.integer], destination: NDArray[np.integer]) -> NDArray[np.int32]:
+        """Links of the routes of some pairs of hosts, shape (pairs, longest), padded with -1.
+
+        :param source: sending host of each pair, shape (pairs,).
+        :param destination: receiving host of each pair, shape (pairs,).
+        """
+        if isinstance(self.paths, np.ndarray):
+            return self.paths[source, destination]
+        return self.paths.paths(source, destination)
+
     def loads_of(
         self, source: NDArray[np.integer], destination: NDArray[np.integer], nbytes: NDArray[np.number]
     ) -> NDArray[np.float64]:

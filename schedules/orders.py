@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .network import DEPTH_FIRST, Network
 from .ringsearch import AS_GOOD, RingLoads, search
+from .slowhosts import without_slow_hosts
 from .trees import depth_first, rank_clusters
 
 __all__ = ["MOST_LINKS", "depth_first_hosts", "with_order"]
@@ -27,7 +28,9 @@ def with_order(network: Network) -> Network:
     """The network with the order of hosts in which a ring loads its busiest link least, see ``ringsearch.search``.
 
     The order is ``DEPTH_FIRST`` if the search finds no order with a less loaded busiest link, and if all routes have
-    more than ``MOST_LINKS`` links. It depends on the network alone, and is searched once per network.
+    more than ``MOST_LINKS`` links. Hosts that stand aside (``slowhosts``) count as if they were as fast as others,
+    because their own links pass one message in any order. It depends on the network alone, and is searched once per
+    network.
 
     :param network: the job's network.
     Cost: the n routes of the depth-first ring over n hosts, if these show that no order is better; else the routes of
@@ -50,6 +53,7 @@ def _host_order(network: Network) -> Integers:
     longest = 1 + int(network.hops.max(initial=0))
     if network.num_hosts < 3 or network.num_hosts**2 * longest > MOST_LINKS:
         return DEPTH_FIRST
+    network = without_slow_hosts(network)
     first = depth_first_hosts(network)
     if _is_best(network, first):
         return DEPTH_FIRST

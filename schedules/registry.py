@@ -24,7 +24,7 @@ from .network import Network
 from .rooted import bine, broadcast, gather, reduction, scatterallgather
 from .schedule import ROOTED, Schedule
 from .swing import ranks_on_grid
-from .symmetric import allgather, allreduce, barrier, circulant, grouped, reduce_scatter, scan, swing
+from .symmetric import allgather, allreduce, aside, barrier, circulant, grouped, reduce_scatter, scan, swing
 from .trees import depth_first, rank_clusters, ring_order
 
 __all__ = [
@@ -261,6 +261,7 @@ _AT_ONCE = "for long messages where rows or columns of a process grid exchange a
 # Generators that divide messages make 8 parts by default; fewer parts save start-ups for short messages.
 _ON_LANES = {32 << 10: range(2, MOST_PARTS + 1)}
 _OF_A_CHAIN = {8 << 10: range(9, MOST_PARTS + 1), 16 << 10: range(9, MOST_PARTS + 1)}
+_OF_LONG_VECTORS = {64 << 10: range(3, 33), 256 << 10: range(2, 65), 1 << 20: range(5, 129)}
 _OF_A_CIRCULANT = {4 << 10: range(3, 8), 16 << 10: range(9, MOST_PARTS + 1)}
 
 
@@ -328,6 +329,12 @@ def _swings(generator: Callable[..., Schedule]) -> dict[str, Algorithm]:
         "swing": _butterfly(generator, _grid, "on tori that the job fills; elsewhere as bine"),
         "bine": _butterfly(generator, _line, "for short and medium vectors over clusters in a row", trial=False),
     }
+
+
+def _aside(exchange: str, when: str, **traits: Any) -> Algorithm:
+    """The allreduce in which hosts with slow links stand aside from the given exchange of the others."""
+    traits |= {"cut": "segments", "segments": _OF_LONG_VECTORS, "slow_hosts": True}
+    return Algorithm(aside.allreduce_aside, takes_network, when, {"exchange": exchange}, **traits)
 
 
 def _of_own_blocks(
@@ -512,6 +519,8 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "for medium and long vectors where links between clusters are scarce",
         ),
         **_swings(swing.allreduce_swing),
+        "aside": _aside("grouped", "for long vectors where few hosts have slow links", logarithmic=True),
+        "aside_ring": _aside("ring", "as aside, on tori and dragonflies", routed=True),
         "leaders": Algorithm(
             allreduce.allreduce_leaders,
             _clusters,

@@ -130,6 +130,7 @@ def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> li
         return nbytes * hosts / ranks if collective == "allgather" else nbytes
 
     names = [name for name, one in known.items() if one.default <= measured(one) and runs(name)]
+    names = [name for name in names if predictor.fits(known[name])]
     if hosts == ranks:
         names = [name for name in names if not known[name].alone]
     if predictor.together is not None and collective == "alltoall" and nbytes > PAIRWISE:

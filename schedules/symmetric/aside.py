@@ -1,0 +1,111 @@
+"""An allreduce in which hosts with slow links stand aside: each sends its vector once and receives the result once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..butterfly import Butterfly
+from ..exchanges import ring
+from ..groups import grouped
+from ..nested import Pipeline
+from ..network import Network
+from ..phases import Given, Grid, Phase, sequence
+from ..schedule import INPUT, OUTPUT, REDUCE, Schedule
+from ..slowhosts import standing_aside
+from ..transfers import local_moves, transfers
+from ..trees import rank_clusters, ring_order
+
+__all__ = ["allreduce_aside"]
+
+Integers = NDArray[np.int64]
+
+SEGMENTS = 8  # default number of segments
+
+
+def allreduce_aside(network: Network, *, exchange: str = "grouped", blocks: int | None = None) -> Schedule:
+    """An allreduce of which hosts with slow links only send their vector and receive the result.
+
+    The hosts of ``slowhosts.standing_aside`` stand aside. The other n ranks run a reduce-scatter and an allgather,
+    segment by segment: while a segment is reduced, each rank that stands aside sends its part of every share to the
+    share's owner, and while the segment is gathered, it receives every share from its owner. In the same steps the
+    segment before is gathered. Thus a host at half rate takes no longer than the others, whereas it would take twice as
+    long in an exchange of all hosts. That such a host need not slow down an allreduce was shown by Chen et al.
+    (arXiv:2606.01680), with a pipeline of four stages; the exchanges and the stages here are others.
+
+    Messages: those of the exchange for each segment, and two for each part of a share and each rank that stands aside.
+    Steps: s + 1 turns for s segments, each of n - 1 steps with the ring, of about log2 n with ``grouped``. Bytes: one
+    vector out of and into each of the k ranks that stand aside; 2 (1 - 1/n) + k/n vectors out of and into the others.
+    Time of a host's link: that of its bytes times 1 + 1/s. It requires a commutative operation.
+
+    If no host is slow, none stands aside.
+
+    :param network: the job's network.
+    :param exchange: ``ring``, in the order of ``network.order``, or ``grouped``, see `schedules.groups.grouped`.
+    :param blocks: number of segments, by default 8.
+    :raises ValueError: if ``exchange`` is another word.
+    """
+    if exchange not in ("ring", "grouped"):
+        raise ValueError(f"expecting exchange 'ring' or 'grouped', got {exchange!r}")
+    size, segments = network.num_ranks, SEGMENTS if blocks is None else blocks
+    slow = standing_aside(network)[network.rank_host]
+    reducing, gathering, owners, weight = (_ring if exchange == "ring" else _grouped)(network, ~slow)
+    sending, receiving = _beside(np.flatnonzero(slow), owners, weight, uniform=reducing.uniform)
+    length = segments * len(owners)
+    phases = sequence(
+        local_moves(0, np.arange(size), (INPUT, 0), (OUTPUT, 0), length),
+        Pipeline.of(((reducing, sending), (gathering, receiving)), segments, len(owners)),
+    )
+    return Schedule.from_phases("allreduce", size, f"aside, {exchange}", phases, blocks=length)
+
+
+def _ring(network: Network, within: NDArray[np.bool_]) -> tuple[Grid, Grid, Integers, Integers]:
+    """The phases of a ring over some ranks, the owner of each block of a segment, and the weight of each step.
+
+    A share has two blocks, because the steps of a ring are so short that a whole share would delay its owner.
+    """
+    order = ring_order(network)
+    ranks = order[within[order]]
+    begin, count = 2 * np.arange(len(ranks)), np.full(len(ranks), 2)
+    part = begin, count, np.full(network.num_ranks, OUTPUT)
+    weight = np.ones(max(len(ranks) - 1, 1), dtype=np.int64)
+    return ring(ranks, *part, REDUCE), ring(ranks, *part), np.repeat(ranks, 2), weight
+
+
+def _grouped(network: Network, within: NDArray[np.bool_]) -> tuple[Given, Given, Integers, Integers]:
+    """The phases of a butterfly over some ranks, the owner of each block of a segment, and the weight of each step."""
+    ranks = np.flatnonzero(within)
+    made = grouped(len(ranks), rank_clusters(network)[:, ranks])
+    step, source, destination, first, last = made.messages.T
+    moved = np.stack((step, ranks[source], ranks[destination], first, last), axis=1)
+    butterfly = Butterfly(ranks[made.layout], moved)
+    bounds, buffer = np.arange(len(ranks) + 1), np.full(network.num_ranks, OUTPUT)
+    bytes_ = np.bincount(step, last - first, minlength=1)
+    weight = (bytes_ + bytes_[::-1]).astype(np.int64)
+    return butterfly.reducing(bounds, buffer), butterfly.gathering(bounds, buffer), butterfly.layout, weight
+
+
+def _beside(slow: Integers, owners: Integers, weight: Integers, *, uniform: bool) -> tuple[Phase, Phase]:
+    """The phases in which the ranks that stand aside send their parts of a segment's shares, and receive the shares.
+
+    Each step has as many of these messages as its part of the exchange's bytes, so that none takes longer than its
+    step. The ranks that stand aside begin at different owners.
+
+    :param slow: ranks that stand aside, shape (k,).
+    :param owners: owner of each block of a segment, shape (blocks,).
+    :param weight: bytes that the exchange sends in each step, in any unit, shape (steps,).
+    :param uniform: whether all steps of the exchange are alike.
+    """
+    count, steps = len(owners), np.cumsum(weight)
+    total = max(int(steps[-1]), 1)
+    when = np.minimum(np.searchsorted(2 * count * steps, (2 * np.arange(count) + 1) * total), len(weight) - 1)
+    # Blocks in the order in which they are sent: first one of each owner, then the next one of each.
+    each = int(np.bincount(owners).max())
+    turn = np.arange(count).reshape(-1, each).T.ravel()
+    first = np.arange(len(slow))[:, None] * count // max(len(slow), 1)
+    block, rank = turn[(first + np.arange(count)) % count], slow[:, None]
+    place = OUTPUT, block
+    sent = transfers(when, rank, owners[block], place, place, 1, REDUCE)
+    received = transfers(when, owners[block], rank, place, place, 1)
+    one, other = (Given(len(weight), uniform=uniform, table=table) for table in (sent, received))
+    return one, other
