@@ -331,10 +331,10 @@ def _swings(generator: Callable[..., Schedule]) -> dict[str, Algorithm]:
     }
 
 
-def _aside(exchange: str, when: str, **traits: Any) -> Algorithm:
+def _aside(within: str, when: str, **traits: Any) -> Algorithm:
     """The allreduce in which hosts with slow links stand aside from the given exchange of the others."""
     traits |= {"cut": "segments", "segments": _OF_LONG_VECTORS, "slow_hosts": True}
-    return Algorithm(aside.allreduce_aside, takes_network, when, {"exchange": exchange}, **traits)
+    return Algorithm(aside.allreduce_aside, takes_network, when, {"within": within}, **traits)
 
 
 def _of_own_blocks(

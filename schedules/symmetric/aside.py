@@ -20,10 +20,10 @@ __all__ = ["allreduce_aside"]
 
 Integers = NDArray[np.int64]
 
-SEGMENTS = 8  # default number of segments
+SEGMENTS = 8
 
 
-def allreduce_aside(network: Network, *, exchange: str = "grouped", blocks: int | None = None) -> Schedule:
+def allreduce_aside(network: Network, *, within: str = "grouped", blocks: int | None = None) -> Schedule:
     """An allreduce of which hosts with slow links only send their vector and receive the result.
 
     The hosts of ``slowhosts.standing_aside`` stand aside. The other n ranks run a reduce-scatter and an allgather,
@@ -38,43 +38,44 @@ def allreduce_aside(network: Network, *, exchange: str = "grouped", blocks: int 
     vector out of and into each of the k ranks that stand aside; 2 (1 - 1/n) + k/n vectors out of and into the others.
     Time of a host's link: that of its bytes times 1 + 1/s. It requires a commutative operation.
 
-    If no host is slow, none stands aside.
+    If no host is slow, none stands aside, and the vector is one segment.
 
     :param network: the job's network.
-    :param exchange: ``ring``, in the order of ``network.order``, or ``grouped``, see `schedules.groups.grouped`.
-    :param blocks: number of segments, by default 8.
-    :raises ValueError: if ``exchange`` is another word.
+    :param within: exchange of the ranks that do not stand aside: ``ring``, in the order of ``network.order``, or
+        ``grouped``, see `schedules.groups.grouped`.
+    :param blocks: number of segments, by default 8 if hosts stand aside.
+    :raises ValueError: if ``within`` is another word.
     """
-    if exchange not in ("ring", "grouped"):
-        raise ValueError(f"expecting exchange 'ring' or 'grouped', got {exchange!r}")
-    size, segments = network.num_ranks, SEGMENTS if blocks is None else blocks
-    slow = standing_aside(network)[network.rank_host]
-    reducing, gathering, owners, weight = (_ring if exchange == "ring" else _grouped)(network, ~slow)
+    if within not in ("ring", "grouped"):
+        raise ValueError(f"expecting within 'ring' or 'grouped', got {within!r}")
+    size, slow = network.num_ranks, standing_aside(network)[network.rank_host]
+    segments = blocks if blocks is not None else SEGMENTS if slow.any() else 1
+    reducing, gathering, owners, weight = (_ring if within == "ring" else _grouped)(network, ~slow)
     sending, receiving = _beside(np.flatnonzero(slow), owners, weight, uniform=reducing.uniform)
     length = segments * len(owners)
     phases = sequence(
         local_moves(0, np.arange(size), (INPUT, 0), (OUTPUT, 0), length),
         Pipeline.of(((reducing, sending), (gathering, receiving)), segments, len(owners)),
     )
-    return Schedule.from_phases("allreduce", size, f"aside, {exchange}", phases, blocks=length)
+    return Schedule.from_phases("allreduce", size, f"aside, {within}", phases, blocks=length)
 
 
-def _ring(network: Network, within: NDArray[np.bool_]) -> tuple[Grid, Grid, Integers, Integers]:
+def _ring(network: Network, takes_part: NDArray[np.bool_]) -> tuple[Grid, Grid, Integers, Integers]:
     """The phases of a ring over some ranks, the owner of each block of a segment, and the weight of each step.
 
     A share has two blocks, because the steps of a ring are so short that a whole share would delay its owner.
     """
     order = ring_order(network)
-    ranks = order[within[order]]
+    ranks = order[takes_part[order]]
     begin, count = 2 * np.arange(len(ranks)), np.full(len(ranks), 2)
     part = begin, count, np.full(network.num_ranks, OUTPUT)
     weight = np.ones(max(len(ranks) - 1, 1), dtype=np.int64)
     return ring(ranks, *part, REDUCE), ring(ranks, *part), np.repeat(ranks, 2), weight
 
 
-def _grouped(network: Network, within: NDArray[np.bool_]) -> tuple[Given, Given, Integers, Integers]:
+def _grouped(network: Network, takes_part: NDArray[np.bool_]) -> tuple[Given, Given, Integers, Integers]:
     """The phases of a butterfly over some ranks, the owner of each block of a segment, and the weight of each step."""
-    ranks = np.flatnonzero(within)
+    ranks = np.flatnonzero(takes_part)
     made = grouped(len(ranks), rank_clusters(network)[:, ranks])
     step, source, destination, first, last = made.messages.T
     moved = np.stack((step, ranks[source], ranks[destination], first, last), axis=1)

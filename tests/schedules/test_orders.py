@@ -178,6 +178,13 @@ def test_links_at_half_rate_are_avoided_where_routes_allow_and_a_slow_host_sets_
     halved = replace(network, capacity=capacity)
     assert RingLoads(halved).bound * rate == pytest.approx(2.0)
     assert busiest(halved, hosts_of(with_order(halved))) * rate == pytest.approx(2.0)
+    # A slow host does not hide how the other links differ, which counts if the host stands aside.
+    mixed = job("torus:8x8", np.random.default_rng(1).permutation(64).tolist(), [1] * 64)
+    capacity = mixed.capacity.copy()
+    capacity[mixed.links[5, 6, 0]] /= 2
+    halved = replace(mixed, capacity=capacity)
+    assert busiest(halved, depth_first_hosts(halved)) * rate == pytest.approx(2.0)
+    assert busiest(without_slow_hosts(halved), hosts_of(with_order(halved))) * rate == pytest.approx(1.0)
 
 
 def test_pairs_without_a_route_are_avoided():
