@@ -50,7 +50,7 @@ class RingLoads:
         none = (network.hops < 0) & apart
         if none.any():  # a pair without a route crosses a link of its own, too slow for any ring that can avoid it
             self.paths[none, 0] = len(seconds)
-            seconds = np.append(seconds, 1e3 * len(apart) * seconds.max())
+            seconds = np.append(seconds, 1e3 * len(apart) * (seconds.max() or 1.0))
         self.bound = self._bound(seconds[self.paths].max(axis=2))
         self.time: Floats = seconds / self.bound
 

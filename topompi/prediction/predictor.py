@@ -191,6 +191,8 @@ class Predictor:
     def seconds(self, method: str, name: str, nbytes: int, root: int) -> float:
         """Predicted seconds of an algorithm that topompi runs; infinite if it cannot run on this number of ranks.
 
+        They are infinite, too, if it sends a message between two hosts that have no route.
+
         :param method: mpi4py's name of the call.
         :param name: name of the algorithm, with or without a segment size (``ring/32K``).
         :param nbytes: size of the call in bytes: a broadcast's message, a reduction's vector, else one block.
@@ -207,7 +209,10 @@ class Predictor:
             return self._at_its_bound(nbytes)
         if known.cut == "segments" and known.alone:  # an algorithm in lanes
             (_, across), _ = known.view(self.network, root)
-            return self._lanes.seconds(collective, across, _of_ours(self.model), nbytes, root, pieces.blocks)
+            try:
+                return self._lanes.seconds(collective, across, _of_ours(self.model), nbytes, root, pieces.blocks)
+            except ValueError:  # as in `_on_network`
+                return inf
         return self._cost(collective, pieces.name, nbytes, root, pieces.blocks, pieces.slices)
 
     def native(self, method: str, nbytes: int, root: int, commutative: bool = True) -> Native:
@@ -275,7 +280,10 @@ class Predictor:
     def _on_network(self, schedule: Schedule, collective: str, nbytes: int, model: Model, slices: int = 1) -> float:
         message = nbytes // self.interface.num_ranks if collective == "reduce_scatter" else nbytes
         block = max(1, -(-message // max(schedule.blocks, 1)))
-        return cost(schedule, self.network, model, block, slices=slices).seconds
+        try:
+            return cost(schedule, self.network, model, block, slices=slices).seconds
+        except ValueError:  # a message between hosts without a route, because a link has failed
+            return inf
 
     def _kept(self, key: tuple[object, ...], made: Callable[[], Schedule]) -> Schedule:
         """A cached schedule. The cache has one collective and root at a time, because schedules are large."""
