@@ -520,6 +520,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         ),
         **_swings(swing.allreduce_swing),
         "aside": _aside("grouped", "for long vectors where few hosts have slow links", logarithmic=True),
+        "aside_circulant": _aside("circulant", "as aside, at full bisection", logarithmic=True),
         "aside_ring": _aside("ring", "as aside, on tori and dragonflies", routed=True),
         "leaders": Algorithm(
             allreduce.allreduce_leaders,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ..butterfly import Butterfly
+from ..butterfly import Butterfly, circulant
 from ..exchanges import ring
 from ..groups import grouped
 from ..nested import Pipeline
@@ -14,7 +16,7 @@ from ..phases import Given, Grid, Phase, sequence
 from ..schedule import INPUT, OUTPUT, REDUCE, Schedule
 from ..slowhosts import standing_aside
 from ..transfers import local_moves, transfers
-from ..trees import rank_clusters, ring_order
+from ..trees import depth_first, rank_clusters, ring_order
 
 __all__ = ["allreduce_aside"]
 
@@ -34,7 +36,7 @@ def allreduce_aside(network: Network, *, within: str = "grouped", blocks: int | 
     (arXiv:2606.01680), with a pipeline of four stages; the exchanges and the stages here are others.
 
     Messages: those of the exchange for each segment, and two for each part of a share and each rank that stands aside.
-    Steps: s + 1 turns for s segments, each of n - 1 steps with the ring, of about log2 n with ``grouped``. Bytes: one
+    Steps: s + 1 turns for s segments, each of n - 1 steps with the ring, of about log2 n with the others. Bytes: one
     vector out of and into each of the k ranks that stand aside; 2 (1 - 1/n) + k/n vectors out of and into the others.
     Time of a host's link: that of its bytes times 1 + 1/s. It requires a commutative operation.
 
@@ -42,15 +44,16 @@ def allreduce_aside(network: Network, *, within: str = "grouped", blocks: int | 
 
     :param network: the job's network.
     :param within: exchange of the ranks that do not stand aside: ``ring``, in the order of ``network.order``, or
-        ``grouped``, see `schedules.groups.grouped`.
+        ``circulant`` or ``grouped``, see `schedules.butterfly.circulant` and `schedules.groups.grouped`.
     :param blocks: number of segments, by default 8 if hosts stand aside.
     :raises ValueError: if ``within`` is another word.
     """
-    if within not in ("ring", "grouped"):
-        raise ValueError(f"expecting within 'ring' or 'grouped', got {within!r}")
+    if within not in ("ring", *_BUTTERFLIES):
+        raise ValueError(f"expecting within 'ring', 'circulant' or 'grouped', got {within!r}")
     size, slow = network.num_ranks, standing_aside(network)[network.rank_host]
     segments = blocks if blocks is not None else SEGMENTS if slow.any() else 1
-    reducing, gathering, owners, weight = (_ring if within == "ring" else _grouped)(network, ~slow)
+    parts = _ring(network, ~slow) if within == "ring" else _butterfly(network, ~slow, _BUTTERFLIES[within])
+    reducing, gathering, owners, weight = parts
     sending, receiving = _beside(np.flatnonzero(slow), owners, weight, uniform=reducing.uniform)
     length = segments * len(owners)
     phases = sequence(
@@ -73,10 +76,28 @@ def _ring(network: Network, takes_part: NDArray[np.bool_]) -> tuple[Grid, Grid, 
     return ring(ranks, *part, REDUCE), ring(ranks, *part), np.repeat(ranks, 2), weight
 
 
-def _grouped(network: Network, takes_part: NDArray[np.bool_]) -> tuple[Given, Given, Integers, Integers]:
-    """The phases of a butterfly over some ranks, the owner of each block of a segment, and the weight of each step."""
+def _circulant(clusters: Integers) -> Butterfly:
+    return circulant(depth_first(clusters, clusters.shape[1]))
+
+
+def _grouped(clusters: Integers) -> Butterfly:
+    return grouped(clusters.shape[1], clusters)
+
+
+_BUTTERFLIES: dict[str, Callable[[Integers], Butterfly]] = {"circulant": _circulant, "grouped": _grouped}
+
+
+def _butterfly(
+    network: Network, takes_part: NDArray[np.bool_], make: Callable[[Integers], Butterfly]
+) -> tuple[Given, Given, Integers, Integers]:
+    """The phases of a butterfly over some ranks, the owner of each block of a segment, and the weight of each step.
+
+    :param network: the job's network.
+    :param takes_part: whether each rank takes part, shape (p,).
+    :param make: function that takes the clusters of n ranks at each level, shape (levels, n), and returns a butterfly.
+    """
     ranks = np.flatnonzero(takes_part)
-    made = grouped(len(ranks), rank_clusters(network)[:, ranks])
+    made = make(rank_clusters(network)[:, ranks])
     step, source, destination, first, last = made.messages.T
     moved = np.stack((step, ranks[source], ranks[destination], first, last), axis=1)
     butterfly = Butterfly(ranks[made.layout], moved)

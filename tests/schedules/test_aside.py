@@ -81,7 +81,7 @@ def test_who_stands_aside_sends_a_vector_and_receives_one(name, network, segment
     )
     aside = standing_aside(network)[network.rank_host]
     beside, within, blocks = int(aside.sum()), int((~aside).sum()), schedule.blocks
-    assert schedule.blocks == within * (segments or (8 if beside else 1)) * (1 if name == "aside" else 2)
+    assert schedule.blocks == within * (segments or (8 if beside else 1)) * (2 if name == "aside_ring" else 1)
     assert (sent[aside] == blocks).all()
     assert (received[aside] == blocks).all()
     others = blocks * (2 * (within - 1) + beside) / within
@@ -130,5 +130,5 @@ def _ends(network, host):
 
 
 def test_another_exchange_is_refused():
-    with pytest.raises(ValueError, match="expecting within 'ring' or 'grouped', got 'star'"):
+    with pytest.raises(ValueError, match="expecting within 'ring', 'circulant' or 'grouped', got 'star'"):
         allreduce_aside(job("torus:4x4", range(4), [1] * 4), within="star")
