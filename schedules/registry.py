@@ -23,6 +23,7 @@ from .lanes.stages import Across
 from .network import Network
 from .rooted import bine, broadcast, gather, reduction, scatterallgather
 from .schedule import ROOTED, Schedule
+from .slowhosts import standing_aside
 from .swing import ranks_on_grid
 from .symmetric import allgather, allreduce, aside, barrier, circulant, grouped, reduce_scatter, scan, swing
 from .trees import depth_first, rank_clusters, ring_order
@@ -37,6 +38,7 @@ __all__ = [
     "make",
     "register",
     "rows_of",
+    "suited",
 ]
 
 MOST_PARTS = 256  # most parts into which a message is cut
@@ -65,6 +67,17 @@ def find_algorithm(collective: str, name: str) -> Algorithm:
     names = ", ".join(ALGORITHMS[collective])
     words = f"{names}, a module:function, or a schedule's file (.json)"
     raise ValueError(f"expecting an algorithm for {collective} of {words}, got {name!r}")
+
+
+def suited(collective: str, network: Network) -> list[str]:
+    """The names of a collective's algorithms without those for slow hosts, if the network has no slow host.
+
+    :param collective: a key of ``ALGORITHMS``.
+    :param network: the job's network.
+    """
+    known = ALGORITHMS[collective]
+    wanted = [name for name, one in known.items() if not one.slow_hosts]
+    return list(known) if len(wanted) < len(known) and standing_aside(network).any() else wanted
 
 
 def register(collective: str, name: str, algorithm: Algorithm) -> None:

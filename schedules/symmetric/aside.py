@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import gcd
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,7 @@ def allreduce_aside(network: Network, *, within: str = "grouped", blocks: int | 
     long in an exchange of all hosts. That such a host need not slow down an allreduce was shown by Chen et al.
     (arXiv:2606.01680), with a pipeline of four stages; the exchanges and the stages here are others.
 
-    Messages: those of the exchange for each segment, and two for each part of a share and each rank that stands aside.
+    Messages: those of the exchange for each segment, and two for each share and each rank that stands aside.
     Steps: s + 1 turns for s segments, each of n - 1 steps with the ring, of about log2 n with the others. Bytes: one
     vector out of and into each of the k ranks that stand aside; 2 (1 - 1/n) + k/n vectors out of and into the others.
     Time of a host's link: that of its bytes times 1 + 1/s. It requires a commutative operation.
@@ -64,16 +65,12 @@ def allreduce_aside(network: Network, *, within: str = "grouped", blocks: int | 
 
 
 def _ring(network: Network, takes_part: NDArray[np.bool_]) -> tuple[Grid, Grid, Integers, Integers]:
-    """The phases of a ring over some ranks, the owner of each block of a segment, and the weight of each step.
-
-    A share has two blocks, because the steps of a ring are so short that a whole share would delay its owner.
-    """
+    """The phases of a ring over some ranks, the owner of each share of a segment, and the weight of each step."""
     order = ring_order(network)
     ranks = order[takes_part[order]]
-    begin, count = 2 * np.arange(len(ranks)), np.full(len(ranks), 2)
-    part = begin, count, np.full(network.num_ranks, OUTPUT)
+    part = np.arange(len(ranks)), np.ones(len(ranks), dtype=np.int64), np.full(network.num_ranks, OUTPUT)
     weight = np.ones(max(len(ranks) - 1, 1), dtype=np.int64)
-    return ring(ranks, *part, REDUCE), ring(ranks, *part), np.repeat(ranks, 2), weight
+    return ring(ranks, *part, REDUCE), ring(ranks, *part), ranks, weight
 
 
 def _circulant(clusters: Integers) -> Butterfly:
@@ -90,7 +87,7 @@ _BUTTERFLIES: dict[str, Callable[[Integers], Butterfly]] = {"circulant": _circul
 def _butterfly(
     network: Network, takes_part: NDArray[np.bool_], make: Callable[[Integers], Butterfly]
 ) -> tuple[Given, Given, Integers, Integers]:
-    """The phases of a butterfly over some ranks, the owner of each block of a segment, and the weight of each step.
+    """The phases of a butterfly over some ranks, the owner of each share of a segment, and the weight of each step.
 
     :param network: the job's network.
     :param takes_part: whether each rank takes part, shape (p,).
@@ -111,23 +108,23 @@ def _beside(slow: Integers, owners: Integers, weight: Integers, *, uniform: bool
     """The phases in which the ranks that stand aside send their parts of a segment's shares, and receive the shares.
 
     Each step has as many of these messages as its part of the exchange's bytes, so that none takes longer than its
-    step. The ranks that stand aside begin at different owners.
+    step. An owner with such a message is late by the time of one share. So that few of the owners that wait for one
+    another are late in turn, owners follow each other at the golden ratio of all, and ranks that stand aside begin at
+    different ones.
 
     :param slow: ranks that stand aside, shape (k,).
-    :param owners: owner of each block of a segment, shape (blocks,).
+    :param owners: owner of each share, in the order of the shares, shape (n,).
     :param weight: bytes that the exchange sends in each step, in any unit, shape (steps,).
     :param uniform: whether all steps of the exchange are alike.
     """
-    count, steps = len(owners), np.cumsum(weight)
-    total = max(int(steps[-1]), 1)
-    when = np.minimum(np.searchsorted(2 * count * steps, (2 * np.arange(count) + 1) * total), len(weight) - 1)
-    # Blocks in the order in which they are sent: first one of each owner, then the next one of each.
-    each = int(np.bincount(owners).max())
-    turn = np.arange(count).reshape(-1, each).T.ravel()
+    count, until = len(owners), np.cumsum(weight)
+    total = max(int(until[-1]), 1)
+    when = np.minimum(np.searchsorted(2 * count * until, (2 * np.arange(count) + 1) * total), len(weight) - 1)
+    jump = next(one for one in range(round(0.618 * count), 2 * count) if gcd(one, count) == 1)
     first = np.arange(len(slow))[:, None] * count // max(len(slow), 1)
-    block, rank = turn[(first + np.arange(count)) % count], slow[:, None]
-    place = OUTPUT, block
-    sent = transfers(when, rank, owners[block], place, place, 1, REDUCE)
-    received = transfers(when, owners[block], rank, place, place, 1)
+    share, rank = (first + np.arange(count)) * jump % count, slow[:, None]
+    place = OUTPUT, share
+    sent = transfers(when, rank, owners[share], place, place, 1, REDUCE)
+    received = transfers(when, owners[share], rank, place, place, 1)
     one, other = (Given(len(weight), uniform=uniform, table=table) for table in (sent, received))
     return one, other

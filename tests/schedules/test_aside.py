@@ -8,26 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.networks import job, jobs
+from tests.networks import job, jobs, slowed
 from tests.support import examples
 from topompi.netsim.flows import run
 from topompi.schedules import ALGORITHMS, check, make
 from topompi.schedules.phases import taken
+from topompi.schedules.registry import suited
 from topompi.schedules.slowhosts import host_rates, standing_aside, without_slow_hosts
 from topompi.schedules.symmetric.aside import allreduce_aside
 from topompi.views.program import program_of, wiring_of
 
 NAMES = [name for name, one in ALGORITHMS["allreduce"].items() if one.slow_hosts]
-
-
-def slowed(network, rates):
-    """The network in which the own links of some hosts, both ways, have other rates, as multiples of their own."""
-    capacity = network.capacity.copy()
-    for host, rate in rates.items():
-        other = (host + 1) % network.num_hosts
-        there, back = network.links[host, other], network.links[other, host]
-        capacity[[there[0], back[back >= 0][-1]]] *= rate
-    return replace(network, capacity=capacity)
 
 
 @st.composite
@@ -81,7 +72,7 @@ def test_who_stands_aside_sends_a_vector_and_receives_one(name, network, segment
     )
     aside = standing_aside(network)[network.rank_host]
     beside, within, blocks = int(aside.sum()), int((~aside).sum()), schedule.blocks
-    assert schedule.blocks == within * (segments or (8 if beside else 1)) * (2 if name == "aside_ring" else 1)
+    assert schedule.blocks == within * (segments or (8 if beside else 1))
     assert (sent[aside] == blocks).all()
     assert (received[aside] == blocks).all()
     others = blocks * (2 * (within - 1) + beside) / within
@@ -132,3 +123,10 @@ def _ends(network, host):
 def test_another_exchange_is_refused():
     with pytest.raises(ValueError, match="expecting within 'ring', 'circulant' or 'grouped', got 'star'"):
         allreduce_aside(job("torus:4x4", range(4), [1] * 4), within="star")
+
+
+def test_algorithms_for_slow_hosts_are_listed_where_some_are_slow():
+    whole = job("XGFT(2; 5,4; 1,4)", range(8), [1] * 8)
+    assert not set(NAMES) & set(suited("allreduce", whole))
+    assert suited("allreduce", slowed(whole, {2: 0.5})) == list(ALGORITHMS["allreduce"])
+    assert suited("bcast", whole) == list(ALGORITHMS["bcast"])
