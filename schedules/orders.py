@@ -33,8 +33,8 @@ def with_order(network: Network, former: Integers | None = None) -> Network:
     network.
 
     :param network: the job's network.
-    :param former: an order that was good before rates or routes changed, with which the search begins; ``DEPTH_FIRST``
-        or None for none. The order found is then no worse than this one either.
+    :param former: an order that was good before rates or routes changed, with which the search begins; None for
+        none. The order found is then no worse than this one either.
     Cost: the n routes of the depth-first ring over n hosts, if these show that no order is better; else the routes of
     all pairs of hosts and a search. None if the network has an order.
     """
@@ -60,7 +60,7 @@ def _host_order(network: Network, former: Integers | None) -> Integers:
     if _is_best(network, first):
         return DEPTH_FIRST
     loads = RingLoads(network)
-    found = search(loads, first, former=None if former is None or not len(former) else former)
+    found = search(loads, first, former=former if former is None or len(former) else first)
     before, after = loads.judge(np.stack((first, found)))[0]
     return found if after * AS_GOOD < before else DEPTH_FIRST
 

@@ -274,7 +274,7 @@ _AT_ONCE = "for long messages where rows or columns of a process grid exchange a
 # Generators that divide messages make 8 parts by default; fewer parts save start-ups for short messages.
 _ON_LANES = {32 << 10: range(2, MOST_PARTS + 1)}
 _OF_A_CHAIN = {8 << 10: range(9, MOST_PARTS + 1), 16 << 10: range(9, MOST_PARTS + 1)}
-_OF_LONG_VECTORS = {64 << 10: range(3, 33), 256 << 10: range(2, 65), 1 << 20: range(5, 129)}
+_OF_LONG_VECTORS = {64 << 10: range(3, 33), 256 << 10: range(2, 65), 1 << 20: range(5, 65), 4 << 20: range(9, 65)}
 _OF_A_CIRCULANT = {4 << 10: range(3, 8), 16 << 10: range(9, MOST_PARTS + 1)}
 
 
