@@ -40,7 +40,9 @@ def changed(case: Case, links: NDArray[np.integer], rate: float) -> Network:
     names, routes = case.job
     rates = routes.fabric.link_rate.copy()
     rates[links] *= rate
-    network = network_of(TopologyInterface.place(names, replace(routes, fabric=replace(routes.fabric, link_rate=rates))))
+    network = network_of(
+        TopologyInterface.place(names, replace(routes, fabric=replace(routes.fabric, link_rate=rates)))
+    )
     assert network.hops.shape[:2] == network.links.shape[:2]  # the routes are followed when they are first read
     return network
 

@@ -93,9 +93,7 @@ class _Ring(NamedTuple):
     order: Integers
 
 
-def search(
-    loads: RingLoads, first: Integers, effort: int = EFFORT, *, former: Integers | None = None
-) -> Integers:
+def search(loads: RingLoads, first: Integers, effort: int = EFFORT, *, former: Integers | None = None) -> Integers:
     """Search the order of hosts along a ring whose busiest link needs the least time; never worse than a first order.
 
     The search begins with the first order, its reverse (routes there and back may differ), and an order in which each

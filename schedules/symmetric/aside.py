@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import gcd
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from ..exchanges import ring
 from ..groups import grouped
 from ..nested import Pipeline
 from ..network import Network
-from ..phases import Given, Grid, Phase, sequence
+from ..phases import Given, Grid, sequence
 from ..schedule import INPUT, OUTPUT, REDUCE, Schedule
 from ..slowhosts import standing_aside
 from ..transfers import local_moves, transfers
@@ -24,6 +25,7 @@ __all__ = ["allreduce_aside"]
 Integers = NDArray[np.int64]
 
 SEGMENTS = 8
+MESSAGES = 24  # that a rank aside sends per segment, about, among few other ranks
 
 
 def allreduce_aside(network: Network, *, within: str = "grouped", blocks: int | None = None) -> Schedule:
@@ -36,7 +38,8 @@ def allreduce_aside(network: Network, *, within: str = "grouped", blocks: int | 
     long in an exchange of all hosts. That such a host need not slow down an allreduce was shown by Chen et al.
     (arXiv:2606.01680), with a pipeline of four stages; the exchanges and the stages here are others.
 
-    Messages: those of the exchange for each segment, and two for each share and each rank that stands aside.
+    Messages: those of the exchange for each segment, and two for each part of a share and each rank that stands aside;
+    a share has several parts only among at most 16 ranks.
     Steps: s + 1 turns for s segments, each of n - 1 steps with the ring, of about log2 n with the others. Bytes: one
     vector out of and into each of the k ranks that stand aside; 2 (1 - 1/n) + k/n vectors out of and into the others.
     Time of a host's link: that of its bytes times 1 + 1/s. It requires a commutative operation.
@@ -53,24 +56,49 @@ def allreduce_aside(network: Network, *, within: str = "grouped", blocks: int | 
         raise ValueError(f"expecting within 'ring', 'circulant' or 'grouped', got {within!r}")
     size, slow = network.num_ranks, standing_aside(network)[network.rank_host]
     segments = blocks if blocks is not None else SEGMENTS if slow.any() else 1
-    parts = _ring(network, ~slow) if within == "ring" else _butterfly(network, ~slow, _BUTTERFLIES[within])
-    reducing, gathering, owners, weight = parts
-    sending, receiving = _beside(np.flatnonzero(slow), owners, weight, uniform=reducing.uniform)
-    length = segments * len(owners)
+    exchange = _ring(network, ~slow) if within == "ring" else _butterfly(network, ~slow, _BUTTERFLIES[within])
+    sending, receiving = _beside(np.flatnonzero(slow), exchange)
+    span = exchange.parts * len(exchange.owners)
     phases = sequence(
-        local_moves(0, np.arange(size), (INPUT, 0), (OUTPUT, 0), length),
-        Pipeline.of(((reducing, sending), (gathering, receiving)), segments, len(owners)),
+        local_moves(0, np.arange(size), (INPUT, 0), (OUTPUT, 0), segments * span),
+        Pipeline.of(((exchange.reducing, sending), (exchange.gathering, receiving)), segments, span),
     )
-    return Schedule.from_phases("allreduce", size, f"aside, {within}", phases, blocks=length)
+    return Schedule.from_phases("allreduce", size, f"aside, {within}", phases, blocks=segments * span)
 
 
-def _ring(network: Network, takes_part: NDArray[np.bool_]) -> tuple[Grid, Grid, Integers, Integers]:
-    """The phases of a ring over some ranks, the owner of each share of a segment, and the weight of each step."""
+class _Exchange(NamedTuple):
+    """The exchange of one segment among the ranks that do not stand aside.
+
+    :ivar reducing: phase of the reduce-scatter.
+    :ivar gathering: phase of the allgather.
+    :ivar owners: owner of each share, in the order of the shares, shape (n,).
+    :ivar weight: bytes that both phases send in each step, in any unit, shape (steps,).
+    :ivar parts: number of blocks of a share.
+    """
+
+    reducing: Grid | Given
+    gathering: Grid | Given
+    owners: Integers
+    weight: Integers
+    parts: int
+
+
+def _parts(ranks: int) -> int:
+    """The number of blocks of a share: the fewer ranks, the more, because long messages of a rank aside delay owners.
+
+    With few ranks a share is a large part of a step, and with many the start-ups of more messages cost more than that.
+    """
+    return min(max(round(MESSAGES / ranks), 1), 4)
+
+
+def _ring(network: Network, takes_part: NDArray[np.bool_]) -> _Exchange:
+    """The exchange on a ring over some ranks."""
     order = ring_order(network)
     ranks = order[takes_part[order]]
-    part = np.arange(len(ranks)), np.ones(len(ranks), dtype=np.int64), np.full(network.num_ranks, OUTPUT)
+    parts = _parts(len(ranks))
+    part = parts * np.arange(len(ranks)), np.full(len(ranks), parts), np.full(network.num_ranks, OUTPUT)
     weight = np.ones(max(len(ranks) - 1, 1), dtype=np.int64)
-    return ring(ranks, *part, REDUCE), ring(ranks, *part), ranks, weight
+    return _Exchange(ring(ranks, *part, REDUCE), ring(ranks, *part), ranks, weight, parts)
 
 
 def _circulant(clusters: Integers) -> Butterfly:
@@ -84,10 +112,8 @@ def _grouped(clusters: Integers) -> Butterfly:
 _BUTTERFLIES: dict[str, Callable[[Integers], Butterfly]] = {"circulant": _circulant, "grouped": _grouped}
 
 
-def _butterfly(
-    network: Network, takes_part: NDArray[np.bool_], make: Callable[[Integers], Butterfly]
-) -> tuple[Given, Given, Integers, Integers]:
-    """The phases of a butterfly over some ranks, the owner of each share of a segment, and the weight of each step.
+def _butterfly(network: Network, takes_part: NDArray[np.bool_], make: Callable[[Integers], Butterfly]) -> _Exchange:
+    """The exchange by a butterfly over some ranks.
 
     :param network: the job's network.
     :param takes_part: whether each rank takes part, shape (p,).
@@ -98,33 +124,34 @@ def _butterfly(
     step, source, destination, first, last = made.messages.T
     moved = np.stack((step, ranks[source], ranks[destination], first, last), axis=1)
     butterfly = Butterfly(ranks[made.layout], moved)
-    bounds, buffer = np.arange(len(ranks) + 1), np.full(network.num_ranks, OUTPUT)
+    parts = _parts(len(ranks))
+    bounds, buffer = parts * np.arange(len(ranks) + 1), np.full(network.num_ranks, OUTPUT)
     bytes_ = np.bincount(step, last - first, minlength=1)
     weight = (bytes_ + bytes_[::-1]).astype(np.int64)
-    return butterfly.reducing(bounds, buffer), butterfly.gathering(bounds, buffer), butterfly.layout, weight
+    phases = butterfly.reducing(bounds, buffer), butterfly.gathering(bounds, buffer)
+    return _Exchange(*phases, butterfly.layout, weight, parts)
 
 
-def _beside(slow: Integers, owners: Integers, weight: Integers, *, uniform: bool) -> tuple[Phase, Phase]:
+def _beside(slow: Integers, exchange: _Exchange) -> tuple[Given, Given]:
     """The phases in which the ranks that stand aside send their parts of a segment's shares, and receive the shares.
 
     Each step has as many of these messages as its part of the exchange's bytes, so that none takes longer than its
-    step. An owner with such a message is late by the time of one share. So that few of the owners that wait for one
-    another are late in turn, owners follow each other at the golden ratio of all, and ranks that stand aside begin at
-    different ones.
+    step. An owner with such a message is late by the time of its bytes. So that few of the owners that wait for one
+    another are late in turn, owners of whole shares follow each other at the golden ratio of all. Shares in parts come
+    in their order, first one part of each. Ranks that stand aside begin at different owners.
 
     :param slow: ranks that stand aside, shape (k,).
-    :param owners: owner of each share, in the order of the shares, shape (n,).
-    :param weight: bytes that the exchange sends in each step, in any unit, shape (steps,).
-    :param uniform: whether all steps of the exchange are alike.
+    :param exchange: the exchange of the other ranks.
     """
-    count, until = len(owners), np.cumsum(weight)
-    total = max(int(until[-1]), 1)
-    when = np.minimum(np.searchsorted(2 * count * until, (2 * np.arange(count) + 1) * total), len(weight) - 1)
-    jump = next(one for one in range(round(0.618 * count), 2 * count) if gcd(one, count) == 1)
-    first = np.arange(len(slow))[:, None] * count // max(len(slow), 1)
-    share, rank = (first + np.arange(count)) * jump % count, slow[:, None]
-    place = OUTPUT, share
+    owners, parts = exchange.owners, exchange.parts
+    ranks, until = len(owners), np.cumsum(exchange.weight)
+    count, total = ranks * parts, max(int(until[-1]), 1)
+    when = np.minimum(np.searchsorted(2 * count * until, (2 * np.arange(count) + 1) * total), len(until) - 1)
+    jump = 1 if parts > 1 else next(one for one in range(round(0.618 * ranks), 2 * ranks) if gcd(one, ranks) == 1)
+    first = np.arange(len(slow))[:, None] * ranks // max(len(slow), 1)
+    share, rank = (first + np.arange(count)) * jump % ranks, slow[:, None]
+    place = OUTPUT, share * parts + np.arange(count) // ranks
     sent = transfers(when, rank, owners[share], place, place, 1, REDUCE)
     received = transfers(when, owners[share], rank, place, place, 1)
-    one, other = (Given(len(weight), uniform=uniform, table=table) for table in (sent, received))
+    one, other = (Given(len(until), uniform=exchange.reducing.uniform, table=table) for table in (sent, received))
     return one, other

@@ -32,8 +32,8 @@ def known_rates(rate: NDArray[np.float64]) -> NDArray[np.float64]:
 def network_of(interface: TopologyInterface) -> Network:
     """Make the network of a job as arrays: hops, routes, bandwidths, clusters.
 
-    Links of unknown rate get the most frequent known rate. Routes over links of rate 0, which have failed, are left out. If only the hosts are known, they are on one switch, each
-    with one link out and one link in, all of equal rate.
+    Links of unknown rate get the most frequent known rate. Routes over links of rate 0, which have failed, are left
+    out. If only the hosts are known, they are on one switch, each with one link out and one link in, all of equal rate.
     Cost: the hops of all pairs of hosts; the links of their routes are computed when they are first used.
     """
     if interface.routes is None or interface.host_routes is None:
