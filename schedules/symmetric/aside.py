@@ -25,7 +25,8 @@ __all__ = ["allreduce_aside"]
 Integers = NDArray[np.int64]
 
 SEGMENTS = 8
-MESSAGES = 24  # that a rank aside sends per segment, about, among few other ranks
+# Messages that a rank aside sends per segment, about, if there are fewer other ranks: found by simulated flows.
+BESIDE_RING, BESIDE_BUTTERFLY = 32, 20
 
 
 def allreduce_aside(network: Network, *, within: str = "grouped", blocks: int | None = None) -> Schedule:
@@ -39,7 +40,7 @@ def allreduce_aside(network: Network, *, within: str = "grouped", blocks: int | 
     (arXiv:2606.01680), with a pipeline of four stages; the exchanges and the stages here are others.
 
     Messages: those of the exchange for each segment, and two for each part of a share and each rank that stands aside;
-    a share has several parts only among at most 16 ranks.
+    a share has several parts only among few ranks.
     Steps: s + 1 turns for s segments, each of n - 1 steps with the ring, of about log2 n with the others. Bytes: one
     vector out of and into each of the k ranks that stand aside; 2 (1 - 1/n) + k/n vectors out of and into the others.
     Time of a host's link: that of its bytes times 1 + 1/s. It requires a commutative operation.
@@ -83,19 +84,19 @@ class _Exchange(NamedTuple):
     parts: int
 
 
-def _parts(ranks: int) -> int:
+def _parts(ranks: int, messages: int) -> int:
     """The number of blocks of a share: the fewer ranks, the more, because long messages of a rank aside delay owners.
 
     With few ranks a share is a large part of a step, and with many the start-ups of more messages cost more than that.
     """
-    return min(max(round(MESSAGES / ranks), 1), 4)
+    return min(max(round(messages / ranks), 1), 4)
 
 
 def _ring(network: Network, takes_part: NDArray[np.bool_]) -> _Exchange:
     """The exchange on a ring over some ranks."""
     order = ring_order(network)
     ranks = order[takes_part[order]]
-    parts = _parts(len(ranks))
+    parts = _parts(len(ranks), BESIDE_RING)
     part = parts * np.arange(len(ranks)), np.full(len(ranks), parts), np.full(network.num_ranks, OUTPUT)
     weight = np.ones(max(len(ranks) - 1, 1), dtype=np.int64)
     return _Exchange(ring(ranks, *part, REDUCE), ring(ranks, *part), ranks, weight, parts)
@@ -124,7 +125,7 @@ def _butterfly(network: Network, takes_part: NDArray[np.bool_], make: Callable[[
     step, source, destination, first, last = made.messages.T
     moved = np.stack((step, ranks[source], ranks[destination], first, last), axis=1)
     butterfly = Butterfly(ranks[made.layout], moved)
-    parts = _parts(len(ranks))
+    parts = _parts(len(ranks), BESIDE_BUTTERFLY)
     bounds, buffer = parts * np.arange(len(ranks) + 1), np.full(network.num_ranks, OUTPUT)
     bytes_ = np.bincount(step, last - first, minlength=1)
     weight = (bytes_ + bytes_[::-1]).astype(np.int64)
@@ -137,8 +138,8 @@ def _beside(slow: Integers, exchange: _Exchange) -> tuple[Given, Given]:
 
     Each step has as many of these messages as its part of the exchange's bytes, so that none takes longer than its
     step. An owner with such a message is late by the time of its bytes. So that few of the owners that wait for one
-    another are late in turn, owners of whole shares follow each other at the golden ratio of all. Shares in parts come
-    in their order, first one part of each. Ranks that stand aside begin at different owners.
+    another are late in turn, owners follow each other at the golden ratio of all. Parts of shares of a ring come in the
+    order of the shares, first one of each. Ranks that stand aside begin at different owners.
 
     :param slow: ranks that stand aside, shape (k,).
     :param exchange: the exchange of the other ranks.
@@ -147,7 +148,8 @@ def _beside(slow: Integers, exchange: _Exchange) -> tuple[Given, Given]:
     ranks, until = len(owners), np.cumsum(exchange.weight)
     count, total = ranks * parts, max(int(until[-1]), 1)
     when = np.minimum(np.searchsorted(2 * count * until, (2 * np.arange(count) + 1) * total), len(until) - 1)
-    jump = 1 if parts > 1 else next(one for one in range(round(0.618 * ranks), 2 * ranks) if gcd(one, ranks) == 1)
+    golden = next(one for one in range(round(0.618 * ranks), 2 * ranks) if gcd(one, ranks) == 1)
+    jump = 1 if parts > 1 and exchange.reducing.uniform else golden
     first = np.arange(len(slow))[:, None] * ranks // max(len(slow), 1)
     share, rank = (first + np.arange(count)) * jump % ranks, slow[:, None]
     place = OUTPUT, share * parts + np.arange(count) // ranks
