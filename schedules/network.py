@@ -90,7 +90,8 @@ class Network:
         :param destination: receiving host of each pair, shape (pairs,).
         """
         if isinstance(self.paths, np.ndarray):
-            return self.paths[source, destination]
+            found: NDArray[np.int32] = self.paths[source, destination]
+            return found
         return self.paths.paths(source, destination)
 
     def loads_of(

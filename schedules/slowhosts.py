@@ -21,7 +21,9 @@ def host_rates(network: Network) -> Floats:
     Cost: n routes.
     """
     out, into = _own_links(network)
-    return np.minimum(*(np.append(network.capacity, np.inf)[link] for link in (out, into)))
+    capacity = np.append(network.capacity, np.inf)
+    rates: Floats = np.minimum(capacity[out], capacity[into])
+    return rates
 
 
 def _own_links(network: Network) -> tuple[Integers, Integers]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 
 from topompi.inputs.figures import size_name
+from topompi.netsim import Tables
 from topompi.schedules import Network, optimum
 from topompi.schedules.registry import ALGORITHMS
 from topompi.schedules.segments import make_cut, variants
@@ -109,6 +110,8 @@ def _both(place: Network, algorithm: str, nbytes: int) -> tuple[float, float, st
     """The simulated milliseconds of an allreduce by packets and by flows, and the algorithm."""
     made = make_cut("allreduce", algorithm, place, 0, nbytes)
     program, wiring = program_of(made.schedule, place, made.block_bytes), wiring_of(place)
+    if not isinstance(wiring, Tables):
+        raise TypeError(f"expecting tables of next-hop links, got {type(wiring).__name__}")
     packets, flows = (1e3 * simulated(program, wiring, model) for model in ("packets", "flows"))
     return packets, flows, algorithm
 
