@@ -32,7 +32,12 @@ def _routes(spec: str) -> Routes:
 
 
 def job(spec: str, order: int | None = None, hosts: int = HOSTS) -> Network:
-    """One rank on each of the first hosts of a fabric, or on random ones in random order."""
+    """One rank on each of the first hosts of a fabric, or on random ones in random order.
+
+    :param spec: specification of a synthetic fabric, or ``janus`` and a routing engine of its tables.
+    :param order: seed of the random order; None for the fabric's own order.
+    :param hosts: largest number of hosts.
+    """
     names = _routes(spec).fabric.hosts
     chosen = range(min(hosts, len(names))) if order is None else np.random.default_rng(order).permutation(len(names))
     return network_of(TopologyInterface.place([names[int(one)] for one in chosen[:hosts]], _routes(spec)))

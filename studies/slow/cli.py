@@ -49,7 +49,12 @@ def aside(nbytes: int, ranks: int) -> list[str]:
 
 
 def fastest(place: Network, nbytes: int, names: Sequence[str]) -> tuple[float, str]:
-    """The least simulated seconds of an allreduce by one of some algorithms, and the algorithm."""
+    """The least simulated seconds of an allreduce by one of some algorithms, and the algorithm.
+
+    :param place: the job's network.
+    :param nbytes: bytes of the vector.
+    :param names: names of the algorithms.
+    """
     return best(place, place, "allreduce", nbytes, names)
 
 
@@ -107,7 +112,12 @@ def _by_packets(quick: bool) -> Iterator[list[str]]:
 
 
 def _both(place: Network, algorithm: str, nbytes: int) -> tuple[float, float, str]:
-    """The simulated milliseconds of an allreduce by packets and by flows, and the algorithm."""
+    """The simulated milliseconds of an allreduce by packets and by flows, and the algorithm.
+
+    :param place: the job's network.
+    :param algorithm: name of the algorithm.
+    :param nbytes: bytes of the vector.
+    """
     made = make_cut("allreduce", algorithm, place, 0, nbytes)
     program, wiring = program_of(made.schedule, place, made.block_bytes), wiring_of(place)
     if not isinstance(wiring, Tables):
