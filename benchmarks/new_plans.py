@@ -13,7 +13,6 @@ from statistics import median
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from topompi.schedules import Network, check, make
 from topompi.schedules.orders import with_order
@@ -35,20 +34,20 @@ def timed(work: Callable[[], Value]) -> tuple[Value, float]:
     return work(), 1e3 * (time.perf_counter() - began)
 
 
-def changed(case: Case, links: NDArray[np.integer], rate: float) -> Network:
-    """Return the network of a case, made from its routes, in which some links have a part of their rate."""
-    names, routes = case.job
-    rates = routes.fabric.link_rate.copy()
-    rates[links] *= rate
-    network = network_of(
-        TopologyInterface.place(names, replace(routes, fabric=replace(routes.fabric, link_rate=rates)))
-    )
+def changed(view: TopologyInterface, link: int, rate: float) -> Network:
+    """Return the network of a job, made from its view, in which a link has a part of its rate."""
+    assert view.routes is not None
+    rates = view.routes.fabric.link_rate.copy()
+    rates[link] *= rate
+    fabric = replace(view.routes.fabric, link_rate=rates)
+    network = network_of(replace(view, routes=replace(view.routes, fabric=fabric)))
     assert network.hops.shape[:2] == network.links.shape[:2]  # the routes are followed when they are first read
     return network
 
 
 def rows(case: Case) -> list[str]:
     """Return the rows of a case: a link at half rate, and a link that has failed."""
+    view = TopologyInterface.place(*case.job)
     network = with_order(case.network())
     hosts, tables = hosts_of(network), tables_of(network)
     crossed = np.unique(network.links[hosts, np.roll(hosts, -1)])
@@ -57,14 +56,15 @@ def rows(case: Case) -> list[str]:
     for words, rate in (("half rate", 0.5), ("failed", 0.0)):
         table, worst = [], 0.0
         for link in np.random.default_rng(1).choice(between[between >= 0], LINKS, replace=False):
-            now, view = timed(partial(changed, case, np.array([link]), rate))
+            now, routes = timed(partial(changed, view, int(link), rate))
             cold = timed(partial(with_order, replace(now)))[1]
             routed, warm = timed(partial(with_order, now, network.order))
             schedule, making = timed(partial(make, "allreduce", "ring", routed))
             own = timed(partial(schedule.rows_of, 7))[1]
             proof = timed(partial(check, schedule))[1]
+            assert (now.capacity[link] != network.capacity[link]) == (rate > 0)
             worst = max(worst, float(RingLoads(now).judge(hosts_of(routed)[None])[0][0]))
-            table.append((view, cold, warm, making + own, proof))
+            table.append((routes, cold, warm, making + own, proof))
         cells = "".join(f"{median(column):9.1f}" for column in zip(*table, strict=True))
         lines.append(f"{case.name:26} {words:10}{cells}{worst:9.2f}")
     return lines
