@@ -20,7 +20,7 @@ ENTRIES = [
     (collective, name)
     for collective, known in ALGORITHMS.items()
     for name, one in known.items()
-    if one.cut == "segments"
+    if one.cut == "segments" and one.alone
 ]
 EVEN = job("XGFT(2; 5,4; 1,4)", range(0, 12, 2), [3] * 6)
 UNEVEN = job("XGFT(2; 5,4; 1,4)", range(0, 12, 2), [1, 4, 2, 2, 4, 1])
