@@ -388,7 +388,7 @@ def _in_lanes(collective: str, across: str, when: str, default: float, **traits:
         return (network, exchange), {}
 
     traits |= {"alone": across, "default": default, "logarithmic": across in ("circulant", "double_tree", "halving")}
-    traits["routed"] = base.routed
+    traits |= {"routed": base.routed, "slow_hosts": base.slow_hosts}
     return Algorithm(_LANES[collective], view, when, cut="segments", **traits)
 
 
@@ -694,5 +694,6 @@ for _collective, _name, _when, _least, _segments in (
     ("reduce", "circulant", _LONG_VECTORS, _LONG, _OF_LANE_BLOCKS),
     ("allreduce", "halving", _LONG_VECTORS, _MEDIUM, _OF_LANE_SEGMENTS),
     ("allreduce", "ring", "for the longest vectors, several ranks a host", _LONG, {}),
+    ("allreduce", "aside", "for long vectors, several ranks a host, few hosts slow", inf, _OF_LONG_VECTORS),
 ):
     ALGORITHMS[_collective][f"lanes_{_name}"] = _in_lanes(_collective, _name, _when, _least, segments=_segments)

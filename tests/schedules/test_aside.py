@@ -18,7 +18,7 @@ from topompi.schedules.slowhosts import host_rates, standing_aside, without_slow
 from topompi.schedules.symmetric.aside import allreduce_aside
 from topompi.views.program import program_of, wiring_of
 
-NAMES = [name for name, one in ALGORITHMS["allreduce"].items() if one.slow_hosts]
+NAMES = [name for name, one in ALGORITHMS["allreduce"].items() if one.slow_hosts and not one.alone]
 
 
 @st.composite
