@@ -40,10 +40,10 @@ def allreduce_aside(network: Network, *, within: str = "grouped", blocks: int | 
     (arXiv:2606.01680), with a pipeline of four stages; the exchanges and the stages here are others.
 
     Messages: those of the exchange for each segment, and two for each part of a share and each rank that stands aside;
-    a share has several parts only among few ranks.
-    Steps: s + 1 turns for s segments, each of n - 1 steps with the ring, of about log2 n with the others. Bytes: one
-    vector out of and into each of the k ranks that stand aside; 2 (1 - 1/n) + k/n vectors out of and into the others.
-    Time of a host's link: that of its bytes times 1 + 1/s. It requires a commutative operation.
+    a share has several parts only among few ranks. Steps: s + 1 turns for s segments, each of n - 1 steps with the
+    ring, of about log2 n with the others. Bytes: one vector out of and into each of the k ranks that stand aside;
+    2 (1 - 1/n) + k/n vectors out of and into the others. Time of a host's link: that of its bytes times 1 + 1/s. It
+    requires a commutative operation.
 
     If no host is slow, none stands aside, and the vector is one segment.
 
