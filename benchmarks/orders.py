@@ -10,6 +10,7 @@ import argparse
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from topompi.schedules.analysis.loads import messages_of
 from topompi.schedules.network import DEPTH_FIRST
 from topompi.schedules.orders import depth_first_hosts, with_order
 from topompi.schedules.ringsearch import RingLoads
-from topompi.topology import TopologyInterface, load_routes
+from topompi.topology import Routes, TopologyInterface, load_routes
 from topompi.views.network import network_of
 from topompi.views.program import program_of, wiring_of
 
@@ -80,15 +81,20 @@ class Case:
         """Whether the files of a real fabric are not here."""
         return self.spec in ENGINES and not (JANUS.exists() and self.tables.exists())
 
-    def network(self) -> Network:
-        """Return the job's network."""
+    @cached_property
+    def job(self) -> tuple[list[str], Routes]:
+        """The names of the job's hosts, in the order of its ranks, and the routes of the fabric."""
         real = self.spec in ENGINES
         routes = load_routes(JANUS, lfts=self.tables) if real else load_routes(self.spec)
         numbers = np.arange(routes.fabric.num_hosts)
         if self.seed is not None:
             numbers = np.random.default_rng(self.seed).permutation(numbers)
         numbers = np.sort(numbers[: self.hosts]) if real else numbers[: self.hosts]
-        network = network_of(TopologyInterface.place([routes.fabric.hosts[one] for one in numbers], routes))
+        return [routes.fabric.hosts[one] for one in numbers], routes
+
+    def network(self) -> Network:
+        """Return the job's network."""
+        network = network_of(TopologyInterface.place(*self.job))
         network = replace(network, latency=np.nan_to_num(network.latency, nan=FDR.latency))
         if self.slow is None:
             return network

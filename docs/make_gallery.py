@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from topompi.mapping.placement import place
@@ -24,6 +25,7 @@ IN_BLOCKS = ("scan", "exscan", "alltoall", "fft")  # collectives drawn with rank
 
 # 4 leaf switches of 4 hosts with 2 ranks each, and half as many links out of a leaf switch as into it.
 FABRIC, PPN = "XGFT(2; 4,4; 1,2)", 2
+FULL = "XGFT(2; 4,2; 1,4)"  # for slow hosts, which stand aside
 TORUS = "torus:4x4"  # for what is made for tori, with a rank on each host
 PICTURES = (
     ("bcast", "binomial"),
@@ -54,6 +56,7 @@ PICTURES = (
     ("allreduce", "circulant"),
     ("allreduce", "grouped"),
     ("allreduce", "swing"),
+    ("allreduce", "aside"),
     ("allreduce", "lanes_halving"),
     ("allreduce", "leaders"),
     ("scan", "chain"),
@@ -85,9 +88,11 @@ def network_of_gallery(policy: str, fabric: str = FABRIC, ppn: int = PPN) -> tup
 
 def render(collective: str, algorithm: str) -> str:
     """One picture."""
-    where = (TORUS, 1) if algorithm == "swing" else (FABRIC, PPN)
+    where = {"swing": (TORUS, 1), "aside": (FULL, 1)}.get(algorithm, (FABRIC, PPN))
     interface, network = network_of_gallery("block" if collective in IN_BLOCKS else "random:1", *where)
-    schedule = make(collective, algorithm, network)
+    if algorithm == "aside":
+        network = _with_slow_host(network)
+    schedule = make(collective, algorithm, network, blocks=2 if algorithm == "aside" else None)
     return draw(
         schedule,
         network,
@@ -95,6 +100,14 @@ def render(collective: str, algorithm: str) -> str:
         host_names=interface.hosts,
         link_names=short_link_names(interface),
     )
+
+
+def _with_slow_host(network: Network) -> Network:
+    """The network in which the links of the host of rank 5, out and in, have half their rate."""
+    host, capacity = int(network.rank_host[5]), network.capacity.copy()
+    there, back = network.links[host, host - 1], network.links[host - 1, host]
+    capacity[[there[0], back[back >= 0][-1]]] /= 2
+    return replace(network, capacity=capacity)
 
 
 def rerun(page: str) -> str:

@@ -59,6 +59,8 @@ class Machine:
             raise MachineError(f"machine: expecting links of shape (n, n, longest), got {routes.shape}")
         if (routes is None) != (self.capacity is None):
             raise MachineError("machine: expecting links and their capacity, or neither, got one of them")
+        if self.capacity is not None and not (self.capacity > 0).all():
+            raise MachineError(f"machine: expecting rates above 0 bytes/s, got {self.capacity.min()}")
 
     def __repr__(self) -> str:
         return f"Machine({self.num_hosts:,} hosts, {self.num_slots:,} slots)"

@@ -88,6 +88,8 @@ class Algorithm:
     :param costly: whether generating the schedule takes far longer than making one rank's rows of it. Then one rank
         generates it for all, so the schedule can be pickled and depends on the network only, not on root, blocks or
         counts.
+    :param slow_hosts: whether it is made for networks in which some hosts are so slow that they stand aside, see
+        `slowhosts.standing_aside`. Elsewhere it takes no part in choices.
     :param routed: whether ranks are in the order of ``Network.order``, which follows routes and rates. One rank
         searches this order for all.
     """
@@ -113,6 +115,7 @@ class Algorithm:
     logarithmic: bool = False
     costly: bool = False
     routed: bool = False
+    slow_hosts: bool = False
 
     @property
     def divides(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +12,7 @@ from .phases import Phase, Phases, sequence
 from .schedule import SCRATCH, Schedule
 from .transfers import Rows
 
-__all__ = ["Place", "Placed", "inside", "pipelined", "room"]
+__all__ = ["Pipeline", "Place", "Placed", "inside", "pipelined", "room"]
 
 Integers = NDArray[np.int64]
 Place = tuple[ArrayLike, ArrayLike]  # buffer and first block, scalars or arrays that broadcast to the groups' shape
@@ -88,6 +88,60 @@ class Placed(Phase):
                 moved[here, block] += np.broadcast_to(np.asarray(begin), self.groups.shape)[at]
         kept: Rows = moved[(moved[:, [1, 3, 4]] != moved[:, [2, 5, 6]]).any(axis=1)]
         return kept
+
+
+@dataclass(frozen=True, eq=False)
+class Pipeline(Phase):
+    """A phase in which equal segments of a vector pass through the same stages: in turn t, segment i is in stage t - i.
+
+    Unlike ``pipelined`` it has the rows of one segment only, and makes those of the others when they are asked for.
+
+    :param stages: phases of each stage, with the blocks of the first segment; all phases of a stage begin together.
+    :param segments: number of segments.
+    :param blocks: number of blocks of a segment.
+    :param turn: number of steps of a turn, at least those of the longest phase.
+    """
+
+    stages: tuple[tuple[Phase, ...], ...] = field(kw_only=True)
+    segments: int = field(kw_only=True)
+    blocks: int = field(kw_only=True)
+    turn: int = field(kw_only=True)
+
+    @classmethod
+    def of(cls, stages: tuple[tuple[Phase, ...], ...], segments: int, blocks: int) -> Pipeline:
+        """A phase with turns of as many steps as the longest phase; it is uniform if all phases are.
+
+        :param stages: phases of each stage, with the blocks of the first segment.
+        :param segments: number of segments.
+        :param blocks: number of blocks of a segment.
+        """
+        every = [phase for stage in stages for phase in stage]
+        turn = max((phase.steps for phase in every), default=0)
+        steps, uniform = turn * (segments + len(stages) - 1), all(phase.uniform for phase in every)
+        return cls(steps, uniform=uniform, stages=stages, segments=segments, blocks=blocks, turn=turn)
+
+    def rows(self) -> Rows:
+        """The rows of all segments and ranks, shape (rows, 9)."""
+        return self._made(lambda phase, turn: phase.rows())
+
+    def of_rank(self, rank: int) -> Rows:
+        """The rows that a rank takes part in, shape (rows, 9). Cost: its rows of one segment are made for each."""
+        return self._made(lambda phase, turn: phase.of_rank(rank))
+
+    def at(self, steps: Integers) -> Rows:
+        """The rows of all ranks in the given steps, shape (rows, 9). Cost: only the rows of these steps are made."""
+        return self._made(lambda phase, turn: phase.at(steps[steps // self.turn == turn] % self.turn))
+
+    def _made(self, rows: Callable[[Phase, int], Rows]) -> Rows:
+        """The rows of all segments, from a function of a phase and a turn that makes those of the first segment."""
+        tables = [np.empty((0, 9), dtype=np.int64)]
+        for number, stage in enumerate(self.stages):
+            for phase in stage:
+                for segment in range(self.segments):
+                    begin = segment * self.blocks
+                    shift = [(segment + number) * self.turn, 0, 0, 0, begin, 0, begin, 0, 0]
+                    tables.append(rows(phase, segment + number) + np.array(shift))
+        return np.concatenate(tables)
 
 
 def inside(schedule: Schedule, ranks: ArrayLike, places: Mapping[int, Place], unit: int = 1) -> Rows:

@@ -22,11 +22,14 @@ DEPTH_FIRST.setflags(write=False)
 class Network:
     """Hosts, the routes between them, and the ranks on them.
 
+    A link with rate 0 has failed. Pairs of hosts whose route crosses one have no route, whatever was given; the rate of
+    the link, which nobody uses, is then that of the slowest other link, so that nothing divides by 0.
+
     :param rank_host: host of each rank, shape (p,).
     :param hops: switches crossed from host i to host j, shape (n, n), 0 on the diagonal, -1 without a route.
     :param paths: links of the route from host i to host j, shape (n, n, longest), padded with -1; or forwarding tables,
         from which ``links`` computes the routes when it is first read.
-    :param capacity: rate of each link in bytes/s, shape (links,).
+    :param capacity: rate of each link in bytes/s, shape (links,); 0 if it has failed.
     :param clusters: cluster of each host at each level, coarsest first, leaf switches last; shape (levels, n).
     :param latency: latency of each link in seconds, shape (links,); NaN if unknown.
     :param siblings: all groups of ranks that exchange at the same time, if this network has the ranks of one of these
@@ -47,6 +50,21 @@ class Network:
     grid: Integers | None = None
     order: Integers | None = None
 
+    def __post_init__(self) -> None:
+        failed = self.capacity == 0
+        if failed.any():
+            self._leave_out(failed)
+
+    def _leave_out(self, failed: NDArray[np.bool_]) -> None:
+        """Remove the routes over failed links. Cost: the routes of all pairs of hosts."""
+        paths = np.array(self.links)
+        broken = (failed[paths] & (paths >= 0)).any(axis=2)
+        paths[broken] = -1
+        working = float(self.capacity[~failed].min(initial=np.inf))
+        object.__setattr__(self, "paths", paths)
+        object.__setattr__(self, "hops", np.where(broken, np.int16(-1), self.hops))
+        object.__setattr__(self, "capacity", np.where(failed, working if np.isfinite(working) else 1.0, self.capacity))
+
     def __repr__(self) -> str:
         return f"Network({self.num_ranks:,} ranks on {self.num_hosts:,} hosts, {len(self.capacity):,} links)"
 
@@ -64,6 +82,17 @@ class Network:
     def links(self) -> NDArray[np.int32]:
         """Links of the route from host i to host j, shape (n, n, longest), padded with -1."""
         return self.paths if isinstance(self.paths, np.ndarray) else self.paths.every_path
+
+    def routes(self, source: NDArray[np.integer], destination: NDArray[np.integer]) -> NDArray[np.int32]:
+        """Links of the routes of some pairs of hosts, shape (pairs, longest), padded with -1.
+
+        :param source: sending host of each pair, shape (pairs,).
+        :param destination: receiving host of each pair, shape (pairs,).
+        """
+        if isinstance(self.paths, np.ndarray):
+            found: NDArray[np.int32] = self.paths[source, destination]
+            return found
+        return self.paths.paths(source, destination)
 
     def loads_of(
         self, source: NDArray[np.integer], destination: NDArray[np.integer], nbytes: NDArray[np.number]

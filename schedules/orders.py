@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .network import DEPTH_FIRST, Network
 from .ringsearch import AS_GOOD, RingLoads, search
+from .slowhosts import without_slow_hosts
 from .trees import depth_first, rank_clusters
 
 __all__ = ["MOST_LINKS", "depth_first_hosts", "with_order"]
@@ -23,20 +24,24 @@ MOST_LINKS = 30_000_000
 _ordered: WeakKeyDictionary[Network, Network] = WeakKeyDictionary()
 
 
-def with_order(network: Network) -> Network:
+def with_order(network: Network, former: Integers | None = None) -> Network:
     """The network with the order of hosts in which a ring loads its busiest link least, see ``ringsearch.search``.
 
     The order is ``DEPTH_FIRST`` if the search finds no order with a less loaded busiest link, and if all routes have
-    more than ``MOST_LINKS`` links. It depends on the network alone, and is searched once per network.
+    more than ``MOST_LINKS`` links. Hosts that stand aside (``slowhosts``) count as if they were as fast as others,
+    because their own links pass one message in any order. It depends on the network alone, and is searched once per
+    network.
 
     :param network: the job's network.
+    :param former: an order that was good before rates or routes changed, with which the search begins; None for
+        none. The order found is then no worse than this one either.
     Cost: the n routes of the depth-first ring over n hosts, if these show that no order is better; else the routes of
     all pairs of hosts and a search. None if the network has an order.
     """
     if network.order is not None:
         return network
     if network not in _ordered:
-        _ordered[network] = replace(network, order=_host_order(network))
+        _ordered[network] = replace(network, order=_host_order(network, former))
     return _ordered[network]
 
 
@@ -46,15 +51,16 @@ def depth_first_hosts(network: Network) -> Integers:
     return hosts[np.sort(np.unique(hosts, return_index=True)[1])]
 
 
-def _host_order(network: Network) -> Integers:
+def _host_order(network: Network, former: Integers | None) -> Integers:
     longest = 1 + int(network.hops.max(initial=0))
     if network.num_hosts < 3 or network.num_hosts**2 * longest > MOST_LINKS:
         return DEPTH_FIRST
+    network = without_slow_hosts(network)
     first = depth_first_hosts(network)
     if _is_best(network, first):
         return DEPTH_FIRST
     loads = RingLoads(network)
-    found = search(loads, first)
+    found = search(loads, first, former=former if former is None or len(former) else first)
     before, after = loads.judge(np.stack((first, found)))[0]
     return found if after * AS_GOOD < before else DEPTH_FIRST
 

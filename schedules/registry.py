@@ -23,8 +23,9 @@ from .lanes.stages import Across
 from .network import Network
 from .rooted import bine, broadcast, gather, reduction, scatterallgather
 from .schedule import ROOTED, Schedule
+from .slowhosts import standing_aside
 from .swing import ranks_on_grid
-from .symmetric import allgather, allreduce, barrier, circulant, grouped, reduce_scatter, scan, swing
+from .symmetric import allgather, allreduce, aside, barrier, circulant, grouped, reduce_scatter, scan, swing
 from .trees import depth_first, rank_clusters, ring_order
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "make",
     "register",
     "rows_of",
+    "suited",
 ]
 
 MOST_PARTS = 256  # most parts into which a message is cut
@@ -65,6 +67,17 @@ def find_algorithm(collective: str, name: str) -> Algorithm:
     names = ", ".join(ALGORITHMS[collective])
     words = f"{names}, a module:function, or a schedule's file (.json)"
     raise ValueError(f"expecting an algorithm for {collective} of {words}, got {name!r}")
+
+
+def suited(collective: str, network: Network) -> list[str]:
+    """The names of a collective's algorithms without those for slow hosts, if the network has no slow host.
+
+    :param collective: a key of ``ALGORITHMS``.
+    :param network: the job's network.
+    """
+    known = ALGORITHMS[collective]
+    wanted = [name for name, one in known.items() if not one.slow_hosts]
+    return list(known) if len(wanted) < len(known) and standing_aside(network).any() else wanted
 
 
 def register(collective: str, name: str, algorithm: Algorithm) -> None:
@@ -261,6 +274,7 @@ _AT_ONCE = "for long messages where rows or columns of a process grid exchange a
 # Generators that divide messages make 8 parts by default; fewer parts save start-ups for short messages.
 _ON_LANES = {32 << 10: range(2, MOST_PARTS + 1)}
 _OF_A_CHAIN = {8 << 10: range(9, MOST_PARTS + 1), 16 << 10: range(9, MOST_PARTS + 1)}
+_OF_LONG_VECTORS = {64 << 10: range(3, 33), 256 << 10: range(2, 65), 1 << 20: range(5, 65), 4 << 20: range(9, 65)}
 _OF_A_CIRCULANT = {4 << 10: range(3, 8), 16 << 10: range(9, MOST_PARTS + 1)}
 
 
@@ -336,6 +350,12 @@ def _swings(generator: Callable[..., Schedule], default: float = inf) -> dict[st
     }
 
 
+def _aside(within: str, when: str, **traits: Any) -> Algorithm:
+    """The allreduce in which hosts with slow links stand aside from the given exchange of the others."""
+    traits |= {"cut": "segments", "segments": _OF_LONG_VECTORS, "slow_hosts": True}
+    return Algorithm(aside.allreduce_aside, takes_network, when, {"within": within}, **traits)
+
+
 def _of_own_blocks(
     linear: Callable[..., Schedule],
     knomial: Callable[..., Schedule],
@@ -374,7 +394,7 @@ def _in_lanes(collective: str, across: str, when: str, default: float, **traits:
         return (network, exchange), {}
 
     traits |= {"alone": across, "default": default, "logarithmic": across in ("circulant", "double_tree", "halving")}
-    traits["routed"] = base.routed
+    traits |= {"routed": base.routed, "slow_hosts": base.slow_hosts}
     return Algorithm(_LANES[collective], view, when, cut="segments", **traits)
 
 
@@ -526,6 +546,9 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             _MEDIUM,
         ),
         **_swings(swing.allreduce_swing, _MEDIUM),
+        "aside": _aside("grouped", "for long vectors where few hosts have slow links", logarithmic=True),
+        "aside_circulant": _aside("circulant", "as aside, at full bisection", logarithmic=True),
+        "aside_ring": _aside("ring", "as aside, on tori and dragonflies", routed=True),
         "leaders": Algorithm(
             allreduce.allreduce_leaders,
             _clusters,
@@ -685,5 +708,6 @@ for _collective, _name, _when, _least, _segments in (
     ("reduce", "circulant", _LONG_VECTORS, _LONG, _OF_LANE_BLOCKS),
     ("allreduce", "halving", _LONG_VECTORS, _MEDIUM, _OF_LANE_SEGMENTS),
     ("allreduce", "ring", "for the longest vectors, several ranks a host", _LONG, {}),
+    ("allreduce", "aside", "for long vectors, several ranks a host, few hosts slow", inf, _OF_LONG_VECTORS),
 ):
     ALGORITHMS[_collective][f"lanes_{_name}"] = _in_lanes(_collective, _name, _when, _least, segments=_segments)

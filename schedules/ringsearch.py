@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 
 EFFORT = 10_000  # routes that a search looks up at most, as a multiple of the number of hosts
 AS_GOOD = 1 + 1e-9  # factor by which rounded times may differ
+AGAIN = 8  # part of the effort that is spent on a former order before all others: one of so many
 POWER = 4  # of a link's time in the sum that moves lower; high, so that the busiest links count most
 WIDE = 16  # new neighbours of each end of a broken edge that are combined with all further edges
 JUDGED = 24  # moves of each kind that are judged exactly
@@ -50,7 +51,7 @@ class RingLoads:
         none = (network.hops < 0) & apart
         if none.any():  # a pair without a route crosses a link of its own, too slow for any ring that can avoid it
             self.paths[none, 0] = len(seconds)
-            seconds = np.append(seconds, 1e3 * len(apart) * seconds.max())
+            seconds = np.append(seconds, 1e3 * len(apart) * (seconds.max() or 1.0))
         self.bound = self._bound(seconds[self.paths].max(axis=2))
         self.time: Floats = seconds / self.bound
 
@@ -92,7 +93,7 @@ class _Ring(NamedTuple):
     order: Integers
 
 
-def search(loads: RingLoads, first: Integers, effort: int = EFFORT) -> Integers:
+def search(loads: RingLoads, first: Integers, effort: int = EFFORT, *, former: Integers | None = None) -> Integers:
     """Search the order of hosts along a ring whose busiest link needs the least time; never worse than a first order.
 
     The search begins with the first order, its reverse (routes there and back may differ), and an order in which each
@@ -102,15 +103,24 @@ def search(loads: RingLoads, first: Integers, effort: int = EFFORT) -> Integers:
     links that they use and free; those that rank first are judged by their loads. Random moves from a fixed seed lead
     out of local optima. The search ends when the busiest link is at the bound, or when the effort is spent.
 
+    A former order, which was good before routes or rates changed, is improved before all others, because few moves may
+    suffice.
+
     :param loads: loads of rings on the routes of n hosts.
     :param first: hosts in the first order, shape (n,).
     :param effort: routes that are looked up at most after the starts, as a multiple of n.
+    :param former: hosts in a former order, shape (n,), or None; the result is no worse than this one either.
     Cost: O(n^2) routes looked up for the starts, and O(n) per move.
     """
     best = _best(loads, first[None])
     if best.top <= AS_GOOD:
         return first
-    starts = sorted((best, *(_best(loads, one[None]) for one in (first[::-1], _nearest(loads, first)))), key=_merit)
+    if former is not None:
+        best = _improved(loads, _best(loads, former[None]), effort * len(first) // AGAIN)
+        if best.top <= AS_GOOD:
+            return best.order
+    orders = (first, first[::-1], _nearest(loads, first))
+    starts = sorted((best, *(_best(loads, one[None]) for one in orders)), key=_merit)[:3]
     best = starts[0]
     for start in starts:
         if best.top <= AS_GOOD:

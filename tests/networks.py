@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -90,3 +91,13 @@ def scattered_job() -> Network:
     discovery = load("xgft:4,4;1,2")
     hosts = [discovery.fabric.hosts[i] for i in (0, 5, 5, 1, 9, 12, 0, 14, 13, 5)]
     return network_of(TopologyInterface.place(hosts, discovery.routes))
+
+
+def slowed(network: Network, rates: Mapping[int, float]) -> Network:
+    """The network in which the own links of some hosts, both ways, have other rates, as multiples of their own."""
+    capacity = network.capacity.copy()
+    for host, rate in rates.items():
+        other = (host + 1) % network.num_hosts
+        there, back = network.links[host, other], network.links[other, host]
+        capacity[[there[0], back[back >= 0][-1]]] *= rate
+    return replace(network, capacity=capacity)

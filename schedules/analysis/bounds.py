@@ -222,7 +222,8 @@ def _slowest(collective: str, needed: Floats, rate: Floats) -> float:
     """
     with np.errstate(divide="ignore"):  # infinite for a side that no route enters
         time = np.divide(needed, rate, out=np.zeros_like(needed), where=needed > 0)
-    shared = 2 * (len(rate) - 1) * needed.max() / rate.sum() if collective == "allreduce" and len(rate) > 1 else 0.0
+        several = collective == "allreduce" and len(rate) > 1
+        shared = 2 * (len(rate) - 1) * needed.max() / rate.sum() if several else 0.0
     return float(max(time.max(), shared))
 
 

@@ -206,8 +206,14 @@ def _better(found: Certificate, reached: float) -> Certificate:
 
 
 def _by_routes(network: Network, traffic: Floats) -> Certificate:
-    """The time of the busiest link if hosts send each other data directly, shape of ``traffic`` (hosts, hosts)."""
+    """The time of the busiest link if hosts send each other data directly, infinite if two of them have no route.
+
+    :param traffic: bytes from host to host, per byte of the message, shape (hosts, hosts).
+    """
     apart = traffic * ~np.eye(len(traffic), dtype=bool)
+    without = float(apart[network.hops < 0].sum())
+    if without:
+        return Certificate(np.inf, np.inf, "link", (), np.empty(0, dtype=np.int64), without, 0.0)
     loads = network.loads(apart)
     times = np.divide(loads, network.capacity, out=np.zeros_like(loads), where=loads > 0)
     link = int(times.argmax())
@@ -304,6 +310,8 @@ def _words(proof: Certificate) -> str:
         text = f"cut between {inside:,} and {outside:,} hosts: {amount}"
     elif proof.kind == "partition":
         text = f"{len(proof.sets):,} sets of hosts: {amount}"
+    elif proof.kind == "link" and not len(proof.links):
+        return f"{proof.needed:,.6g} times the message is for hosts to which there is no route"
     elif proof.kind == "link":
         text = f"busiest link on the given routes: {proof.needed:,.6g} times the message at {rate}"
     else:

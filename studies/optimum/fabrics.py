@@ -15,7 +15,7 @@ from topompi.schedules import Network
 from topompi.topology import Routes, TopologyInterface, load_routes
 from topompi.views.network import network_of
 
-__all__ = ["FABRICS", "QUICK", "network"]
+__all__ = ["FABRICS", "QUICK", "job", "network", "slowed"]
 
 DATA = Path(os.environ.get("TOPOMPI_SHARED_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "fabrics"
 LATENCY = 1.5e-7  # seconds of each link
@@ -31,8 +31,13 @@ def _routes(spec: str) -> Routes:
     return load_routes(DATA / "janus-2014.ibnetdiscover.xz", lfts=tables)
 
 
-def _job(spec: str, order: int | None = None, hosts: int = HOSTS) -> Network:
-    """One rank on each of the first hosts of a fabric, or on random ones in random order."""
+def job(spec: str, order: int | None = None, hosts: int = HOSTS) -> Network:
+    """One rank on each of the first hosts of a fabric, or on random ones in random order.
+
+    :param spec: specification of a synthetic fabric, or ``janus`` and a routing engine of its tables.
+    :param order: seed of the random order; None for the fabric's own order.
+    :param hosts: largest number of hosts.
+    """
     names = _routes(spec).fabric.hosts
     chosen = range(min(hosts, len(names))) if order is None else np.random.default_rng(order).permutation(len(names))
     return network_of(TopologyInterface.place([names[int(one)] for one in chosen[:hosts]], _routes(spec)))
@@ -47,31 +52,41 @@ def _uneven() -> Network:
 
 def _half_rate() -> Network:
     """A tree of full bisection, one host with links at half rate."""
-    found = _job("XGFT(2; 16,4; 1,16)")
-    capacity = found.capacity.copy()
-    capacity[[found.links[5, 0, 0], found.links[0, 5][found.links[0, 5] >= 0][-1]]] /= 2
-    return replace(found, capacity=capacity)
+    return slowed(job("XGFT(2; 16,4; 1,16)"), {5: 0.5})
+
+
+def slowed(network: Network, rates: Mapping[int, float]) -> Network:
+    """The network in which the links of some hosts, out and in, are slower.
+
+    :param network: network of at least two hosts, each with one link out and one in.
+    :param rates: rate of each slow host, as a part of the rate of its links.
+    """
+    capacity, links = network.capacity.copy(), network.links
+    for host, rate in rates.items():
+        other = (host + 1) % network.num_hosts
+        capacity[[links[host, other, 0], links[other, host][links[other, host] >= 0][-1]]] *= rate
+    return replace(network, capacity=capacity)
 
 
 FABRICS: Mapping[str, Callable[[], Network]] = {
-    "torus 4x4x4": partial(_job, "torus:4x4x4"),
-    "torus 4x4x4, random order": partial(_job, "torus:4x4x4", 1),
-    "torus 8x8": partial(_job, "torus:8x8"),
-    "torus 8x8, random order": partial(_job, "torus:8x8", 1),
-    "dragonfly 4,2,2": partial(_job, "dragonfly:4,2,2"),
-    "dragonfly 8,4,4": partial(_job, "dragonfly:8,4,4"),
-    "Janus, minhop": partial(_job, "janus minhop"),
-    "Janus, dfsssp": partial(_job, "janus dfsssp"),
-    "Janus, nue": partial(_job, "janus nue"),
-    "Janus, nue, 256 hosts": partial(_job, "janus nue", hosts=256),
-    "XGFT 2:1": partial(_job, "XGFT(2; 8,8; 1,4)"),
-    "XGFT 4:1": partial(_job, "XGFT(2; 8,8; 1,2)"),
+    "torus 4x4x4": partial(job, "torus:4x4x4"),
+    "torus 4x4x4, random order": partial(job, "torus:4x4x4", 1),
+    "torus 8x8": partial(job, "torus:8x8"),
+    "torus 8x8, random order": partial(job, "torus:8x8", 1),
+    "dragonfly 4,2,2": partial(job, "dragonfly:4,2,2"),
+    "dragonfly 8,4,4": partial(job, "dragonfly:8,4,4"),
+    "Janus, minhop": partial(job, "janus minhop"),
+    "Janus, dfsssp": partial(job, "janus dfsssp"),
+    "Janus, nue": partial(job, "janus nue"),
+    "Janus, nue, 256 hosts": partial(job, "janus nue", hosts=256),
+    "XGFT 2:1": partial(job, "XGFT(2; 8,8; 1,4)"),
+    "XGFT 4:1": partial(job, "XGFT(2; 8,8; 1,2)"),
     "uneven leaves": _uneven,
     "one host at half rate": _half_rate,
 }
 QUICK: Mapping[str, Callable[[], Network]] = {
-    "torus 4x4": partial(_job, "torus:4x4"),
-    "XGFT 2:1, 16 hosts": partial(_job, "XGFT(2; 4,4; 1,2)"),
+    "torus 4x4": partial(job, "torus:4x4"),
+    "XGFT 2:1, 16 hosts": partial(job, "XGFT(2; 4,4; 1,2)"),
 }
 
 

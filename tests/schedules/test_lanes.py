@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.networks import job, jobs
+from tests.networks import job, jobs, slowed
 from tests.support import examples
 from topompi.schedules import check
 from topompi.schedules.lanes.carriers import Lanes
@@ -20,10 +20,11 @@ ENTRIES = [
     (collective, name)
     for collective, known in ALGORITHMS.items()
     for name, one in known.items()
-    if one.cut == "segments"
+    if one.cut == "segments" and one.alone
 ]
 EVEN = job("XGFT(2; 5,4; 1,4)", range(0, 12, 2), [3] * 6)
 UNEVEN = job("XGFT(2; 5,4; 1,4)", range(0, 12, 2), [1, 4, 2, 2, 4, 1])
+SLOW = slowed(EVEN, {2: 0.5})
 
 
 def between_hosts(schedule, network):
@@ -46,7 +47,7 @@ def test_lanes_are_right_for_any_hosts_root_and_number_of_segments(collective, n
     assert (own == rows[(rows[:, 1] == rank) | (rows[:, 2] == rank)]).all()
 
 
-@pytest.mark.parametrize("network", [EVEN, UNEVEN], ids=["even", "uneven"])
+@pytest.mark.parametrize("network", [EVEN, UNEVEN, SLOW], ids=["even", "uneven", "a slow host"])
 @pytest.mark.parametrize(("collective", "name"), ENTRIES)
 def test_a_host_sends_to_others_what_it_would_with_one_rank(collective, name, network):
     hosts, entry = Lanes(network).across, ALGORITHMS[collective][name]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.networks import jobs, routes, scattered_job
+from tests.networks import jobs, routes, scattered_job, slowed
 from tests.support import ROOT, command_line, examples
 from tests.tuning.test_tune import FAST, measured, record
 from topompi.execution.eligibility import why_not
@@ -51,6 +51,7 @@ IN_ORDER = [
     placed(LEAVES, (0, 5, 10, 15), (2, 1, 1, 1)),
 ]
 NETWORKS = [*IN_ORDER, placed(LEAVES, (0, 1, 5, 6), (2, 2, 2, 2)), scattered_job()]
+WITH_SLOW_HOST = slowed(placed(LEAVES, (0, 1, 5, 6), (1, 1, 1, 1)), {2: 0.5})
 # A rank on each host, where hosts share links: whole machines and parts of some.
 SPARSE = [
     placed("XGFT(2; 6,4; 1,3)", range(20), [1] * 20),
@@ -139,7 +140,7 @@ def touched_whole(schedule):
 @pytest.mark.parametrize(("collective", "name"), ENTRIES)
 def test_transfers_cut_into_slices_carry_whole_shares_all_the_way(collective, name):
     known = ALGORITHMS[collective][name]
-    made = [make(collective, name, network) for network in NETWORKS]
+    made = [make(collective, name, network) for network in (*NETWORKS, WITH_SLOW_HOST)]
     assert all(one_share_each(one) for one in made if not mixed(one)) == (known.cut == "slices")
     assert known.cut != "slices" or all(map(touched_whole, made))
 

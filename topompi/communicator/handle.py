@@ -15,6 +15,7 @@ from ..dispatch.common import Bequest, Common
 from ..dispatch.counters import counters
 from ..dispatch.origin import Cut, Origin
 from ..dispatch.parts import Parts, attach, attached
+from ..execution.executor import FORMER, ORDER
 from ..execution.native import NATIVE_KINDS, NativeIntracomm
 from ..selection.choice import Choice
 from ..selection.policy import Policy
@@ -22,6 +23,8 @@ from .discovery import find_topology
 from .starting import settings_of
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from ..topology import TopologyInterface
     from ..views.siblings import Siblings
 
@@ -267,6 +270,32 @@ class Handle(NativeIntracomm):
         """
         return self._state.interface
 
+    def refreshed(self) -> Self:
+        """A communicator of the same ranks that follows the routes of today; collective.
+
+        It is this communicator if its topology did not come from a topology service, or if the service still has the
+        same routes. Else it is a duplicate with the new routes and rates, and nothing that was made from the old ones;
+        only the search for the order of rings begins with the former one. This communicator, its persistent
+        requests and its children keep the old routes, and the caller frees whichever he needs no longer.
+
+        :raises ServiceError: if the service does not answer in time; the same on all ranks.
+        :raises HostError: if the service's fabric no longer has one of the hosts; the same on all ranks.
+        Cost: one short question of rank 0 to the service, and log2(p) messages; if routes have changed, also a view of
+        the job's part of the fabric, and one more broadcast.
+        """
+        state = self._working()
+        if state.interface.served is None:
+            return self
+        new = state.groups.talks.from_rank_0(lambda: _changed(state.interface))
+        if new is None:
+            return self
+        made: Self = type(self)._bare(self._native(self).Dup())
+        made._owns = True
+        made._begin(new)
+        if state.executor.has_order:
+            made._state.executor.shared[FORMER] = state.executor.shared[ORDER]
+        return made
+
     def choice_of(self, method: str, nbytes: int) -> Choice | None:
         """The algorithm chosen for calls of a size, and the reason; None if none is chosen yet. No communication.
 
@@ -341,6 +370,13 @@ class Handle(NativeIntracomm):
             if self == predefined:
                 return name if self is getattr(MPI, name) else (_named, (type(self), name))
         raise ValueError(f"cannot serialize '{type(self).__module__}.{type(self).__qualname__}' instance")
+
+
+def _changed(view: TopologyInterface) -> TopologyInterface | None:
+    """The view of the same ranks with the service's present routes; None if they have not changed."""
+    from ..topology import reread  # imported here, because only rank 0 needs the readers of sources
+
+    return None if view.served is None or view.served.is_current() else reread(view)
 
 
 def _named(kind: type[Handle], name: str) -> Handle:

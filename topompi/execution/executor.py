@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from ..schedules import Network, Schedule
     from .binding import Binding
 
-__all__ = ["PLANS_HELD", "Executor", "Shared"]
+__all__ = ["FORMER", "ORDER", "PLANS_HELD", "Executor", "Shared"]
 
 PLANS_HELD = 128  # maximum number of cached plans, and lists of one rank's transfers; each has O(p) numbers on p ranks
 BINDINGS_HELD = 64  # maximum number of cached bindings (plans bound to the buffers of a call)
 BYTES_HELD = 1 << 26  # maximum bytes of scratch memory of all cached bindings together
 
 ORDER = ("", "order")  # key, in ``Shared``, of the order of hosts along rings and chains
+FORMER = ("", "former order")  # key of the order that was in use before the network changed
 Shared: TypeAlias = "dict[tuple[str, str], Schedule | str | NDArray[np.int64]]"
 
 
@@ -37,7 +38,8 @@ class Executor:
     :param plans: cache of this rank's transfers in schedules and of the plans compiled from them, which communicators
         over the same ranks may share; if it is None, the executor makes a cache of its own.
     :param shared: schedule that rank 0 sent to all ranks, or the reason why there is none, by collective and algorithm;
-        and the order of hosts along rings and chains, by ``ORDER``. Entries are never dropped, so that all ranks hold
+        and the order of hosts along rings and chains, by ``ORDER``, and ``FORMER``, with which the search of a new one
+        begins. Entries are never dropped, so that all ranks hold
         the same ones. If it is None, there are no entries yet.
     :ivar bindings: cache of the bindings of the latest calls.
     :ivar unplanned: reason why an algorithm could not run the latest call of a method, by method and algorithm.
@@ -70,6 +72,12 @@ class Executor:
     def has_order(self) -> bool:
         """Whether all ranks have the order of hosts along rings and chains."""
         return ORDER in self.shared
+
+    @property
+    def former_order(self) -> NDArray[np.int64] | None:
+        """The order of hosts from before the network changed, with which the search of a new one begins; or None."""
+        former = self.shared.get(FORMER)
+        return former if isinstance(former, np.ndarray) else None
 
     def take_order(self, hosts: NDArray[np.int64]) -> None:
         """Generate rings and chains in an order of hosts (``Network.order``) that all ranks have."""

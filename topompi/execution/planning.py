@@ -143,7 +143,7 @@ def share_costly(executor: Executor, collective: str, algorithm: str) -> None:
     """
     entry = ALGORITHMS[collective][algorithm]
     if entry.routed:
-        executor.take_order(executor.groups.talks.from_rank_0(lambda: _order_of(executor.network)))
+        executor.take_order(executor.groups.talks.from_rank_0(lambda: _order_of(executor)))
         return
 
     def make() -> HostSchedule | Schedule | str:
@@ -156,10 +156,10 @@ def share_costly(executor: Executor, collective: str, algorithm: str) -> None:
     executor.shared[collective, algorithm] = made.expand() if isinstance(made, HostSchedule) else made
 
 
-def _order_of(network: Network) -> Integers:
+def _order_of(executor: Executor) -> Integers:
     from ..schedules.orders import with_order  # imported late because one rank needs it, and it imports scipy
 
-    order = with_order(network).order
+    order = with_order(executor.network, executor.former_order).order
     return DEPTH_FIRST if order is None else order
 
 

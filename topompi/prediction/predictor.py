@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..execution.specs import CALLS, LEVELS, Form
+from ..schedules.algorithm import Algorithm
 from ..schedules.alltoall.joint import all_joint, side_by_side
 from ..schedules.analysis.bounds import lower_bound
 from ..schedules.analysis.cost import cost
@@ -22,6 +23,7 @@ from ..schedules.network import Network, SiblingGroups
 from ..schedules.registry import ALGORITHMS, find_algorithm, make
 from ..schedules.schedule import Schedule
 from ..schedules.segments import pieces_of
+from ..schedules.slowhosts import standing_aside
 from ..topology import TopologyInterface
 from ..views.network import UNKNOWN_RATE, network_of
 from .lanes import LaneCosts
@@ -124,6 +126,15 @@ class Predictor:
         return LaneCosts(self.network)
 
     @cached_property
+    def has_slow_hosts(self) -> bool:
+        """Whether some hosts are so slow that they should not pass on long vectors of others."""
+        return bool(standing_aside(self.network).any())
+
+    def fits(self, algorithm: Algorithm) -> bool:
+        """Whether an algorithm can differ from others on this network: those for slow hosts need slow hosts."""
+        return not algorithm.slow_hosts or self.has_slow_hosts
+
+    @cached_property
     def rate(self) -> float:
         """Rate in bytes/s of the fastest host link that the job uses; 0 on one host."""
         first = self.network.links[:, :, :1]
@@ -178,6 +189,8 @@ class Predictor:
     def seconds(self, method: str, name: str, nbytes: int, root: int) -> float:
         """Predicted seconds of an algorithm that topompi runs; infinite if it cannot run on this number of ranks.
 
+        They are infinite, too, if it sends a message between two hosts that have no route.
+
         :param method: mpi4py's name of the call.
         :param name: name of the algorithm, with or without a segment size (``ring/32K``).
         :param nbytes: size of the call in bytes: a broadcast's message, a reduction's vector, else one block.
@@ -192,9 +205,12 @@ class Predictor:
         known = find_algorithm(collective, pieces.name)
         if known.shares_links and ranks > MOST_RANKS:
             return self._at_its_bound(nbytes)
-        if known.cut == "segments":  # only algorithms in lanes are cut into segments
+        if known.cut == "segments" and known.alone:  # an algorithm in lanes
             (_, across), _ = known.view(self.network, root)
-            return self._lanes.seconds(collective, across, _of_ours(self.model), nbytes, root, pieces.blocks)
+            try:
+                return self._lanes.seconds(collective, across, _of_ours(self.model), nbytes, root, pieces.blocks)
+            except ValueError:  # as in `_on_network`
+                return inf
         return self._cost(collective, pieces.name, nbytes, root, pieces.blocks, pieces.slices)
 
     def native(self, method: str, nbytes: int, root: int, commutative: bool = True) -> Native:
@@ -262,7 +278,10 @@ class Predictor:
     def _on_network(self, schedule: Schedule, collective: str, nbytes: int, model: Model, slices: int = 1) -> float:
         message = nbytes // self.interface.num_ranks if collective == "reduce_scatter" else nbytes
         block = max(1, -(-message // max(schedule.blocks, 1)))
-        return cost(schedule, self.network, model, block, slices=slices).seconds
+        try:
+            return cost(schedule, self.network, model, block, slices=slices).seconds
+        except ValueError:  # a message between hosts without a route, because a link has failed
+            return inf
 
     def _kept(self, key: tuple[object, ...], made: Callable[[], Schedule]) -> Schedule:
         """A cached schedule. The cache has one collective and root at a time, because schedules are large."""

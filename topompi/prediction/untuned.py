@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 from ..execution.specs import CALLS, NATIVE
 from ..schedules.algorithm import Algorithm
@@ -16,11 +17,12 @@ from ..schedules.registry import ALGORITHMS, find_algorithm
 from ..schedules.segments import cut, variants
 from .predictor import MOST_RANKS, PAIRWISE, Native, Predictor, is_sized
 
-__all__ = ["GAIN", "UNPROVEN", "UNSIZED", "Prediction", "candidates", "predict"]
+__all__ = ["GAIN", "UNPROVEN", "UNREACHABLE", "UNSIZED", "Prediction", "candidates", "predict"]
 
 RANKS = 16  # number of ranks with which the default set was measured
 DIVIDED = ("bcast", "reduce", "allreduce", "reduce_scatter")  # collectives whose schedules divide a message among ranks
 UNPROVEN = "no schedule has proved itself for calls of this kind and size"
+UNREACHABLE = "every algorithm sends messages between hosts that have no route"
 UNSIZED = "a call without a size that all ranks know cannot be costed"
 # Least ratio of native's predicted time to an algorithm's with which the algorithm is chosen. It is above 1 because
 # predictions err; docs/lab/untuned.md compares them with measurements.
@@ -83,6 +85,8 @@ def predict(
     collective = CALLS[method].collective
     close = [row for row in ours if GAIN * row[1] <= min(GAIN**2 * ours[0][1], native.seconds)] or ours[:1]
     best, seconds = max(close, key=lambda row: _trust(collective, row[0]))
+    if seconds == inf and native.seconds == inf:
+        return Prediction(NATIVE, f"native: {UNREACHABLE}")
     says = f"cost model: {best} {native.seconds / seconds:.2f}x as fast as {library}"
     if native.seconds < GAIN * seconds:
         return Prediction(NATIVE, f"native: {says}", native.seconds, native, tuple(ours))
@@ -135,6 +139,7 @@ def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> li
         return max(known[name].default, min(forms, default=0.0))
 
     names = [name for name, one in known.items() if least(name) <= measured(one) and runs(name)]
+    names = [name for name in names if predictor.fits(known[name])]
     if hosts == ranks:
         names = [name for name in names if not known[name].alone]
     if predictor.together is not None and collective == "alltoall" and nbytes > PAIRWISE:

@@ -107,7 +107,7 @@ class Advisor:
         if self._together(key):
             shared = [name for name, one in known.items() if one.shares_links and runs(name)]
             return [*shared, *filter(runs, variants(collective, shared, nbytes, ranks))]
-        tried = {name for name, one in known.items() if one.trial and runs(name)}
+        tried = {name for name, one in known.items() if one.trial and runs(name) and self.predictor.fits(one)}
         ranking = self.predictor.rank(method, nbytes, root, tried.__contains__)
         most = UNPROMISING * ranking[0][1] if ranking else 0.0
         rivals = [name for name, seconds in ranking if not seconds > most]  # keeps NaN, too: an unknown time

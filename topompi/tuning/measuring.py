@@ -16,7 +16,7 @@ from ..execution.executor import Executor
 from ..execution.running import run
 from ..execution.specs import CALLS, LEVELS, NATIVE, Counts, Form
 from ..execution.timing import interleave, slowest, time_in_turn
-from ..schedules.registry import ALGORITHMS
+from ..schedules.registry import ALGORITHMS, suited
 from ..schedules.segments import variants
 from ..selection.selector import library
 from ..selection.trial import LONG
@@ -105,7 +105,8 @@ def contenders(executor: Executor, method: str, nbytes: int, algorithms: Sequenc
     :param algorithms: names of algorithms; a name with a segment size (``chain/8K``) stands for itself, a name without
         one also for its useful variants with cut messages. If it is None, all algorithms that can run are measured.
     """
-    uncut, ranks = candidates(method), executor.groups.size
+    suitable, ranks = suited(CALLS[method].collective, executor.network), executor.groups.size
+    uncut = [name for name in candidates(method) if name in (NATIVE, LEVELS, *suitable)]
     cut = variants(CALLS[method].collective, uncut, whole(method, nbytes, ranks), ranks)
     names = [*uncut, *cut]
     if algorithms is not None:

@@ -21,19 +21,19 @@ UNKNOWN_RATE = 1.0  # bytes/s; the rate of all links if no rate is known
 def known_rates(rate: NDArray[np.float64]) -> NDArray[np.float64]:
     """Replace unknown rates by the most frequent known rate, or by ``UNKNOWN_RATE`` if no rate is known.
 
-    Of two equally frequent rates, the slower is taken.
+    Of two equally frequent rates, the slower is taken. The rate 0 of failed links does not count.
 
     :param rate: bandwidth of each link in bytes/s, shape (links,), NaN if unknown.
     """
-    values, counts = np.unique(rate[~np.isnan(rate)], return_counts=True)
+    values, counts = np.unique(rate[rate > 0], return_counts=True)
     return known_or(rate, float(values[counts.argmax()]) if len(values) else UNKNOWN_RATE)
 
 
 def network_of(interface: TopologyInterface) -> Network:
     """Make the network of a job as arrays: hops, routes, bandwidths, clusters.
 
-    Links of unknown rate get the most frequent known rate. If only the hosts are known, they are on one switch, each
-    with one link out and one link in, all of equal rate.
+    Links of unknown rate get the most frequent known rate. Routes over links of rate 0, which have failed, are left
+    out. If only the hosts are known, they are on one switch, each with one link out and one link in, all of equal rate.
     Cost: the hops of all pairs of hosts; the links of their routes are computed when they are first used.
     """
     if interface.routes is None or interface.host_routes is None:

@@ -20,7 +20,7 @@ found = comm.interface
 facts = found.hop_matrix.tolist(), [level.cluster.tolist() for level in found.levels]
 print(facts, found.describe() if comm.rank == 0 else "", flush=True)
 """
-BEFORE = "import time\nfrom mpi4py import MPI\nimport topompi\n"
+BEFORE = "import time\nimport numpy as np\nfrom mpi4py import MPI\nimport topompi\n"
 CHANGES = """
 comm = topompi.Intracomm(MPI.COMM_WORLD)
 same = up_to_date(comm) is comm
@@ -29,11 +29,19 @@ if comm.rank == 0:
     while comm.interface.served.is_current():
         time.sleep(0.05)
 comm.Barrier()
+data, total = np.ones(1 << 16), np.empty(1 << 16)
+comm._working().executor.shared["", "order"] = np.array([2, 0, 1])  # as if a ring had run
 new = up_to_date(comm)
+former = new._working().executor.former_order
+new.Allreduce(data, total)
+comm.Allreduce(data, total)
+kept = former.tolist() == [2, 0, 1] and type(new) is type(comm) and (total == 3).all()
 views = comm.interface, new.interface
 hops, paths = ([make(view).tolist() for view in views] for make in (
     lambda view: view.hop_matrix, lambda view: view.get_network_path_matrix()))
-print(same, new is not comm, hops[0] == hops[1], paths[0] == paths[1], new.allreduce(1), flush=True)
+print(same, new is not comm, hops[0] == hops[1], paths[0] == paths[1], new.allreduce(1), kept, flush=True)
+new.free()
+comm.Barrier()
 """
 HOSTS = ("h0000", "h0001", "h0040")
 
@@ -67,7 +75,7 @@ def test_a_running_job_goes_on_with_new_routes_as_the_page_shows(tmp_path) -> No
     with running(store, watch=Watch([marker])) as (_, address):
         env = {"TOPOMPI_TOPOLOGY": str(address), "TOPOMPI_HOSTS": hosts}
         done = run_mpi(3, script, env=env, timeout=60)
-    assert done.stdout.split("\n")[:3] == ["True True True False 3"] * 3, done.stdout + done.stderr
+    assert done.stdout.split("\n")[:3] == ["True True True False 3 True"] * 3, done.stdout + done.stderr
 
 
 def test_a_service_that_is_not_there_is_one_flat_level_or_an_error_as_the_user_wants(tmp_path) -> None:

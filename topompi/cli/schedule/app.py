@@ -16,7 +16,7 @@ from ...schedules.exports.goal import write_goal
 from ...schedules.exports.jsonio import to_json
 from ...schedules.exports.simgrid import write_traces
 from ...schedules.proof import check as prove
-from ...schedules.registry import ALGORITHMS, current_name
+from ...schedules.registry import ALGORITHMS, current_name, suited
 from ...schedules.segments import pieces_of
 from ...topology import TopologyInterface
 from ...views.network import network_of
@@ -87,6 +87,8 @@ def schedule(
         source = topology, lfts, adapters
         interface = job_view(source, find_hosts(hosts), ppn, placement, report, virtual=True)
         network, costs = calibrated(network_of(interface), model)
+        if algorithm == "all":
+            algorithms = suited(collective, network)
         made = []
         for name in algorithms:
             report.step(f"{collective} {name}")

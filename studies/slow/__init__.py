@@ -1,0 +1,1 @@
+"""Allreduces on networks in which some hosts have slow links."""
