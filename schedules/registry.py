@@ -21,7 +21,7 @@ from .lanes.collectives import lanes_allreduce, lanes_bcast, lanes_reduce
 from .lanes.scans import scan_lanes
 from .lanes.stages import Across
 from .network import Network
-from .rooted import bine, broadcast, gather, reduction, scatterallgather
+from .rooted import bine, broadcast, gather, packedtrees, reduction, scatterallgather
 from .schedule import ROOTED, Schedule
 from .swing import ranks_on_grid
 from .symmetric import allgather, allreduce, barrier, circulant, grouped, reduce_scatter, scan, swing
@@ -309,6 +309,10 @@ def _pipelined(
     return Algorithm(generator, view, when, {"blocks": blocks}, cut="blocks", segments=segments, **traits)
 
 
+def _packed(generator: Callable[..., Schedule], when: str) -> Algorithm:
+    return Algorithm(generator, takes_network, when, cut="blocks", parts=packedtrees.parts_of, routed=True)
+
+
 def _ring(generator: Callable[..., Schedule], when: str, default: float) -> Algorithm:
     traits: dict[str, Any] = {"cut": "slices", "segments": _ON_LANES, "stand_in": "any", "routed": True}
     return Algorithm(generator, _along_routes, when, default=default, **traits)
@@ -425,6 +429,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "double_tree": _pipelined(
             broadcast.double_tree, "for large messages where links between clusters are scarce", 16, _OF_A_CHAIN
         ),
+        "packed_trees": _packed(packedtrees.bcast_packed_trees, "for large messages on many ranks, any routes"),
     },
     "gather": _of_own_blocks(gather.gather_linear, gather.gather_knomial, gather.gather_nodes, gather.gather_leaders),
     "scatter": _of_own_blocks(
@@ -473,6 +478,9 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "for long vectors where links between clusters are scarce, commuting operations",
             16,
             _OF_A_CHAIN,
+        ),
+        "packed_trees": _packed(
+            packedtrees.reduce_packed_trees, "for long vectors on many ranks, any routes, commuting operations"
         ),
         "halving": _halving(reduction.reduce_halving, "for long vectors on many ranks", _LONG),
     },

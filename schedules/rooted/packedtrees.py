@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from math import ceil, log2, sqrt
+from collections.abc import Callable
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..network import Network
 from ..phases import Grid, sequence
-from ..schedule import COPY, INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
+from ..schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
 from ..transfers import Rows, local_moves, transfers
 from ..trees import among
 from .packing import TREES, packing
@@ -43,9 +44,9 @@ def bcast_packed_trees(network: Network, *, root: int = 0, blocks: int = 16) -> 
 
     def make(step: Integers, member: Integers) -> Rows:
         step, child, parent, block = trees.edges(step, member)
-        return transfers(step, parent, child, (buffer[parent], block), (OUTPUT, block), 1, COPY)
+        return transfers(step, parent, child, (buffer[parent], block), (OUTPUT, block), 1)
 
-    phases = *sequence(first), (0, trees.phase(make))
+    phases = (*sequence(first), (0, trees.phase(make)))
     return Schedule.from_phases("bcast", network.num_ranks, "packed_trees", phases, root=root, blocks=blocks)
 
 
@@ -83,9 +84,8 @@ def parts_of(network: Network, nbytes: int) -> int:
     :param network: the job's network.
     :param nbytes: bytes of the message.
     """
-    own = network.links[:, :, 0] if network.links.shape[2] else np.empty(0, dtype=np.int64)
-    rate = float(np.median(network.capacity[own[own >= 0]])) if (own >= 0).any() else np.inf
-    depth = ceil(log2(max(network.num_hosts, 2)))
+    rate = float(np.median(network.capacity)) if len(network.capacity) else np.inf
+    depth = network.num_hosts.bit_length()
     rounds = min(round(sqrt(depth * nbytes / (rate * START))), MOST_ROUNDS, nbytes // (TREES * LEAST_BYTES))
     return TREES * max(rounds, 1)
 
@@ -110,7 +110,7 @@ class _Trees:
         made = [_over_ranks(network, root, tree, over.parent[tree], over.depth[tree]) for tree in range(TREES)]
         self.parent, self.depth = (np.stack(arrays) for arrays in zip(*made, strict=True))
         self.size, self.blocks = network.num_ranks, blocks
-        self.steps = -(-blocks // TREES) + int(self.depth.max()) - 1
+        self.steps = -(-blocks // TREES) + int(self.depth[:blocks].max()) - 1 if self.size > 1 else 0
 
     def edges(self, step: Integers, rank: Integers) -> tuple[Integers, Integers, Integers, Integers]:
         """The steps, children, parents and blocks of the messages between some ranks and their parents in some steps.
@@ -125,13 +125,13 @@ class _Trees:
         tree, cell = tree[order], cell[order]
         return step[cell], rank[cell], self.parent[tree, rank[cell]], block[tree, cell]
 
-    def phase(self, make: object) -> Grid:
+    def phase(self, make: Callable[[Integers, Integers], Rows]) -> Grid:
         """The phase of all messages; a cell has those between one rank and its parents in one step."""
 
         def near(rank: int) -> Integers:
             return np.union1d(np.flatnonzero((self.parent == rank).any(axis=0)), rank)
 
-        return Grid(self.steps if self.size > 1 else 0, members=self.size, make=make, near=near)  # type: ignore[arg-type]
+        return Grid(self.steps, members=self.size, make=make, near=near)
 
 
 def _over_ranks(

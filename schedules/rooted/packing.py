@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from math import sqrt
 from typing import NamedTuple
@@ -22,14 +21,17 @@ TREES = 4  # more trees are less deep, but then a host starts more messages at o
 # Packings that are tried: hosts of a group, groups that a group serves in a tree, and the price of an edge whose sender
 # is one step deeper, as a part of the price of a full link of a host.
 SHAPES = ((16, 3, 0.2), (16, 3, 0.02), (8, 2, 0.02), (32, 2, 0.02), (8, 3, 0.2), (32, 2, 0.2), (16, 2, 0.2), (4, 4, 0.2))
-EFFORT = 2048  # edges of all packings that are tried, except for the first
+EFFORT = 1024  # edges of all packings that are tried, except for the first
 MOST_LINKS = 30_000_000  # of all routes between a job's hosts, which the growth has in memory
 POWER_SCALE = 64  # resolution of the prices of links with unlike rates
 SLOWEST = 8  # ratio of rates up to which slow links differ in price
 MOST_LOAD = 30  # messages on a link up to which its price rises
 AGAIN = 2.5  # price of a further message from outside that enters a group at the same host, in the same unit
-MOVES = 256  # edges that are moved at most after the growth
+AS_GOOD = 1 + 1e-9  # factor by which rounded times may differ
+MOVES = 48  # edges that are moved at most after the growth
+TRIED = 12  # edges over the busiest links that are tried before none of them counts as movable
 HUGE = np.iinfo(np.int64).max  # price of an edge that is not possible
+KEPT = 64  # packings that are kept per network
 START = 0.02  # time of a step's start-ups over that of the message for which the packings are compared
 
 
@@ -68,6 +70,8 @@ def packing(network: Network, root: int = 0, *, inwards: bool = False) -> Packin
     hosts are in memory. Packings are kept per network and host of the root.
     """
     found = _packed.setdefault(network, {})
+    if len(found) >= KEPT:
+        found.clear()
     key = int(network.rank_host[root]), inwards
     if key not in found:
         found[key] = _best(network, root, inwards)
@@ -81,13 +85,18 @@ def _best(network: Network, root: int, inwards: bool) -> Packing:
     if len(order) < 3 or len(order) ** 2 * longest > MOST_LINKS:
         return _chain(order)
     links, tries = _Links(network, inwards), 1 + EFFORT // (TREES * len(order))
-    made = (_Growth(links, order, *shape).packing() for shape in itertools.islice(SHAPES, tries))
-    return min(made, key=_time)
+    shallow, found = (len(order).bit_length() + 1) // 2 + 2, []
+    for shape in SHAPES[:tries]:
+        found.append(_Growth(links, order, *shape).packing())
+        if found[-1].load <= links.bound * AS_GOOD and found[-1].depth.max() <= shallow:
+            break
+    return min(found, key=_time)
 
 
 def _time(packed: Packing) -> float:
     """The relative time of a message in a pipeline with the best number of steps."""
-    return (sqrt(packed.load) + sqrt(int(packed.depth.max()) * START)) ** 2
+    root = sqrt(packed.load) + sqrt(int(packed.depth.max()) * START)
+    return root * root
 
 
 def _chain(order: Integers) -> Packing:
@@ -115,7 +124,7 @@ class _Links:
         slow = np.minimum(self.time, SLOWEST)
         self.weight = np.maximum(np.rint(POWER_SCALE * _sixth(slow)), 1).astype(np.int64)
         self.weight[-1] = 0
-        slowest = self.time[self.paths].max(axis=2)
+        slowest = self.time[self.paths].max(axis=2, initial=0.0)
         slowest[np.arange(len(slowest)), np.arange(len(slowest))] = np.inf
         self.bound = float(slowest.min(axis=0).max())
 
@@ -200,17 +209,18 @@ class _Growth:
 
     def _top(self) -> float:
         """The time of the busiest link, over that of one message on a typical host's own link."""
-        return float((self.load * self.links.time)[:-1].max())
+        return float((self.load * self.links.time)[:-1].max(initial=0.0))
 
     def _relieved(self) -> bool:
         """Move an edge away from the busiest links to routes with lower prices, if there is one."""
         times = self.load * self.links.time
-        busy = times >= times[:-1].max() * (1 - 1e-9)
+        busy = times * AS_GOOD >= times[:-1].max(initial=0.0)
         busy[-1] = False
-        if times[:-1].max() <= TREES * self.links.bound * (1 + 1e-9):
+        if times[:-1].max(initial=0.0) <= TREES * self.links.bound * AS_GOOD:
             return False
         tree, target = np.nonzero(self.parent >= 0)
-        over = busy[self.links.paths[self.parent[tree, target], target]].any(axis=1)
+        over = np.flatnonzero(busy[self.links.paths[self.parent[tree, target], target]].any(axis=1))
+        over = over[np.argsort(-self.depth[tree[over], target[over]], kind="stable")][:TRIED]  # leaves first
         deepest = int(self.depth.max())
         for one, host in zip(tree[over].tolist(), target[over].tolist(), strict=True):
             below = self._below(one, host)
@@ -228,14 +238,14 @@ class _Growth:
         return False
 
     def _raised(self) -> bool:
-        """Move one of the deepest edges to a less deep host, if no link becomes busier than the busiest, or fail."""
-        top, links = self._top() * (1 + 1e-9), self.links
+        """Move one of the deepest edges to a less deep host, if no link gets more than a host's own link, or fail."""
+        links = self.links
         tree, target = np.nonzero(self.depth == self.depth.max())
         for one, host in zip(tree.tolist(), target.tolist(), strict=True):
             old = self.parent[one, host]
             self._send(old, np.int64(host), -1)
             times = (self.load + 1) * links.time
-            fits = (times[links.paths[:, host]] <= top).all(axis=1) & (self.depth[one] < self.depth[one, old])
+            fits = (times[links.paths[:, host]] <= TREES * AS_GOOD).all(axis=1) & (self.depth[one] < self.depth[one, old])
             cost = np.where(fits, self.price[links.paths[:, host]].sum(axis=1), HUGE)
             new = np.int64(cost.argmin())
             self._send(new if fits[new] else old, np.int64(host), 1)

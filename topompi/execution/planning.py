@@ -48,9 +48,11 @@ def plan_of(executor: Executor, spec: CallSpec, algorithm: str, operands: Operan
         return Plan((), 1, 0, 0, False)
     counts = operands.counts
     name, segment = cut(algorithm)
-    blocks, slices = (
-        (None, 1) if segment is None else _pieces(spec.collective, name, segment, operands, executor.groups.size)
-    )
+    if segment is None:
+        nbytes = (operands.length or 0) * operands.extent
+        blocks, slices = find_algorithm(spec.collective, name).blocks_of(executor.network, nbytes), 1
+    else:
+        blocks, slices = _pieces(spec.collective, name, segment, operands, executor.groups.size)
     sizes = operands.length, operands.shift, operands.scale, None if counts is None else counts.tobytes()
     refusal = executor.shared.get((spec.collective, name))
     # Not put into the cache of plans, because communicators that share it may have the schedule.
