@@ -261,6 +261,7 @@ _AT_ONCE = "for long messages where rows or columns of a process grid exchange a
 # Generators that divide messages make 8 parts by default; fewer parts save start-ups for short messages.
 _ON_LANES = {32 << 10: range(2, MOST_PARTS + 1)}
 _OF_A_CHAIN = {8 << 10: range(9, MOST_PARTS + 1), 16 << 10: range(9, MOST_PARTS + 1)}
+_OF_PACKED_TREES = {8 << 10: range(33, MOST_PARTS + 1)}  # below the size from which a message waits for its receiver
 _OF_A_CIRCULANT = {4 << 10: range(3, 8), 16 << 10: range(9, MOST_PARTS + 1)}
 
 
@@ -274,7 +275,7 @@ _OF_LANE_BLOCKS = {16 << 10: range(9, 33), 64 << 10: range(9, 65)}
 _MEDIUM = 16 << 10
 _SHORT = 4 << 10
 _LONG = 32 << 10
-_LONGEST = 256 << 10  # alltoalls with one peer per step, from tests/records/alltoalls.json
+_LONGEST = 256 << 10  # alltoalls with one peer per step, from tests/records/alltoalls.json; trees of docs/lab/untuned.md
 
 
 def _embedded(view: View, walk: str, when: str) -> Algorithm:
@@ -310,7 +311,8 @@ def _pipelined(
 
 
 def _packed(generator: Callable[..., Schedule], when: str) -> Algorithm:
-    return Algorithm(generator, takes_network, when, cut="blocks", parts=packedtrees.parts_of, routed=True)
+    traits: dict[str, Any] = {"cut": "blocks", "segments": _OF_PACKED_TREES, "routed": True, "logarithmic": True}
+    return Algorithm(generator, takes_network, when, parts=packedtrees.parts_of, default=_LONGEST, **traits)
 
 
 def _ring(generator: Callable[..., Schedule], when: str, default: float) -> Algorithm:

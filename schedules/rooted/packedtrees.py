@@ -19,7 +19,7 @@ __all__ = ["bcast_packed_trees", "parts_of", "reduce_packed_trees"]
 
 Integers = NDArray[np.int64]
 
-START = 5e-6  # seconds of a step's start-ups, with a message of each tree
+START = 8e-6  # seconds of a step's start-ups, with a message of each tree
 MOST_ROUNDS = 64  # blocks of a tree
 LEAST_BYTES = 4096  # of a block, because shorter ones cost no less
 
