@@ -275,7 +275,9 @@ _OF_LANE_BLOCKS = {16 << 10: range(9, 33), 64 << 10: range(9, 65)}
 _MEDIUM = 16 << 10
 _SHORT = 4 << 10
 _LONG = 32 << 10
-_LONGEST = 256 << 10  # alltoalls with one peer per step, from tests/records/alltoalls.json; trees of docs/lab/untuned.md
+_LONGEST = (
+    256 << 10
+)  # alltoalls with one peer per step, from tests/records/alltoalls.json; trees of docs/lab/untuned.md
 
 
 def _embedded(view: View, walk: str, when: str) -> Algorithm:

@@ -134,9 +134,7 @@ class _Trees:
         return Grid(self.steps, members=self.size, make=make, near=near)
 
 
-def _over_ranks(
-    network: Network, root: int, tree: int, parent: Integers, depth: Integers
-) -> tuple[Integers, Integers]:
+def _over_ranks(network: Network, root: int, tree: int, parent: Integers, depth: Integers) -> tuple[Integers, Integers]:
     """The parent and the depth of each rank in a tree over hosts, which a binomial tree inside each host extends.
 
     The tree enters a host at the root, or at the rank whose place among the host's ranks is the tree's number.

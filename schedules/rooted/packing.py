@@ -20,12 +20,22 @@ Integers = NDArray[np.int64]
 TREES = 4  # more trees are less deep, but then a host starts more messages at once
 # Packings that are tried: hosts of a group, groups that a group serves in a tree, and the price of an edge whose sender
 # is one step deeper, as a part of the price of a full link of a host.
-SHAPES = ((16, 3, 0.2), (16, 3, 0.02), (8, 2, 0.02), (32, 2, 0.02), (8, 3, 0.2), (32, 2, 0.2), (16, 2, 0.2), (4, 4, 0.2))
+SHAPES = (
+    (16, 3, 0.2),
+    (16, 3, 0.02),
+    (8, 2, 0.02),
+    (32, 2, 0.02),
+    (8, 3, 0.2),
+    (32, 2, 0.2),
+    (16, 2, 0.2),
+    (4, 4, 0.2),
+)
 EFFORT = 1024  # edges of all packings that are tried, except for the first
 MOST_LINKS = 30_000_000  # of all routes between a job's hosts, which the growth has in memory
-POWER_SCALE = 64  # resolution of the prices of links with unlike rates
+SCALE = 64  # resolution of the prices of links with unlike rates
 SLOWEST = 8  # ratio of rates up to which slow links differ in price
 MOST_LOAD = 30  # messages on a link up to which its price rises
+MISSING = 1 << 33  # weight of a missing route
 AGAIN = 2.5  # price of a further message from outside that enters a group at the same host, in the same unit
 AS_GOOD = 1 + 1e-9  # factor by which rounded times may differ
 MOVES = 48  # edges that are moved at most after the growth
@@ -61,13 +71,14 @@ def packing(network: Network, root: int = 0, *, inwards: bool = False) -> Packin
     others in one tree serves none in the next one if possible. The trees grow at the same time, each edge being the one
     whose route adds least to busy links. Of packings with several shapes, the fastest one is taken.
 
-    All numbers that decide are integers, so that all ranks find the same trees.
+    Then edges move away from the busiest links, and from the deepest hosts. All prices are integers, so that all ranks
+    find the same trees.
 
     :param network: the job's network of n hosts.
     :param root: the root's rank.
     :param inwards: whether messages travel to the root, on the routes from each host to its parent.
-    Cost: about 30 us for each of 4 n edges of a packing; 6 packings of 64 hosts, 2 of 256. The routes of all pairs of
-    hosts are in memory. Packings are kept per network and host of the root.
+    Cost: about 40 us for each of 4 n edges of a packing, and for each move; up to 5 packings of 64 hosts, 2 of 256. The
+    routes of all pairs of hosts are in memory. Packings are kept per network and host of the root.
     """
     found = _packed.setdefault(network, {})
     if len(found) >= KEPT:
@@ -88,7 +99,7 @@ def _best(network: Network, root: int, inwards: bool) -> Packing:
     shallow, found = (len(order).bit_length() + 1) // 2 + 2, []
     for shape in SHAPES[:tries]:
         found.append(_Growth(links, order, *shape).packing())
-        if found[-1].load <= links.bound * AS_GOOD and found[-1].depth.max() <= shallow:
+        if found[-1].load <= links.least and found[-1].depth.max() <= shallow:
             break
     return min(found, key=_time)
 
@@ -109,24 +120,27 @@ def _chain(order: Integers) -> Packing:
 class _Links:
     """The routes between hosts, and the weight of each link in prices.
 
-    :ivar paths: links of the route from host i to host j, or back if messages travel inwards, shape (n, n, longest);
-        the last number stands for none.
-    :ivar time: time per byte of each link, over that of a typical host's own link, shape (links + 1,).
-    :ivar weight: factor of each link's price, shape (links + 1,).
+    :ivar paths: links of the route from host i to host j, or back if messages travel inwards, shape (n, n, longest).
+        Two numbers behind those of links stand for no further link, and for a missing route.
+    :ivar time: time per byte of each link, over that of a typical host's own link, shape (links + 2,).
+    :ivar weight: factor of each link's price, shape (links + 2,).
+    :ivar least: least time of the busiest link, in which each host receives the message over its fastest route.
     """
 
     def __init__(self, network: Network, inwards: bool) -> None:
-        links = network.links.transpose(1, 0, 2) if inwards else network.links
-        number, own = len(network.capacity), network.links[:, :, :1]
-        self.paths = np.where(links < 0, number, links)
+        hops, links = network.hops, network.links
+        number, own = len(network.capacity), links[:, :, :1]
         unit = float(np.median(network.capacity[own[own >= 0]])) if (own >= 0).any() else 1.0
-        self.time = np.append(unit / network.capacity, 0.0)
-        slow = np.minimum(self.time, SLOWEST)
-        self.weight = np.maximum(np.rint(POWER_SCALE * _sixth(slow)), 1).astype(np.int64)
-        self.weight[-1] = 0
+        paths = np.where(links < 0, number, links)
+        paths[hops < 0, :1] = number + 1
+        self.paths = paths.transpose(1, 0, 2) if inwards else paths
+        self.time = np.concatenate((unit / network.capacity, (0.0, 0.0)))
+        prices = np.maximum(np.rint(SCALE * _sixth(np.minimum(self.time, SLOWEST))), 1)
+        prices[number:] = 0, MISSING
+        self.weight = prices.astype(np.int64)
         slowest = self.time[self.paths].max(axis=2, initial=0.0)
-        slowest[np.arange(len(slowest)), np.arange(len(slowest))] = np.inf
-        self.bound = float(slowest.min(axis=0).max())
+        np.fill_diagonal(slowest, np.inf)
+        self.least = float(slowest.min(axis=0).max()) * AS_GOOD
 
 
 def _sixth(number: NDArray[np.float64] | Integers) -> NDArray[np.float64] | Integers:
@@ -147,7 +161,7 @@ class _Growth:
 
     def __init__(self, links: _Links, order: Integers, size: int, fan: int, late: float) -> None:
         self.links, self.fan = links, fan
-        self.late, self.again = (int(part * POWER_SCALE * TREES**6) for part in (late, AGAIN))
+        self.late, self.again = (int(part * SCALE * TREES**6) for part in (late, AGAIN))
         count = max(round(len(order) / size), 1)
         # The root is in a group of its own, so that the first group of its neighbours has one host less.
         self.groups = [order[:1], *np.split(order[1:], np.arange(1, count) * (len(order) - 1) // count)]
@@ -177,7 +191,8 @@ class _Growth:
                 reached[tree][group] = np.append(reached[tree][group], new)
                 missing[tree, group] = left[left != new]
         for _ in range(MOVES):
-            if not (self._relieved() or self._raised()):
+            relieved = self._move(self._over_busiest(), int(self.depth.max()) + 1, np.inf)
+            if not relieved and not self._move(self._deepest(), int(self.depth.max()) - 1, TREES * AS_GOOD):
                 break
         return Packing(self.parent, self.depth, self._top() / TREES)
 
@@ -190,77 +205,70 @@ class _Growth:
                 above = 0 if place == 0 else 1 + ((place - 1) // self.fan + shift) % count
                 yield tree, 1 + (place + shift) % count, above
 
-    def _join(self, tree: int, senders: Integers, members: Integers, extra: Integers | int) -> np.int64:
+    def _join(self, tree: int, senders: Integers, members: Integers, extra: Integers | int) -> int:
         """Add the edge with the least price from one of some senders to one of some hosts, and return this host."""
         cost = self.price[self.links.paths[senders[:, None], members]].sum(axis=2)
         cost += self.late * self.depth[tree, senders][:, None] + extra
         sender, member = divmod(int(cost.argmin()), len(members))
-        source, target = senders[sender], members[member]
+        source, target = int(senders[sender]), int(members[member])
         self.parent[tree, target], self.depth[tree, target] = source, self.depth[tree, source] + 1
         self._send(source, target, 1)
         return target
 
-    def _send(self, source: np.int64, target: np.int64, messages: int) -> None:
+    def _send(self, source: int, target: int, messages: int) -> None:
         """Add messages to a route, or take them away if the number is negative, and adjust the prices."""
         route = self.links.paths[source, target]
         self.load[route] += messages
-        now = np.minimum(self.load[route], MOST_LOAD)
+        now = np.minimum(self.load[route], MOST_LOAD)  # so that prices stay below 2^63
         self.price[route] = self.links.weight[route] * (_sixth(now + 1) - _sixth(now))
 
     def _top(self) -> float:
         """The time of the busiest link, over that of one message on a typical host's own link."""
-        return float((self.load * self.links.time)[:-1].max(initial=0.0))
+        return float((self.load * self.links.time).max(initial=0.0))
 
-    def _relieved(self) -> bool:
-        """Move an edge away from the busiest links to routes with lower prices, if there is one."""
+    def _over_busiest(self) -> Iterator[tuple[int, int]]:
+        """Some edges over the busiest links, leaves first, as trees and receivers; none if the load is the least."""
         times = self.load * self.links.time
-        busy = times * AS_GOOD >= times[:-1].max(initial=0.0)
-        busy[-1] = False
-        if times[:-1].max(initial=0.0) <= TREES * self.links.bound * AS_GOOD:
-            return False
+        top = times.max(initial=0.0)
         tree, target = np.nonzero(self.parent >= 0)
-        over = np.flatnonzero(busy[self.links.paths[self.parent[tree, target], target]].any(axis=1))
-        over = over[np.argsort(-self.depth[tree[over], target[over]], kind="stable")][:TRIED]  # leaves first
-        deepest = int(self.depth.max())
-        for one, host in zip(tree[over].tolist(), target[over].tolist(), strict=True):
-            below = self._below(one, host)
-            height = int(self.depth[one, below].max()) - int(self.depth[one, host])
-            old = self.parent[one, host]
-            self._send(old, host, -1)
-            cost = self.price[self.links.paths[:, host]].sum(axis=1)
-            cost[below | (self.depth[one] + 1 + height > deepest + 1)] = HUGE
-            new = np.int64(cost.argmin())
-            better = cost[new] < cost[old]
-            self._send(new if better else old, np.int64(host), 1)
-            if better:
-                self._move(one, host, new, below)
-                return True
-        return False
+        routes = self.links.paths[self.parent[tree, target], target]
+        over = np.flatnonzero((times * AS_GOOD >= top)[routes].any(axis=1)) if top > TREES * self.links.least else []
+        order = np.argsort(-self.depth[tree, target][over], kind="stable")[:TRIED]
+        return zip(tree[over][order].tolist(), target[over][order].tolist(), strict=True)
 
-    def _raised(self) -> bool:
-        """Move one of the deepest edges to a less deep host, if no link gets more than a host's own link, or fail."""
-        links = self.links
+    def _deepest(self) -> Iterator[tuple[int, int]]:
+        """The deepest edges, as trees and receivers."""
         tree, target = np.nonzero(self.depth == self.depth.max())
-        for one, host in zip(tree.tolist(), target.tolist(), strict=True):
-            old = self.parent[one, host]
-            self._send(old, np.int64(host), -1)
-            times = (self.load + 1) * links.time
-            fits = (times[links.paths[:, host]] <= TREES * AS_GOOD).all(axis=1) & (self.depth[one] < self.depth[one, old])
-            cost = np.where(fits, self.price[links.paths[:, host]].sum(axis=1), HUGE)
-            new = np.int64(cost.argmin())
-            self._send(new if fits[new] else old, np.int64(host), 1)
-            if fits[new]:
-                self._move(one, host, new, np.arange(len(fits)) == host)
+        return zip(tree.tolist(), target.tolist(), strict=True)
+
+    def _move(self, edges: Iterator[tuple[int, int]], deepest: int, busiest: float) -> bool:
+        """Give one of some receivers another sender at a lower price, and return whether that is possible.
+
+        :param edges: trees and receivers.
+        :param deepest: largest depth that the receiver's sub-tree may have.
+        :param busiest: largest time that links of the new route may have.
+        """
+        for tree, host in edges:
+            below = self._below(tree, host)
+            old, height = self.parent[tree, host], int(self.depth[tree, below].max()) - int(self.depth[tree, host])
+            routes = self.links.paths[:, host]
+            self._send(old, host, -1)
+            possible = ~below & (self.depth[tree] + 1 + height <= deepest)
+            possible &= ((self.load + 1) * self.links.time)[routes].max(axis=1, initial=0.0) <= busiest
+            cost = np.where(possible, self.price[routes].sum(axis=1), HUGE)
+            new = int(cost.argmin())
+            better = bool(cost[new] < cost[old])
+            self._send(new if better else old, host, 1)
+            if better:
+                self.depth[tree, below] += self.depth[tree, new] + 1 - self.depth[tree, host]
+                self.parent[tree, host] = new
                 return True
         return False
 
     def _below(self, tree: int, host: int) -> NDArray[np.bool_]:
         """Whether each host is in the sub-tree of a host, shape (n,)."""
-        below = np.arange(len(self.entries)) == host
-        for _ in range(int(self.depth[tree].max())):
-            below = below | (below[self.parent[tree]] & (self.parent[tree] >= 0))
+        parent = self.parent[tree]
+        below: NDArray[np.bool_] = np.arange(len(parent)) == host
+        for _ in range(int(self.depth[tree].max()) - int(self.depth[tree, host])):
+            below = below | (below[parent] & (parent >= 0))
         return below
-
-    def _move(self, tree: int, host: int, parent: np.int64, below: NDArray[np.bool_]) -> None:
-        self.depth[tree, below] += self.depth[tree, parent] + 1 - self.depth[tree, host]
-        self.parent[tree, host] = parent
