@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import sqrt
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -173,7 +173,8 @@ class _Growth:
 
     def packing(self) -> Packing:
         """Grow the trees, first to one host of each group, then inside the groups."""
-        reached = [[self.groups[0], *([] for _ in self.groups[1:])] for _ in range(TREES)]
+        nobody: Integers = np.empty(0, dtype=np.int64)
+        reached = [[self.groups[0], *(nobody for _ in self.groups[1:])] for _ in range(TREES)]
         for tree, group, above in self._entrances():
             members = self.groups[group]
             self._join(tree, reached[tree][above], members, self.again * self.entries[members])
@@ -226,22 +227,23 @@ class _Growth:
         """The time of the busiest link, over that of one message on a typical host's own link."""
         return float((self.load * self.links.time).max(initial=0.0))
 
-    def _over_busiest(self) -> Iterator[tuple[int, int]]:
+    def _over_busiest(self) -> list[tuple[int, int]]:
         """Some edges over the busiest links, leaves first, as trees and receivers; none if the load is the least."""
         times = self.load * self.links.time
-        top = times.max(initial=0.0)
+        if times.max() <= TREES * self.links.least:
+            return []
         tree, target = np.nonzero(self.parent >= 0)
         routes = self.links.paths[self.parent[tree, target], target]
-        over = np.flatnonzero((times * AS_GOOD >= top)[routes].any(axis=1)) if top > TREES * self.links.least else []
-        order = np.argsort(-self.depth[tree, target][over], kind="stable")[:TRIED]
-        return zip(tree[over][order].tolist(), target[over][order].tolist(), strict=True)
+        over = np.flatnonzero((times * AS_GOOD >= times.max())[routes].any(axis=1))
+        some = over[np.argsort(-self.depth[tree[over], target[over]], kind="stable")][:TRIED]
+        return list(zip(tree[some].tolist(), target[some].tolist(), strict=True))
 
-    def _deepest(self) -> Iterator[tuple[int, int]]:
+    def _deepest(self) -> list[tuple[int, int]]:
         """The deepest edges, as trees and receivers."""
         tree, target = np.nonzero(self.depth == self.depth.max())
-        return zip(tree.tolist(), target.tolist(), strict=True)
+        return list(zip(tree.tolist(), target.tolist(), strict=True))
 
-    def _move(self, edges: Iterator[tuple[int, int]], deepest: int, busiest: float) -> bool:
+    def _move(self, edges: Sequence[tuple[int, int]], deepest: int, busiest: float) -> bool:
         """Give one of some receivers another sender at a lower price, and return whether that is possible.
 
         :param edges: trees and receivers.
