@@ -21,7 +21,7 @@ Integers = NDArray[np.int64]
 
 START = 8e-6  # seconds of a step's start-ups, with a message of each tree
 MOST_ROUNDS = 64  # blocks of a tree
-LEAST_BYTES = 4096  # of a block, because shorter ones cost no less
+LEAST_BYTES = 8192  # of a block, because shorter ones cost no less; MPI libraries send these without a handshake
 
 
 def bcast_packed_trees(network: Network, *, root: int = 0, blocks: int = 16) -> Schedule:

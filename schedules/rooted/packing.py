@@ -96,7 +96,7 @@ def _best(network: Network, root: int, inwards: bool) -> Packing:
     if len(order) < 3 or len(order) ** 2 * longest > MOST_LINKS:
         return _chain(order)
     links, tries = _Links(network, inwards), 1 + EFFORT // (TREES * len(order))
-    shallow, found = (len(order).bit_length() + 1) // 2 + 2, []
+    shallow, found = (len(order).bit_length() + 1) // 2 + 1, []
     for shape in SHAPES[:tries]:
         found.append(_Growth(links, order, *shape).packing())
         if found[-1].load <= links.least and found[-1].depth.max() <= shallow:
