@@ -12,8 +12,10 @@ from tests.networks import job, jobs
 from tests.schedules.test_broadcast import roots_of, uneven_network
 from tests.schedules.test_orders import tangled
 from tests.support import examples
-from topompi.schedules import check, make
+from topompi.prediction.predictor import Predictor
+from topompi.schedules import check, find_algorithm, make
 from topompi.schedules.orders import with_order
+from topompi.schedules.registry import MOST_PARTS
 from topompi.schedules.rooted import packing as growth
 from topompi.schedules.rooted.packedtrees import (
     LEAST_BYTES,
@@ -25,6 +27,7 @@ from topompi.schedules.rooted.packedtrees import (
 )
 from topompi.schedules.rooted.packing import TREES, packing
 from topompi.schedules.segments import make_cut
+from topompi.topology import TopologyInterface, load_routes
 
 FULL = ("torus:4x4x4", "torus:8x8", "dragonfly:4,2,2", "XGFT(2; 8,8; 1,2)", "XGFT(2; 8,8; 1,1)")
 MAKE = {"bcast": bcast_packed_trees, "reduce": reduce_packed_trees}
@@ -139,3 +142,14 @@ def test_the_number_of_blocks_makes_the_pipeline_as_fast_as_any_other_number_of_
 
     assert seconds(blocks // TREES) <= min(map(seconds, range(1, most + 1))) * 1.02
     assert make_cut("bcast", "packed_trees", network, 0, nbytes).schedule.blocks == min(blocks, nbytes)
+
+
+def test_the_cost_model_predicts_the_number_of_blocks_that_runs():
+    fabric = load_routes("torus:4x4")
+    predictor = Predictor(TopologyInterface.place(fabric.fabric.hosts, fabric))
+    blocks = parts_of(predictor.network, 1 << 20)
+    assert 16 < blocks < MOST_PARTS
+    named, known = f"packed_trees/{-(-(1 << 20) // blocks)}", find_algorithm("bcast", "packed_trees")
+    assert known.blocks_of(predictor.network, 1 << 20) == blocks
+    assert predictor.seconds("Bcast", "packed_trees", 1 << 20, 0) == predictor.seconds("Bcast", named, 1 << 20, 0)
+    assert predictor.seconds("Bcast", "packed_trees", 1 << 20, 0) < predictor.seconds("Bcast", "chain/8K", 1 << 20, 0)
