@@ -35,7 +35,7 @@ MOST_LINKS = 30_000_000  # of all routes between a job's hosts, which the growth
 SCALE = 64  # resolution of the prices of links with unlike rates
 SLOWEST = 8  # ratio of rates up to which slow links differ in price
 MOST_LOAD = 30  # messages on a link up to which its price rises
-MISSING = 1 << 33  # weight of a missing route
+MISSING, ENDLESS = 1 << 33, 1e6  # weight and time of a missing route
 AGAIN = 2.5  # price of a further message from outside that enters a group at the same host, in the same unit
 AS_GOOD = 1 + 1e-9  # factor by which rounded times may differ
 MOVES = 48  # edges that are moved at most after the growth
@@ -134,7 +134,7 @@ class _Links:
         paths = np.where(links < 0, number, links)
         paths[hops < 0, :1] = number + 1
         self.paths = paths.transpose(1, 0, 2) if inwards else paths
-        self.time = np.concatenate((unit / network.capacity, (0.0, 0.0)))
+        self.time = np.concatenate((unit / network.capacity, (0.0, ENDLESS)))
         prices = np.maximum(np.rint(SCALE * _sixth(np.minimum(self.time, SLOWEST))), 1)
         prices[number:] = 0, MISSING
         self.weight = prices.astype(np.int64)

@@ -110,6 +110,16 @@ def test_trees_span_all_hosts_and_have_the_load_that_they_state_on_any_routes(ne
     assert packed.load == pytest.approx((loads / network.capacity).max())  # hosts' own links have rate 1
 
 
+def test_edges_avoid_pairs_of_hosts_without_a_route():
+    network = with_order(job("XGFT(2; 4,4; 1,4)", range(16), [1] * 16))
+    hops, paths = network.hops.copy(), network.links.copy()
+    for source in range(1, 16):
+        target = source % 15 + 1
+        hops[source, target], paths[source, target] = -1, -1
+    parent = packing(replace(network, hops=hops, paths=paths)).parent
+    assert all(parent[tree, target] != (target - 2) % 15 + 1 for tree in range(TREES) for target in range(1, 16))
+
+
 @given(jobs(most_hosts=12, most_ranks=1), st.data())
 @examples(30)
 def test_a_network_has_the_same_trees_each_time(network, data):
