@@ -36,7 +36,6 @@ SCALE = 64  # resolution of the prices of links with unlike rates
 SLOWEST = 8  # ratio of rates up to which slow links differ in price
 MOST_LOAD = 30  # messages on a link up to which its price rises
 MISSING, ENDLESS = 1 << 33, 1e6  # weight and time of a missing route
-AGAIN = 2.5  # price of a further message from outside that enters a group at the same host, in the same unit
 AS_GOOD = 1 + 1e-9  # factor by which rounded times may differ
 MOVES = 48  # edges that are moved at most after the growth
 TRIED = 12  # edges over the busiest links that are tried before none of them counts as movable
@@ -161,7 +160,7 @@ class _Growth:
 
     def __init__(self, links: _Links, order: Integers, size: int, fan: int, late: float) -> None:
         self.links, self.fan = links, fan
-        self.late, self.again = (int(part * SCALE * TREES**6) for part in (late, AGAIN))
+        self.late = int(late * SCALE * TREES**6)
         count = max(round(len(order) / size), 1)
         # The root is in a group of its own, so that the first group of its neighbours has one host less.
         self.groups = [order[:1], *np.split(order[1:], np.arange(1, count) * (len(order) - 1) // count)]
@@ -169,18 +168,14 @@ class _Growth:
         self.price = links.weight.copy()
         self.parent, self.depth = (np.full((TREES, len(order)), -1) for _ in range(2))
         self.depth[:, order[0]] = 0
-        self.entries = np.zeros(len(order), dtype=np.int64)
 
     def packing(self) -> Packing:
         """Grow the trees, first to one host of each group, then inside the groups."""
         nobody: Integers = np.empty(0, dtype=np.int64)
         reached = [[self.groups[0], *(nobody for _ in self.groups[1:])] for _ in range(TREES)]
         for tree, group, above in self._entrances():
-            members = self.groups[group]
-            self._join(tree, reached[tree][above], members, self.again * self.entries[members])
-            entered = members[self.depth[tree, members] >= 0]
-            self.entries[entered] += 1
-            reached[tree][group] = entered
+            entered = self._join(tree, reached[tree][above], self.groups[group])
+            reached[tree][group] = np.array([entered])
         missing = {
             (tree, group): members[self.depth[tree, members] < 0]
             for group, members in enumerate(self.groups)
@@ -188,7 +183,7 @@ class _Growth:
         }
         while missing := {place: left for place, left in missing.items() if len(left)}:
             for (tree, group), left in missing.items():
-                new = self._join(tree, reached[tree][group], left, 0)
+                new = self._join(tree, reached[tree][group], left)
                 reached[tree][group] = np.append(reached[tree][group], new)
                 missing[tree, group] = left[left != new]
         for _ in range(MOVES):
@@ -206,10 +201,10 @@ class _Growth:
                 above = 0 if place == 0 else 1 + ((place - 1) // self.fan + shift) % count
                 yield tree, 1 + (place + shift) % count, above
 
-    def _join(self, tree: int, senders: Integers, members: Integers, extra: Integers | int) -> int:
+    def _join(self, tree: int, senders: Integers, members: Integers) -> int:
         """Add the edge with the least price from one of some senders to one of some hosts, and return this host."""
         cost = self.price[self.links.paths[senders[:, None], members]].sum(axis=2)
-        cost += self.late * self.depth[tree, senders][:, None] + extra
+        cost += self.late * self.depth[tree, senders][:, None]
         sender, member = divmod(int(cost.argmin()), len(members))
         source, target = int(senders[sender]), int(members[member])
         self.parent[tree, target], self.depth[tree, target] = source, self.depth[tree, source] + 1
