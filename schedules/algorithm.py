@@ -57,6 +57,8 @@ class Algorithm:
         share, and each part of a share can travel separately. None: messages cannot be cut.
     :param segments: sizes of parts in bytes, each with the numbers of parts for which cutting messages into parts of
         this size was faster.
+    :param parts: function of the network and the bytes of a message that returns the number of blocks into which the
+        message is divided if the algorithm's name has no size; None if the generator has one number for all messages.
     :param local_counts: whether a rank needs only its own counts, because each message carries the whole block of one
         pair of ranks from the input directly to the output.
     :param host_counts: whether an alltoallv can run if each rank knows only its own counts, because the ranks of a host
@@ -100,6 +102,7 @@ class Algorithm:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     cut: Literal["blocks", "segments", "slices"] | None = None
     segments: Mapping[int, range] = field(default_factory=dict)
+    parts: Callable[[Network, int], int] | None = None
     local_counts: bool = False
     host_counts: bool = False
     keeps_order: bool = False
@@ -121,6 +124,14 @@ class Algorithm:
     def divides(self) -> bool:
         """Whether the algorithm divides a message into any given number of parts."""
         return self.cut in ("blocks", "segments")
+
+    def blocks_of(self, network: Network, nbytes: int) -> int | None:
+        """The number of blocks of a message if the algorithm's name has no size; None for the generator's own number.
+
+        :param network: the job's network.
+        :param nbytes: bytes of the message.
+        """
+        return None if self.parts is None else self.parts(network, nbytes)
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from .lanes.collectives import lanes_allreduce, lanes_bcast, lanes_reduce
 from .lanes.scans import scan_lanes
 from .lanes.stages import Across
 from .network import Network
-from .rooted import bine, broadcast, gather, reduction, scatterallgather
+from .rooted import bine, broadcast, gather, packedtrees, reduction, scatterallgather
 from .schedule import ROOTED, Schedule
 from .slowhosts import standing_aside
 from .swing import ranks_on_grid
@@ -275,6 +275,7 @@ _AT_ONCE = "for long messages where rows or columns of a process grid exchange a
 _ON_LANES = {32 << 10: range(2, MOST_PARTS + 1)}
 _OF_A_CHAIN = {8 << 10: range(9, MOST_PARTS + 1), 16 << 10: range(9, MOST_PARTS + 1)}
 _OF_LONG_VECTORS = {64 << 10: range(3, 33), 256 << 10: range(2, 65), 1 << 20: range(5, 65), 4 << 20: range(9, 65)}
+_OF_PACKED_TREES = {8 << 10: range(33, MOST_PARTS + 1)}  # below the size from which a message waits for its receiver
 _OF_A_CIRCULANT = {4 << 10: range(3, 8), 16 << 10: range(9, MOST_PARTS + 1)}
 
 
@@ -288,7 +289,9 @@ _OF_LANE_BLOCKS = {16 << 10: range(9, 33), 64 << 10: range(9, 65)}
 _MEDIUM = 16 << 10
 _SHORT = 4 << 10
 _LONG = 32 << 10
-_LONGEST = 256 << 10  # alltoalls with one peer per step, from tests/records/alltoalls.json
+_LONGEST = (
+    256 << 10
+)  # alltoalls with one peer per step, from tests/records/alltoalls.json; trees of docs/lab/untuned.md
 
 
 def _embedded(view: View, walk: str, when: str) -> Algorithm:
@@ -321,6 +324,11 @@ def _pipelined(
     **traits: Any,
 ) -> Algorithm:
     return Algorithm(generator, view, when, {"blocks": blocks}, cut="blocks", segments=segments, **traits)
+
+
+def _packed(generator: Callable[..., Schedule], when: str) -> Algorithm:
+    traits: dict[str, Any] = {"cut": "blocks", "segments": _OF_PACKED_TREES, "routed": True, "logarithmic": True}
+    return Algorithm(generator, takes_network, when, parts=packedtrees.parts_of, default=_LONGEST, **traits)
 
 
 def _ring(generator: Callable[..., Schedule], when: str, default: float) -> Algorithm:
@@ -456,6 +464,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "double_tree": _pipelined(
             broadcast.double_tree, "for large messages where links between clusters are scarce", 16, _OF_A_CHAIN
         ),
+        "packed_trees": _packed(packedtrees.bcast_packed_trees, "for large messages on many ranks, any routes"),
     },
     "gather": _of_own_blocks(gather.gather_linear, gather.gather_knomial, gather.gather_nodes, gather.gather_leaders),
     "scatter": _of_own_blocks(
@@ -505,6 +514,9 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "for long vectors where links between clusters are scarce, commuting operations",
             16,
             _OF_A_CHAIN,
+        ),
+        "packed_trees": _packed(
+            packedtrees.reduce_packed_trees, "for long vectors on many ranks, any routes, commuting operations"
         ),
         "halving": _halving(reduction.reduce_halving, "for long vectors on many ranks", _LONG),
     },

@@ -144,6 +144,8 @@ def make_cut(
     if blocks is not None and pieces.name != current_name(algorithm):
         raise ValueError(f"expecting a number of blocks or an algorithm that is cut, got {blocks} and {algorithm!r}")
     wanted = pieces.blocks if blocks is None else blocks
+    if wanted is None:
+        wanted = find_algorithm(collective, pieces.name).blocks_of(network, nbytes)
     schedule = make(collective, pieces.name, network, root, wanted, **parameters)
     if blocks is None and schedule.blocks > nbytes:  # a block has at least one byte
         schedule = make(collective, pieces.name, network, root, nbytes, **parameters)

@@ -19,6 +19,7 @@ from topompi.schedules.segments import make_cut, variants
 from topompi.views.program import program_of, wiring_of
 
 from ..tables import Table, show_many
+from . import packets
 from .fabrics import FABRICS, QUICK, network
 
 __all__ = ["COLLECTIVES", "SIZES", "best", "main"]
@@ -77,6 +78,7 @@ def best(place: Network, seen: Network, collective: str, nbytes: int, names: Ite
 def _tables(quick: bool) -> Iterator[Table]:
     for collective in COLLECTIVES:
         yield f"optimum {collective}", HEAD, _rows(collective, quick)
+    yield "optimum packets", packets.HEAD, packets.rows(quick, OVERHEADS)
 
 
 def _rows(collective: str, quick: bool) -> Iterator[list[str]]:

@@ -221,8 +221,8 @@ def test_a_name_may_say_how_long_messages_are(tmp_path):
     assert done.stderr == "topompi: expecting a number of blocks or an algorithm that is cut, got 3 and 'chain/4K'\n"
     done = topompi("bcast", "-a", "binomial/4K", "--topology", FABRIC)
     assert (
-        "whose messages can be cut (chain, circulant, double_tree, lanes_circulant, lanes_scatter_allgather, "
-        "lanes_double_tree), got 'binomial/4K'" in done.stderr
+        "whose messages can be cut (chain, circulant, double_tree, packed_trees, lanes_circulant, "
+        "lanes_scatter_allgather, lanes_double_tree), got 'binomial/4K'" in done.stderr
     )
 
 

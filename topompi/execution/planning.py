@@ -48,9 +48,7 @@ def plan_of(executor: Executor, spec: CallSpec, algorithm: str, operands: Operan
         return Plan((), 1, 0, 0, False)
     counts = operands.counts
     name, segment = cut(algorithm)
-    blocks, slices = (
-        (None, 1) if segment is None else _pieces(spec.collective, name, segment, operands, executor.groups.size)
-    )
+    blocks, slices = _pieces(executor, spec.collective, name, segment, operands)
     sizes = operands.length, operands.shift, operands.scale, None if counts is None else counts.tobytes()
     refusal = executor.shared.get((spec.collective, name))
     # Not put into the cache of plans, because communicators that share it may have the schedule.
@@ -75,22 +73,28 @@ def plan_of(executor: Executor, spec: CallSpec, algorithm: str, operands: Operan
     return None
 
 
-def _pieces(collective: str, name: str, segment: int, operands: Operands, ranks: int) -> tuple[int | None, int]:
-    """The numbers of blocks and of slices into which a call's data are cut for segments of a given size.
+def _pieces(
+    executor: Executor, collective: str, name: str, segment: int | None, operands: Operands
+) -> tuple[int | None, int]:
+    """The numbers of blocks and of slices into which a call's data are cut.
 
     Some algorithms cut the message into blocks; then the number of slices is 1. For the other ones every transfer is
     cut into slices; then the number of blocks is None, because the algorithm chooses it.
 
+    :param executor: the executor.
     :param collective: a key of ``schedules.ALGORITHMS``.
     :param name: name of the algorithm.
-    :param segment: maximum bytes of a segment.
+    :param segment: maximum bytes of a segment; None if the algorithm's name has no size.
     :param operands: the operands of the call on this rank.
-    :param ranks: number of ranks.
     """
+    nbytes = (operands.length or 0) * operands.extent
+    if segment is None:
+        known = ALGORITHMS[collective].get(name)
+        return (known.blocks_of(executor.network, nbytes) if known is not None and known.parts else None), 1
     if divides(collective, name):
-        return segments_of((operands.length or 0) * operands.extent, segment), 1
+        return segments_of(nbytes, segment), 1
     if operands.length is not None:
-        longest = -(-operands.length // ranks)
+        longest = -(-operands.length // executor.groups.size)
     else:
         longest = operands.scale * (1 if operands.counts is None else int(operands.counts.max()))
     return None, segments_of(longest * operands.extent, segment)

@@ -211,7 +211,8 @@ class Predictor:
                 return self._lanes.seconds(collective, across, _of_ours(self.model), nbytes, root, pieces.blocks)
             except ValueError:  # as in `_on_network`
                 return inf
-        return self._cost(collective, pieces.name, nbytes, root, pieces.blocks, pieces.slices)
+        blocks = known.blocks_of(self.network, nbytes) if pieces.blocks is None else pieces.blocks
+        return self._cost(collective, pieces.name, nbytes, root, blocks, pieces.slices)
 
     def native(self, method: str, nbytes: int, root: int, commutative: bool = True) -> Native:
         """The MPI library's algorithm and its predicted seconds; without a model, the fastest of all libraries.

@@ -1,0 +1,165 @@
+"""Trees that share a message: spanning trees, their loads on the routes, few steps, and numbers of blocks."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.networks import job, jobs
+from tests.schedules.test_broadcast import roots_of, uneven_network
+from tests.schedules.test_orders import tangled
+from tests.support import examples
+from topompi.prediction.predictor import Predictor
+from topompi.schedules import check, find_algorithm, make
+from topompi.schedules.orders import with_order
+from topompi.schedules.registry import MOST_PARTS
+from topompi.schedules.rooted import packing as growth
+from topompi.schedules.rooted.packedtrees import (
+    LEAST_BYTES,
+    MOST_ROUNDS,
+    START,
+    bcast_packed_trees,
+    parts_of,
+    reduce_packed_trees,
+)
+from topompi.schedules.rooted.packing import TREES, packing
+from topompi.schedules.segments import make_cut
+from topompi.topology import TopologyInterface, load_routes
+
+FULL = ("torus:4x4x4", "torus:8x8", "dragonfly:4,2,2", "XGFT(2; 8,8; 1,2)", "XGFT(2; 8,8; 1,1)")
+MAKE = {"bcast": bcast_packed_trees, "reduce": reduce_packed_trees}
+
+
+@pytest.mark.parametrize("size", [*range(1, 14), 31, 70])
+@pytest.mark.parametrize("collective", MAKE)
+def test_packed_trees_are_proved_for_any_size_root_and_blocks(collective, size):
+    network = uneven_network(size)
+    for root in roots_of(size):
+        check(MAKE[collective](network, root=root, blocks=1 + root % 9))
+
+
+@given(jobs(most_hosts=24), st.sampled_from(list(MAKE)), st.integers(1, 14), st.data())
+@examples(90)
+def test_packed_trees_are_proved_on_random_fabrics_and_each_rank_gets_each_block_once(
+    network, collective, blocks, data
+):
+    root = data.draw(st.integers(0, network.num_ranks - 1))
+    schedule = make(collective, "packed_trees", network, root, blocks)
+    check(schedule)
+    assert len(schedule.messages) == blocks * (network.num_ranks - 1)
+
+
+def busiest(network, schedule):
+    """Seconds per byte of the message on the busiest link, each message followed link by link along its route."""
+    bytes_on = Counter()
+    for row in schedule.messages.tolist():
+        ends = network.rank_host[[schedule.source[row], schedule.destination[row]]]
+        bytes_on.update(link for link in network.links[tuple(ends)].tolist() if link >= 0)
+    return max(many / schedule.blocks / network.capacity[link] for link, many in bytes_on.items())
+
+
+@pytest.mark.parametrize("spec", FULL)
+@pytest.mark.parametrize("seed", [None, 1])
+@pytest.mark.parametrize("collective", MAKE)
+def test_no_link_carries_more_than_the_message_where_routes_allow_it_and_trees_are_not_deep(collective, seed, spec):
+    hosts = np.arange(64) if seed is None else np.random.default_rng(seed).permutation(64)
+    network = with_order(job(spec, hosts, [1] * 64))
+    schedule = make(collective, "packed_trees", network, 5, TREES)
+    packed = packing(network, 5, inwards=collective == "reduce")
+    time = busiest(network, schedule) * network.capacity.min()
+    assert time == pytest.approx(packed.load)
+    assert time == pytest.approx(1.0)
+    assert schedule.num_steps - (collective == "reduce") == packed.depth.max() <= 9  # local moves take a step
+
+
+def test_a_slow_host_and_a_slow_link_carry_no_more_than_they_must():
+    network = with_order(job("XGFT(2; 8,8; 1,8)", range(64), [1] * 64))
+    capacity = network.capacity.copy()
+    capacity[network.links[9, 0, 0]] /= 2  # the link on which host 9 sends
+    slow = replace(network, capacity=capacity)
+    sends = (packing(slow).parent == 9).sum()
+    assert sends == 0
+    assert packing(slow).load == pytest.approx(1.0)
+
+
+def test_hosts_of_several_ranks_receive_the_message_once_and_trees_enter_them_at_different_ranks():
+    network = with_order(job("XGFT(2; 4,4; 1,4)", range(16), [4] * 16))
+    schedule = make("bcast", "packed_trees", network, 3, 8)
+    rows = schedule.messages
+    host = network.rank_host
+    outside = rows[host[schedule.source[rows]] != host[schedule.destination[rows]]]
+    entered = Counter(schedule.destination[outside].tolist())
+    assert all(many == 2 for rank, many in entered.items())
+    assert set(entered) == set(np.flatnonzero(host != host[3]).tolist())
+
+
+@given(tangled(most=14), st.booleans())
+@examples(60)
+def test_trees_span_all_hosts_and_have_the_load_that_they_state_on_any_routes(network, inwards):
+    packed = packing(network, 1, inwards=inwards)
+    loads = np.zeros(len(network.capacity))
+    for parent, depth in zip(packed.parent, packed.depth, strict=True):
+        assert np.flatnonzero(parent < 0).tolist() == np.flatnonzero(depth == 0).tolist() == [1]
+        below = np.flatnonzero(parent >= 0)
+        assert (depth[below] == depth[parent[below]] + 1).all()
+        ends = (below, parent[below]) if inwards else (parent[below], below)
+        loads += network.loads_of(*ends, np.full(len(below), 1 / TREES))
+    assert packed.load == pytest.approx((loads / network.capacity).max())  # hosts' own links have rate 1
+
+
+def test_edges_avoid_pairs_of_hosts_without_a_route():
+    network = with_order(job("XGFT(2; 4,4; 1,4)", range(16), [1] * 16))
+    hops, paths = network.hops.copy(), network.links.copy()
+    for source in range(1, 16):
+        target = source % 15 + 1
+        hops[source, target], paths[source, target] = -1, -1
+    parent = packing(replace(network, hops=hops, paths=paths)).parent
+    assert all(parent[tree, target] != (target - 2) % 15 + 1 for tree in range(TREES) for target in range(1, 16))
+
+
+@given(jobs(most_hosts=12, most_ranks=1), st.data())
+@examples(30)
+def test_a_network_has_the_same_trees_each_time(network, data):
+    root, inwards = data.draw(st.integers(0, network.num_ranks - 1)), data.draw(st.booleans())
+    network = with_order(network)
+    first, second = (packing(one, root, inwards=inwards) for one in (network, replace(network)))
+    assert first is not second
+    assert (first.parent == second.parent).all()
+
+
+def test_jobs_with_too_many_routes_have_chains(monkeypatch):
+    monkeypatch.setattr(growth, "MOST_LINKS", 100)
+    network = replace(with_order(job("torus:3x3@hosts_per_switch=2", range(18), [1] * 18)))
+    packed = packing(network)
+    assert packed.depth.max() == 17
+    check(make("bcast", "packed_trees", network, 0, 8))
+
+
+@given(st.integers(1, 1 << 28), st.sampled_from([1e8, 1.25e9, 4e9, 2.5e10]))
+@examples(90)
+def test_the_number_of_blocks_makes_the_pipeline_as_fast_as_any_other_number_of_steps(nbytes, rate):
+    network = job("XGFT(2; 4,4; 1,4)", range(16), [1] * 16)
+    network = replace(network, capacity=np.full_like(network.capacity, rate))
+    blocks = parts_of(network, nbytes)
+    assert blocks % TREES == 0
+    most = max(min(MOST_ROUNDS, nbytes // (TREES * LEAST_BYTES)), 1)
+
+    def seconds(steps):
+        return (steps + 5) * (nbytes / (steps * rate) + START)
+
+    assert seconds(blocks // TREES) <= min(map(seconds, range(1, most + 1))) * 1.02
+    assert make_cut("bcast", "packed_trees", network, 0, nbytes).schedule.blocks == min(blocks, nbytes)
+
+
+def test_the_cost_model_predicts_the_number_of_blocks_that_runs():
+    fabric = load_routes("torus:4x4")
+    predictor = Predictor(TopologyInterface.place(fabric.fabric.hosts, fabric))
+    blocks = parts_of(predictor.network, 1 << 20)
+    assert 16 < blocks < MOST_PARTS
+    named, known = f"packed_trees/{-(-(1 << 20) // blocks)}", find_algorithm("bcast", "packed_trees")
+    assert known.blocks_of(predictor.network, 1 << 20) == blocks
+    assert predictor.seconds("Bcast", "packed_trees", 1 << 20, 0) == predictor.seconds("Bcast", named, 1 << 20, 0)
+    assert predictor.seconds("Bcast", "packed_trees", 1 << 20, 0) < predictor.seconds("Bcast", "chain/8K", 1 << 20, 0)
