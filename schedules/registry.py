@@ -360,7 +360,7 @@ def _swings(generator: Callable[..., Schedule], default: float = inf) -> dict[st
 
 def _aside(within: str, when: str, **traits: Any) -> Algorithm:
     """The allreduce in which hosts with slow links stand aside from the given exchange of the others."""
-    traits |= {"cut": "segments", "segments": _OF_LONG_VECTORS, "slow_hosts": True}
+    traits |= {"cut": "segments", "segments": _OF_LONG_VECTORS, "slow_hosts": True, "default": _LONGEST}
     return Algorithm(aside.allreduce_aside, takes_network, when, {"within": within}, **traits)
 
 

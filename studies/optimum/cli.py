@@ -1,12 +1,14 @@
 """Least times and schedules on many fabrics: ``python -m studies optimum [--quick] [-o docs/lab]``.
 
 Schedules are simulated with flows: 150 ns a link, 1 us of a processor for each message sent or received, one rank a
-host. Ours are those that may be chosen by default; others are those that libraries run, with ranks in their order.
+host. Ours are those that may be chosen by default; before are those that might be chosen before schedules followed
+routes and rates; others are those that libraries run, with ranks in their order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +16,8 @@ from topompi.netsim.flows import Hosts, run
 from topompi.network import Tables
 from topompi.schedules import Network, optimum
 from topompi.schedules.librarylike import LIBRARY_ALGORITHMS
-from topompi.schedules.registry import ALGORITHMS
+from topompi.schedules.network import DEPTH_FIRST
+from topompi.schedules.registry import ALGORITHMS, suited
 from topompi.schedules.segments import make_cut, variants
 from topompi.views.program import program_of, wiring_of
 
@@ -27,15 +30,29 @@ __all__ = ["COLLECTIVES", "SIZES", "best", "main"]
 COLLECTIVES = ("bcast", "reduce", "allgather", "reduce_scatter", "allreduce")
 SHARED = ("allgather", "reduce_scatter")  # a size is that of all shares together
 SIZES = {"64 KiB": 64 << 10, "1 MiB": 1 << 20, "16 MiB": 16 << 20, "64 MiB": 64 << 20}
-HEAD = ("fabric", "least time of 16 MiB", *(f"{one}: ours; other" for one in SIZES))
+HEAD = ("fabric", "least time of 16 MiB", *(f"{one}: before; ours; other" for one in SIZES))
+FORMER = {
+    "bcast": ("chain", "scatter_allgather", "circulant"),
+    "reduce": ("chain", "circulant", "halving"),
+    "allgather": ("ring",),
+    "reduce_scatter": ("ring", "halving"),
+    "allreduce": ("ring", "halving"),
+}
 OVERHEADS = Hosts(send_overhead=1e-6, receive_overhead=1e-6, eager=8192)
 MOST_MESSAGES = 150_000  # of one schedule; more take some seconds
 
 
-def ours(collective: str, nbytes: int, ranks: int) -> list[str]:
-    """The algorithms that may be chosen without measurements on hosts of one rank, also with messages in parts."""
-    names = [name for name, one in ALGORITHMS[collective].items() if one.default < float("inf") and not one.alone]
-    return [*names, *variants(collective, names, nbytes, ranks)]
+def ours(collective: str, nbytes: int, place: Network) -> list[str]:
+    """The algorithms that may be chosen without measurements on hosts of one rank, also with messages in parts.
+
+    :param collective: name of the collective.
+    :param nbytes: size of the message as `make_cut` takes it.
+    :param place: the job's network.
+    """
+    counted = nbytes * place.num_ranks if collective == "reduce_scatter" else nbytes
+    known = ALGORITHMS[collective]
+    names = [one for one in suited(collective, place) if not known[one].alone and known[one].default <= counted]
+    return [*names, *variants(collective, names, counted, place.num_ranks)]
 
 
 def others(collective: str) -> list[str]:
@@ -104,9 +121,12 @@ def _cells(collective: str, place: Network, least: float) -> Iterator[str]:
         if place.num_ranks > 64 and size not in (1 << 20, 16 << 20):
             yield "-"
             continue
-        aware = best(place, place, collective, nbytes, ours(collective, nbytes, place.num_ranks))
+        former = [*FORMER[collective], *variants(collective, FORMER[collective], size, place.num_ranks)]
         other = best(place, unaware(place), collective, nbytes, others(collective))
-        yield "; ".join(f"{seconds / (least * nbytes):.2f} {name}" for seconds, name in (aware, other))
+        before = best(place, replace(place, order=DEPTH_FIRST), collective, nbytes, former)
+        aware = best(place, place, collective, nbytes, ours(collective, nbytes, place))
+        now = aware if np.isfinite(aware[0]) else (other[0], "library")  # calls of this size are left to it
+        yield "; ".join(f"{seconds / (least * nbytes):.2f} {name}" for seconds, name in (before, now, other))
 
 
 def main(arguments: Sequence[str]) -> int:
