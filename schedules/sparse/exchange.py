@@ -13,7 +13,7 @@ from ..schedule import INPUT, OUTPUT, SCRATCH
 from .carriers import DIRECT, opens
 from .graph import Edges
 
-__all__ = ["Blocks", "Exchange", "Known", "Stage", "exchange_of"]
+__all__ = ["Blocks", "Exchange", "Known", "Stage", "edge_by_edge", "exchange_of"]
 
 Integers = NDArray[np.int64]
 
@@ -135,6 +135,26 @@ class Exchange:
         collect, forward, deliver = self.middle
         last = Stage(_joined(unpack), *(np.empty((0, 4), dtype=np.int64),) * 2)
         return [first, collect._replace(moves=_joined(pack)), forward, deliver, last]
+
+    @property
+    def direct(self) -> Stage:
+        """The messages of blocks that are never carried, if blocks have the sizes of the plan."""
+        return _along(self, self.out_capacity == 0, self.in_capacity == 0)
+
+
+def edge_by_edge(exchange: Exchange) -> Stage:
+    """The messages of an exchange if no block were carried, and blocks have the sizes of its plan."""
+    return _along(exchange, np.ones(len(exchange.out), dtype=bool), np.ones(len(exchange.into), dtype=bool))
+
+
+def _along(exchange: Exchange, leaves: NDArray[np.bool_], comes: NDArray[np.bool_]) -> Stage:
+    out = exchange.out.chosen(leaves & (exchange.out.destination != exchange.rank) & (exchange.out.size > 0))
+    into = exchange.into.chosen(comes & (exchange.into.source != exchange.rank) & (exchange.into.size > 0))
+    return Stage(
+        np.empty((0, 5), dtype=np.int64),
+        _table(into.source, OUTPUT, 0, into.size),
+        _table(out.destination, INPUT, 0, out.size),
+    )
 
 
 def exchange_of(rank: int, known: Known, partner: Mapping[int, int]) -> Exchange:

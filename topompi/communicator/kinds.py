@@ -17,6 +17,7 @@ from ..execution.native import (
 from .collectives import Collectives
 from .derived import CHILDREN, FOUND, adopt, give_ours, make_ours, register
 from .handle import Handle
+from .neighbours import take_neighbours
 from .passing import BUFFERS, NEIGHBOURS, OBJECTS, pass_on
 from .remap.methods import Reordering
 from .standin import StandIn, pickle_by_place
@@ -101,6 +102,7 @@ def _complete() -> None:
             pass_on(Intercomm, name, parameters, checked=False)
     for name, parameters in NEIGHBOURS.items():
         pass_on(Topocomm, name, parameters, slot=slot)
+    take_neighbours(Topocomm)
     for name, everyone in CHILDREN.items():
         make_ours(Intracomm, name, everyone)
     make_ours(Cartcomm, "Sub", True)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..selection.classes import Key
     from ..selection.selector import Selector
     from ..topology import TopologyInterface
+    from .neighbours import Neighbours
     from .realnetwork import OnTheNetwork
 
 __all__ = ["Parts", "attach", "attached"]
@@ -39,6 +40,7 @@ class Parts:
     :ivar executor: the plans made so far, and everything that running them needs.
     :ivar length: buffer (1 int64) for the size in bytes of a pickled object, which the root sends before the object.
     :ivar only: the single choice for every call; None if there are several.
+    :ivar neighbours: the neighbourhood collectives of a communicator with a topology; None until the first of them.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Parts:
         shared = {} if bequest is None else bequest.shared.copy()
         self.executor = Executor(self.groups, lambda: common.network, common.plans, shared)
         self.length = np.zeros(1, dtype=np.int64)
+        self.neighbours: Neighbours | None = None
         self._heard: set[Key] = set()
         self.calls = Calls() if calls is None else calls
         if quick:
@@ -145,6 +148,7 @@ class Parts:
     def free(self) -> None:
         """Free sub-communicators, plans and the table of calls; collective. A second call has no effect."""
         self.calls.clear()
+        self.neighbours = None
         self.executor.free()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -112,7 +111,7 @@ def _sizes() -> tuple[int, int, int]:
 def _instructions(plan: Plan, areas: Mapping[int, Area], op: MPI.Op | None) -> Iterator[NDArray[np.int64]]:
     """The instructions of one run of a plan, as a series of arrays of shape (instructions, 6), in order."""
     posted = 0
-    flying: deque[tuple[int, int]] = deque()
+    flying: dict[int, tuple[int, int]] = {}  # first request and number of requests of each step under way
     for step, begins in plan.turns():
         if begins:
             for moves in step.moves:
@@ -121,10 +120,10 @@ def _instructions(plan: Plan, areas: Mapping[int, Area], op: MPI.Op | None) -> I
             at_once = plan.window == 1
             rows = _blocking(posts) if at_once else posts
             count = sum(row[0] in (START_RECEIVE, START_SEND) for row in rows)
-            flying.append((posted, count))
+            flying[id(step)] = posted, count
             posted += count
         else:
-            first, count = flying.popleft()
+            first, count = flying.pop(id(step))
             rows = [(WAIT, first, 0, count, 0, 0)] if count else []
             rows += [row for one in step.reductions for row in _reduction(one, areas, op)]
         yield np.array(rows, dtype=np.int64).reshape(-1, 6)
