@@ -18,6 +18,7 @@ from ..execution.lru import LRU
 from ..execution.neighbours.arguments import Side, read
 from ..execution.neighbours.binding import bound, persistent, scratch_of
 from ..execution.neighbours.meeting import Ends, meet
+from ..execution.native import NativeIntracomm
 from ..execution.program import run_all
 from ..execution.specs import NATIVE, NEIGHBOUR_CALLS, NeighbourSpec
 from ..prediction.neighbours import Place, Prices, work_of
@@ -84,6 +85,8 @@ class Neighbours:
         self._leaves, self._comes = (one != MPI.PROC_NULL for one in (self._ends.destinations, self._ends.sources))
         self._calls = {True: 0, False: 0}
         self._settled: dict[bool, _Settled] = {}
+        self._prepared: dict[bool, _Settled] = {}
+        self._inside: dict[str, MPI.Intracomm] = {}
         self._bindings = LRU(BINDINGS)
 
     @cached_property
@@ -120,7 +123,21 @@ class Neighbours:
                 return predictor.inapplicable
             return Prices.of(predictor)
 
-        return self._state.groups.talks.from_rank_0(ask)
+        state = self._state
+        return state.common.answers.ask(state.groups.talks, lambda: "neighbours", ask, lambda _: True)
+
+    def _inside_of(self, name: str) -> MPI.Intracomm:
+        """The communicator of this rank's group; collective at its first use."""
+        if name not in self._inside:
+            groups, group_of = self._state.groups, self._candidates[name].group_of
+            self._inside[name] = NativeIntracomm(groups.comm.Split(int(group_of[groups.rank]), groups.rank))
+        return self._inside[name]
+
+    def free(self) -> None:
+        """Free the communicators of groups; collective."""
+        for comm in self._inside.values():
+            comm.Free()
+        self._inside.clear()
 
     def run(self, name: str, arguments: tuple[Any, Any]) -> Choice:
         """Run a blocking call, unless the choice is that the MPI library shall run it; collective.
@@ -177,7 +194,9 @@ class Neighbours:
             sides, wrong = self._read(spec, arguments)
         except DeviceMemoryError:
             return None, ON_DEVICE
-        settled = self._settle(spec, sides[0].blocks.size)
+        settled, size = self._prepared.get(spec.shares), self._sizes(sides)
+        if settled is None or self._any(not np.array_equal(settled.size, size)):
+            settled = self._prepared[spec.shares] = self._settle(spec, size)
         if settled.exchange is None:
             return None, settled.choice
         request = persistent(settled.exchange, *sides, self._state.groups, arguments)
@@ -200,16 +219,23 @@ class Neighbours:
 
     def _look(self, spec: NeighbourSpec, settled: _Settled | None, sides: Sides) -> _Settled:
         """Choose and plan anew if that is necessary on any rank; collective."""
-        size = np.where(self._leaves, sides[0].blocks.size, 0)
+        size = self._sizes(sides)
         if settled is not None:
-            outgrown = self._state.groups.talks.largest(np.array([settled.outgrown(size)], dtype=np.int64))
-            if not outgrown[0]:
+            if not self._any(settled.outgrown(size)):
                 return settled
             both = (size <= settled.limit) & (settled.size <= settled.limit)
             size = np.where(both, np.maximum(size, settled.size), size)
         self._bindings.clear()
         self._settled[spec.shares] = self._settle(spec, size)
         return self._settled[spec.shares]
+
+    def _sizes(self, sides: Sides) -> Integers:
+        """Bytes of the block of each outgoing edge, 0 where it leads to no rank, shape (outgoing edges,)."""
+        return np.where(self._leaves, sides[0].blocks.size, 0)
+
+    def _any(self, here: bool) -> bool:
+        """Whether something is true on any rank; collective."""
+        return bool(self._state.groups.talks.largest(np.array([here], dtype=np.int64))[0])
 
     def _settle(self, spec: NeighbourSpec, size: Integers) -> _Settled:
         """The choice for blocks of given sizes, and this rank's part; collective.
@@ -223,7 +249,9 @@ class Neighbours:
         found: list[tuple[float, float, str, Exchange, int, Any]] = []
         for name, place in self._candidates.items():
             terms = prices.terms(place)
-            exchange = meet(self._ends, groups, place.group_of, size, terms, shares=spec.shares)
+            exchange = meet(
+                self._ends, groups, self._inside_of(name), place.group_of, size, terms, shares=spec.shares
+            )
             stages = [edge_by_edge(exchange), exchange.direct, *exchange.middle]
             work = [(*work_of(stage, groups.rank, place, prices), len(stage.sends)) for stage in stages]
             largest = groups.talks.largest(np.array(work))

@@ -148,6 +148,8 @@ class Parts:
     def free(self) -> None:
         """Free sub-communicators, plans and the table of calls; collective. A second call has no effect."""
         self.calls.clear()
+        if self.neighbours is not None and self.usable and not MPI.Is_finalized():
+            self.neighbours.free()
         self.neighbours = None
         self.executor.free()
 

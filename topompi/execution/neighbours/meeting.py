@@ -12,7 +12,7 @@ from ...schedules.sparse.carriers import Terms, carriers, landings
 from ...schedules.sparse.exchange import Exchange, Known, exchange_of
 from ...schedules.sparse.graph import Edges
 from ..groups import Groups
-from ..native import NativeIntracomm, NativeTopocomm
+from ..native import NativeTopocomm
 
 __all__ = ["Ends", "meet"]
 
@@ -39,7 +39,14 @@ class Ends(NamedTuple):
 
 
 def meet(
-    ends: Ends, groups: Groups, group_of: Integers, size: Integers, terms: Terms, *, shares: bool
+    ends: Ends,
+    groups: Groups,
+    inside: MPI.Intracomm,
+    group_of: Integers,
+    size: Integers,
+    terms: Terms,
+    *,
+    shares: bool,
 ) -> Exchange:
     """Plan a neighbourhood collective; collective.
 
@@ -49,32 +56,29 @@ def meet(
 
     :param ends: this rank's neighbours.
     :param groups: the communicator and its sub-communicators.
+    :param inside: a communicator of the ranks of this rank's group, in their order.
     :param group_of: group of each rank, shape (p,).
     :param size: bytes of the block of each outgoing edge, shape (outgoing edges,).
     :param terms: terms on which blocks are carried, the same on all ranks.
     :param shares: whether a rank sends one block along all of its edges.
-    Cost: one split, two exchanges of a group's edges (24 and 40 bytes each), one neighbourhood collective of 24 bytes
+    Cost: two exchanges of a group's edges (32 and 48 bytes each), one neighbourhood collective of 24 bytes
     per edge, one message per pair of groups.
     """
     rank, (comm, tag) = groups.rank, groups.new_channel()
     members = np.flatnonzero(group_of == group_of[rank])
-    inside = NativeIntracomm(groups.comm.Split(int(group_of[rank]), rank))
-    try:
-        number = np.flatnonzero(ends.destinations != MPI.PROC_NULL)
-        mine = np.stack((np.full(len(number), rank), ends.destinations[number], number, size[number]), axis=1)
-        source, destination, number_, size_ = _gathered(inside, mine).T
-        out = Edges(source, destination, number_, np.full(len(source), -1), size_)
-        carrier = carriers(out, group_of, members, terms, shares=shares)
-        said = np.full((len(ends.destinations), 3), -1, dtype=np.int64)
-        said[number] = np.stack((number, size[number], carrier[source == rank]), axis=1)
-        heard = np.full((len(ends.sources), 3), -1, dtype=np.int64)
-        ends.topology.Neighbor_alltoall([said, 3, MPI.INT64_T], [heard, 3, MPI.INT64_T])
-        place = np.flatnonzero(ends.sources != MPI.PROC_NULL)
-        mine = np.column_stack((ends.sources[place], np.full(len(place), rank), place, heard[place]))
-        source, destination, place_, number_, size_, arriving = _gathered(inside, mine).T
-        into = Edges(source, destination, number_, place_, size_)
-    finally:
-        inside.Free()
+    number = np.flatnonzero(ends.destinations != MPI.PROC_NULL)
+    mine = np.stack((np.full(len(number), rank), ends.destinations[number], number, size[number]), axis=1)
+    source, destination, number_, size_ = _gathered(inside, mine).T
+    out = Edges(source, destination, number_, np.full(len(source), -1), size_)
+    carrier = carriers(out, group_of, members, terms, shares=shares)
+    said = np.full((len(ends.destinations), 3), -1, dtype=np.int64)
+    said[number] = np.stack((number, size[number], carrier[source == rank]), axis=1)
+    heard = np.full((len(ends.sources), 3), -1, dtype=np.int64)
+    ends.topology.Neighbor_alltoall([said, 3, MPI.INT64_T], [heard, 3, MPI.INT64_T])
+    place = np.flatnonzero(ends.sources != MPI.PROC_NULL)
+    mine = np.column_stack((ends.sources[place], np.full(len(place), rank), place, heard[place]))
+    source, destination, place_, number_, size_, arriving = _gathered(inside, mine).T
+    into = Edges(source, destination, number_, place_, size_)
     landing = landings(into, arriving, members, terms, shares=shares)
     awaited = len(np.unique(group_of[out.destination[carrier == rank]]))
     partner = _partners(comm, tag, np.unique(arriving[landing == rank]), awaited, group_of)
