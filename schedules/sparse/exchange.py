@@ -64,13 +64,13 @@ class Stage(NamedTuple):
 class _Laid(NamedTuple):
     """Blocks side by side in scratch memory.
 
-    :ivar index: edges whose blocks these are, in their order; the first edge of several that share a copy.
+    :ivar edges: edges whose blocks these are, in their order; the first edge of several that share a copy.
     :ivar begin: first unit of each of these blocks.
     :ivar of_edge: first unit of each edge's block, shape (all edges,); -1 if it is not here.
     :ivar end: first unit after the blocks.
     """
 
-    index: NDArray[np.intp]
+    edges: NDArray[np.intp]
     begin: Integers
     of_edge: Integers
     end: int
@@ -185,29 +185,27 @@ def exchange_of(rank: int, known: Known, partner: Mapping[int, int]) -> Exchange
     sorted_ = lay(into, lands & ~to_me, into.destination, known.arriving, into.source, once=False)
     fetched = lay(into, to_me & comes & ~lands, known.landing, known.arriving, into.source, once=False)
 
-    own = bundles.index[out.source[bundles.index] == rank]
-    others = bundles.index[out.source[bundles.index] != rank]
+    own = bundles.edges[out.source[bundles.edges] == rank]
+    others = bundles.edges[out.source[bundles.edges] != rank]
     kept = np.flatnonzero(lands & to_me)
-    landing_rank = np.array([partner[group] for group in there[bundles.index].tolist()], dtype=np.int64)
+    landing_rank = np.array([partner[group] for group in there[bundles.edges].tolist()], dtype=np.int64)
     moved = _table(SCRATCH, collected.of_edge[others], SCRATCH, bundles.of_edge[others], out.size[others])
-    turned = _table(
-        SCRATCH, arrived.of_edge[sorted_.index], SCRATCH, sorted_.begin, into.size[sorted_.index]
-    )
+    turned = _table(SCRATCH, arrived.of_edge[sorted_.edges], SCRATCH, sorted_.begin, into.size[sorted_.edges])
     nothing = np.empty((0, 5), dtype=np.int64)
     collect = Stage(
         nothing,
-        _messages(out.source[collected.index], collected),
-        _messages(known.carrier[handed.index], handed),
+        _messages(out.source[collected.edges], collected),
+        _messages(known.carrier[handed.edges], handed),
     )
     forward = Stage(
         _joined(moved),
-        _messages(known.arriving[arrived.index], arrived),
+        _messages(known.arriving[arrived.edges], arrived),
         _messages(landing_rank, bundles),
     )
     deliver = Stage(
         _joined(turned),
-        _messages(known.landing[fetched.index], fetched),
-        _messages(into.destination[sorted_.index], sorted_),
+        _messages(known.landing[fetched.edges], fetched),
+        _messages(into.destination[sorted_.edges], sorted_),
     )
     outgoing, incoming = np.flatnonzero(mine), np.flatnonzero(to_me)
     place_out, place_in = _places(mine), _places(to_me)
@@ -218,11 +216,11 @@ def exchange_of(rank: int, known: Known, partner: Mapping[int, int]) -> Exchange
         into.chosen(incoming),
         np.where(comes, into.size, 0)[incoming],
         (
-            place_out[np.concatenate((handed.index, own))],
+            place_out[np.concatenate((handed.edges, own))],
             np.concatenate((handed.begin, bundles.of_edge[own])),
         ),
         (
-            place_in[np.concatenate((fetched.index, kept))],
+            place_in[np.concatenate((fetched.edges, kept))],
             np.concatenate((fetched.begin, arrived.of_edge[kept])),
         ),
         (collect, forward, deliver),

@@ -72,7 +72,9 @@ class Blocks:
             self.out, self.into = ([self.each] * len(some) for some in (out, into))
         gap = 0 if self.equal else int(rng.integers(0, 3))
         self.strided = bool(rng.integers(0, 2)) and not self.equal
-        self.out_at, self.into_at = (np.cumsum([0, *some])[:-1] + gap * np.arange(len(some)) for some in (self.out, self.into))
+        self.out_at, self.into_at = (
+            np.cumsum([0, *some])[:-1] + gap * np.arange(len(some)) for some in (self.out, self.into)
+        )
         own = np.random.default_rng((RANK, int(sizes.sum())))
         length = int(sizes[RANK, 0]) if self.shares else sum(self.out) + gap * len(out)
         self.sent = own.integers(0, 2**31, 2 * length + 2, dtype=np.int64)

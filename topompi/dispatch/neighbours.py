@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from ..execution.buffers import DeviceMemoryError
 from ..execution.keys import quick_key
 from ..execution.lru import LRU
+from ..execution.native import NativeIntracomm
 from ..execution.neighbours.arguments import Side, read
 from ..execution.neighbours.binding import bound, persistent, scratch_of
 from ..execution.neighbours.meeting import Ends, meet
-from ..execution.native import NativeIntracomm
 from ..execution.program import run_all
 from ..execution.specs import NATIVE, NEIGHBOUR_CALLS, NeighbourSpec
 from ..prediction.neighbours import Place, Prices, work_of
@@ -175,9 +175,11 @@ class Neighbours:
             if wrong is not None:
                 run_all(binding.calls)
                 raise wrong
-            key = quick_key(name, settled.choice.algorithm, arguments)
-            if key is not None and all(side.by_address for side in sides):
+            if (key := quick_key(name, settled.choice.algorithm, arguments)) is not None and all(
+                side.by_address for side in sides
+            ):
                 self._bindings.put(key, binding)
+        assert settled is not None
         run_all(binding.calls)
         return settled.choice
 
@@ -249,9 +251,7 @@ class Neighbours:
         found: list[tuple[float, float, str, Exchange, int, Any]] = []
         for name, place in self._candidates.items():
             terms = prices.terms(place)
-            exchange = meet(
-                self._ends, groups, self._inside_of(name), place.group_of, size, terms, shares=spec.shares
-            )
+            exchange = meet(self._ends, groups, self._inside_of(name), place.group_of, size, terms, shares=spec.shares)
             stages = [edge_by_edge(exchange), exchange.direct, *exchange.middle]
             work = [(*work_of(stage, groups.rank, place, prices), len(stage.sends)) for stage in stages]
             largest = groups.talks.largest(np.array(work))

@@ -41,6 +41,7 @@ class Parts:
     :ivar length: buffer (1 int64) for the size in bytes of a pickled object, which the root sends before the object.
     :ivar only: the single choice for every call; None if there are several.
     :ivar neighbours: the neighbourhood collectives of a communicator with a topology; None until the first of them.
+    :ivar exchanges: number of sparse exchanges (``topompi.exchange``) so far, modulo 2.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Parts:
         self.executor = Executor(self.groups, lambda: common.network, common.plans, shared)
         self.length = np.zeros(1, dtype=np.int64)
         self.neighbours: Neighbours | None = None
+        self.exchanges = 0
         self._heard: set[Key] = set()
         self.calls = Calls() if calls is None else calls
         if quick:

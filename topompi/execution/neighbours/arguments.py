@@ -47,9 +47,7 @@ class Side:
         return not self.before and not self.after
 
 
-def read(
-    spec: NeighbourSpec, message: Any, exists: NDArray[np.bool_], alone: MPI.Intracomm, *, sends: bool
-) -> Side:
+def read(spec: NeighbourSpec, message: Any, exists: NDArray[np.bool_], alone: MPI.Intracomm, *, sends: bool) -> Side:
     """The memory of one message of a call.
 
     :param spec: the description of the call.

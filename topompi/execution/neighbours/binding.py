@@ -37,9 +37,7 @@ def scratch_of(nbytes: int) -> Span:
     return Span.of_bytes(np.empty(nbytes, dtype=np.uint8), 1)
 
 
-def bound(
-    exchange: Exchange, sent: Side, received: Side, groups: Groups, channel: Channel, scratch: Span
-) -> Binding:
+def bound(exchange: Exchange, sent: Side, received: Side, groups: Groups, channel: Channel, scratch: Span) -> Binding:
     """The binding of an exchange and the memory of a blocking call.
 
     :param exchange: this rank's part.
