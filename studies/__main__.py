@@ -15,6 +15,7 @@ SOURCES = {
     "families": "no source: allreduces in few steps with few bytes, on simulated fabrics and allocations of Leonardo",
     "coscheduling2025": "A. Tsoukleidis-Karydakis, Performance modeling for co-scheduling, NTUA 2025",
     "optimum": "no source: the least time of collectives on fabrics, and schedules of topompi and of libraries",
+    "neighbours": "no source: neighbourhood collectives with a message per edge, and with carriers of hosts",
     "slurm": "the thesis of subramoni, chapter 8, on a real Slurm over an emulated network; as root",
 }
 

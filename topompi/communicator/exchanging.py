@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from struct import Struct
 from time import sleep
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ LENGTHS = Struct("qq")  # bytes of the description, and number of arrays
 
 
 def exchange(comm: MPI.Intracomm, destinations: Iterable[int], payloads: Iterable[Any]) -> tuple[list[int], list[Any]]:
-    """Send a payload to each destination, and return the sources and payloads of what was sent to this rank; collective.
+    """Send a payload to each destination; return the sources and payloads of what was sent to this rank; collective.
 
     Each rank knows only its own destinations. The non-blocking consensus of T. Hoefler, C. Siebert and A. Lumsdaine
     2010 (Scalable communication protocols for dynamic sparse data exchange) finds the end: a rank enters a barrier when
@@ -73,7 +74,7 @@ class _Parcel(NamedTuple):
         arrays = self.arrays
         if len(arrays) < number:
             ends = begin + described + np.cumsum([0, *sizes])
-            arrays = [memoryview(self.head)[first:last] for first, last in zip(ends[:-1], ends[1:], strict=True)]
+            arrays = [memoryview(self.head)[first:last] for first, last in pairwise(ends.tolist())]
         return MPI.pickle.loads_oob(memoryview(self.head)[begin : begin + described], arrays)
 
 
@@ -95,6 +96,8 @@ def _packed(size: int, destinations: Sequence[int], payloads: Sequence[Any]) -> 
 
 
 def _parcel(rank: int, payload: Any) -> _Parcel:
+    described: bytes
+    arrays: list[Any]  # buffers of mpi4py
     described, arrays = MPI.pickle.dumps_oob(payload)
     sizes = np.array([len(memoryview(one).cast("B")) for one in arrays], dtype=np.int64)
     parts = [LENGTHS.pack(len(described), len(sizes)), sizes.tobytes(), described]

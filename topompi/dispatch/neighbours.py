@@ -111,7 +111,7 @@ class Neighbours:
             leaf = interface.host_routes.leaf[host].astype(np.int64)
             found[LEAVES] = np.unique(np.where(leaf < 0, -1 - host, leaf), return_inverse=True)[1]
         several = {name: of for name, of in found.items() if 1 < int(of.max()) + 1 < len(of)}
-        return {name: Place(of, host) for name, of in several.items() if word in ("", name)}
+        return {name: Place(of, host) for name, of in several.items() if name == (word or HOSTS)}
 
     @cached_property
     def _prices(self) -> Prices | str:
@@ -205,6 +205,12 @@ class Neighbours:
         if wrong is not None:
             raise wrong
         return request, settled.choice
+
+    def explain(self, name: str) -> str:
+        """The algorithm chosen for blocking calls of a method, and the reason, in words; empty before the choice."""
+        settled = self._settled.get(NEIGHBOUR_CALLS[name].shares)
+        choice = self.only if settled is None else settled.choice
+        return "" if choice is None else f"{choice.algorithm}: {choice.reason}"
 
     def _read(self, spec: NeighbourSpec, arguments: tuple[Any, Any]) -> tuple[Sides, Exception | None]:
         """The memory of a call, and the error of this rank's arguments; in this case all blocks are empty."""
