@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 import topompi
 
-from .emulated_ranks import warm_links
-from .in_turn_ranks import in_turn
+from .emulated_ranks import measure, warm_links
 
+TURN = 5  # calls of a side in a row, after one that is not counted
+TURNS = (3, 200)  # least and most turns of each side
 FEWEST = 20  # calls before the timed ones; topompi plans after a new communicator's first calls
 Integers = NDArray[np.int64]
 
@@ -78,6 +79,22 @@ def calls_of(comm: MPI.Intracomm, wanted: Integers) -> dict[str, tuple[Callable[
         request.Wait()
 
     return {"blocking": (lambda: graph.Neighbor_alltoallv(*arguments), graph), "persistent": (persistent, request)}
+
+
+def in_turn(native: MPI.Intracomm, sides: list[Callable[[], object]], seconds: float) -> list[list[float]]:
+    """Time calls in turns of several: return the slowest rank's seconds of every call of each side. Collective.
+
+    :param native: communicator of all ranks.
+    :param sides: a call of each side.
+    :param seconds: approximate time for all sides together.
+    """
+    call = native.bcast(sum(max(measure(native, side, 2)) for side in sides))
+    turns = int(np.clip(seconds / call / (TURN + 1), *TURNS))
+    times: list[list[float]] = [[] for _ in sides]
+    for number in range(turns):
+        for side in range(len(sides))[:: -1 if number % 2 else 1]:
+            times[side] += measure(native, sides[side], TURN + 1)[1:]
+    return times
 
 
 def main() -> None:

@@ -14,9 +14,8 @@ import numpy as np
 from studies.families.fabrics import FDR, simulated
 from studies.tables import Table, show_many
 from topompi.netsim import Tables
-from topompi.prediction.neighbours import Place, Prices, work_of
+from topompi.prediction.neighbours import GAIN, Place, Prices, work_of
 from topompi.prediction.predictor import Predictor
-from topompi.prediction.untuned import GAIN
 from topompi.schedules import Network, Schedule
 from topompi.schedules.sparse.exchange import Exchange, edge_by_edge
 from topompi.schedules.sparse.graph import Neighbourhood

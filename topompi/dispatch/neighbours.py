@@ -21,10 +21,9 @@ from ..execution.neighbours.binding import bound, persistent, scratch_of
 from ..execution.neighbours.meeting import Ends, meet
 from ..execution.program import run_all
 from ..execution.specs import NATIVE, NEIGHBOUR_CALLS, NeighbourSpec
-from ..prediction.neighbours import Place, Prices, work_of
+from ..prediction.neighbours import GAIN, Place, Prices, work_of
 from ..prediction.predictor import Predictor
 from ..prediction.scope import unmodelled
-from ..prediction.untuned import GAIN
 from ..schedules.sparse.exchange import Exchange, edge_by_edge
 from ..selection.choice import Choice
 from .choosing import ON_DEVICE, YOUNG

@@ -11,11 +11,14 @@ from ..schedules.sparse.carriers import Terms
 from ..schedules.sparse.exchange import Stage
 from .predictor import MESSAGE, Predictor
 
-__all__ = ["Place", "Prices", "work_of"]
+__all__ = ["GAIN", "Place", "Prices", "work_of"]
 
 Integers = NDArray[np.int64]
 
 SMALLEST, LARGEST = 64, 16384  # bytes; bounds of the limit of blocks that are carried
+# Least predicted gain at which blocks are carried: below it simulations of recorded graphs find calls that are slower
+# (docs/lab/neighbours.md).
+GAIN = 1.3
 SAME_HOST, SAME_GROUP, ELSEWHERE = range(3)
 
 
