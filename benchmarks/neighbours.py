@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace, directory: Path) -> Iterator[list[str]]:
     """
     plan = directory / "plan.json"
     sides = [*arguments.sides.split(","), "library"]
-    plan.write_text(json.dumps({"graphs": GRAPHS, "sides": sides, "seconds": arguments.seconds}))
+    plan.write_text(json.dumps({"graphs": arguments.graphs.split(";"), "sides": sides, "seconds": arguments.seconds}))
     kept: list[dict[str, Any]] = []
     for uplinks in arguments.uplink_rates.split(","):
         with Emulated(arguments.network, Rates.parse(arguments.host_rate, uplinks)) as network:
@@ -76,6 +76,7 @@ def parse() -> argparse.Namespace:
     parser = network_parser(__doc__)
     parser.add_argument("--ppn", type=int, default=2, help="ranks of each host (default 2)")
     parser.add_argument("--uplink-rates", default="100M", help="one network each (default 100M)")
+    parser.add_argument("--graphs", default=";".join(GRAPHS), help="names of graphs, with ; between them (default all)")
     parser.add_argument("--sides", default="chosen,hosts", help="words of TOPOMPI_NEIGHBOURS, or chosen")
     parser.add_argument("--seconds", type=float, default=4.0, help="for all sides of a graph and form (default 4)")
     parser.add_argument("--mpich-python", help="a Python with MPICH and mpi4py, to be measured too")

@@ -22,7 +22,7 @@ except ImportError:  # topompi was installed without a compiler
 else:
     COMPILED = True
 
-__all__ = ["REVOKED", "compiled"]
+__all__ = ["REVOKED", "compiled", "program_of"]
 
 RECEIVE, SEND, START_RECEIVE, START_SEND, WAIT, COPY, REDUCE = range(7)  # the same numbers as in _compiled.c
 FUNCTIONS = (
@@ -32,6 +32,7 @@ FUNCTIONS = (
     "MPI_Isend",
     "MPI_Waitall",
     "MPI_Wait",
+    "MPI_Testall",
     "MPI_Reduce_local",
     "MPI_Error_class",
 )
@@ -52,11 +53,26 @@ def compiled(
 ) -> Callable[[], None] | None:
     """The function that runs a plan in C; None if C cannot run it.
 
+    :param plan: this rank's plan, namely its messages, copies and reductions in each step.
+    :param areas: the memory of each buffer; the caller keeps it alive as long as the function.
+    :param comm: the communicator of all messages.
+    :param op: the operation of a reduction; None in other calls.
+    :param tag: the tag of all messages.
+    """
+    program = program_of(plan, areas, comm, op, tag)
+    return None if program is None else program.run
+
+
+def program_of(
+    plan: Plan, areas: Mapping[int, Area], comm: MPI.Intracomm, op: MPI.Op | None, tag: int
+) -> Program | None:
+    """The program that runs a plan in C, at once or in parts; None if C cannot run it.
+
     C cannot run a plan if the C extension is missing, if the plan copies data with gaps or reduces them in rank order,
     or if a message has 2^31 or more entries.
 
     :param plan: this rank's plan, namely its messages, copies and reductions in each step.
-    :param areas: the memory of each buffer; the caller keeps it alive as long as the function.
+    :param areas: the memory of each buffer; the caller keeps it alive as long as the program.
     :param comm: the communicator of all messages.
     :param op: the operation of a reduction; None in other calls.
     :param tag: the tag of all messages.
@@ -72,10 +88,7 @@ def compiled(
     if (table[table[:, 0] != COPY, 3] > MOST).any():
         return None
     handle, operation = _handle(comm), 0 if op is None else _handle(op)
-    run: Callable[[], None] = Program(
-        functions, _sizes(), tuple(REVOKED), MPI.Exception, table, handle, tag, operation
-    ).run
-    return run
+    return Program(functions, _sizes(), tuple(REVOKED), MPI.Exception, table, handle, tag, operation)
 
 
 def _handle(one: Any) -> int:

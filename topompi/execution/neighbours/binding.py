@@ -11,6 +11,7 @@ from ...schedules.schedule import INPUT, OUTPUT, SCRATCH
 from ...schedules.sparse.exchange import Exchange, Stage
 from ..areas import Area, Span
 from ..binding import Binding, Sent
+from ..compiled import program_of
 from ..contexts import Channel
 from ..groups import Groups
 from ..persistent import PersistentPlan
@@ -66,7 +67,11 @@ def persistent(
     channel = groups.new_channel()
     plan, areas = _planned(exchange, sent, received, scratch_of(exchange.scratch))
     run = PlannedRun(plan, areas, channel.comm, groups.alone, None, channel.tag)
-    calls, flights = run.resumable_calls()
+    program = program_of(plan, areas, channel.comm, None, channel.tag)
+    if program is None:
+        calls, flights = run.resumable_calls()
+    else:
+        calls, flights = [Resumable(program.begin, ()), Resumable(program.finish, (), program.advance)], []
     copies = ([Resumable(*call) for call in some] for some in (sent.before, received.after))
     before, after = copies
     return PersistentPlan([*before, *calls, *after], flights, arguments, Sent.of(plan, areas))
