@@ -74,7 +74,8 @@ def persistent(
         calls, flights = [Resumable(program.begin, ()), Resumable(program.finish, (), program.advance)], []
     copies = ([Resumable(*call) for call in some] for some in (sent.before, received.after))
     before, after = copies
-    return PersistentPlan([*before, *calls, *after], flights, arguments, Sent.of(plan, areas))
+    kept = (arguments, areas)  # a program has addresses alone
+    return PersistentPlan([*before, *calls, *after], flights, kept, Sent.of(plan, areas))
 
 
 def _planned(exchange: Exchange, sent: Side, received: Side, scratch: Span) -> tuple[Plan, dict[int, Area]]:
