@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .phases import Phases
 
 if TYPE_CHECKING:
-    from .sparse.graph import Neighbourhood
+    from .neighbourhood import Neighbourhood
 
 __all__ = [
     "COLLECTIVES",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
 
 if TYPE_CHECKING:
-    from ..sparse.graph import Neighbourhood
+    from ..neighbourhood import Neighbourhood
 
 __all__ = ["BUFFERS", "Places", "ranges"]
 

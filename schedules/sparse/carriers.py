@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .graph import Edges
+from ..neighbourhood import Edges
 
 __all__ = ["DIRECT", "Terms", "carriers", "landings", "opens"]
 

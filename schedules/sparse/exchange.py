@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..neighbourhood import Edges
 from ..schedule import INPUT, OUTPUT, SCRATCH
 from .carriers import DIRECT, opens
-from .graph import Edges
 
 __all__ = ["Blocks", "Exchange", "Known", "Stage", "edge_by_edge", "exchange_of"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..neighbourhood import Neighbourhood
 from ..schedule import COPY, INPUT, OUTPUT, Schedule
 from ..transfers import transfers
 from .carriers import DIRECT, Terms, carriers, landings
 from .exchange import Blocks, Exchange, Known, exchange_of
-from .graph import Neighbourhood
 
 __all__ = ["exchanges", "neighbours_aggregated", "neighbours_direct", "schedule_of"]
 

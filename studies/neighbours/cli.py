@@ -17,8 +17,8 @@ from topompi.netsim import Tables
 from topompi.prediction.neighbours import GAIN, Place, Prices, work_of
 from topompi.prediction.predictor import Predictor
 from topompi.schedules import Network, Schedule
+from topompi.schedules.neighbourhood import Neighbourhood
 from topompi.schedules.sparse.exchange import Exchange, edge_by_edge
-from topompi.schedules.sparse.graph import Neighbourhood
 from topompi.schedules.sparse.schedules import exchanges, neighbours_direct, schedule_of
 from topompi.topology import TopologyInterface, load_routes
 from topompi.views.network import network_of

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topompi.mapping import read_graph
-from topompi.schedules.sparse.graph import Edges, Neighbourhood
+from topompi.schedules.neighbourhood import Edges, Neighbourhood
 
 __all__ = ["HALOS", "QUICK", "RECORDED", "halo", "recorded"]
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests.support import examples
 from topompi.schedules import ScheduleError, check
+from topompi.schedules.neighbourhood import Edges, Neighbourhood
 from topompi.schedules.schedule import INPUT, OUTPUT, Schedule
 from topompi.schedules.sparse.carriers import DIRECT, Terms, carriers, landings
 from topompi.schedules.sparse.exchange import Blocks, Known, exchange_of
-from topompi.schedules.sparse.graph import Edges, Neighbourhood
 from topompi.schedules.sparse.schedules import exchanges, neighbours_aggregated, neighbours_direct
 
 

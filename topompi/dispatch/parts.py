@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ..selection.classes import Key
     from ..selection.selector import Selector
     from ..topology import TopologyInterface
-    from .neighbours import Neighbours
     from .realnetwork import OnTheNetwork
 
 __all__ = ["Parts", "attach", "attached"]
@@ -40,7 +39,7 @@ class Parts:
     :ivar executor: the plans made so far, and everything that running them needs.
     :ivar length: buffer (1 int64) for the size in bytes of a pickled object, which the root sends before the object.
     :ivar only: the single choice for every call; None if there are several.
-    :ivar neighbours: the neighbourhood collectives of a communicator with a topology; None until the first of them.
+    :ivar neighbours: the ``Neighbours`` of a communicator with a topology; None until its first neighbourhood collective.
     :ivar exchanges: number of sparse exchanges (``topompi.exchange``) so far, modulo 2.
     """
 
@@ -60,7 +59,7 @@ class Parts:
         shared = {} if bequest is None else bequest.shared.copy()
         self.executor = Executor(self.groups, lambda: common.network, common.plans, shared)
         self.length = np.zeros(1, dtype=np.int64)
-        self.neighbours: Neighbours | None = None
+        self.neighbours: Any = None  # not typed, because its module imports this one
         self.exchanges = 0
         self._heard: set[Key] = set()
         self.calls = Calls() if calls is None else calls

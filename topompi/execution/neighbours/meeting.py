@@ -8,9 +8,9 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
+from ...schedules.neighbourhood import Edges
 from ...schedules.sparse.carriers import Terms, carriers, landings
 from ...schedules.sparse.exchange import Exchange, Known, exchange_of
-from ...schedules.sparse.graph import Edges
 from ..groups import Groups
 from ..native import NativeTopocomm
 
