@@ -39,7 +39,7 @@ class Parts:
     :ivar executor: the plans made so far, and everything that running them needs.
     :ivar length: buffer (1 int64) for the size in bytes of a pickled object, which the root sends before the object.
     :ivar only: the single choice for every call; None if there are several.
-    :ivar neighbours: the ``Neighbours`` of a communicator with a topology; None until its first neighbourhood collective.
+    :ivar neighbours: the ``Neighbours`` of a communicator with a topology; None until the first call of them.
     :ivar exchanges: number of sparse exchanges (``topompi.exchange``) so far, modulo 2.
     """
 
