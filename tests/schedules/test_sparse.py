@@ -144,6 +144,28 @@ def test_large_blocks_go_directly_and_long_bundles_have_several_carriers():
     assert sorted(lengths[lengths != 5000].tolist()) == [700] * 8
 
 
+def test_two_bundles_for_one_group_have_two_carriers():
+    """Also if one rank has the least to send before and after the first of them is dealt."""
+    group_of, members = np.array([0, 0, 1, 2]), np.array([0, 1])
+    columns = ([0, 1, 0], [2, 2, 3], [0, 0, 1], [-1, -1, -1], [7, 5, 11])
+    out = Edges(*(np.array(column) for column in columns))
+    dealt = carriers(out, group_of, members, Terms(start=1, grain=1, fewest=1), shares=False)
+    assert sorted(dealt[:2].tolist()) == [0, 1]
+
+
+def test_an_allgathers_bundle_weighs_a_block_once():
+    """A source's block for many ranks of a group is no more to send than one for a single rank."""
+    group_of, members = np.array([0, 0, 1, 1, 1, 1, 2, 3]), np.array([0, 1])
+    destination = np.array([2, 3, 4, 5, 6, 7])
+    size = np.full(6, 100)
+    out = Edges(np.zeros(6, dtype=np.int64), destination, np.arange(6), np.full(6, -1), size)
+    terms = Terms(start=1, grain=10000, fewest=1)
+    loads = {
+        shares: np.bincount(carriers(out, group_of, members, terms, shares=shares)).tolist() for shares in (True, False)
+    }
+    assert loads == {True: [5, 1], False: [4, 2]}
+
+
 def test_a_plan_needs_no_more_than_the_edges_of_a_group():
     """1,000 ranks, 16 a group, with 900 neighbours each: the plan of one rank, without loops over edges."""
     ranks, degree, members = 1000, 900, np.arange(16)
