@@ -96,9 +96,8 @@ def _packed(size: int, destinations: Sequence[int], payloads: Sequence[Any]) -> 
 
 
 def _parcel(rank: int, payload: Any) -> _Parcel:
-    described: bytes
-    arrays: list[Any]  # buffers of mpi4py
-    described, arrays = MPI.pickle.dumps_oob(payload)
+    pickled: Any = MPI.pickle.dumps_oob(payload)  # to mypy mpi4py's buffers are no buffers
+    described, arrays = pickled
     sizes = np.array([len(memoryview(one).cast("B")) for one in arrays], dtype=np.int64)
     parts = [LENGTHS.pack(len(described), len(sizes)), sizes.tobytes(), described]
     if sizes.sum() <= INLINE:
