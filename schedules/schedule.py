@@ -12,7 +12,21 @@ from numpy.typing import NDArray
 
 from .phases import Phases
 
-__all__ = ["COLLECTIVES", "COLUMNS", "COPY", "INPUT", "OUTPUT", "REDUCE", "ROOTED", "SCRATCH", "Schedule"]
+if TYPE_CHECKING:
+    from .neighbourhood import Neighbourhood
+
+__all__ = [
+    "COLLECTIVES",
+    "COLUMNS",
+    "COPY",
+    "INPUT",
+    "NEIGHBOURHOODS",
+    "OUTPUT",
+    "REDUCE",
+    "ROOTED",
+    "SCRATCH",
+    "Schedule",
+]
 
 Integers = NDArray[np.int64]
 Column = NDArray[np.int32]
@@ -25,8 +39,17 @@ COLLECTIVES = (
     *("scan", "exscan"),
     "barrier",
 )
+NEIGHBOURHOODS = ("neighbor_allgather", "neighbor_alltoall")  # collectives along the edges of a graph
 ROOTED = ("bcast", "gather", "scatter", "reduce")
-UNCOUNTED = ("barrier", "bcast", "reduce", "allreduce", "scan", "exscan")  # collectives without ``counts``
+UNCOUNTED = (
+    "barrier",
+    "bcast",
+    "reduce",
+    "allreduce",
+    "scan",
+    "exscan",
+    *NEIGHBOURHOODS,
+)  # collectives without ``counts``
 COLUMNS = (
     "step",
     "source",
@@ -66,15 +89,19 @@ class Schedule:
     barrier        -                            - (all messages are empty)          -
     ============== ============================ =================================== =========================
 
+    In a neighbourhood collective the input and the output have the blocks of each edge, in the order of the rank's
+    edges; the input of a ``neighbor_allgather`` has one block for all edges.
+
     The input is never written. All blocks have the same size in bytes, which the caller chooses.
 
     A schedule made by ``from_phases`` computes its columns when one of them is first read; ``rows_of`` computes the
     rows of one rank only.
 
-    :param collective: one of ``COLLECTIVES``.
+    :param collective: one of ``COLLECTIVES`` or ``NEIGHBOURHOODS``.
     :param size: number of ranks, p.
     :param algorithm: name of the generator, for display.
     :param root: the root of a rooted collective, else None.
+    :param graph: the edges of a neighbourhood collective, with their numbers of blocks, else None.
     :param blocks: number of blocks of one message, b.
     :param counts: blocks of each rank, shape (p,), or of each pair of ranks, shape (p, p), for the v-forms; None if all
         are equal.
@@ -108,6 +135,7 @@ class Schedule:
     counts: Integers | None = None
     independent: bool = False
     window: int = field(default=1)
+    graph: Neighbourhood | None = None
     phases: ClassVar[Phases | None] = None  # set on the instance by ``from_phases``
 
     def __post_init__(self) -> None:
@@ -124,8 +152,10 @@ class Schedule:
 
     def _check(self) -> None:
         """Refuse wrong values of the fields other than the columns."""
-        if self.collective not in COLLECTIVES:
+        if self.collective not in COLLECTIVES and self.collective not in NEIGHBOURHOODS:
             raise ValueError(f"expecting one of {', '.join(COLLECTIVES)}, got {self.collective!r}")
+        if (self.collective in NEIGHBOURHOODS) != (self.graph is not None):
+            raise ValueError(f"expecting {'a' if self.graph is None else 'no'} graph for {self.collective}")
         if self.size < 1:
             raise ValueError(f"expecting at least one rank, got {self.size}")
         if (self.collective in ROOTED) != (self.root is not None):
@@ -168,6 +198,7 @@ class Schedule:
         counts: Integers | None = None,
         independent: bool = False,
         window: int = 1,
+        graph: Neighbourhood | None = None,
     ) -> Schedule:
         """Make a schedule from a table of its rows.
 
@@ -181,6 +212,7 @@ class Schedule:
         :param counts: blocks of each rank, shape (p,), or of each pair of ranks, shape (p, p); None if all are equal.
         :param independent: whether steps may overlap, so that a rank has transfers of several steps in flight.
         :param window: largest number of steps that a rank has in flight if ``independent``; 0 for no limit.
+        :param graph: the edges of a neighbourhood collective, else None.
         """
         table = _in_steps(np.asarray(rows, dtype=np.int64).reshape(-1, len(COLUMNS)))
         columns: dict[str, Any] = dict(zip(COLUMNS, table.T, strict=True))
@@ -193,6 +225,7 @@ class Schedule:
             counts=counts,
             independent=independent,
             window=window,
+            graph=graph,
             **columns,
         )
 

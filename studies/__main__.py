@@ -16,6 +16,7 @@ SOURCES = {
     "coscheduling2025": "A. Tsoukleidis-Karydakis, Performance modeling for co-scheduling, NTUA 2025",
     "optimum": "no source: the least time of collectives on fabrics, and schedules of topompi and of libraries",
     "slow": "no source: allreduces with slow hosts, which stand aside, on simulated fabrics",
+    "neighbours": "no source: neighbourhood collectives with a message per edge, and with carriers of hosts",
     "slurm": "the thesis of subramoni, chapter 8, on a real Slurm over an emulated network; as root",
 }
 

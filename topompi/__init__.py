@@ -10,9 +10,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .communicator import Cartcomm, Distgraphcomm, Graphcomm, Intercomm, Intracomm
+    from .communicator import Cartcomm, Distgraphcomm, Graphcomm, Intercomm, Intracomm, exchange
 
-__all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm", "__version__"]
+__all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm", "__version__", "exchange"]
 __version__ = "0.2.0"
 ROOMS = (
     "errors",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
+
+if TYPE_CHECKING:
+    from ..neighbourhood import Neighbourhood
 
 __all__ = ["BUFFERS", "Places", "ranges"]
 
@@ -79,12 +83,20 @@ class Places:
         combined.
         """
         schedule, share = self.schedule, self.schedule.share()
+        if schedule.graph is not None:
+            return self._along_edges(schedule.graph)
         each = int(self.blocks[INPUT].max()) if self.reduces else self.num_inputs
         if schedule.collective == "alltoall":
             start = (np.cumsum(share) - share.ravel()).reshape(share.shape)
             return ranges(start.T.ravel(), share.T.ravel())
         ranks = schedule.size if schedule.collective in _TO_ALL else 1
         return np.tile(np.arange(each), schedule.size - 1 if schedule.collective == "exscan" else ranks)
+
+    def _along_edges(self, graph: Neighbourhood) -> Integers:
+        """The place of the input that each place of the output of a neighbourhood collective has the value of."""
+        edges, (_, begin) = graph.edges, graph.inputs()
+        order = np.lexsort((edges.place, edges.destination))
+        return ranges((self.first[INPUT, edges.source] + begin)[order], edges.size[order])
 
     @cached_property
     def combined(self) -> Integers:
@@ -107,6 +119,8 @@ def ranges(start: Integers, length: Integers) -> Integers:
 
 def _buffers(schedule: Schedule) -> tuple[Integers, Integers]:
     """The number of blocks of each rank's input, and of each rank's output."""
+    if schedule.graph is not None:
+        return schedule.graph.inputs()[0], schedule.graph.outputs()[0]
     share, same = schedule.share(), np.full(schedule.size, schedule.blocks, dtype=np.int64)
     total = np.full(schedule.size, share.sum())
     at_root = np.arange(schedule.size) == (-1 if schedule.root is None else schedule.root)

@@ -1,15 +1,16 @@
 """Drop-in replacements of mpi4py's communicators, which choose the algorithms of collectives for the network.
 
 ``handle`` has the base class, with the topology, the state and the checks of a communicator. ``collectives`` has the
-blocking and persistent calls that topompi's schedules can run; ``passing`` has the calls that the MPI library always
-runs. ``derived`` gives topompi's classes to communicators made from topompi's, ``siblings`` finds the communicators
-that one ``Split`` made, ``remap`` re-orders ranks, ``discovery`` finds the topology, and ``agreement`` checks that all
-ranks make the same call.
+blocking and persistent calls that topompi's schedules can run, ``neighbours`` the neighbourhood collectives, and
+``exchanging`` the sparse exchange; ``passing`` has the calls that the MPI library always runs. ``derived`` gives
+topompi's classes to communicators made from topompi's, ``siblings`` finds the communicators that one ``Split`` made,
+``remap`` re-orders ranks, ``discovery`` finds the topology, and ``agreement`` checks that all ranks make the same call.
 
 Threads: with ``MPI_THREAD_MULTIPLE`` different threads may use different communicators at the same time, as in MPI, but
 not the same communicator. A communicator's set-up, in its first collective, counts as a use of it, too.
 """
 
+from .exchanging import exchange
 from .kinds import Cartcomm, Distgraphcomm, Graphcomm, Intercomm, Intracomm
 
-__all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm"]
+__all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm", "exchange"]

@@ -17,6 +17,7 @@ from ..execution.native import (
 from .collectives import Collectives
 from .derived import CHILDREN, FOUND, adopt, give_ours, make_ours, register
 from .handle import Handle
+from .neighbours import take_neighbours
 from .passing import BUFFERS, NEIGHBOURS, OBJECTS, pass_on
 from .remap.methods import Reordering
 from .standin import StandIn, pickle_by_place
@@ -29,9 +30,10 @@ class Intracomm(Reordering, Collectives, metaclass=StandIn):
 
     A collective on buffers runs by the MPI library's algorithm, over leaders (one rank per leaf switch, host, package
     and so on), or by a schedule made for the network; ``topompi.selection`` chooses one of these for the call's size.
+    Blocking and persistent neighbourhood collectives send small blocks of a host together, if that is predicted to pay.
     ``bcast`` of an object runs by the algorithm chosen for the size of the pickled object; ``scan`` and ``exscan`` of
     objects run by an algorithm chosen without knowing the size. The MPI library runs all other calls with objects, and
-    non-blocking and neighbourhood collectives. Each call behaves as mpi4py documents it. If there is nothing to choose
+    non-blocking collectives. Each call behaves as mpi4py documents it. If there is nothing to choose
     (one host without inner levels, one rank), the MPI library runs every call.
 
     The object is a second mpi4py object for the communicator that it wraps, which is not duplicated. The topology is
@@ -101,6 +103,7 @@ def _complete() -> None:
             pass_on(Intercomm, name, parameters, checked=False)
     for name, parameters in NEIGHBOURS.items():
         pass_on(Topocomm, name, parameters, slot=slot)
+    take_neighbours(Topocomm)
     for name, everyone in CHILDREN.items():
         make_ours(Intracomm, name, everyone)
     make_ours(Cartcomm, "Sub", True)

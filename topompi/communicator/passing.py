@@ -9,7 +9,7 @@ from typing import Any
 from ..dispatch.calls import DEFAULTS, passing
 from ..dispatch.counters import counters
 from ..execution.native import NativeIntracomm
-from ..execution.specs import CALLS
+from ..execution.specs import CALLS, NEIGHBOUR_CALLS
 from . import agreement
 
 __all__ = ["BUFFERS", "NEIGHBOURS", "OBJECTS", "pass_on"]
@@ -28,11 +28,8 @@ OBJECTS = {
     for name, parameters in BUFFERS.items()
     if hasattr(NativeIntracomm, name.lower())
 }
-_neighbours = [f"eighbor_{kind}{form}" for kind in ("allgather", "alltoall") for form in ("", "v")]
-_neighbours.append("eighbor_alltoallw")
 NEIGHBOURS = {
-    **{f"N{name}{end}": ("sendbuf", "recvbuf") for name in _neighbours for end in ("", "_init")},
-    **{f"In{name}": ("sendbuf", "recvbuf") for name in _neighbours},
+    **{f"I{name.lower()}": ("sendbuf", "recvbuf") for name in NEIGHBOUR_CALLS},
     "neighbor_allgather": ("sendobj",),
     "neighbor_alltoall": ("sendobj",),
 }
@@ -40,7 +37,7 @@ NEIGHBOURS = {
 
 # Reasons why the MPI library runs a call.
 _REASONS = {
-    "neighbours": "the MPI library's always: no schedules are made for neighbours",
+    "neighbours": "the MPI library's always: only blocking and persistent calls on buffers of neighbours are planned",
     "non-blocking": "the MPI library's always: a schedule goes on only inside calls of ours",
     "combined": "objects are combined one by one in Python: mpi4py's own; arrays go by topompi",
     "pickled": "pickled objects have sizes that ranks do not know of each other: mpi4py's own; arrays go by topompi",

@@ -11,7 +11,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..errors import SettingError, TopompiError
-from ..inputs.settings import check_settings, native_calls, patience, word_of
+from ..inputs.settings import WORDS, check_settings, native_calls, patience, word_of
 from ..inputs.slurm.environment import worlds_of_one
 from ..selection.policy import Policy, is_forgetful
 
@@ -30,14 +30,16 @@ def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
     :param comm: an instance of mpi4py's own class.
     :raises TopompiError: if a variable in rank 0's environment is invalid; the same on all ranks.
 
-    Cost: one broadcast of 12 bytes, and one of the rules file if there is a rules file.
+    Cost: one broadcast of 16 bytes, and one of the rules file if there is a rules file.
     """
     said: tuple[str, str] | TopompiError | None = None
-    answer = np.zeros(3, dtype=np.int32)
+    answer = np.zeros(4, dtype=np.int32)
+    words = ("", *WORDS["TOPOMPI_NEIGHBOURS"])
     if comm.Get_rank() == 0:
         try:
             check_settings(os.environ, speaks=MPI.COMM_WORLD.Get_rank() == 0)
-            answer[1:] = patience(os.environ), native_calls(os.environ)
+            word = words.index(word_of("TOPOMPI_NEIGHBOURS", os.environ))
+            answer[1:] = patience(os.environ), native_calls(os.environ), word
             answer[0] |= FORGETFUL * is_forgetful(os.environ)
             _note_worlds_of_one()
             if name := os.environ.get("TOPOMPI_RULES"):
@@ -54,7 +56,7 @@ def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
     if isinstance(said, TopompiError):
         raise said
     rules = None if said is None else _parsed(*said)
-    return int(answer[1]), Policy(rules, bool(answer[0] & FORGETFUL), int(answer[2]))
+    return int(answer[1]), Policy(rules, bool(answer[0] & FORGETFUL), int(answer[2]), words[answer[3]])
 
 
 @cache

@@ -39,6 +39,8 @@ class Parts:
     :ivar executor: the plans made so far, and everything that running them needs.
     :ivar length: buffer (1 int64) for the size in bytes of a pickled object, which the root sends before the object.
     :ivar only: the single choice for every call; None if there are several.
+    :ivar neighbours: the ``Neighbours`` of a communicator with a topology; None until the first call of them.
+    :ivar exchanges: number of sparse exchanges (``topompi.exchange``) so far, modulo 2.
     """
 
     def __init__(
@@ -57,6 +59,8 @@ class Parts:
         shared = {} if bequest is None else bequest.shared.copy()
         self.executor = Executor(self.groups, lambda: common.network, common.plans, shared)
         self.length = np.zeros(1, dtype=np.int64)
+        self.neighbours: Any = None  # not typed, because its module imports this one
+        self.exchanges = 0
         self._heard: set[Key] = set()
         self.calls = Calls() if calls is None else calls
         if quick:
@@ -145,6 +149,9 @@ class Parts:
     def free(self) -> None:
         """Free sub-communicators, plans and the table of calls; collective. A second call has no effect."""
         self.calls.clear()
+        if self.neighbours is not None and self.usable and not MPI.Is_finalized():
+            self.neighbours.free()
+        self.neighbours = None
         self.executor.free()
 
 

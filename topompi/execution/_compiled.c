@@ -17,6 +17,7 @@ typedef struct {
     int (*isend)(void *, int, intptr_t, int, int, intptr_t, void *);
     int (*waitall)(int, void *, void *);
     int (*wait)(void *, void *);
+    int (*testall)(int, void *, int *, void *);
     int (*reduce_local)(void *, void *, int, intptr_t, intptr_t);
     int (*error_class)(int, int *);
 } Functions;
@@ -28,6 +29,8 @@ typedef struct {
     Functions functions;
     Instruction *instructions;
     Py_ssize_t length;
+    Py_ssize_t position; /* next instruction of a run in parts */
+    int64_t slot;        /* next request of a run in parts */
     char *requests, *statuses;
     Py_ssize_t request_bytes;
     intptr_t null, comm, op;
@@ -108,6 +111,17 @@ is_revoked(const Program *self, int code)
     return found;
 }
 
+static PyObject *
+raised(const Program *self, int code)
+{
+    PyObject *error = PyObject_CallFunction(self->error, "i", code);
+    if (error != NULL) {
+        PyErr_SetObject(self->error, error);
+        Py_DECREF(error);
+    }
+    return NULL;
+}
+
 /* Run all instructions. If one fails, all later ones run nevertheless, because other ranks wait for their messages. */
 static PyObject *
 run(PyObject *object, PyObject *Py_UNUSED(nothing))
@@ -125,15 +139,64 @@ run(PyObject *object, PyObject *Py_UNUSED(nothing))
         }
     }
     Py_END_ALLOW_THREADS
-    if (first) {
-        PyObject *error = PyObject_CallFunction(self->error, "i", first);
-        if (error != NULL) {
-            PyErr_SetObject(self->error, error);
-            Py_DECREF(error);
-        }
-        return NULL;
-    }
+    if (first)
+        return raised(self, first);
     Py_RETURN_NONE;
+}
+
+enum { UNTIL_WAIT, WHILE_READY, TO_END };
+
+/* Go on with a run in parts: until the first wait, until a wait would last, or to the end; true at the end. */
+static PyObject *
+go_on(Program *self, int how)
+{
+    int first = 0;
+    Py_BEGIN_ALLOW_THREADS
+    while (self->position < self->length) {
+        const int64_t *at = self->instructions[self->position];
+        int waits = at[KIND] == WAIT, code;
+        if (waits && how == UNTIL_WAIT)
+            break;
+        if (waits && how == WHILE_READY) {
+            int done = 0;
+            code = self->functions.testall((int)at[COUNT], self->requests + at[FIRST] * self->request_bytes, &done,
+                                           self->statuses);
+            if (!code && !done)
+                break;
+            if (code) /* the others are completed nevertheless */
+                (void)complete(self, at[FIRST], at[COUNT]);
+        }
+        else
+            code = perform(self, at, &self->slot);
+        self->position++;
+        if (code && !first) {
+            first = code;
+            if (is_revoked(self, code))
+                self->position = self->length;
+        }
+    }
+    Py_END_ALLOW_THREADS
+    return first ? raised(self, first) : PyBool_FromLong(self->position == self->length);
+}
+
+static PyObject *
+begin(PyObject *object, PyObject *Py_UNUSED(nothing))
+{
+    Program *self = (Program *)object;
+    self->position = self->slot = 0;
+    return go_on(self, UNTIL_WAIT);
+}
+
+static PyObject *
+advance(PyObject *object, PyObject *Py_UNUSED(nothing))
+{
+    return go_on((Program *)object, WHILE_READY);
+}
+
+static PyObject *
+finish(PyObject *object, PyObject *Py_UNUSED(nothing))
+{
+    return go_on((Program *)object, TO_END);
 }
 
 static void
@@ -255,6 +318,9 @@ new(PyTypeObject *type, PyObject *arguments, PyObject *Py_UNUSED(keywords))
 
 static PyMethodDef methods[] = {
     {"run", run, METH_NOARGS, "Run all instructions; raise the error of the first that failed."},
+    {"begin", begin, METH_NOARGS, "Begin a run in parts: run the instructions before the first wait."},
+    {"advance", advance, METH_NOARGS, "Run instructions until a wait would last; true if none is left."},
+    {"finish", finish, METH_NOARGS, "Run all instructions that are left."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -23,7 +22,7 @@ except ImportError:  # topompi was installed without a compiler
 else:
     COMPILED = True
 
-__all__ = ["REVOKED", "compiled"]
+__all__ = ["REVOKED", "compiled", "program_of"]
 
 RECEIVE, SEND, START_RECEIVE, START_SEND, WAIT, COPY, REDUCE = range(7)  # the same numbers as in _compiled.c
 FUNCTIONS = (
@@ -33,6 +32,7 @@ FUNCTIONS = (
     "MPI_Isend",
     "MPI_Waitall",
     "MPI_Wait",
+    "MPI_Testall",
     "MPI_Reduce_local",
     "MPI_Error_class",
 )
@@ -53,11 +53,26 @@ def compiled(
 ) -> Callable[[], None] | None:
     """The function that runs a plan in C; None if C cannot run it.
 
+    :param plan: this rank's plan, namely its messages, copies and reductions in each step.
+    :param areas: the memory of each buffer; the caller keeps it alive as long as the function.
+    :param comm: the communicator of all messages.
+    :param op: the operation of a reduction; None in other calls.
+    :param tag: the tag of all messages.
+    """
+    program = program_of(plan, areas, comm, op, tag)
+    return None if program is None else program.run
+
+
+def program_of(
+    plan: Plan, areas: Mapping[int, Area], comm: MPI.Intracomm, op: MPI.Op | None, tag: int
+) -> Program | None:
+    """The program that runs a plan in C, at once or in parts; None if C cannot run it.
+
     C cannot run a plan if the C extension is missing, if the plan copies data with gaps or reduces them in rank order,
     or if a message has 2^31 or more entries.
 
     :param plan: this rank's plan, namely its messages, copies and reductions in each step.
-    :param areas: the memory of each buffer; the caller keeps it alive as long as the function.
+    :param areas: the memory of each buffer; the caller keeps it alive as long as the program.
     :param comm: the communicator of all messages.
     :param op: the operation of a reduction; None in other calls.
     :param tag: the tag of all messages.
@@ -73,10 +88,7 @@ def compiled(
     if (table[table[:, 0] != COPY, 3] > MOST).any():
         return None
     handle, operation = _handle(comm), 0 if op is None else _handle(op)
-    run: Callable[[], None] = Program(
-        functions, _sizes(), tuple(REVOKED), MPI.Exception, table, handle, tag, operation
-    ).run
-    return run
+    return Program(functions, _sizes(), tuple(REVOKED), MPI.Exception, table, handle, tag, operation)
 
 
 def _handle(one: Any) -> int:
@@ -112,7 +124,7 @@ def _sizes() -> tuple[int, int, int]:
 def _instructions(plan: Plan, areas: Mapping[int, Area], op: MPI.Op | None) -> Iterator[NDArray[np.int64]]:
     """The instructions of one run of a plan, as a series of arrays of shape (instructions, 6), in order."""
     posted = 0
-    flying: deque[tuple[int, int]] = deque()
+    flying: dict[int, tuple[int, int]] = {}  # first request and number of requests of each step under way
     for step, begins in plan.turns():
         if begins:
             for moves in step.moves:
@@ -121,10 +133,10 @@ def _instructions(plan: Plan, areas: Mapping[int, Area], op: MPI.Op | None) -> I
             at_once = plan.window == 1
             rows = _blocking(posts) if at_once else posts
             count = sum(row[0] in (START_RECEIVE, START_SEND) for row in rows)
-            flying.append((posted, count))
+            flying[id(step)] = posted, count
             posted += count
         else:
-            first, count = flying.popleft()
+            first, count = flying.pop(id(step))
             rows = [(WAIT, first, 0, count, 0, 0)] if count else []
             rows += [row for one in step.reductions for row in _reduction(one, areas, op)]
         yield np.array(rows, dtype=np.int64).reshape(-1, 6)

@@ -108,6 +108,8 @@ class Plan:
     :param slices: number of slices into which every transfer is cut, so that one slice is sent while another is
         received. Each step of the schedule is then ``slices`` steps, one per slice, some of them empty. A step depends
         only on the previous step of the same slice.
+    :param lasting: True if the first step's messages may last until all other steps, one after the other, are complete;
+        ``window`` is 2 then.
     """
 
     steps: tuple[Step, ...]
@@ -116,12 +118,19 @@ class Plan:
     arrived: int
     overwrites: bool
     slices: int = 1
+    lasting: bool = False
 
     def turns(self) -> Iterator[tuple[Step, bool]]:
         """The order of events in one run: a step with True when it begins, and with False when it must be complete.
 
         At most ``window`` steps are under way at once.
         """
+        if self.lasting:
+            first, *rest = self.steps
+            yield first, True
+            yield from ((step, begins) for step in rest for begins in (True, False))
+            yield first, False
+            return
         flying: deque[Step] = deque()
         for step in self.steps:
             yield step, True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -167,14 +166,14 @@ class PlannedRun(NamedTuple):
         if (run := compiled(plan, areas, comm, op, tag)) is not None:
             return [(run, ())]
         calls: list[Call] = []
-        flying: deque[list[MPI.Request]] = deque()
+        flying: dict[int, list[MPI.Request]] = {}  # requests of each step under way
         for step, begins in plan.turns():
             if begins:
                 calls += _moves(step, areas, alone)
                 posts = _posts(step, areas, comm.Irecv, comm.Isend, tag)
-                calls += _blocking(posts, comm) if plan.window == 1 else [(_post, (posts, flying))]
+                calls += _blocking(posts, comm) if plan.window == 1 else [(_post, (posts, flying, id(step)))]
             else:
-                calls += [(_land, (flying,))] if plan.window > 1 else []
+                calls += [(_land, (flying, id(step)))] if plan.window > 1 else []
                 calls += _reductions(step, areas, op, alone)
         return calls
 
@@ -186,10 +185,10 @@ class PlannedRun(NamedTuple):
         plan, areas, comm, alone, op, tag = self
         calls: list[Resumable] = []
         flights: list[Flight] = []
-        waits: deque[Resumable | None] = deque()  # the waiting call of each step under way
+        waits: dict[int, Resumable | None] = {}  # the waiting call of each step under way
         for step, begins in plan.turns():
             if not begins:
-                wait = waits.popleft()
+                wait = waits.pop(id(step))
                 calls += [] if wait is None else [wait]
                 calls += (Resumable(*call) for call in _reductions(step, areas, op, alone))
                 continue
@@ -198,9 +197,9 @@ class PlannedRun(NamedTuple):
                 flights.append(Flight(posts, comm))
                 start, wait = flights[-1].calls()
                 calls.append(start)
-                waits.append(wait)
+                waits[id(step)] = wait
             else:
-                waits.append(None)
+                waits[id(step)] = None
         return calls, flights
 
 
@@ -245,20 +244,20 @@ def _complete(posts: list[Call]) -> None:
     _wait_all([post(*arguments) for post, arguments in posts])
 
 
-def _post(posts: list[Call], flying: deque[list[MPI.Request]]) -> None:
-    """Post the messages of a step, and append the list of their requests to ``flying``.
+def _post(posts: list[Call], flying: dict[int, list[MPI.Request]], step: int) -> None:
+    """Post the messages of a step, and put the list of their requests into ``flying``, by the step's ``id``.
 
-    The list is appended before the first message is posted, so that requests are waited for even if a later one fails.
+    The list is put there before the first message is posted, so that requests are waited for even if a later one fails.
     """
     requests: list[MPI.Request] = []
-    flying.append(requests)
+    flying[step] = requests
     for post, arguments in posts:
         requests.append(post(*arguments))
 
 
-def _land(flying: deque[list[MPI.Request]]) -> None:
-    """Complete the messages of the oldest step under way."""
-    _wait_all(flying.popleft())
+def _land(flying: dict[int, list[MPI.Request]], step: int) -> None:
+    """Complete the messages of a step under way."""
+    _wait_all(flying.pop(step))
 
 
 def _reductions(step: Step, areas: Mapping[int, Area], op: Any, alone: MPI.Intracomm) -> list[Call]:

@@ -6,7 +6,20 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
 
-__all__ = ["CALLS", "COLLECTIVES", "LEVELS", "NATIVE", "NO_NEEDS", "CallSpec", "Counts", "Form", "Needs", "calls_of"]
+__all__ = [
+    "CALLS",
+    "COLLECTIVES",
+    "LEVELS",
+    "NATIVE",
+    "NEIGHBOUR_CALLS",
+    "NO_NEEDS",
+    "CallSpec",
+    "Counts",
+    "Form",
+    "Needs",
+    "NeighbourSpec",
+    "calls_of",
+]
 
 # Names of the two algorithms without a schedule: the MPI library's own, and its collectives over leaders (one rank per
 # host, leaf switch and so on).
@@ -144,6 +157,32 @@ CALLS = {
 }
 _NUMBERS = {name: number for number, name in enumerate(CALLS, 1)}
 COLLECTIVES = tuple(dict.fromkeys(spec.collective for spec in CALLS.values()))
+
+
+@dataclass(frozen=True)
+class NeighbourSpec:
+    """A blocking neighbourhood collective on buffers, as mpi4py defines it.
+
+    :param name: name of mpi4py's method; ``Neighbor_allgather`` also stands for ``Neighbor_allgather_init``.
+    :param shares: True for an allgather, in which a rank sends one block along all of its edges.
+    :param counts: properties in which its blocks may differ.
+    """
+
+    name: str
+    shares: bool
+    counts: Counts = Counts.EQUAL
+
+
+NEIGHBOUR_CALLS = {
+    spec.name: spec
+    for spec in (
+        NeighbourSpec("Neighbor_allgather", True),
+        NeighbourSpec("Neighbor_allgatherv", True, _COUNTED),
+        NeighbourSpec("Neighbor_alltoall", False),
+        NeighbourSpec("Neighbor_alltoallv", False, _COUNTED),
+        NeighbourSpec("Neighbor_alltoallw", False, _TYPED),
+    )
+}
 
 
 def calls_of(collective: str) -> tuple[str, ...]:

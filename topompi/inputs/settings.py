@@ -32,6 +32,7 @@ NATIVE_CALLS = 8  # a new communicator's first small calls, left to MPI, because
 WORDS = {
     "TOPOMPI_TUNE": ("measure", "again", "off"),
     "TOPOMPI_FALLBACK": ("error", "print", "silent"),
+    "TOPOMPI_NEIGHBOURS": ("native", "hosts", "leaves"),
     "TOPOMPI_PROFILE_GRANULARITY": ("process", "host"),
     "TOPOMPI_PROFILE_COMMAND": ("masked", "whole"),
     "TOPOMPI_SHUTTER": ("0", "1"),

@@ -27,11 +27,14 @@ class Policy:
     :param rules: the rules file; None if there is none.
     :param forgetful: True if nothing is to be measured, and no trials of earlier jobs are remembered.
     :param native_calls: number of a derived communicator's first calls among which the MPI library runs the small ones.
+    :param neighbours: ``TOPOMPI_NEIGHBOURS``, the word that decides on neighbourhood collectives; empty if the cost
+        model does.
     """
 
     rules: Rules | None = None
     forgetful: bool = False
     native_calls: int = 0
+    neighbours: str = ""
     alone: ClassVar[Choice] = Choice("native", "native: one rank")
 
     def only(self, interface: TopologyInterface) -> Choice | None:

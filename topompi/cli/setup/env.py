@@ -35,6 +35,7 @@ OURS = {
     "TOPOMPI_CHECK": "1, or seconds until a waiting rank says so: arguments are compared before each collective",
     "TOPOMPI_MAP": "communication graph for which the launcher re-orders the ranks of MPI.COMM_WORLD",
     "TOPOMPI_NATIVE_CALLS": "among how many first calls of a made communicator small ones are the MPI library's",
+    "TOPOMPI_NEIGHBOURS": f"neighbourhood collectives: by the model, {', '.join(WORDS['TOPOMPI_NEIGHBOURS'])}",
     "TOPOMPI_MAP_QUALITY": "mapping stops at this part of the given order's objective, 0 to 1",
     "TOPOMPI_EMULATE_STATE": "folder in which emulated networks are kept",
     "TOPOMPI_SHARED_DATA": "folder of real data, for tests",

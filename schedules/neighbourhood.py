@@ -1,0 +1,141 @@
+"""The graph of a neighbourhood collective: which rank sends how many units to which other rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Edges", "Neighbourhood"]
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """Edges of a graph of ranks, as columns of shape (edges,).
+
+    :param source: sending rank.
+    :param destination: receiving rank.
+    :param number: index of the edge among the source's outgoing edges, which is that of its block in the input.
+    :param place: index of the edge among the destination's incoming edges, which is that of its block in the output; -1
+        if it is unknown.
+    :param size: units (bytes, or blocks of a schedule) that the edge carries.
+    """
+
+    source: Integers
+    destination: Integers
+    number: Integers
+    place: Integers
+    size: Integers
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def chosen(self, which: NDArray[np.integer] | NDArray[np.bool_]) -> Edges:
+        """Some of the edges: those at given indices, or those for which a mask is True."""
+        return Edges(*(getattr(self, column.name)[which] for column in fields(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhood:
+    """A neighbourhood collective of all ranks, as data.
+
+    :param ranks: number of ranks, p.
+    :param edges: all edges, in any order.
+    :param shares: True for an allgather, in which a rank sends the same block along all of its edges; False for an
+        alltoall, in which it sends another block along each.
+    :raises ValueError: if an edge's rank does not exist, if edges of a rank are not numbered from 0, or if an
+        allgather's blocks of one rank differ in size.
+    """
+
+    ranks: int
+    edges: Edges
+    shares: bool = False
+
+    def __post_init__(self) -> None:
+        edges = self.edges
+        ends = np.concatenate((edges.source, edges.destination))
+        if len(ends) and not 0 <= ends.min() <= ends.max() < self.ranks:
+            raise ValueError(f"expecting ranks in range({self.ranks}), got {ends.min()} to {ends.max()}")
+        if len(edges) and edges.size.min() < 0:
+            raise ValueError(f"expecting sizes of at least 0, got {edges.size.min()}")
+        for what, rank, index in (
+            ("outgoing", edges.source, edges.number),
+            ("incoming", edges.destination, edges.place),
+        ):
+            order = np.lexsort((index, rank))
+            begin = np.searchsorted(rank[order], np.arange(self.ranks))
+            if (index[order] != np.arange(len(order)) - begin[rank[order]]).any():
+                raise ValueError(f"expecting {what} edges of each rank that are numbered from 0")
+        if self.shares and (edges.size != self.block_of_rank()[edges.source]).any():
+            raise ValueError("expecting one size of all edges out of a rank of an allgather")
+
+    @classmethod
+    def from_lists(
+        cls, sources: Sequence[Sequence[int]], destinations: Sequence[Sequence[int]], size: ArrayLike = 1
+    ) -> Neighbourhood:
+        """The alltoall of ranks that list their neighbours, as a distributed graph of MPI does.
+
+        Of several edges from one rank to another, the first in the source's list is the first in the destination's.
+
+        :param sources: the ranks from which each rank receives, in its order.
+        :param destinations: the ranks to which each rank sends, in its order.
+        :param size: units of each edge, in the order of the sources' ranks and lists, shape (edges,); or one number.
+        :raises ValueError: if the lists contradict each other.
+        """
+        out, number = _listed(destinations)
+        into, place = _listed(sources)
+        here = np.lexsort((number, out[:, 1], out[:, 0]))
+        there = np.lexsort((place, into[:, 0], into[:, 1]))
+        if len(out) != len(into) or (out[here] != into[there][:, ::-1]).any():
+            raise ValueError("expecting each edge in the lists of both of its ranks")
+        paired = np.empty_like(place)
+        paired[here] = place[there]
+        sizes = np.broadcast_to(np.asarray(size, dtype=np.int64), len(out)).copy()
+        return cls(len(sources), Edges(out[:, 0], out[:, 1], number, paired, sizes))
+
+    def shared(self, size: ArrayLike = 1) -> Neighbourhood:
+        """The allgather along the same edges.
+
+        :param size: units of each rank's block, shape (ranks,); or one number.
+        """
+        block = np.broadcast_to(np.asarray(size, dtype=np.int64), self.ranks)
+        edges = self.edges
+        sized = Edges(edges.source, edges.destination, edges.number, edges.place, block[edges.source])
+        return Neighbourhood(self.ranks, sized, True)
+
+    def block_of_rank(self) -> Integers:
+        """Units of the largest block that each rank sends, shape (ranks,)."""
+        block = np.zeros(self.ranks, dtype=np.int64)
+        np.maximum.at(block, self.edges.source, self.edges.size)
+        return block
+
+    def inputs(self) -> tuple[Integers, Integers]:
+        """Units of each rank's input, shape (ranks,), and the first unit of each edge in it, shape (edges,)."""
+        if self.shares:
+            return self.block_of_rank(), np.zeros(len(self.edges), dtype=np.int64)
+        return self._side_by_side(self.edges.source, self.edges.number)
+
+    def outputs(self) -> tuple[Integers, Integers]:
+        """Units of each rank's output, shape (ranks,), and the first unit of each edge in it, shape (edges,)."""
+        return self._side_by_side(self.edges.destination, self.edges.place)
+
+    def _side_by_side(self, rank: Integers, index: Integers) -> tuple[Integers, Integers]:
+        size = self.edges.size
+        total = np.bincount(rank, weights=size, minlength=self.ranks).astype(np.int64)
+        order = np.lexsort((index, rank))
+        begin = np.empty_like(size)
+        begin[order] = np.cumsum(size[order]) - size[order]
+        return total, begin - (np.cumsum(total) - total)[rank]
+
+
+def _listed(lists: Sequence[Sequence[int]]) -> tuple[Integers, Integers]:
+    """Pairs of each rank and a rank in its list, shape (edges, 2), and the index of each in its list."""
+    degrees = np.array([len(one) for one in lists], dtype=np.int64)
+    others = np.array([other for one in lists for other in one], dtype=np.int64)
+    ranks = np.repeat(np.arange(len(lists)), degrees)
+    number = np.arange(len(ranks)) - np.repeat(np.cumsum(degrees) - degrees, degrees)
+    return np.stack((ranks, others), axis=1), number

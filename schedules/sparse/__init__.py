@@ -1,0 +1,1 @@
+"""Neighbourhood collectives: exchanges along the edges of a graph of ranks, with messages aggregated in groups."""

@@ -1,0 +1,1 @@
+"""Neighbourhood collectives of real and synthetic communication graphs, simulated."""

@@ -1,0 +1,95 @@
+"""Neighbourhood collectives and the sparse exchange under mpirun: equal to the library's own, and said why."""
+
+import re
+
+import pytest
+
+from tests.support import ROOT, pytest_on_ranks, run_mpi, with_reasons
+
+PROGRAMS = ROOT / "tests" / "programs"
+CARRIED = {"TOPOMPI_NATIVE_CALLS": "0", "TOPOMPI_VERBOSE": "1"}
+
+
+@pytest.mark.parametrize("groups", ["hosts", "leaves"])
+def test_calls_equal_native_calls(groups):
+    """Random graphs, grids and rings on random hosts: one launch, many cases."""
+    pytest_on_ranks(
+        5, PROGRAMS / "neighbours.py", env={**CARRIED, "TOPOMPI_NEIGHBOURS": groups, "NEIGHBOUR_SEEDS": "2"}
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("groups", "size"), [("hosts", 8), ("leaves", 8), ("hosts", 3), ("hosts", 1)])
+def test_calls_equal_native_calls_at_more_sizes(groups, size):
+    env = {**CARRIED, "TOPOMPI_NEIGHBOURS": groups, "NEIGHBOUR_SEEDS": "6"}
+    pytest_on_ranks(size, PROGRAMS / "neighbours.py", env=env, timeout=300)
+
+
+EVERY_FORM = """
+import numpy as np, topompi
+from mpi4py import MPI
+from topompi.topology import TopologyInterface, load
+
+world, fabric = MPI.COMM_WORLD, load("xgft:2,2,2;1,1,1")
+hosts = [fabric.fabric.hosts[rank // 2] for rank in range(world.size)]
+comm = topompi.Intracomm(world, topology=TopologyInterface.place(hosts, fabric.routes, virtual=True))
+others = [rank for rank in range(world.size) if rank != world.rank]
+graph = comm.Create_dist_graph_adjacent(others, others)
+n = len(others)
+one, all_, got = np.full(1, float(world.rank)), np.arange(float(n)), np.zeros(n)
+counts, types = [1] * n, [MPI.DOUBLE] * n
+places = [8 * place for place in range(n)]
+for name, send, receive in (
+    ("allgather", one, got), ("allgatherv", one, [got, counts]), ("alltoall", all_, got),
+    ("alltoallv", [all_, counts], [got, counts]),
+    ("alltoallw", [all_, (counts, places), types], [got, (counts, places), types]),
+):
+    got[:] = -1
+    getattr(graph, f"Neighbor_{name}")(send, receive)
+    wanted = others if "gather" in name else [world.rank - (world.rank > other) for other in others]
+    assert got.tolist() == wanted, name
+    got[:] = -1
+    request = getattr(graph, f"Neighbor_{name}_init")(send, receive)
+    request.Start()
+    request.Wait()
+    assert got.tolist() == wanted, name
+if world.rank == 3:  # a neighbour of itself alone, but a carrier of its host
+    others = [3]
+else:
+    others = [rank for rank in range(world.size) if rank not in (3, world.rank)]
+graph, counts = comm.Create_dist_graph_adjacent(others, others), [1] * len(others)
+for count in (1, 9):  # nine blocks where the memory has one
+    got[:] = -1
+    wrong = count == 9 and world.rank == 3
+    try:
+        graph.Neighbor_alltoallv([np.full(len(others), 1.0), [count] if wrong else counts], [got, counts])
+        assert not wrong
+        assert (got[: len(others)] == 1).all()
+    except ValueError as error:
+        assert wrong, error
+"""
+
+
+def test_every_form_is_carried_and_says_why():
+    """Also a rank with wrong arguments carries the other ranks' blocks, so that none waits, and raises its error."""
+    done = run_mpi(8, "-m", "mpi4py", "-c", EVERY_FORM, env={**CARRIED, "TOPOMPI_NEIGHBOURS": "hosts"}, timeout=40)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    rows = [re.split(r"  +", line) for line in with_reasons(done.stderr)]
+    ran = {row[0]: row for row in rows if row[0].startswith("Neighbor_")}
+    assert len(ran) == 10
+    assert {row[4] for row in ran.values()} == {"hosts"}
+    assert "in place of" in ran["Neighbor_alltoall"][-1]
+    assert "calls repay" in ran["Neighbor_alltoall"][-1]
+
+
+def test_on_a_virtual_placement_and_without_a_word_the_library_runs_them():
+    done = run_mpi(4, "-m", "mpi4py", "-c", EVERY_FORM.partition("if world.rank == 3")[0], env=CARRIED, timeout=60)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    rows = [re.split(r"  +", line) for line in with_reasons(done.stderr)]
+    ran = {row[0]: row for row in rows if row[0].startswith("Neighbor_")}
+    assert {row[4] for row in ran.values()} == {"native"}
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_what_is_sent_in_an_exchange_arrives(size):
+    pytest_on_ranks(size, PROGRAMS / "exchanging.py")

@@ -1,0 +1,189 @@
+"""Neighbourhood collectives as data: every block arrives at its place, and in few messages; ranks know little."""
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support import examples
+from topompi.schedules import ScheduleError, check
+from topompi.schedules.neighbourhood import Edges, Neighbourhood
+from topompi.schedules.schedule import INPUT, OUTPUT, Schedule
+from topompi.schedules.sparse.carriers import DIRECT, Terms, carriers, landings
+from topompi.schedules.sparse.exchange import Blocks, Known, exchange_of
+from topompi.schedules.sparse.schedules import exchanges, neighbours_aggregated, neighbours_direct
+
+
+@st.composite
+def graphs(draw):
+    """A graph with edges that repeat, or lead back, blocks of 0 to 5 units, listed by each rank in its own order."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    ranks, number = draw(st.integers(1, 12)), draw(st.integers(0, 60))
+    source, destination = rng.integers(0, ranks, (2, number))
+    sources = [rng.permutation(source[destination == rank]).tolist() for rank in range(ranks)]
+    destinations = [destination[source == rank].tolist() for rank in range(ranks)]
+    graph = Neighbourhood.from_lists(sources, destinations, rng.integers(0, 6, number))
+    groups = np.unique(rng.integers(0, draw(st.integers(1, 5)), ranks), return_inverse=True)[1]
+    terms = Terms(*(int(one) for one in rng.integers((0, 1, 1, 1), (7, 4, 6, 4))))
+    return (graph.shared(rng.integers(0, 6, ranks)) if draw(st.booleans()) else graph), groups, terms
+
+
+@given(graphs())
+@examples(300)
+def test_every_block_arrives_at_its_place_and_nothing_else_is_written(case):
+    graph, groups, terms = case
+    check(neighbours_direct(graph))
+    check(neighbours_aggregated(graph, groups, terms))
+
+
+@given(graphs())
+@examples(60)
+def test_blocks_of_other_sizes_than_planned_arrive_too(case):
+    """A block that fits into its room is carried, and one that does not goes directly, as do all of zero rooms."""
+    graph, groups, terms = case
+    rng = np.random.default_rng(len(graph.edges))
+    parts = exchanges(graph, groups, terms)
+    edges = graph.edges
+    if graph.shares:
+        other = graph.shared(rng.integers(0, 8, graph.ranks))
+    else:
+        sizes = rng.integers(0, 8, len(edges))
+        other = Neighbourhood(graph.ranks, Edges(edges.source, edges.destination, edges.number, edges.place, sizes))
+    memory = _run(other, parts)
+    for edge in zip(*(getattr(other.edges, name).tolist() for name in COLUMNS), strict=True):
+        source, destination, number, place, size = edge
+        sent, received = _blocks_of(other, source)[0], _blocks_of(other, destination)[1]
+        block = memory[source][INPUT][sent.begin[number] : sent.begin[number] + size]
+        arrived = memory[destination][OUTPUT][received.begin[place] : received.begin[place] + size]
+        assert (arrived == block).all()
+    for part in parts:
+        assert (memory[part.rank][OUTPUT] >= 0).all()
+
+
+COLUMNS = ("source", "destination", "number", "place", "size")
+
+
+def _blocks_of(graph, rank):
+    """The blocks of a rank's input, and of its output."""
+    edges, (_, begin), (_, to) = graph.edges, graph.inputs(), graph.outputs()
+    found = []
+    for mine, index, first in (
+        (edges.source == rank, edges.number, begin),
+        (edges.destination == rank, edges.place, to),
+    ):
+        order = np.flatnonzero(mine)[np.argsort(index[mine])]
+        found.append(Blocks(first[order], edges.size[order]))
+    return found
+
+
+def _run(graph, parts):
+    """Each rank's input, output and scratch memory after all stages, in which messages between two ranks keep order."""
+    lengths = zip(graph.inputs()[0], graph.outputs()[0], strict=True)
+    memory = [
+        (1000 * rank + np.arange(inputs), np.full(outputs, -1), np.full(part.scratch, -2))
+        for rank, (part, (inputs, outputs)) in enumerate(zip(parts, lengths, strict=True))
+    ]
+    stages = [part.stages(*_blocks_of(graph, part.rank)) for part in parts]
+    for number in range(5):
+        flying = defaultdict(list)
+        for rank, mine in enumerate(stages):
+            for here, begin, there, to, length in mine[number].moves.tolist():
+                memory[rank][there][to : to + length] = memory[rank][here][begin : begin + length]
+        for rank, mine in enumerate(stages):
+            for peer, buffer, begin, length in mine[number].sends.tolist():
+                flying[rank, peer].append(memory[rank][buffer][begin : begin + length].copy())
+        for rank, mine in enumerate(stages):
+            for peer, buffer, begin, length in mine[number].receives.tolist():
+                data = flying[peer, rank].pop(0)
+                assert len(data) == length
+                memory[rank][buffer][begin : begin + length] = data
+        assert not any(flying.values())
+    return memory
+
+
+def test_a_block_at_the_wrong_place_is_found():
+    graph = Neighbourhood.from_lists([[1, 1], [0, 0]], [[1, 1], [0, 0]])
+    rows = neighbours_direct(graph).rows()
+    rows[[0, 1], 6] = rows[[1, 0], 6]
+    with pytest.raises(ScheduleError, match="expecting input block"):
+        check(Schedule.from_rows("neighbor_alltoall", 2, "wrong", rows, graph=graph))
+
+
+@pytest.mark.parametrize(
+    ("sources", "destinations"), [([[1], []], [[], []]), ([[0, 1], []], [[0], [1]]), ([[2], []], [[], []])]
+)
+def test_lists_that_contradict_each_other_are_refused(sources, destinations):
+    with pytest.raises(ValueError, match="expecting"):
+        Neighbourhood.from_lists(sources, destinations)
+
+
+def test_between_two_groups_there_is_one_message_and_an_allgather_sends_a_block_once():
+    """Four groups of four ranks, all neighbours of all: 12 messages between groups instead of 192."""
+    others = [[rank for rank in range(16) if rank != own] for own in range(16)]
+    graph, groups = Neighbourhood.from_lists(others, others), np.arange(16) // 4
+    for one, units in ((graph, 192), (graph.shared(), 48)):
+        schedule = neighbours_aggregated(one, groups)
+        between = groups[schedule.source] != groups[schedule.destination]
+        assert between.sum() == 12
+        assert schedule.count[between].sum() == units
+        sent = np.bincount(schedule.source[between], minlength=16)
+        assert sent.max() == 1  # each group's three messages have three carriers
+
+
+def test_large_blocks_go_directly_and_long_bundles_have_several_carriers():
+    size = np.where(np.arange(64) % 8 == 0, 5000, 100)
+    sources, destinations = [[]] * 8 + [list(range(8))] * 8, [list(range(8, 16))] * 8 + [[]] * 8
+    graph, groups = Neighbourhood.from_lists(sources, destinations, size), np.arange(16) // 8
+    schedule = neighbours_aggregated(graph, groups, Terms(limit=4096, start=1, grain=700))
+    check(schedule)
+    between = groups[schedule.source] != groups[schedule.destination]
+    lengths = schedule.count[between]
+    assert (lengths == 5000).sum() == 8
+    assert sorted(lengths[lengths != 5000].tolist()) == [700] * 8
+
+
+def test_two_bundles_for_one_group_have_two_carriers():
+    """Also if one rank has the least to send before and after the first of them is dealt."""
+    group_of, members = np.array([0, 0, 1, 2]), np.array([0, 1])
+    columns = ([0, 1, 0], [2, 2, 3], [0, 0, 1], [-1, -1, -1], [7, 5, 11])
+    out = Edges(*(np.array(column) for column in columns))
+    dealt = carriers(out, group_of, members, Terms(start=1, grain=1, fewest=1), shares=False)
+    assert sorted(dealt[:2].tolist()) == [0, 1]
+
+
+def test_an_allgathers_bundle_weighs_a_block_once():
+    """A source's block for many ranks of a group is no more to send than one for a single rank."""
+    group_of, members = np.array([0, 0, 1, 1, 1, 1, 2, 3]), np.array([0, 1])
+    destination = np.array([2, 3, 4, 5, 6, 7])
+    size = np.full(6, 100)
+    out = Edges(np.zeros(6, dtype=np.int64), destination, np.arange(6), np.full(6, -1), size)
+    terms = Terms(start=1, grain=10000, fewest=1)
+    loads = {
+        shares: np.bincount(carriers(out, group_of, members, terms, shares=shares)).tolist() for shares in (True, False)
+    }
+    assert loads == {True: [5, 1], False: [4, 2]}
+
+
+def test_a_plan_needs_no_more_than_the_edges_of_a_group():
+    """1,000 ranks, 16 a group, with 900 neighbours each: the plan of one rank, without loops over edges."""
+    ranks, degree, members = 1000, 900, np.arange(16)
+    group_of, steps = np.arange(ranks) // 16, np.arange(1, degree + 1)
+    source, number = np.repeat(members, degree), np.tile(np.arange(degree), 16)
+    size = np.full(len(source), 8)
+    out = Edges(source, (source + np.tile(steps, 16)) % ranks, number, np.full(len(source), -1), size)
+    into = Edges((source - np.tile(steps, 16)) % ranks, source, number, number, size)
+    terms = Terms()
+    carrier = carriers(out, group_of, members, terms, shares=False)
+    arriving = np.where(group_of[into.source] == 0, DIRECT, 16 * group_of[into.source])
+    landing = landings(into, arriving, members, terms, shares=False)
+    known = Known(group_of, out, carrier, into, arriving, landing)
+    partner = {group: 16 * group for group in range(1, 63)}
+    part = exchange_of(3, known, partner)
+    stages = part.stages(*(Blocks(8 * np.arange(degree), np.full(degree, 8)) for _ in range(2)))
+    sends = [len(stage.sends) for stage in stages]
+    assert sends[0] <= 15
+    assert sends[2] <= 5
+    assert sum(sends) < 60
+    assert part.scratch < 5 << 20

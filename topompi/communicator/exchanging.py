@@ -1,0 +1,141 @@
+"""A sparse exchange of arrays and objects between ranks that know to whom they send, but not who sends to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from struct import Struct
+from time import sleep
+from typing import Any, NamedTuple
+
+import numpy as np
+from mpi4py import MPI
+
+from ..dispatch.parts import Parts, attached
+from ..execution.contexts import Channel
+from ..execution.native import NativeIntracomm
+from .handle import Handle
+from .kinds import Intracomm
+
+__all__ = ["exchange"]
+
+# Numbers of the channels. Two exchanges in a row take different ones: a rank that has left the first sends in the
+# second while others are still in the first; none can be two ahead.
+HEADS, REST = (90, 91), (92, 93)
+INLINE = 1 << 15  # bytes; arrays of up to this size are copied behind their description, larger ones follow it
+LENGTHS = Struct("qq")  # bytes of the description, and number of arrays
+
+
+def exchange(comm: MPI.Intracomm, destinations: Iterable[int], payloads: Iterable[Any]) -> tuple[list[int], list[Any]]:
+    """Send a payload to each destination; return the sources and payloads of what was sent to this rank; collective.
+
+    Each rank knows only its own destinations. The non-blocking consensus of T. Hoefler, C. Siebert and A. Lumsdaine
+    2010 (Scalable communication protocols for dynamic sparse data exchange) finds the end: a rank enters a barrier when
+    all of its messages have been received, and receives until all ranks are in the barrier.
+
+    :param comm: a communicator, of mpi4py's class or topompi's.
+    :param destinations: ranks of ``comm``; a rank may occur several times, and may be the caller.
+    :param payloads: an array or a picklable object for each destination.
+    :returns: the sources, ascending, and the payload of each; payloads of one source are in the order of sending.
+        Arrays are new and have the type and shape of those sent.
+    :raises ValueError: on the rank whose destinations are wrong; the others receive nothing from it.
+    :raises Exception: the errors of pickle, on the rank whose payload cannot be pickled.
+
+    Cost: one message per payload, two for arrays of more than 32 KiB, and one barrier.
+    """
+    state, plain = _state(comm), NativeIntracomm(comm)
+    state.exchanges = turn = 1 - state.exchanges
+    heads, rest = (state.groups.channel(numbers[turn]) for numbers in (HEADS, REST))
+    wrong: Exception | None = None
+    parcels: list[_Parcel] = []
+    try:
+        parcels = _packed(plain.Get_size(), list(destinations), list(payloads))
+    except Exception as error:  # any error, because the other ranks wait for this one in the barrier
+        wrong = error
+    arrived = _consensus(plain, heads, rest, parcels)
+    if wrong is not None:
+        raise wrong
+    arrived.sort(key=lambda one: one.rank)
+    return [one.rank for one in arrived], [one.payload() for one in arrived]
+
+
+class _Parcel(NamedTuple):
+    """A message: the rank at its other end, its description with small arrays, and large arrays that follow it."""
+
+    rank: int
+    head: bytes | bytearray
+    arrays: list[Any]
+
+    def payload(self) -> Any:
+        """The payload of an arrived message."""
+        described, number = LENGTHS.unpack_from(self.head)
+        begin = LENGTHS.size + 8 * number
+        sizes = np.frombuffer(self.head, np.int64, number, LENGTHS.size).tolist()
+        arrays = self.arrays
+        if len(arrays) < number:
+            ends = begin + described + np.cumsum([0, *sizes])
+            arrays = [memoryview(self.head)[first:last] for first, last in pairwise(ends.tolist())]
+        return MPI.pickle.loads_oob(memoryview(self.head)[begin : begin + described], arrays)
+
+
+def _state(comm: Any) -> Parts:
+    """Topompi's state of a communicator, made at its first use."""
+    if isinstance(comm, Handle):
+        return comm._working()
+    return attached(comm) or Intracomm(comm)._working()
+
+
+def _packed(size: int, destinations: Sequence[int], payloads: Sequence[Any]) -> list[_Parcel]:
+    """The messages of an exchange."""
+    if len(destinations) != len(payloads):
+        raise ValueError(f"exchange: expecting a payload for each of {len(destinations)} ranks, got {len(payloads)}")
+    wrong = [rank for rank in destinations if not 0 <= rank < size]
+    if wrong:
+        raise ValueError(f"exchange: expecting destinations in range({size}), got {wrong[0]}")
+    return [_parcel(int(rank), payload) for rank, payload in zip(destinations, payloads, strict=True)]
+
+
+def _parcel(rank: int, payload: Any) -> _Parcel:
+    pickled: Any = MPI.pickle.dumps_oob(payload)  # to mypy mpi4py's buffers are no buffers
+    described, arrays = pickled
+    sizes = np.array([len(memoryview(one).cast("B")) for one in arrays], dtype=np.int64)
+    parts = [LENGTHS.pack(len(described), len(sizes)), sizes.tobytes(), described]
+    if sizes.sum() <= INLINE:
+        return _Parcel(rank, b"".join([*parts, *arrays]), [])
+    return _Parcel(rank, b"".join(parts), arrays)
+
+
+def _consensus(plain: MPI.Intracomm, heads: Channel, rest: Channel, parcels: Sequence[_Parcel]) -> list[_Parcel]:
+    """Send messages, and receive until no rank has one under way; returns the messages that arrived."""
+    requests = [heads.comm.Issend([one.head, MPI.BYTE], one.rank, heads.tag) for one in parcels]
+    requests += [rest.comm.Isend([array, MPI.BYTE], one.rank, rest.tag) for one in parcels for array in one.arrays]
+    arrived: list[_Parcel] = []
+    coming: list[MPI.Request] = []
+    barrier: MPI.Request | None = None
+    status = MPI.Status()
+    while True:
+        message = heads.comm.Improbe(MPI.ANY_SOURCE, heads.tag, status)
+        if message is not None:
+            head = bytearray(status.Get_count(MPI.BYTE))
+            message.Recv([head, MPI.BYTE])
+            arrived.append(_Parcel(status.Get_source(), head, []))
+            coming += _rest(arrived[-1], rest)
+        elif barrier is None:
+            if MPI.Request.Testall(requests):
+                barrier = plain.Ibarrier()
+        elif barrier.Test():
+            break
+        else:
+            sleep(0)  # with more ranks than cores others need this one
+    MPI.Request.Waitall(coming)
+    return arrived
+
+
+def _rest(parcel: _Parcel, rest: Channel) -> list[MPI.Request]:
+    """Receive the arrays that follow a description."""
+    described, number = LENGTHS.unpack_from(parcel.head)
+    sizes = np.frombuffer(parcel.head, np.int64, number, LENGTHS.size).tolist()
+    if len(parcel.head) > LENGTHS.size + 8 * number + described or not sum(sizes):
+        return []
+    parcel.arrays.extend(bytearray(size) for size in sizes)
+    return [rest.comm.Irecv([array, MPI.BYTE], parcel.rank, rest.tag) for array in parcel.arrays]

@@ -1,0 +1,82 @@
+"""The blocking and persistent neighbourhood collectives on buffers, by the algorithm chosen for their graph."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextlib import nullcontext
+from time import perf_counter
+from typing import Any
+
+from mpi4py import MPI
+
+from ..dispatch.counters import counters
+from ..execution.native import NativeTopocomm
+from ..execution.specs import NATIVE, NEIGHBOUR_CALLS
+from . import agreement
+from .handle import Handle
+
+__all__ = ["take_neighbours"]
+
+
+def take_neighbours(kind: type[Any]) -> None:
+    """Replace the neighbourhood methods of a class, blocking and persistent, by topompi's.
+
+    :param kind: the class of communicators with a topology.
+    """
+    for name in NEIGHBOUR_CALLS:
+        setattr(kind, name, _blocking(name))
+        setattr(kind, f"{name}_init", _persistent(name))
+
+
+def _blocking(name: str) -> Callable[..., None]:
+    native = getattr(NativeTopocomm, name)
+
+    @functools.wraps(native)
+    def method(self: Any, sendbuf: Any, recvbuf: Any) -> None:
+        if not isinstance(self, Handle) or _left(self):
+            native(self, sendbuf, recvbuf)
+            return
+        with agreement.checked(self, name, (sendbuf, recvbuf)) if self._checks else nullcontext():
+            begin = perf_counter()
+            choice = _neighbours(self).run(name, (sendbuf, recvbuf))
+            if choice.algorithm == NATIVE:
+                native(self, sendbuf, recvbuf)
+        if counters.enabled:
+            counters.count(name, 0, choice.algorithm, choice.reason, choice.predicted, perf_counter() - begin)
+
+    return method
+
+
+def _persistent(name: str) -> Callable[..., Any]:
+    native = getattr(NativeTopocomm, f"{name}_init")
+
+    @functools.wraps(native)
+    def method(self: Any, sendbuf: Any, recvbuf: Any, info: MPI.Info = MPI.INFO_NULL) -> Any:
+        if not isinstance(self, Handle) or _left(self):
+            return native(self, sendbuf, recvbuf, info)
+        with agreement.checked(self, f"{name}_init", (sendbuf, recvbuf)) if self._checks else nullcontext():
+            request, choice = _neighbours(self).prepare(name, (sendbuf, recvbuf))
+        if counters.enabled:
+            counters.count(f"{name}_init", 0, choice.algorithm, choice.reason, choice.predicted)
+        return native(self, sendbuf, recvbuf, info) if request is None else request
+
+    return method
+
+
+def _left(comm: Any) -> bool:
+    """Whether the MPI library runs every call on a communicator."""
+    calls = getattr(comm, "_calls", None)
+    if calls is None or not calls.all:
+        return False
+    return comm.Get_size() == 1 or not comm._working().common.policy.neighbours
+
+
+def _neighbours(comm: Any) -> Any:
+    """The neighbourhood collectives of a communicator, in its state."""
+    state = comm._working()
+    if state.neighbours is None:
+        from ..dispatch.neighbours import Neighbours  # imports the cost model, and most programs have no neighbours
+
+        state.neighbours = Neighbours(comm, state)
+    return state.neighbours

@@ -1,0 +1,279 @@
+"""The choice for the neighbourhood collectives of a communicator, and their runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+from ..execution.buffers import DeviceMemoryError
+from ..execution.keys import quick_key
+from ..execution.lru import LRU
+from ..execution.native import NativeIntracomm
+from ..execution.neighbours.arguments import Side, read
+from ..execution.neighbours.binding import bound, persistent, scratch_of
+from ..execution.neighbours.meeting import Ends, meet
+from ..execution.program import run_all
+from ..execution.specs import NATIVE, NEIGHBOUR_CALLS, NeighbourSpec
+from ..prediction.neighbours import GAIN, Place, Prices, work_of
+from ..prediction.predictor import Predictor
+from ..prediction.scope import unmodelled
+from ..schedules.sparse.exchange import Exchange, edge_by_edge
+from ..selection.choice import Choice
+from .choosing import ON_DEVICE, YOUNG
+
+if TYPE_CHECKING:
+    from ..execution.areas import Span
+    from ..execution.persistent import PersistentPlan
+    from .parts import Parts
+
+__all__ = ["Neighbours"]
+
+Integers = NDArray[np.int64]
+Sides = tuple[Side, Side]
+
+HOSTS, LEAVES = "hosts", "leaves"  # names of the algorithms, after the groups between which blocks are carried
+CHANNEL = 96  # number of the channel of all blocking calls of a communicator
+BINDINGS = 32  # maximum number of calls whose plans are kept
+FORCED = Choice(NATIVE, "native: TOPOMPI_NEIGHBOURS")
+NO_GROUPS = Choice(NATIVE, "native: no host and no leaf switch of several has several ranks")
+
+
+@dataclass(frozen=True, eq=False)
+class _Settled:
+    """The choice for the blocking allgathers, or alltoalls, of a communicator.
+
+    :param choice: the algorithm, with the reason.
+    :param exchange: this rank's part; None if the MPI library runs the calls.
+    :param size: bytes of each outgoing edge for which the choice was made, shape (outgoing edges,).
+    :param limit: bytes of the largest block that may be carried.
+    :param scratch: scratch memory of all calls.
+    """
+
+    choice: Choice
+    exchange: Exchange | None
+    size: Integers
+    limit: int
+    scratch: Span
+
+    def outgrown(self, size: Integers) -> bool:
+        """Whether a block that may be carried has outgrown the memory that was planned for it."""
+        planned = np.where(self.size <= self.limit, self.size, 0)
+        return bool(((size <= self.limit) & (size > planned)).any())
+
+
+class Neighbours:
+    """The neighbourhood collectives of one communicator.
+
+    The plan of blocking calls has room for blocks of the size of its first call. Each block that fits into its room is
+    carried, and each other goes directly: both of its ranks know its size, so that no call has to ask the others. At
+    calls 1, 2, 4, 8 and so on the ranks ask each other whether blocks have outgrown their rooms, and plan again then.
+
+    :param topology: the communicator with the graph.
+    :param state: topompi's state of it.
+    """
+
+    def __init__(self, topology: Any, state: Parts) -> None:
+        self._state, self._ends = state, Ends.of(topology)
+        self._leaves, self._comes = (one != MPI.PROC_NULL for one in (self._ends.destinations, self._ends.sources))
+        self._calls = {True: 0, False: 0}
+        self._settled: dict[bool, _Settled] = {}
+        self._prepared: dict[bool, _Settled] = {}
+        self._inside: dict[str, MPI.Intracomm] = {}
+        self._bindings = LRU(BINDINGS)
+
+    @cached_property
+    def only(self) -> Choice | None:
+        """The choice for all calls, None if it depends on the call; the same on all ranks."""
+        state, word = self._state, self._state.common.policy.neighbours
+        if word == NATIVE:
+            return FORCED
+        if not word and state.only is not None:
+            return state.only
+        if not word and (why := unmodelled(state.interface)):
+            return Choice(NATIVE, f"native: {why}")
+        return None if self._candidates else NO_GROUPS
+
+    @cached_property
+    def _candidates(self) -> dict[str, Place]:
+        """The groups between which blocks may be carried, by name of the algorithm."""
+        interface, word = self._state.interface, self._state.common.policy.neighbours
+        host = interface.rank_host.astype(np.int64)
+        found = {HOSTS: host}
+        if interface.host_routes is not None:
+            leaf = interface.host_routes.leaf[host].astype(np.int64)
+            found[LEAVES] = np.unique(np.where(leaf < 0, -1 - host, leaf), return_inverse=True)[1]
+        several = {name: of for name, of in found.items() if 1 < int(of.max()) + 1 < len(of)}
+        return {name: Place(of, host) for name, of in several.items() if name == (word or HOSTS)}
+
+    @cached_property
+    def _prices(self) -> Prices | str:
+        """The costs of messages, or the reason why nothing can be predicted; rank 0 tells them to all ranks."""
+
+        def ask() -> Prices | str:
+            predictor = Predictor(self._state.interface)
+            if not self._state.common.policy.neighbours and predictor.inapplicable:
+                return predictor.inapplicable
+            return Prices.of(predictor)
+
+        state = self._state
+        return state.common.answers.ask(state.groups.talks, lambda: "neighbours", ask, lambda _: True)
+
+    def _inside_of(self, name: str) -> MPI.Intracomm:
+        """The communicator of this rank's group; collective at its first use."""
+        if name not in self._inside:
+            groups, group_of = self._state.groups, self._candidates[name].group_of
+            self._inside[name] = NativeIntracomm(groups.comm.Split(int(group_of[groups.rank]), groups.rank))
+        return self._inside[name]
+
+    def free(self) -> None:
+        """Free the communicators of groups; collective."""
+        for comm in self._inside.values():
+            comm.Free()
+        self._inside.clear()
+
+    def run(self, name: str, arguments: tuple[Any, Any]) -> Choice:
+        """Run a blocking call, unless the choice is that the MPI library shall run it; collective.
+
+        :param name: name of mpi4py's method.
+        :param arguments: the send and the receive message.
+        :raises Exception: the errors of the method itself. A rank whose arguments are wrong carries the other ranks'
+            blocks before it raises the error.
+        """
+        spec = NEIGHBOUR_CALLS[name]
+        number = self._calls[spec.shares] = self._calls[spec.shares] + 1
+        number -= self._state.native_calls
+        if number < 1:
+            return YOUNG
+        if self.only is not None:
+            return self.only
+        looks = number & (number - 1) == 0
+        settled = self._settled.get(spec.shares)
+        if not looks and settled is not None and settled.exchange is None:
+            return settled.choice
+        key = None if settled is None else quick_key(name, settled.choice.algorithm, arguments)
+        binding = None if looks or key is None else self._bindings.get(key)
+        if binding is None:
+            try:
+                sides, wrong = self._read(spec, arguments)
+            except DeviceMemoryError:  # on all ranks or on none
+                return ON_DEVICE
+            if looks or settled is None:
+                settled = self._look(spec, settled, sides)
+            if settled.exchange is None:
+                return settled.choice  # the library raises its own error of wrong arguments
+            groups = self._state.groups
+            channel = groups.channel(CHANNEL)
+            binding = bound(settled.exchange, *sides, groups, channel, settled.scratch)
+            if wrong is not None:
+                run_all(binding.calls)
+                raise wrong
+            if (key := quick_key(name, settled.choice.algorithm, arguments)) is not None and all(
+                side.by_address for side in sides
+            ):
+                self._bindings.put(key, binding)
+        assert settled is not None
+        run_all(binding.calls)
+        return settled.choice
+
+    def prepare(self, name: str, arguments: tuple[Any, Any]) -> tuple[PersistentPlan | None, Choice]:
+        """A request for a call, to be started many times; None if the MPI library shall make it; collective.
+
+        :param name: name of mpi4py's method, without ``_init``.
+        :param arguments: the send and the receive message.
+        """
+        spec = NEIGHBOUR_CALLS[name]
+        if self.only is not None:
+            return None, self.only
+        try:
+            sides, wrong = self._read(spec, arguments)
+        except DeviceMemoryError:
+            return None, ON_DEVICE
+        settled, size = self._prepared.get(spec.shares), self._sizes(sides)
+        if settled is None or self._any(not np.array_equal(settled.size, size)):
+            settled = self._prepared[spec.shares] = self._settle(spec, size)
+        if settled.exchange is None:
+            return None, settled.choice
+        request = persistent(settled.exchange, *sides, self._state.groups, arguments)
+        if wrong is not None:
+            raise wrong
+        return request, settled.choice
+
+    def explain(self, name: str) -> str:
+        """The algorithm chosen for blocking calls of a method, and the reason, in words; empty before the choice."""
+        settled = self._settled.get(NEIGHBOUR_CALLS[name].shares)
+        choice = self.only if settled is None else settled.choice
+        return "" if choice is None else f"{choice.algorithm}: {choice.reason}"
+
+    def _read(self, spec: NeighbourSpec, arguments: tuple[Any, Any]) -> tuple[Sides, Exception | None]:
+        """The memory of a call, and the error of this rank's arguments; in this case all blocks are empty."""
+        alone = self._state.groups.alone
+        try:
+            return (
+                read(spec, arguments[0], self._leaves, alone, sends=True),
+                read(spec, arguments[1], self._comes, alone, sends=False),
+            ), None
+        except DeviceMemoryError:
+            raise
+        except Exception as error:  # any error, because the other ranks do not know of it and wait for this rank
+            return (Side.empty(len(self._leaves)), Side.empty(len(self._comes))), error
+
+    def _look(self, spec: NeighbourSpec, settled: _Settled | None, sides: Sides) -> _Settled:
+        """Choose and plan anew if that is necessary on any rank; collective."""
+        size = self._sizes(sides)
+        if settled is not None:
+            if not self._any(settled.outgrown(size)):
+                return settled
+            both = (size <= settled.limit) & (settled.size <= settled.limit)
+            size = np.where(both, np.maximum(size, settled.size), size)
+        self._bindings.clear()
+        self._settled[spec.shares] = self._settle(spec, size)
+        return self._settled[spec.shares]
+
+    def _sizes(self, sides: Sides) -> Integers:
+        """Bytes of the block of each outgoing edge, 0 where it leads to no rank, shape (outgoing edges,)."""
+        return np.where(self._leaves, sides[0].blocks.size, 0)
+
+    def _any(self, here: bool) -> bool:
+        """Whether something is true on any rank; collective."""
+        return bool(self._state.groups.talks.largest(np.array([here], dtype=np.int64))[0])
+
+    def _settle(self, spec: NeighbourSpec, size: Integers) -> _Settled:
+        """The choice for blocks of given sizes, and this rank's part; collective.
+
+        :param spec: the description of the call.
+        :param size: bytes of the block of each outgoing edge, shape (outgoing edges,).
+        """
+        began, groups, prices = perf_counter(), self._state.groups, self._prices
+        if isinstance(prices, str):
+            return _Settled(Choice(NATIVE, f"native: {prices}"), None, size, 0, scratch_of(0))
+        found: list[tuple[float, float, str, Exchange, int, Any]] = []
+        for name, place in self._candidates.items():
+            terms = prices.terms(place)
+            exchange = meet(self._ends, groups, self._inside_of(name), place.group_of, size, terms, shares=spec.shares)
+            stages = [edge_by_edge(exchange), exchange.direct, *exchange.middle]
+            work = [(*work_of(stage, groups.rank, place, prices), len(stage.sends)) for stage in stages]
+            largest = groups.talks.largest(np.array(work))
+            library = float(largest[0, :2].sum())
+            ours = float(largest[1, 0] + max(largest[1, 1], largest[2:, :2].sum()))
+            found.append((ours, library, name, exchange, terms.limit, largest[:, 2]))
+        ours, library, name, exchange, limit, messages = min(found, key=lambda one: one[0])
+        ratio = library / ours if ours else 1.0  # without data
+        says = f"cost model: {ratio:.2f}x as fast as a message per edge ({1e6 * library:,.0f} us)"
+        forced = bool(self._state.common.policy.neighbours)
+        if ratio < GAIN and not forced:
+            choice = Choice(NATIVE, f"native: by {name} {says.removeprefix('cost model: ')}", library)
+            return _Settled(choice, None, size, limit, scratch_of(0))
+        taken, gain = perf_counter() - began, library - ours
+        repaid = f", which {ceil(taken / gain):,} calls repay" if gain > 0 else ""
+        reason = (
+            f"small blocks by carriers of {name}, {messages[1:].sum():.0f} messages a rank at most in place of "
+            f"{messages[0]:.0f}; {says}; planned in {1e3 * taken:.1f} ms{repaid}"
+        )
+        return _Settled(Choice(name, reason, ours), exchange, size, limit, scratch_of(exchange.scratch))

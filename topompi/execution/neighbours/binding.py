@@ -1,0 +1,97 @@
+"""The plan of one rank's part of a neighbourhood collective, bound to the memory of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...schedules.schedule import INPUT, OUTPUT, SCRATCH
+from ...schedules.sparse.exchange import Exchange, Stage
+from ..areas import Area, Span
+from ..binding import Binding, Sent
+from ..compiled import program_of
+from ..contexts import Channel
+from ..groups import Groups
+from ..persistent import PersistentPlan
+from ..plan import Message, Moves, Plan, Step
+from ..program import PlannedRun, Resumable
+from .arguments import Side
+
+__all__ = ["bound", "persistent", "plan_of", "scratch_of"]
+
+Integers = NDArray[np.int64]
+
+
+def plan_of(stages: Sequence[Stage], scratch: int) -> Plan:
+    """The plan of an exchange, whose direct messages last until all stages are complete.
+
+    :param stages: the stages of ``Exchange.stages``.
+    :param scratch: bytes of scratch memory.
+    """
+    return Plan(tuple(map(_step, stages)), 2, scratch, 0, False, lasting=True)
+
+
+def scratch_of(nbytes: int) -> Span:
+    """Scratch memory of as many bytes."""
+    return Span.of_bytes(np.empty(nbytes, dtype=np.uint8), 1)
+
+
+def bound(exchange: Exchange, sent: Side, received: Side, groups: Groups, channel: Channel, scratch: Span) -> Binding:
+    """The binding of an exchange and the memory of a blocking call.
+
+    :param exchange: this rank's part.
+    :param sent: the memory of the send message.
+    :param received: the memory of the receive message.
+    :param groups: the communicator and its sub-communicators.
+    :param channel: the channel of all messages.
+    :param scratch: scratch memory, which all calls of the exchange may use one after the other.
+    """
+    plan, areas = _planned(exchange, sent, received, scratch)
+    calls = PlannedRun(plan, areas, channel.comm, groups.alone, None, channel.tag).calls()
+    return Binding([*sent.before, *calls, *received.after], 0, plan, areas)
+
+
+def persistent(
+    exchange: Exchange, sent: Side, received: Side, groups: Groups, arguments: tuple[object, ...]
+) -> PersistentPlan:
+    """The request of an exchange, to be started many times; collective, because its messages get a channel.
+
+    :param exchange: this rank's part.
+    :param sent: the memory of the send message.
+    :param received: the memory of the receive message.
+    :param groups: the communicator and its sub-communicators.
+    :param arguments: the arguments of the call, kept alive with the request.
+    """
+    channel = groups.new_channel()
+    plan, areas = _planned(exchange, sent, received, scratch_of(exchange.scratch))
+    run = PlannedRun(plan, areas, channel.comm, groups.alone, None, channel.tag)
+    program = program_of(plan, areas, channel.comm, None, channel.tag)
+    if program is None:
+        calls, flights = run.resumable_calls()
+    else:
+        calls, flights = [Resumable(program.begin, ()), Resumable(program.finish, (), program.advance)], []
+    copies = ([Resumable(*call) for call in some] for some in (sent.before, received.after))
+    before, after = copies
+    kept = (arguments, areas)  # a program has addresses alone
+    return PersistentPlan([*before, *calls, *after], flights, kept, Sent.of(plan, areas))
+
+
+def _planned(exchange: Exchange, sent: Side, received: Side, scratch: Span) -> tuple[Plan, dict[int, Area]]:
+    areas: dict[int, Area] = {INPUT: sent.area, OUTPUT: received.area, SCRATCH: scratch}
+    return plan_of(exchange.stages(sent.blocks, received.blocks), exchange.scratch), areas
+
+
+def _step(stage: Stage) -> Step:
+    receives, sends = (tuple(Message(*row) for row in some.tolist()) for some in (stage.receives, stage.sends))
+    return Step(tuple(_moves(stage.moves)), receives, sends, ())
+
+
+def _moves(rows: Integers) -> list[Moves]:
+    """The copies, grouped by pairs of buffers."""
+    found = []
+    for here, there in np.unique(rows[:, [0, 2]], axis=0).tolist():
+        some = rows[(rows[:, 0] == here) & (rows[:, 2] == there)]
+        found.append(Moves(here, some[:, 1], there, some[:, 3], some[:, 4]))
+    return found
