@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import sleep
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..native import NativeTopocomm
 __all__ = ["Ends", "meet"]
 
 Integers = NDArray[np.int64]
+PAUSE = 1e-5  # seconds between two looks for a message, in which other ranks have the processor
 
 
 class Ends(NamedTuple):
@@ -104,8 +106,13 @@ def _partners(comm: MPI.Intracomm, tag: int, carriers: Integers, awaited: int, g
     """
     nothing, status, partner = [bytearray(), 0, MPI.BYTE], MPI.Status(), {}
     requests = [comm.Isend(nothing, carrier, tag) for carrier in carriers.tolist()]
-    for _ in range(awaited):
-        comm.Recv(nothing, MPI.ANY_SOURCE, tag, status)
+    while len(partner) < awaited:
+        # A probe, because MPICH 5 loses a receive from any source that arrives over the network.
+        message = comm.Improbe(MPI.ANY_SOURCE, tag, status)
+        if message is None:
+            sleep(PAUSE)
+            continue
+        message.Recv(nothing)
         partner[int(group_of[status.Get_source()])] = status.Get_source()
     MPI.Request.Waitall(requests)
     return partner
