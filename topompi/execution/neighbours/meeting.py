@@ -104,7 +104,8 @@ def _partners(comm: MPI.Intracomm, tag: int, carriers: Integers, awaited: int, g
     :param awaited: number of groups for which this rank is a carrier.
     :param group_of: group of each rank, shape (p,).
     """
-    nothing, status, partner = [bytearray(), 0, MPI.BYTE], MPI.Status(), {}
+    nothing, status = [bytearray(), 0, MPI.BYTE], MPI.Status()
+    partner: dict[int, int] = {}
     requests = [comm.Isend(nothing, carrier, tag) for carrier in carriers.tolist()]
     while len(partner) < awaited:
         # A probe, because MPICH 5 loses a receive from any source that arrives over the network.
