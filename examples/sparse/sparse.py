@@ -173,7 +173,10 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
     if options.points < 2 or options.levels < 0 or not 0 < options.tolerance < 1:
-        parser.error("expecting 2 points or more, no negative levels, and a tolerance between 0 and 1")
+        if MPI.COMM_WORLD.rank == 0:
+            wanted = "2 points or more, no negative levels, and a tolerance between 0 and 1"
+            print(f"sparse: expecting {wanted}, got {' '.join(sys.argv[1:])}", file=sys.stderr)
+        return 2
     try:
         said = run(options)
     except TopompiError as error:
