@@ -10,12 +10,16 @@ from numpy.typing import NDArray
 
 from ..network import Tables, link_loads
 
-__all__ = ["DEPTH_FIRST", "Network", "SiblingGroups"]
+__all__ = ["DEPTH_FIRST", "Network", "NoRouteError", "SiblingGroups"]
 
 Integers = NDArray[np.int64]
 
 DEPTH_FIRST: Integers = np.empty(0, dtype=np.int64)  # stands for depth-first order as ``Network.order``
 DEPTH_FIRST.setflags(write=False)
+
+
+class NoRouteError(ValueError):
+    """A schedule needs a pair of hosts that has no route."""
 
 
 @dataclass(frozen=True, eq=False)

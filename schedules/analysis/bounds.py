@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network import Network
+from ..network import Network, NoRouteError
 from ..schedule import COLLECTIVES, ROOTED
 
 __all__ = ["Bound", "link_width", "lower_bound", "min_steps"]
@@ -135,10 +135,10 @@ def distinct(keys: Integers) -> Integers:
 
 
 def require_routes(network: Network, source: Integers, destination: Integers) -> None:
-    """Raise ValueError for the first pair of hosts that has no route."""
+    """Raise NoRouteError for the first pair of hosts that has no route."""
     missing = np.flatnonzero(network.hops[source, destination] < 0)
     if len(missing):
-        raise ValueError(f"no route from host {source[missing[0]]} to host {destination[missing[0]]}")
+        raise NoRouteError(f"no route from host {source[missing[0]]} to host {destination[missing[0]]}")
 
 
 def _check(network: Network, collective: str, root: int | None) -> None:

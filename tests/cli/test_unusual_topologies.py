@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import command_line, examples, shared_data, text_of
-from topompi.topology import Report
+from topompi.topology import Report, load_routes
 from topompi.topology.routecheck import with_routes
-from topompi.topology.sources import slurm
+from topompi.topology.sources import fabricjson, slurm
 from topompi.views.cluster import cluster_of
 
 NOTE = "no links join 3 parts of the hosts, and each job gets nodes of one part"
@@ -44,6 +45,25 @@ def test_a_job_on_hosts_that_no_links_join_is_refused_with_their_names(words: tu
     assert command_line(*words, "--topology", tmp_path / "f", "--hosts", "n[1-4]").returncode == 0
     route = command_line("topology", "route", tmp_path / "f", "n1", "n5")
     assert route.stderr == "topompi: no route from n1 to n5: no links join their parts of the fabric\n"
+
+
+def test_algorithms_that_need_a_failed_link_are_left_out_and_named(tmp_path: Path) -> None:
+    routes = load_routes("torus:4x4")
+    fabric, rate = routes.fabric, routes.fabric.link_rate.copy()
+    rate[np.flatnonzero((fabric.link_source >= 16) & (fabric.link_target >= 16))[0]] = 0
+    (tmp_path / "fabric.json").write_text(fabricjson.write(replace(fabric, link_rate=rate), routes))
+    source = "--topology", tmp_path / "fabric.json"
+    listed = command_line("schedule", "allreduce", *source, "--bytes", "1M")
+    assert listed.returncode == 0
+    assert "note: left out for want of routes: doubling: no route from host" in listed.stderr
+    assert "\nring " in listed.stdout
+    assert "halving" not in listed.stdout
+    why = command_line("why", "allreduce", "1M", *source)
+    assert "no route" in why.stdout
+    assert "inf" not in why.stdout
+    facts = json.loads(command_line("why", "allreduce", "1M", *source, "--json").stdout)
+    assert facts["native"]["seconds"] is None
+    assert facts["algorithm"].startswith("ring")
 
 
 @examples(25)

@@ -81,13 +81,16 @@ def predict(
     library = f"{native.says} ({1e6 * native.seconds:,.0f} us)"
     if not names:
         return Prediction(NATIVE, f"native: {UNPROVEN}; cost model: {library}", native.seconds, native)
-    ours = sorted(((name, predictor.seconds(method, name, nbytes, root)) for name in names), key=lambda row: row[1])
+    timed = ((name, predictor.seconds(method, name, nbytes, root)) for name in names)
+    ours = sorted((row for row in timed if row[1] < inf), key=lambda row: row[1])  # infinite: a pair without a route
+    if not ours:
+        return Prediction(NATIVE, f"native: {UNREACHABLE}")
     collective = CALLS[method].collective
     close = [row for row in ours if GAIN * row[1] <= min(GAIN**2 * ours[0][1], native.seconds)] or ours[:1]
     best, seconds = max(close, key=lambda row: _trust(collective, row[0]))
-    if seconds == inf and native.seconds == inf:
-        return Prediction(NATIVE, f"native: {UNREACHABLE}")
     says = f"cost model: {best} {native.seconds / seconds:.2f}x as fast as {library}"
+    if native.seconds == inf:
+        says = f"cost model: {best} ({1e6 * seconds:,.0f} us); hosts have no route for {native.says}"
     if native.seconds < GAIN * seconds:
         return Prediction(NATIVE, f"native: {says}", native.seconds, native, tuple(ours))
     # The rule of Subramoni 2013, section 6, for alltoalls is quoted in the reason, but has no part in the choice.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from ..execution.eligibility import why_not
@@ -36,8 +37,8 @@ def explain(
     """The algorithm that would run for a call, and the reason, as a dictionary for JSON.
 
     The keys ``algorithm`` and ``reason`` are always present. If the cost model decides, and not a rule, there are also
-    ``native`` (the MPI library's algorithm and its predicted seconds), ``default`` (the algorithms that may run without
-    a trial) and ``trial`` (the algorithm with the shortest predicted time of all).
+    ``native`` (the MPI library's algorithm and its predicted seconds, None if hosts have no route for it), ``default``
+    (the algorithms that may run without a trial) and ``trial`` (the algorithm with the shortest predicted time of all).
 
     :param interface: the placement of the job's ranks, treated as real.
     :param method: mpi4py's name of the call.
@@ -61,11 +62,12 @@ def explain(
         choice = ruled or found
         return {"algorithm": choice.algorithm, "reason": "; ".join(filter(None, (choice.reason, said)))}
     best = predictor.rank(method, nbytes, root, lambda name: runs(name) and not _joint(method, name))[0]
+    known = found.native.seconds if isfinite(found.native.seconds) else None
     facts: dict[str, Any] = {
         "operation": method,
         "bytes": nbytes,
         "job": interface.describe(),
-        "native": {"algorithm": found.native.says, "seconds": found.native.seconds},
+        "native": {"algorithm": found.native.says, "seconds": known},
         "default": [{"algorithm": name, "seconds": seconds} for name, seconds in found.ours],
         "algorithm": found.algorithm,
         "reason": "; ".join(filter(None, (found.reason, said))),

@@ -84,16 +84,17 @@ def _print(facts: dict[str, Any]) -> None:
     table = Table(box=None, pad_edge=False)
     for name in ("algorithm", "predicted (us)", "times as fast as native"):
         table.add_column(name, justify="left" if name == "algorithm" else "right", no_wrap=True)
-    table.add_row(f"native: {native['algorithm']}", f"{1e6 * native['seconds']:,.0f}", "")
+    known = native["seconds"]
+    table.add_row(f"native: {native['algorithm']}", "no route" if known is None else f"{1e6 * known:,.0f}", "")
     for one in facts["default"]:
-        gain = native["seconds"] / one["seconds"]
-        table.add_row(one["algorithm"], f"{1e6 * one['seconds']:,.0f}", f"{gain:.2f}")
+        gain = "" if known is None else f"{known / one['seconds']:.2f}"
+        table.add_row(one["algorithm"], f"{1e6 * one['seconds']:,.0f}", gain)
     console().print(table)
     print(_runs(facts))
     for line in footnotes([native["algorithm"], facts["reason"]]):
         print(line)
     trial = facts["trial"]
-    times = {"native": native["seconds"], **{one["algorithm"]: one["seconds"] for one in facts["default"]}}
+    times = {"native": known or 0.0, **{one["algorithm"]: one["seconds"] for one in facts["default"]}}
     more = times.get(facts["algorithm"], 0.0) / trial["seconds"]
     if more > 1.02:
         print(f"a trial may find up to {more:.2f}x more, by {trial['algorithm']}")

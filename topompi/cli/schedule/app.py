@@ -15,6 +15,7 @@ from ...schedules import Network
 from ...schedules.exports.goal import write_goal
 from ...schedules.exports.jsonio import to_json
 from ...schedules.exports.simgrid import write_traces
+from ...schedules.network import NoRouteError
 from ...schedules.proof import check as prove
 from ...schedules.registry import ALGORITHMS, current_name, suited
 from ...schedules.segments import pieces_of
@@ -89,13 +90,23 @@ def schedule(
         network, costs = calibrated(network_of(interface), model)
         if algorithm == "all":
             algorithms = suited(collective, network)
-        made = []
+        made, missing = [], list[str]()
         for name in algorithms:
             report.step(f"{collective} {name}")
-            made.append(_made(collective, name, network, costs, root, nbytes, blocks, _parameters(settings)))
+            try:
+                made.append(_made(collective, name, network, costs, root, nbytes, blocks, _parameters(settings)))
+            except NoRouteError as error:
+                if algorithm != "all":
+                    raise
+                missing.append(f"{name}: {error}")
+                continue
             if check:
                 report.step(f"proving {collective} {name}")
                 prove(made[-1].schedule)
+        if not made:
+            raise ScheduleCommandError(f"{collective}: expecting routes for some algorithm, got {missing[0]}")
+        if missing:
+            report.note(f"left out for want of routes: {'; '.join(missing)}")
         made.sort(key=lambda one: one.cost.seconds)
         if draw is not None:
             _draw(made[0], f"{collective} {made[0].name}", topology, (interface, network), draw)
