@@ -104,7 +104,7 @@ def test_help_imports_no_command_and_a_command_no_other_group():
         ("topology show --help", 144),
         ("map --help", 147),
         ("jobs check --help", 157),
-        ("schedule --help", 160),
+        ("schedule --help", 165),
         ("profile --help", 144),
     ],
 )

@@ -302,9 +302,12 @@ while True:
 
 
 def test_a_signal_during_metis_ends_the_program() -> None:
-    """METIS catches SIGTERM and calls it an error: not to be taken for a bad seed."""
+    """METIS catches SIGTERM and calls it an error: not to be taken for a bad seed.
+
+    It jumps out of what it was doing, also out of malloc, which may then end the program.
+    """
     done = subprocess.run([sys.executable, "-c", LOOP], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert done.returncode == -signal.SIGTERM or "ended by a signal" in done.stderr
+    assert done.returncode in (-signal.SIGTERM, -signal.SIGABRT) or "ended by a signal" in done.stderr
 
 
 def test_huge_and_tiny_volumes_side_by_side_keep_every_edge() -> None:
