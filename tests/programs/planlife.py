@@ -108,9 +108,9 @@ def one_rank_searches_the_order_of_hosts_and_all_have_it():
     executor, searched = new_executor("torus:8", (6, 1, 5, 3)), []
     search = ringsearch.search
 
-    def counting(*arguments):
+    def counting(*arguments, **parameters):
         searched.append(RANK)
-        return search(*arguments)
+        return search(*arguments, **parameters)
 
     orders.search = counting
     try:
