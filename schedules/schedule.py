@@ -41,15 +41,7 @@ COLLECTIVES = (
 )
 NEIGHBOURHOODS = ("neighbor_allgather", "neighbor_alltoall")  # collectives along the edges of a graph
 ROOTED = ("bcast", "gather", "scatter", "reduce")
-UNCOUNTED = (
-    "barrier",
-    "bcast",
-    "reduce",
-    "allreduce",
-    "scan",
-    "exscan",
-    *NEIGHBOURHOODS,
-)  # collectives without ``counts``
+UNCOUNTED = (*NEIGHBOURHOODS, "barrier", "bcast", "reduce", "allreduce", "scan", "exscan")  # without ``counts``
 COLUMNS = (
     "step",
     "source",
