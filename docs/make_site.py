@@ -31,6 +31,7 @@ OUTSIDE = {
     "CHANGELOG.md": "project/changelog.md",
     "examples/stencil3d/README.md": "examples/stencil3d.md",
     "examples/cg/README.md": "examples/cg.md",
+    "examples/sparse/README.md": "examples/sparse.md",
     "examples/fft3d/README.md": "examples/fft3d.md",
     "tests/walks/README.md": "project/walks.md",
     "examples/stencil3d/pulse.png": "examples/pulse.png",
