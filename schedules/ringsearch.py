@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 EFFORT = 10_000  # routes that a search looks up at most, as a multiple of the number of hosts
 AS_GOOD = 1 + 1e-9  # factor by which rounded times may differ
-AGAIN = 8  # part of the effort that is spent on a former order before all others: one of so many
+AGAIN = 8  # an improvement of the former order may take 1/8 of the effort
 POWER = 4  # of a link's time in the sum that moves lower; high, so that the busiest links count most
 WIDE = 16  # new neighbours of each end of a broken edge that are combined with all further edges
 JUDGED = 24  # moves of each kind that are judged exactly

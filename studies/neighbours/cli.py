@@ -74,7 +74,7 @@ def row_of(name: str, graph: Neighbourhood) -> tuple[list[str], dict[str, float]
 
 
 def _predicted(parts: Sequence[Exchange], place: Place, prices: Prices) -> float:
-    """How many times as fast as a message per edge the cost model predicts carried blocks to be."""
+    """The predicted time of a message per edge over that of carried blocks."""
     work = np.array(
         [
             [work_of(stage, part.rank, place, prices) for stage in (edge_by_edge(part), part.direct, *part.middle)]

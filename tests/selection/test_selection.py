@@ -398,6 +398,15 @@ def test_hosts_on_one_leaf_switch_gain_by_schedules_if_they_have_several_ranks()
         assert predict(several, method, 1 << 20, 0, anything).algorithm != NATIVE
 
 
+def test_schedules_that_cannot_run_are_no_reason_to_miss_routes(monkeypatch):
+    one = Predictor(job_on("xgft:4,4;1,1@rate=4xHDR", 8).interface)
+    monkeypatch.setattr(one, "seconds", lambda *_: np.inf)
+    found = predict(one, "Bcast", 1 << 20, 0, anything)
+    assert found.algorithm == NATIVE
+    assert found.seconds is not None
+    assert found.reason.startswith("native: no schedule can run here; cost model: ")
+
+
 def test_native_where_nothing_is_known_or_nothing_is_scarce():
     flat = Predictor(TopologyInterface.place(["a", "a", "b", "b"]))
     assert predict(flat, "Alltoall", 10**6, 0, anything).reason == "native: nothing is known above the hosts"

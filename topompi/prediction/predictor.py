@@ -19,7 +19,7 @@ from ..schedules.alltoall.joint import all_joint, side_by_side
 from ..schedules.analysis.bounds import lower_bound
 from ..schedules.analysis.cost import cost
 from ..schedules.analysis.model import Model
-from ..schedules.network import Network, SiblingGroups
+from ..schedules.network import Network, NoRouteError, SiblingGroups
 from ..schedules.registry import ALGORITHMS, find_algorithm, make
 from ..schedules.schedule import Schedule
 from ..schedules.segments import pieces_of
@@ -209,7 +209,7 @@ class Predictor:
             (_, across), _ = known.view(self.network, root)
             try:
                 return self._lanes.seconds(collective, across, _of_ours(self.model), nbytes, root, pieces.blocks)
-            except ValueError:  # as in `_on_network`
+            except NoRouteError:
                 return inf
         blocks = known.blocks_of(self.network, nbytes) if pieces.blocks is None else pieces.blocks
         return self._cost(collective, pieces.name, nbytes, root, blocks, pieces.slices)
@@ -281,7 +281,7 @@ class Predictor:
         block = max(1, -(-message // max(schedule.blocks, 1)))
         try:
             return cost(schedule, self.network, model, block, slices=slices).seconds
-        except ValueError:  # a message between hosts without a route, because a link has failed
+        except NoRouteError:  # a link has failed
             return inf
 
     def _kept(self, key: tuple[object, ...], made: Callable[[], Schedule]) -> Schedule:

@@ -82,9 +82,11 @@ def predict(
     if not names:
         return Prediction(NATIVE, f"native: {UNPROVEN}; cost model: {library}", native.seconds, native)
     timed = ((name, predictor.seconds(method, name, nbytes, root)) for name in names)
-    ours = sorted((row for row in timed if row[1] < inf), key=lambda row: row[1])  # infinite: a pair without a route
-    if not ours:
+    ours = sorted((row for row in timed if row[1] < inf), key=lambda row: row[1])  # infinite: cannot run here
+    if not ours and native.seconds == inf:
         return Prediction(NATIVE, f"native: {UNREACHABLE}")
+    if not ours:
+        return Prediction(NATIVE, f"native: no schedule can run here; cost model: {library}", native.seconds, native)
     collective = CALLS[method].collective
     close = [row for row in ours if GAIN * row[1] <= min(GAIN**2 * ours[0][1], native.seconds)] or ours[:1]
     best, seconds = max(close, key=lambda row: _trust(collective, row[0]))

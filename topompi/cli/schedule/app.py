@@ -19,7 +19,7 @@ from ...schedules.network import NoRouteError
 from ...schedules.proof import check as prove
 from ...schedules.registry import ALGORITHMS, current_name, suited
 from ...schedules.segments import pieces_of
-from ...topology import TopologyInterface
+from ...topology import Report, TopologyInterface
 from ...views.network import network_of
 from ...views.scheduled import Made, calibrated, least_time, short_link_names, steps_of, summarise
 from ..hosts import HOSTS_HELP, find_hosts
@@ -90,23 +90,8 @@ def schedule(
         network, costs = calibrated(network_of(interface), model)
         if algorithm == "all":
             algorithms = suited(collective, network)
-        made, missing = [], list[str]()
-        for name in algorithms:
-            report.step(f"{collective} {name}")
-            try:
-                made.append(_made(collective, name, network, costs, root, nbytes, blocks, _parameters(settings)))
-            except NoRouteError as error:
-                if algorithm != "all":
-                    raise
-                missing.append(f"{name}: {error}")
-                continue
-            if check:
-                report.step(f"proving {collective} {name}")
-                prove(made[-1].schedule)
-        if not made:
-            raise ScheduleCommandError(f"{collective}: expecting routes for some algorithm, got {missing[0]}")
-        if missing:
-            report.note(f"left out for want of routes: {'; '.join(missing)}")
+        arguments = network, costs, root, nbytes, blocks, _parameters(settings)
+        made = _all_made(collective, algorithms, arguments, report, skips=algorithm == "all", check=check)
         made.sort(key=lambda one: one.cost.seconds)
         if draw is not None:
             _draw(made[0], f"{collective} {made[0].name}", topology, (interface, network), draw)
@@ -239,6 +224,38 @@ def _made(collective: str, name: str, *rest: Any) -> Made:
         if not rest[-1]:
             raise
         raise ScheduleCommandError(f"{collective} {name}: expecting other values for --set: {error}") from error
+
+
+def _all_made(
+    collective: str, names: Sequence[str], arguments: tuple[Any, ...], report: Report, *, skips: bool, check: bool
+) -> list[Made]:
+    """Make the schedules of some algorithms, and prove them if asked.
+
+    :param collective: name of the collective.
+    :param names: names of the algorithms.
+    :param arguments: other arguments of ``Made.make``.
+    :param report: receiver of progress and notes.
+    :param skips: whether algorithms that need a missing route are left out, with a note.
+    :param check: whether each schedule is proved.
+    """
+    made, missing = [], list[str]()
+    for name in names:
+        report.step(f"{collective} {name}")
+        try:
+            made.append(_made(collective, name, *arguments))
+        except NoRouteError as error:
+            if not skips:
+                raise
+            missing.append(f"{name}: {error}")
+            continue
+        if check:
+            report.step(f"proving {collective} {name}")
+            prove(made[-1].schedule)
+    if not made:
+        raise ScheduleCommandError(f"{collective}: expecting routes for some algorithm, got {missing[0]}")
+    if missing:
+        report.note(f"left out for want of routes: {'; '.join(missing)}")
+    return made
 
 
 def _export(made: Made, form: str, output: Path) -> None:

@@ -108,7 +108,7 @@ def _partners(comm: MPI.Intracomm, tag: int, carriers: Integers, awaited: int, g
     partner: dict[int, int] = {}
     requests = [comm.Isend(nothing, carrier, tag) for carrier in carriers.tolist()]
     while len(partner) < awaited:
-        # A probe, because MPICH 5 loses a receive from any source that arrives over the network.
+        # A probe, because a blocking receive from any source did not return with MPICH 5.0.2 on hosts joined by TCP.
         message = comm.Improbe(MPI.ANY_SOURCE, tag, status)
         if message is None:
             sleep(PAUSE)
