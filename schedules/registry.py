@@ -289,8 +289,8 @@ _OF_LANE_BLOCKS = {16 << 10: range(9, 33), 64 << 10: range(9, 65)}
 _MEDIUM = 16 << 10
 _SHORT = 4 << 10
 _LONG = 32 << 10
-# Alltoalls with one peer per step, from tests/records/alltoalls.json; packed trees, from docs/lab/untuned.md; allreduces
-# in which slow hosts stand aside, from tests/records/uneven.json.
+# Alltoalls with one peer per step, from tests/records/alltoalls.json; packed trees, from docs/lab/untuned.md; and
+# allreduces in which slow hosts stand aside, from tests/records/uneven.json.
 _LONGEST = 256 << 10
 
 
