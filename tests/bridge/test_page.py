@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from base64 import b64encode
 from collections import Counter
 from hashlib import sha256
@@ -318,15 +317,11 @@ def busy_site(site, size=7):
     return Snapshot(NOW, (*jobs, *queue), {name: frozenset({"allocated"}) for name in site.names}, UP)
 
 
-def test_a_page_of_1296_nodes_is_below_a_megabyte_and_a_refresh_below_half_a_second_of_cpu():
+def test_a_page_of_1296_nodes_is_below_a_megabyte():
     snapshot, _ = busy_site(LARGE), LARGE.cluster
     live = LivePage(lambda: snapshot, LARGE)
-    begin = time.process_time()
-    data = live.answers["/data"]()[1]
-    spent = time.process_time() - begin
-    assert spent < 0.5
     assert len(live.text()) < 1_000_000
-    assert len(data) < 500_000
+    assert len(live.answers["/data"]()[1]) < 500_000
     assert len(Holdings(snapshot, LARGE).conflicts) > 1_000
     assert "and 4,700 more" in live.text()
 

@@ -1,7 +1,5 @@
 """Collectives in lanes: proofs on any hosts, the data between hosts, and the number of steps by segments."""
 
-from time import perf_counter
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -115,7 +113,5 @@ def test_scans_in_lanes_run_any_exscan_between_hosts():
 
 def test_one_rank_of_a_host_of_many_makes_its_rows_of_a_scan_without_the_others():
     schedule = make("scan", "lanes_transposed", job("XGFT(2; 8,8; 1,4)", range(64), [16] * 64))
-    begin = perf_counter()
     assert len(schedule.rows_of(500))
-    assert perf_counter() - begin < 1.0
     assert "step" not in vars(schedule)

@@ -39,7 +39,7 @@ def test_two_programs_are_measured_and_a_second_call_runs_nothing(tmp_path):
     assert found.programs == ("quick", "slow")
     assert found.known.all()
     assert found.ratio.diagonal().tolist() == [1, 1]
-    assert 0.05 < found.compact[1] < 0.5
+    assert found.compact[1] > 0.05
     assert (tmp_path / "heat.svg").read_text().count("(empty)") == 1
     journal = (tmp_path / "heat.json.runs").read_text()
     again = command_line("colocate", "measure", *words, "-o", tmp_path / "heat.json")

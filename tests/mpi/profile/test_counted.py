@@ -13,7 +13,6 @@ from topompi.profile import counted
 from topompi.profile.collectives import collective
 from topompi.profile.counting import Counters
 from topompi.profile.messages import sending
-from topompi.profile.overhead import call_seconds
 
 ARRAY, EIGHT, INTS = np.zeros(3), np.zeros(8), np.zeros(3, dtype=np.int32)
 MESSAGES = [
@@ -162,7 +161,3 @@ def test_a_table_that_does_not_fit_is_refused():
         given = {"message": 0, "peer": 1, "name": None, "messages": messages, "volume": volume, **wrong}
         with pytest.raises(ValueError, match="expecting"):
             counted.Counted(native, native, counters, {}, ("buf", "dest"), **given)
-
-
-def test_counting_an_array_costs_less_than_a_message_takes():
-    assert max(call_seconds(200, 3).values()) < 5e-6  # microseconds on any machine; 0.1 to 0.4 where nothing else runs

@@ -81,6 +81,7 @@ class _Running:
 
     def __init__(self, program: Program, cores: Sequence[int], guard: Guard | None) -> None:
         self.program, self._guard = program, guard
+        self.began = time.monotonic()  # before the start: this process may wait for a core while the program runs
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 -- closed by end()
         try:
             self._process = subprocess.Popen(
@@ -94,7 +95,6 @@ class _Running:
         except (OSError, subprocess.SubprocessError) as error:
             self._errors.close()
             raise RunError(f"{program.name}: expecting a program that starts, got {error}") from None
-        self.began = time.monotonic()
         self.fd = os.pidfd_open(self._process.pid)
 
     def result(self, now: float) -> float:
