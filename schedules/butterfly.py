@@ -12,7 +12,7 @@ from .phases import Given
 from .schedule import COPY, REDUCE
 from .transfers import transfers
 
-__all__ = ["Butterfly", "circulant", "halved", "in_steps", "staged"]
+__all__ = ["Butterfly", "along_ring", "circulant", "halved", "in_steps", "staged"]
 
 Integers = NDArray[np.int64]
 
@@ -75,13 +75,14 @@ def circulant(order: Integers) -> Butterfly:
     return Butterfly(order, in_steps([halved(order[:, None], np.arange(len(order) + 1)[None, :])]))
 
 
-def staged(stages: Sequence[Integers], size: int) -> Butterfly:
+def staged(stages: Sequence[Integers], size: int, *, in_rings: bool = False) -> Butterfly:
     """The butterfly of exchanges in groups of equal size, stage by stage.
 
     In each stage the ranks of a group, which all hold the same shares, divide these among them by `halved`.
 
     :param stages: groups of each stage, each of shape (members, groups), which contain each rank once.
     :param size: number of ranks, p.
+    :param in_rings: whether the members of a group are a ring, and divide the shares by `along_ring` instead.
     :raises ValueError: if the members of some group would not hold the same shares.
     """
     layout = np.zeros(1, dtype=np.int64)
@@ -96,7 +97,8 @@ def staged(stages: Sequence[Integers], size: int) -> Butterfly:
         cuts = (begin[ranks[0]] + width * np.arange(len(ranks) + 1)[:, None]).T
         if (begin[ranks] != cuts[:, :-1].T).any():
             raise ValueError("expecting stages whose groups divide the same shares, got others")
-        tables.append(halved(ranks, cuts))
+        # The members' parts lie in the order of the layout; along a ring they are handed on in the order of the group.
+        tables.append(along_ring(groups, begin[groups], width) if in_rings else halved(ranks, cuts))
         begin[ranks], width = begin[ranks[0]], width * len(ranks)
     for table in reversed(tables):
         table[:, 0] += step
@@ -125,6 +127,23 @@ def halved(ranks: Integers, cuts: Integers) -> Integers:
             rows.append(found[found[:, 4] > found[:, 3]])
         step, have = step + 1, keep
     return in_steps(rows)
+
+
+def along_ring(ranks: Integers, begin: Integers, width: int) -> Integers:
+    """The messages by which several rings of k ranks each divide shares: in each of k - 1 steps a rank hands on a part.
+
+    A part begins at the rank behind its owner, and is handed on until it reaches the owner.
+
+    :param ranks: ranks of the rings, one ring per column, shape (k, rings).
+    :param begin: place of the first share of each rank's part, shape (k, rings).
+    :param width: number of shares of a part.
+    :returns: rows as in `Butterfly.messages`, with steps from 0.
+    """
+    size, rings = ranks.shape
+    step, member, ring = (axis.ravel() for axis in np.indices((size - 1, size, rings)))
+    first = begin[(member - step - 1) % size, ring]
+    columns = (step, ranks[member, ring], ranks[(member + 1) % size, ring], first, first + width)
+    return np.stack(columns, axis=-1)
 
 
 def in_steps(tables: Iterable[Integers]) -> Integers:

@@ -125,6 +125,17 @@ class Network:
         return link_loads(self.links.reshape(traffic.size, -1), traffic.ravel(), len(self.capacity))
 
     @cached_property
+    def ports(self) -> int:
+        """Number of links between switches that a host's link can fill at the same time; at least 1.
+
+        It is the median over hosts of the ratio of the rates of the first two links on a route, rounded down.
+        """
+        host = np.arange(self.num_hosts)
+        links = self.routes(host, np.roll(host, -1))
+        first = self.capacity[links[(links >= 0).sum(axis=1) > 2, :2]]  # of routes that leave a switch for another one
+        return max(int(np.median(first[:, 0] / first[:, 1]) + 1e-9), 1) if len(first) else 1
+
+    @cached_property
     def ranks_of_host(self) -> tuple[NDArray[np.intp], ...]:
         """The ranks on each host, ascending, one array per host."""
         order = np.argsort(self.rank_host, kind="stable")

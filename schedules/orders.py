@@ -27,7 +27,8 @@ _ordered: WeakKeyDictionary[Network, Network] = WeakKeyDictionary()
 def with_order(network: Network, former: Integers | None = None) -> Network:
     """The network with the order of hosts in which a ring loads its busiest link least, see ``ringsearch.search``.
 
-    The order is ``DEPTH_FIRST`` if the search finds no order with a less loaded busiest link, and if all routes have
+    If hosts can fill several links at the same time, rings run in both directions, and the order suits both. It is
+    ``DEPTH_FIRST`` if the search finds no order with a less loaded busiest link, and if all routes have
     more than ``MOST_LINKS`` links. Hosts that stand aside (``slowhosts``) count as if they were as fast as others,
     because their own links pass one message in any order. It depends on the network alone, and is searched once per
     network.
@@ -55,11 +56,11 @@ def _host_order(network: Network, former: Integers | None) -> Integers:
     longest = 1 + int(network.hops.max(initial=0))
     if network.num_hosts < 3 or network.num_hosts**2 * longest > MOST_LINKS:
         return DEPTH_FIRST
-    network = without_slow_hosts(network)
+    ports, network = network.ports, without_slow_hosts(network)
     first = depth_first_hosts(network)
     if _is_best(network, first):
         return DEPTH_FIRST
-    loads = RingLoads(network)
+    loads = RingLoads(network, both=ports > 1)
     found = search(loads, first, former=former if former is None or len(former) else first)
     before, after = loads.judge(np.stack((first, found)))[0]
     return found if after * AS_GOOD < before else DEPTH_FIRST

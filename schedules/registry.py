@@ -25,7 +25,19 @@ from .rooted import bine, broadcast, gather, packedtrees, reduction, scatterallg
 from .schedule import ROOTED, Schedule
 from .slowhosts import standing_aside
 from .swing import ranks_on_grid
-from .symmetric import allgather, allreduce, aside, barrier, circulant, grouped, reduce_scatter, scan, swing
+from .symmetric import (
+    allgather,
+    allreduce,
+    aside,
+    barrier,
+    bucket,
+    circulant,
+    grouped,
+    pat,
+    reduce_scatter,
+    scan,
+    swing,
+)
 from .trees import depth_first, rank_clusters, ring_order
 
 __all__ = [
@@ -199,6 +211,26 @@ def _order(network: Network, root: int) -> tuple[tuple[int], dict[str, Any]]:
     return (network.num_ranks,), {"order": order}
 
 
+def _grid_and_ports(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
+    return (ranks_on_grid(network),), {"ports": network.ports}
+
+
+def _grid_or_ring(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
+    """The torus, or, if the job does not fill one, the ranks in their order along rings."""
+    grid = ranks_on_grid(network)
+    return (ring_order(network) if grid.ndim == 1 else grid,), {}
+
+
+def _grid_or_ring_and_ports(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
+    return _grid_or_ring(network, root)[0], {"ports": network.ports}
+
+
+def _both_ways(network: Network, root: int) -> tuple[tuple[int], dict[str, Any]]:
+    """The arguments of a ring that runs in both directions if hosts can fill several links at the same time."""
+    arguments, keywords = _along_routes(network, root)
+    return arguments, keywords | {"rings": min(network.ports, 2)}
+
+
 def _along_routes(network: Network, root: int) -> tuple[tuple[int], dict[str, Any]]:
     return (network.num_ranks,), {"order": ring_order(network, root=root)}
 
@@ -331,9 +363,9 @@ def _packed(generator: Callable[..., Schedule], when: str) -> Algorithm:
     return Algorithm(generator, takes_network, when, parts=packedtrees.parts_of, default=_LONGEST, **traits)
 
 
-def _ring(generator: Callable[..., Schedule], when: str, default: float) -> Algorithm:
+def _ring(generator: Callable[..., Schedule], when: str, default: float, view: View = _along_routes) -> Algorithm:
     traits: dict[str, Any] = {"cut": "slices", "segments": _ON_LANES, "stand_in": "any", "routed": True}
-    return Algorithm(generator, _along_routes, when, default=default, **traits)
+    return Algorithm(generator, view, when, default=default, **traits)
 
 
 def _halving(generator: Callable[..., Schedule], when: str, default: float) -> Algorithm:
@@ -346,14 +378,20 @@ def _butterfly(
     return Algorithm(generator, view, when, default=default, logarithmic=True, trial=trial)
 
 
-def _swings(generator: Callable[..., Schedule], default: float = inf) -> dict[str, Algorithm]:
-    """The algorithms of an exchange by Swing, by name; trials leave out ``bine``, which equals ``swing`` off tori.
+def _swings(
+    generator: Callable[..., Schedule], bucket: Callable[..., Schedule], default: float = inf, *, ports: bool = False
+) -> dict[str, Algorithm]:
+    """The algorithms on tori by name, and ``bine``, which trials leave out because it equals ``swing`` off tori.
 
-    :param generator: maker of the schedule.
+    :param generator: maker of the schedule by Swing.
+    :param bucket: maker of the schedule by rings along dimensions.
     :param default: least bytes of a call for which ``swing`` may be chosen without measurements.
+    :param ports: whether the makers take the number of links that a host can fill at the same time.
     """
+    grid, rings = (_grid_and_ports, _grid_or_ring_and_ports) if ports else (_grid, _grid_or_ring)
     return {
-        "swing": _butterfly(generator, _grid, "on tori that the job fills; elsewhere as bine", default),
+        "swing": _butterfly(generator, grid, "on tori that the job fills; elsewhere as bine", default),
+        "bucket": Algorithm(bucket, rings, "for medium and long vectors on tori that the job fills", routed=True),
         "bine": _butterfly(generator, _line, "for short and medium vectors over clusters in a row", trial=False),
     }
 
@@ -479,7 +517,13 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "grouped": _butterfly(
             grouped.allgather_grouped, _clusters, "for medium and long blocks where links between clusters are scarce"
         ),
-        **_swings(swing.allgather_swing),
+        **_swings(swing.allgather_swing, bucket.allgather_bucket),
+        "pat": _butterfly(
+            pat.allgather_pat,
+            _order,
+            "for short and medium blocks where links between clusters are scarce",
+            trial=False,
+        ),
         "leaders": Algorithm(
             allgather.allgather_leaders, _clusters, "for short vectors, many ranks in a cluster", as_levels=True
         ),
@@ -532,11 +576,17 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "for medium and long vectors where links between clusters are scarce",
             _MEDIUM,
         ),
-        **_swings(swing.reduce_scatter_swing, _MEDIUM),
+        **_swings(swing.reduce_scatter_swing, bucket.reduce_scatter_bucket, _MEDIUM),
+        "pat": _butterfly(
+            pat.reduce_scatter_pat,
+            _order,
+            "for short and medium vectors where links between clusters are scarce",
+            trial=False,
+        ),
         "leaders": Algorithm(reduce_scatter.reduce_scatter_leaders, _clusters, "where few links leave a cluster"),
     },
     "allreduce": {
-        "ring": _ring(allreduce.allreduce_ring, "for long vectors, commutative operations", 4 * _LONG),
+        "ring": _ring(allreduce.allreduce_ring, "for long vectors, commutative operations", 4 * _LONG, _both_ways),
         "doubling": Algorithm(
             allreduce.allreduce_doubling,
             _order,
@@ -557,7 +607,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "for medium and long vectors where links between clusters are scarce",
             _MEDIUM,
         ),
-        **_swings(swing.allreduce_swing, _MEDIUM),
+        **_swings(swing.allreduce_swing, bucket.allreduce_bucket, _MEDIUM, ports=True),
         "aside": _aside("grouped", "for long vectors where few hosts have slow links", logarithmic=True),
         "aside_circulant": _aside("circulant", "as aside, at full bisection", logarithmic=True),
         "aside_ring": _aside("ring", "as aside, on tori and dragonflies", routed=True),

@@ -34,14 +34,17 @@ class RingLoads:
     one.
 
     :param network: the job's network of n hosts, at least two.
+    :param both: whether each host sends another message to the host before it, as if the ring ran in both directions.
     :ivar paths: links of each route, numbered among the links in use and padded, shape (n, n, longest route).
     :ivar time: time that each link in use needs for a message, relative to the bound; 0 for the padding.
     :ivar bound: lower bound on the busiest link's time, in seconds per byte.
     Cost: memory for n^2 routes.
     """
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, *, both: bool = False) -> None:
         links, apart = network.links, ~np.eye(network.num_hosts, dtype=bool)
+        if both:
+            links = np.concatenate((links, links.transpose(1, 0, 2)), axis=2)
         there = np.zeros(len(network.capacity), dtype=bool)
         there[links[links >= 0]] = True
         used = np.flatnonzero(there)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from itertools import chain, zip_longest
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .network import Network
 from .trees import depth_first, rank_clusters
 
-__all__ = ["ranks_on_grid", "ring_stages", "swings"]
+__all__ = ["checked_grid", "other_ways", "ranks_on_grid", "ring_stages", "swings"]
 
 Integers = NDArray[np.int64]
 
@@ -44,8 +44,31 @@ def ring_stages(size: int) -> Iterator[Integers]:
         yield place.reshape(odd, -1)
 
 
+def checked_grid(grid: ArrayLike) -> Integers:
+    """The grid as an array.
+
+    :raises ValueError: if it does not hold each rank once.
+    """
+    ranks = np.asarray(grid, dtype=np.int64)
+    if (np.sort(ranks, axis=None) != np.arange(ranks.size)).any():
+        raise ValueError(f"expecting a grid that holds each rank of range({ranks.size}) once")
+    return ranks
+
+
+def other_ways(grid: Integers, *, backwards: bool = False) -> list[Integers]:
+    """The grid with each of its dimensions first, so that exchanges use other links: as it is, and in another way.
+
+    :param grid: rank at each place of the torus, the ranks of one place along the first of several dimensions.
+    :param backwards: whether the other way is backwards, as rings need it, or shifted by one place, as `swings` needs.
+    :returns: two grids for each dimension of the torus.
+    """
+    every = tuple(range(1, grid.ndim)) or (0,)
+    turned = [np.moveaxis(grid, every[:first], every[len(every) - first :]) for first in range(len(every))]
+    return [*turned, *(np.flip(one, every) if backwards else np.roll(one, 1, every) for one in turned)]
+
+
 def ranks_on_grid(network: Network) -> Integers:
-    """The rank at each place of the torus that a job fills; the ranks of one place lie along a further dimension.
+    """The rank at each place of the torus that a job fills; the ranks of one place lie along the first dimension.
 
     If the network is no torus, or the job's ranks do not fill a block of it evenly, the result has one dimension: the
     ranks in depth-first order of the clusters.

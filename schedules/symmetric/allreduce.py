@@ -20,8 +20,8 @@ __all__ = ["allreduce_doubling", "allreduce_halving", "allreduce_leaders", "allr
 Integers = NDArray[np.int64]
 
 
-def allreduce_ring(size: int, *, order: ArrayLike | None = None, blocks: int | None = None) -> Schedule:
-    """An allreduce by a reduce-scatter and an allgather on one ring (Patarasuk and Yuan 2009).
+def allreduce_ring(size: int, *, order: ArrayLike | None = None, rings: int = 1, blocks: int | None = None) -> Schedule:
+    """An allreduce by a reduce-scatter and an allgather on one ring (Patarasuk and Yuan 2009), or one each way.
 
     Messages: 2 p (p - 1), one in and one out per rank and step. Bytes: 2 (1 - 1/p) of the vector from each rank, the
     least possible; in depth-first order of the cluster tree the same amount enters and leaves each cluster. It is fast
@@ -30,10 +30,13 @@ def allreduce_ring(size: int, *, order: ArrayLike | None = None, blocks: int | N
 
     :param size: number of ranks, p.
     :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's order.
-    :param blocks: number of blocks of the vector, by default one per rank; with fewer, ranks idle.
+    :param rings: 1, or 2 for hosts that can fill two links at the same time: half of the vector runs the other way.
+    :param blocks: number of blocks of the vector, by default one per rank and ring; with fewer, ranks idle.
     """
-    total = size if blocks is None else blocks
-    return _everywhere(size, "ring", total, _ring(checked_order(size, order), total))
+    if rings not in (1, 2):
+        raise ValueError(f"expecting 1 or 2 rings, got {rings}")
+    total, ranks = rings * size if blocks is None else blocks, checked_order(size, order)
+    return _everywhere(size, "ring", total, _ring(ranks, total) if rings == 1 else _both_ways(ranks, total))
 
 
 def allreduce_doubling(size: int, *, order: ArrayLike | None = None, blocks: int = 1) -> Schedule:
@@ -126,6 +129,15 @@ def _ring(ranks: Integers, blocks: int) -> Phases:
     bounds, buffer = np.arange(len(ranks) + 1) * blocks // len(ranks), _outputs(ranks)
     part = bounds[:-1], np.diff(bounds), buffer
     return sequence(ring(ranks, *part, REDUCE), ring(ranks, *part))
+
+
+def _both_ways(ranks: Integers, blocks: int) -> Phases:
+    bounds, buffer = np.arange(2 * len(ranks) + 1) * blocks // (2 * len(ranks)), _outputs(ranks)
+    begin, count = bounds[:-1].reshape(2, -1), np.diff(bounds).reshape(2, -1)
+    ways = list(zip((ranks, ranks[::-1]), begin, count, strict=True))
+    return sequence(
+        tuple((0, ring(*way, buffer, REDUCE)) for way in ways), tuple((0, ring(*way, buffer)) for way in ways)
+    )
 
 
 def _doubling(ranks: Integers, blocks: int) -> Phases:

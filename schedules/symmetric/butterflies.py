@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -16,20 +18,23 @@ __all__ = ["by_allgather", "by_allreduce", "by_reduce_scatter"]
 Integers = NDArray[np.int64]
 
 
-def by_allreduce(butterfly: Butterfly, algorithm: str, blocks: int | None = None) -> Schedule:
+def by_allreduce(butterflies: Sequence[Butterfly], algorithm: str, blocks: int | None = None) -> Schedule:
     """An allreduce by the reduce-scatter of a butterfly, then by its allgather.
 
-    :param butterfly: messages of the reduce-scatter.
+    Several butterflies of equally many steps run at the same time; each has an equal part of the vector.
+
+    :param butterflies: messages of the reduce-scatters.
     :param algorithm: name of the algorithm, for display.
-    :param blocks: number of blocks of the vector, by default one per rank; with fewer, ranks idle.
+    :param blocks: number of blocks of the vector, by default one per rank and butterfly; with fewer, ranks idle.
     """
-    size = len(butterfly.layout)
-    total = size if blocks is None else blocks
-    bounds, buffer = np.arange(size + 1) * total // size, np.full(size, OUTPUT)
+    size, pieces = len(butterflies[0].layout), sum(len(one.layout) for one in butterflies)
+    total = pieces if blocks is None else blocks
+    bounds, buffer = np.arange(pieces + 1) * total // pieces, np.full(size, OUTPUT)
+    parts = [(one, bounds[place * size : (place + 1) * size + 1]) for place, one in enumerate(butterflies)]
     phases = sequence(
         local_moves(0, np.arange(size), (INPUT, 0), (OUTPUT, 0), total),
-        butterfly.reducing(bounds, buffer),
-        butterfly.gathering(bounds, buffer),
+        tuple((0, one.reducing(part, buffer)) for one, part in parts),
+        tuple((0, one.gathering(part, buffer)) for one, part in parts),
     )
     return Schedule.from_phases("allreduce", size, algorithm, phases, blocks=total)
 

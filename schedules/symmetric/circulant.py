@@ -24,7 +24,7 @@ def allreduce_circulant(size: int, *, order: ArrayLike | None = None, blocks: in
     :param order: ranks, shape (p,), by default ascending.
     :param blocks: number of blocks of the vector, by default one per rank; with fewer, ranks idle.
     """
-    return by_allreduce(circulant(checked_order(size, order)), "circulant", blocks)
+    return by_allreduce([circulant(checked_order(size, order))], "circulant", blocks)
 
 
 def reduce_scatter_circulant(

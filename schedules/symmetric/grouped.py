@@ -30,7 +30,7 @@ def allreduce_grouped(
     :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers.
     :param blocks: number of blocks of the vector, by default one per rank; with fewer, ranks idle.
     """
-    return by_allreduce(grouped(size, clusters), "grouped", blocks)
+    return by_allreduce([grouped(size, clusters)], "grouped", blocks)
 
 
 def reduce_scatter_grouped(

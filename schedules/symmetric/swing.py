@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..butterfly import Butterfly, staged
 from ..schedule import Schedule
-from ..swing import swings
+from ..swing import checked_grid, other_ways, swings
 from .butterflies import by_allgather, by_allreduce, by_reduce_scatter
 
 __all__ = ["allgather_swing", "allreduce_swing", "reduce_scatter_swing"]
 
 
-def allreduce_swing(grid: ArrayLike, *, blocks: int | None = None) -> Schedule:
+Integers = NDArray[np.int64]
+
+
+def allreduce_swing(grid: ArrayLike, *, ports: int = 1, blocks: int | None = None) -> Schedule:
     """An allreduce by Swing: pairs at distances 1, 1, 3, 5, 11, ... along a torus divide the vector, then collect it.
 
     De Sensi and others 2024, see `schedules.swing.swings`. On one dimension it is the butterfly of Bine (De Sensi and
@@ -21,10 +24,15 @@ def allreduce_swing(grid: ArrayLike, *, blocks: int | None = None) -> Schedule:
     vector from each rank, the least possible. It is fast on tori at all sizes but the shortest. It requires a
     commutative operation.
 
+    Hosts that can fill several links at the same time run several exchanges at the same time, each with an equal part
+    of the vector: they begin with other dimensions, and in opposite directions, so that they use other links.
+
     :param grid: rank at each place of the torus; of one dimension for a ring.
-    :param blocks: number of blocks of the vector, by default one per rank; with fewer, ranks idle.
+    :param ports: number of links that a host can fill at the same time; more than two per dimension change nothing.
+    :param blocks: number of blocks of the vector, by default one per rank and exchange; with fewer, ranks idle.
     """
-    return by_allreduce(_butterfly(grid), "swing", blocks)
+    ranks = checked_grid(grid)
+    return by_allreduce([_butterfly(one) for one in other_ways(ranks)[:ports]], "swing", blocks)
 
 
 def reduce_scatter_swing(grid: ArrayLike, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
@@ -39,7 +47,7 @@ def reduce_scatter_swing(grid: ArrayLike, *, blocks: int = 1, counts: ArrayLike 
     :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
     :param counts: blocks of each rank's part, shape (p,).
     """
-    return by_reduce_scatter(_butterfly(grid), "swing", blocks, counts)
+    return by_reduce_scatter(_butterfly(checked_grid(grid)), "swing", blocks, counts)
 
 
 def allgather_swing(grid: ArrayLike, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
@@ -53,15 +61,8 @@ def allgather_swing(grid: ArrayLike, *, blocks: int = 1, counts: ArrayLike | Non
     :param blocks: number of blocks of each rank, used if ``counts`` is None.
     :param counts: blocks of each rank, shape (p,), for allgatherv.
     """
-    return by_allgather(_butterfly(grid), "swing", blocks, counts)
+    return by_allgather(_butterfly(checked_grid(grid)), "swing", blocks, counts)
 
 
-def _butterfly(grid: ArrayLike) -> Butterfly:
-    """The butterfly of a grid.
-
-    :raises ValueError: if the grid does not hold each rank once.
-    """
-    ranks = np.asarray(grid, dtype=np.int64)
-    if (np.sort(ranks, axis=None) != np.arange(ranks.size)).any():
-        raise ValueError(f"expecting a grid that holds each rank of range({ranks.size}) once")
+def _butterfly(ranks: Integers) -> Butterfly:
     return staged(swings(ranks), ranks.size)

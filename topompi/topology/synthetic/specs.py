@@ -5,6 +5,7 @@
     XGFT(3; 20,9,36; 1,8,18; 1,2,1)@hosts=6400      with cables to each parent, and only the first hosts
     kary:4,3                                        k-ary n-tree
     torus:4x4x4@hosts_per_switch=2                  torus
+    torus:4x4x4@ports=6                             torus whose hosts can fill six links at the same time
     dragonfly:4,2,2   dragonfly:4,2,2,5             routers per group, hosts and global links per router, groups
     dragonfly+:4,4,2,1  dragonfly+:18,18,10,22,23   leaf switches and spines per group, hosts per leaf, global links per
                                                     spine, groups
@@ -91,7 +92,7 @@ _FAMILIES: Mapping[str, tuple[Callable[..., Fabric], tuple[str, ...]]] = {
     "xgft": (_tree, ("hosts", "rate")),
     "pgft": (_tree, ("hosts", "rate")),
     "kary": (_kary, ("hosts", "rate")),
-    "torus": (_torus, ("hosts_per_switch", "rate")),
+    "torus": (_torus, ("hosts_per_switch", "ports", "rate")),
     "dragonfly": (_dragonfly, ("rate",)),
     "dragonfly+": (_dragonfly_plus, ("rate",)),
 }

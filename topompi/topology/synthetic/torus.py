@@ -14,7 +14,12 @@ __all__ = ["torus"]
 
 
 def torus(
-    dims: Sequence[int], hosts_per_switch: int = 1, rate: float = DEFAULT_RATE, name: str | None = None
+    dims: Sequence[int],
+    hosts_per_switch: int = 1,
+    rate: float = DEFAULT_RATE,
+    name: str | None = None,
+    *,
+    ports: int = 1,
 ) -> Fabric:
     """Make a torus of switches, of any number of dimensions, with the same number of hosts on each switch.
 
@@ -24,17 +29,20 @@ def torus(
 
     :param dims: number of switches along each dimension.
     :param hosts_per_switch: number of hosts per switch, at least 1.
-    :param rate: bandwidth of every link in bytes/s.
+    :param rate: bandwidth of every link between switches in bytes/s.
     :param name: name of the fabric; by default ``torus 4x4x4``.
-    :raises FabricError: if a size is below 1.
+    :param ports: number of links between switches that a host can fill at the same time: its link is as many times as
+        fast as one of them. Machines whose hosts contain the switch have up to two for each dimension.
+    :raises FabricError: if a size, or the number of ports, is below 1.
     """
     check_at_least(1, "sizes", dims)
     check_at_least(1, "hosts per switch", [hosts_per_switch])
+    check_at_least(1, "ports", [ports])
     switches = prod(dims)
     check_size(switches * hosts_per_switch, switches * len(dims))
     host = np.arange(switches * hosts_per_switch)
     first_switch = len(host)
-    parts = [cables(host, first_switch + host // hosts_per_switch, 1, 1 + host % hosts_per_switch, rate)]
+    parts = [cables(host, first_switch + host // hosts_per_switch, 1, 1 + host % hosts_per_switch, ports * rate)]
     grid = np.arange(first_switch, first_switch + switches).reshape(dims)
     for axis in range(len(dims)):
         parts.append(_rings(grid, axis, hosts_per_switch + 1 + 2 * axis, rate))
