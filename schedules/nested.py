@@ -130,7 +130,9 @@ class Pipeline(Phase):
 
     def at(self, steps: Integers) -> Rows:
         """The rows of all ranks in the given steps, shape (rows, 9). Cost: only the rows of these steps are made."""
-        return self._made(lambda phase, turn: phase.at(steps[steps // self.turn == turn] % self.turn))
+        turns, place = np.divmod(steps, max(self.turn, 1))
+        # A phase may have fewer steps than a turn.
+        return self._made(lambda phase, turn: phase.at(place[(turns == turn) & (place < phase.steps)]))
 
     def _made(self, rows: Callable[[Phase, int], Rows]) -> Rows:
         """The rows of all segments, from a function of a phase and a turn that makes those of the first segment."""

@@ -126,10 +126,12 @@ class Network:
 
     @cached_property
     def ports(self) -> int:
-        """Number of links between switches that a host's link can fill at the same time; at least 1.
+        """Number of links between switches that a host can fill at the same time, if these form a torus; else 1.
 
         It is the median over hosts of the ratio of the rates of the first two links on a route, rounded down.
         """
+        if self.grid is None:
+            return 1
         host = np.arange(self.num_hosts)
         links = self.routes(host, np.roll(host, -1))
         first = self.capacity[links[(links >= 0).sum(axis=1) > 2, :2]]  # of routes that leave a switch for another one

@@ -56,11 +56,11 @@ def _host_order(network: Network, former: Integers | None) -> Integers:
     longest = 1 + int(network.hops.max(initial=0))
     if network.num_hosts < 3 or network.num_hosts**2 * longest > MOST_LINKS:
         return DEPTH_FIRST
-    ports, network = network.ports, without_slow_hosts(network)
+    both, network = network.ports > 1, without_slow_hosts(network)
     first = depth_first_hosts(network)
     if _is_best(network, first):
         return DEPTH_FIRST
-    loads = RingLoads(network, both=ports > 1)
+    loads = RingLoads(network, both=both)
     found = search(loads, first, former=former if former is None or len(former) else first)
     before, after = loads.judge(np.stack((first, found)))[0]
     return found if after * AS_GOOD < before else DEPTH_FIRST

@@ -225,12 +225,6 @@ def _grid_or_ring_and_ports(network: Network, root: int) -> tuple[tuple[Any], di
     return _grid_or_ring(network, root)[0], {"ports": network.ports}
 
 
-def _both_ways(network: Network, root: int) -> tuple[tuple[int], dict[str, Any]]:
-    """The arguments of a ring that runs in both directions if hosts can fill several links at the same time."""
-    arguments, keywords = _along_routes(network, root)
-    return arguments, keywords | {"rings": min(network.ports, 2)}
-
-
 def _along_routes(network: Network, root: int) -> tuple[tuple[int], dict[str, Any]]:
     return (network.num_ranks,), {"order": ring_order(network, root=root)}
 
@@ -292,6 +286,7 @@ def _pencil_columns(
 _TREE = "for small messages, on one switch or where ranks are placed along the network"
 _CHEAP = "for small messages where starting one is cheap beside its latency"
 _SCARCE = "for small and medium blocks where links between clusters are scarce"
+_PAT = "for short and medium shares where links between clusters are scarce"
 _BURST = "for large blocks; the window keeps the burst off the root's links"
 _FAIR = "where links share fairly among any number of messages, and starting one is cheap"
 _UNLIKE = "for large messages between adapters of unlike speed"
@@ -363,9 +358,9 @@ def _packed(generator: Callable[..., Schedule], when: str) -> Algorithm:
     return Algorithm(generator, takes_network, when, parts=packedtrees.parts_of, default=_LONGEST, **traits)
 
 
-def _ring(generator: Callable[..., Schedule], when: str, default: float, view: View = _along_routes) -> Algorithm:
+def _ring(generator: Callable[..., Schedule], when: str, default: float) -> Algorithm:
     traits: dict[str, Any] = {"cut": "slices", "segments": _ON_LANES, "stand_in": "any", "routed": True}
-    return Algorithm(generator, view, when, default=default, **traits)
+    return Algorithm(generator, _along_routes, when, default=default, **traits)
 
 
 def _halving(generator: Callable[..., Schedule], when: str, default: float) -> Algorithm:
@@ -521,7 +516,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "pat": _butterfly(
             pat.allgather_pat,
             _order,
-            "for short and medium blocks where links between clusters are scarce",
+            _PAT,
             trial=False,
         ),
         "leaders": Algorithm(
@@ -580,13 +575,13 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "pat": _butterfly(
             pat.reduce_scatter_pat,
             _order,
-            "for short and medium vectors where links between clusters are scarce",
+            _PAT,
             trial=False,
         ),
         "leaders": Algorithm(reduce_scatter.reduce_scatter_leaders, _clusters, "where few links leave a cluster"),
     },
     "allreduce": {
-        "ring": _ring(allreduce.allreduce_ring, "for long vectors, commutative operations", 4 * _LONG, _both_ways),
+        "ring": _ring(allreduce.allreduce_ring, "for long vectors, commutative operations", 4 * _LONG),
         "doubling": Algorithm(
             allreduce.allreduce_doubling,
             _order,

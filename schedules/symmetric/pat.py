@@ -89,9 +89,7 @@ class _Trees:
     def _begins(self, member: Integers) -> Integers:
         """First block of each stored share, and the end, at some members of the order, shape (members, p + 1)."""
         owner = self.ranks[(member[:, None] - self.behind) % len(self.ranks)]
-        return np.concatenate(
-            (np.zeros((len(member), 1), dtype=np.int64), np.cumsum(self.share[owner], axis=1)), axis=1
-        )
+        return np.pad(np.cumsum(self.share[owner], axis=1), ((0, 0), (1, 0)))
 
     def exchange(self, *, backwards: bool) -> Grid:
         """The messages along the edges of all trees: a copy of shares, or backwards sums of them."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.networks import job, jobs, slowed
@@ -60,8 +60,12 @@ def test_no_other_hosts_that_stand_aside_would_be_faster(network):
     assert not aside or found < seconds(rates, ranks, set())
 
 
+ALL_BUT_ONE_SLOW = slowed(job("XGFT(1; 3; 1)", range(3), [1] * 3), {0: 0.125, 1: 0.125})  # one rank is left to exchange
+
+
 @pytest.mark.parametrize("name", NAMES)
 @given(network=uneven(most_hosts=8, most_ranks=2), segments=st.none() | st.integers(1, 5))
+@example(network=ALL_BUT_ONE_SLOW, segments=None)
 @examples(24)
 def test_who_stands_aside_sends_a_vector_and_receives_one(name, network, segments):
     schedule = make("allreduce", name, network, blocks=segments)

@@ -50,7 +50,8 @@ IN_ORDER = [
     placed(LEAVES, (0, 1, 2, 5, 6, 10), (1, 3, 2, 1, 2, 3)),
     placed(LEAVES, (0, 5, 10, 15), (2, 1, 1, 1)),
 ]
-NETWORKS = [*IN_ORDER, placed(LEAVES, (0, 1, 5, 6), (2, 2, 2, 2)), scattered_job()]
+TORUS = placed("torus:2x3@ports=3", range(6), (2,) * 6)
+NETWORKS = [*IN_ORDER, placed(LEAVES, (0, 1, 5, 6), (2, 2, 2, 2)), scattered_job(), TORUS]
 WITH_SLOW_HOST = slowed(placed(LEAVES, (0, 1, 5, 6), (1, 1, 1, 1)), {2: 0.5})
 # A rank on each host, where hosts share links: whole machines and parts of some.
 SPARSE = [
