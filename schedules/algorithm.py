@@ -90,8 +90,9 @@ class Algorithm:
     :param costly: whether generating the schedule takes far longer than making one rank's rows of it. Then one rank
         generates it for all, so the schedule can be pickled and depends on the network only, not on root, blocks or
         counts.
-    :param slow_hosts: whether it is made for networks in which some hosts are so slow that they stand aside, see
-        `slowhosts.standing_aside`. Elsewhere it takes no part in choices.
+    :param needs: property of the networks for which it is made, elsewhere it takes no part in choices: ``slow hosts``
+        that stand aside, see `slowhosts.standing_aside`, or a ``torus`` that the job fills, or whose hosts have several
+        ports; empty for any network.
     :param routed: whether ranks are in the order of ``Network.order``, which follows routes and rates. One rank
         searches this order for all.
     """
@@ -118,7 +119,7 @@ class Algorithm:
     logarithmic: bool = False
     costly: bool = False
     routed: bool = False
-    slow_hosts: bool = False
+    needs: Literal["", "slow hosts", "torus"] = ""
 
     @property
     def divides(self) -> bool:

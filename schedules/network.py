@@ -40,6 +40,8 @@ class Network:
         groups; else None.
     :param grid: coordinates of each host's switch, shape (n, dimensions), if the switches form a torus or a mesh; else
         None.
+    :param adapters: number of adapters of a host over which each message is striped. Routes then have the links of all
+        of them, with this number of times their rate.
     :param order: hosts in their order along rings and chains, shape (n,), or ``DEPTH_FIRST``; None, which also gives
         depth-first order, until ``orders.with_order`` has searched it.
     """
@@ -52,6 +54,7 @@ class Network:
     latency: NDArray[np.float64]
     siblings: SiblingGroups | None = None
     grid: Integers | None = None
+    adapters: int = 1
     order: Integers | None = None
 
     def __post_init__(self) -> None:

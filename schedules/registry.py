@@ -48,6 +48,7 @@ __all__ = [
     "current_name",
     "find_algorithm",
     "make",
+    "properties",
     "register",
     "rows_of",
     "suited",
@@ -82,14 +83,20 @@ def find_algorithm(collective: str, name: str) -> Algorithm:
 
 
 def suited(collective: str, network: Network) -> list[str]:
-    """The names of a collective's algorithms without those for slow hosts, if the network has no slow host.
+    """The names of a collective's algorithms without those for slow hosts or tori, if the network has none.
 
     :param collective: a key of ``ALGORITHMS``.
     :param network: the job's network.
     """
-    known = ALGORITHMS[collective]
-    wanted = [name for name, one in known.items() if not one.slow_hosts]
-    return list(known) if len(wanted) < len(known) and standing_aside(network).any() else wanted
+    has = properties(network)
+    return [name for name, one in ALGORITHMS[collective].items() if not one.needs or one.needs in has]
+
+
+def properties(network: Network) -> frozenset[str]:
+    """The properties of a network that some algorithms need (`Algorithm.needs`)."""
+    torus = network.ports > 1 or ranks_on_grid(network).ndim > 1
+    has = {"slow hosts": bool(standing_aside(network).any()), "torus": torus}
+    return frozenset(name for name, there in has.items() if there)
 
 
 def register(collective: str, name: str, algorithm: Algorithm) -> None:
@@ -386,14 +393,14 @@ def _swings(
     grid, rings = (_grid_and_ports, _grid_or_ring_and_ports) if ports else (_grid, _grid_or_ring)
     return {
         "swing": _butterfly(generator, grid, "on tori that the job fills; elsewhere as bine", default),
-        "bucket": Algorithm(bucket, rings, "for medium and long vectors on tori that the job fills", routed=True),
+        "bucket": Algorithm(bucket, rings, "for medium and long vectors on tori", routed=True, needs="torus"),
         "bine": _butterfly(generator, _line, "for short and medium vectors over clusters in a row", trial=False),
     }
 
 
 def _aside(within: str, when: str, **traits: Any) -> Algorithm:
     """The allreduce in which hosts with slow links stand aside from the given exchange of the others."""
-    traits |= {"cut": "segments", "segments": _OF_LONG_VECTORS, "slow_hosts": True, "default": _LONGEST}
+    traits |= {"cut": "segments", "segments": _OF_LONG_VECTORS, "needs": "slow hosts", "default": _LONGEST}
     return Algorithm(aside.allreduce_aside, takes_network, when, {"within": within}, **traits)
 
 
@@ -435,7 +442,7 @@ def _in_lanes(collective: str, across: str, when: str, default: float, **traits:
         return (network, exchange), {}
 
     traits |= {"alone": across, "default": default, "logarithmic": across in ("circulant", "double_tree", "halving")}
-    traits |= {"routed": base.routed, "slow_hosts": base.slow_hosts}
+    traits |= {"routed": base.routed, "needs": base.needs}
     return Algorithm(_LANES[collective], view, when, cut="segments", **traits)
 
 

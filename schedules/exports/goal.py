@@ -15,7 +15,7 @@ from .timeline import Line, Timeline
 __all__ = ["write_goal"]
 
 
-def write_goal(schedule: Schedule, path: str | Path, block_bytes: int = 1) -> None:
+def write_goal(schedule: Schedule, path: str | Path, block_bytes: int = 1, adapters: int = 1) -> None:
     """Write a schedule as GOAL text.
 
     The messages that a rank starts in one step may run at once. They require that the rank's previous step is complete
@@ -23,9 +23,13 @@ def write_goal(schedule: Schedule, path: str | Path, block_bytes: int = 1) -> No
     with several messages ends with a ``calc 0`` that requires them all, so that the text grows with the number of
     messages, not of pairs of messages. The tag is the step. Local moves and reductions take no time.
 
+    Messages that are striped over several adapters have a part for each, which names its adapter (``nic``); their tags
+    are the step times the number of adapters, plus the adapter.
+
     :param schedule: schedule to write.
     :param path: path of the file.
     :param block_bytes: bytes per block.
+    :param adapters: number of adapters over which each message is striped.
     Cost: about two lines for each send and each receive; the text of one rank is in memory at a time.
     """
     timeline = Timeline(schedule, block_bytes)
@@ -33,18 +37,19 @@ def write_goal(schedule: Schedule, path: str | Path, block_bytes: int = 1) -> No
         file.write(f"num_ranks {schedule.size}\n")
         for rank in range(schedule.size):
             file.write(f"\nrank {rank} {{\n")
-            file.writelines(f"{statement}\n" for statement in _statements(timeline, rank))
+            file.writelines(f"{statement}\n" for statement in _statements(timeline, rank, adapters))
             file.write("}\n")
 
 
-def _statements(timeline: Timeline, rank: int) -> Iterator[str]:
+def _statements(timeline: Timeline, rank: int, adapters: int) -> Iterator[str]:
     """Yield the lines of GOAL text for one rank: its sends and receives, and the operations that each requires."""
     done: list[str] = []
     for number, step in enumerate(timeline.of_rank(rank)):
         after = done[number - timeline.window] if 0 < timeline.window <= number else None
-        labels = [f"s{number}m{position}" for position in range(len(step.lines))]
-        for label, line in zip(labels, step.lines, strict=True):
-            yield f"{label}: {_operation(line)}"
+        operations = [one for line in step.lines for one in _operations(line, adapters)]
+        labels = [f"s{number}m{position}" for position in range(len(operations))]
+        for label, operation in zip(labels, operations, strict=True):
+            yield f"{label}: {operation}"
             if after:
                 yield f"{label} requires {after}"
         # With several steps in flight a step requires the step before it, because a rank waits for its oldest step.
@@ -56,7 +61,12 @@ def _statements(timeline: Timeline, rank: int) -> Iterator[str]:
         done += labels
 
 
-def _operation(line: Line) -> str:
-    if line.sends:
-        return f"send {line.nbytes}b to {line.peer} tag {line.step}"
-    return f"recv {line.nbytes}b from {line.peer} tag {line.step}"
+def _operations(line: Line, adapters: int) -> Iterator[str]:
+    """Yield the operations of one end of a message: one for each adapter that carries a part of it."""
+    words, way = ("send", "to") if line.sends else ("recv", "from")
+    for adapter in range(adapters):
+        nbytes = line.nbytes * (adapter + 1) // adapters - line.nbytes * adapter // adapters
+        if adapters == 1:
+            yield f"{words} {nbytes}b {way} {line.peer} tag {line.step}"
+        elif nbytes or (not line.nbytes and not adapter):
+            yield f"{words} {nbytes}b {way} {line.peer} tag {line.step * adapters + adapter} nic {adapter}"

@@ -44,7 +44,7 @@ HOSTS: Mapping[str, Mapping[int, float]] = {
 
 def aside(nbytes: int, ranks: int) -> list[str]:
     """The algorithms in which slow hosts stand aside, also with messages in parts."""
-    names = [name for name, one in ALGORITHMS["allreduce"].items() if one.slow_hosts]
+    names = [name for name, one in ALGORITHMS["allreduce"].items() if one.needs == "slow hosts"]
     return [*names, *variants("allreduce", names, nbytes, ranks)]
 
 

@@ -20,10 +20,9 @@ from ..schedules.analysis.bounds import lower_bound
 from ..schedules.analysis.cost import cost
 from ..schedules.analysis.model import Model
 from ..schedules.network import Network, NoRouteError, SiblingGroups
-from ..schedules.registry import ALGORITHMS, find_algorithm, make
+from ..schedules.registry import ALGORITHMS, find_algorithm, make, properties
 from ..schedules.schedule import Schedule
 from ..schedules.segments import pieces_of
-from ..schedules.slowhosts import standing_aside
 from ..topology import TopologyInterface
 from ..views.network import UNKNOWN_RATE, network_of
 from .lanes import LaneCosts
@@ -126,13 +125,12 @@ class Predictor:
         return LaneCosts(self.network)
 
     @cached_property
-    def has_slow_hosts(self) -> bool:
-        """Whether some hosts are so slow that they should not pass on long vectors of others."""
-        return bool(standing_aside(self.network).any())
+    def _properties(self) -> frozenset[str]:
+        return properties(self.network)
 
     def fits(self, algorithm: Algorithm) -> bool:
         """Whether an algorithm can differ from others on this network: those for slow hosts need slow hosts."""
-        return not algorithm.slow_hosts or self.has_slow_hosts
+        return not algorithm.needs or algorithm.needs in self._properties
 
     @cached_property
     def rate(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,11 +30,18 @@ def known_rates(rate: NDArray[np.float64]) -> NDArray[np.float64]:
     return known_or(rate, float(values[counts.argmax()]) if len(values) else UNKNOWN_RATE)
 
 
-def network_of(interface: TopologyInterface) -> Network:
+def network_of(interface: TopologyInterface, *, striped: bool = False) -> Network:
     """Make the network of a job as arrays: hops, routes, bandwidths, clusters.
+
+    If messages are striped, each is divided equally over the rails of its hosts, as some MPI libraries do with long
+    messages. The route of two hosts then has the links of all rails, and so that the times are right, each link has its
+    rate times the number of rails, and its latency divided by it.
 
     Links of unknown rate get the most frequent known rate. Routes over links of rate 0, which have failed, are left
     out. If only the hosts are known, they are on one switch, each with one link out and one link in, all of equal rate.
+
+    :param interface: topology of the job.
+    :param striped: whether messages are striped over the rails on which all hosts have routes to all others.
     Cost: the hops of all pairs of hosts; the links of their routes are computed when they are first used.
     """
     if interface.routes is None or interface.host_routes is None:
@@ -44,15 +52,32 @@ def network_of(interface: TopologyInterface) -> Network:
     above = interface.tree.clusters[1:-1][np.array(interface.tree.cuts[1:]) > 1]
     leaf = interface.host_routes.leaf.astype(np.int64)
     torus = fabric.torus
+    rails = _whole_rails(interface.host_routes.tables) if striped else []
+    adapters = max(len(rails), 1)
     return Network(
         rank_host=interface.rank_host.astype(np.int64),
         hops=interface.hop_matrix,
-        paths=interface.host_routes.tables,
-        capacity=known_rates(fabric.link_rate),
+        paths=np.concatenate(rails, axis=2) if adapters > 1 else interface.host_routes.tables,
+        capacity=known_rates(fabric.link_rate) * adapters,
         clusters=np.concatenate((above, leaf[None, :])).astype(np.int64),
-        latency=fabric.link_latency,
+        latency=fabric.link_latency / adapters,
+        adapters=adapters,
         grid=None if torus is None or (leaf < 0).any() else torus.coordinates[leaf],
     )
+
+
+def _whole_rails(tables: Tables) -> list[NDArray[np.int32]]:
+    """The routes of all pairs of hosts on each rail on which all of these have routes, each of shape (n, n, longest).
+
+    On a rail both hosts use their adapter of that number.
+    """
+    apart, found = ~np.eye(tables.num_hosts, dtype=bool), []
+    for adapters in tables.adapters:
+        if (adapters >= 0).all():
+            paths = replace(tables, adapters=adapters[None]).every_path
+            if (paths[apart] >= 0).any(axis=1).all():
+                found.append(paths)
+    return found
 
 
 def _one_switch(interface: TopologyInterface) -> Network:

@@ -62,6 +62,7 @@ def schedule(
     export: Annotated[str | None, typer.Option("--export", help=f"One of {', '.join(FORMATS)}, to --output.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File, or folder of SimGrid's traces.")] = None,
     rails: Rails = None,
+    striped: Annotated[bool, typer.Option("--striped", help="Divide messages over a host's adapters.")] = False,
     names: Names = None,
     rule: NameRule = None,
     limit: Limit = None,
@@ -87,7 +88,7 @@ def schedule(
     with reporting(ScheduleCommandError, f"reading {topology}", naming=adapters.naming) as report:
         source = topology, lfts, adapters
         interface = job_view(source, find_hosts(hosts), ppn, placement, report, virtual=True)
-        network, costs = calibrated(network_of(interface), model)
+        network, costs = calibrated(network_of(interface, striped=striped), model)
         if algorithm == "all":
             algorithms = suited(collective, network)
         arguments = network, costs, root, nbytes, blocks, _parameters(settings)
@@ -99,7 +100,7 @@ def schedule(
             _draw_cut(collective, (interface, network), root, topology, cut)
         if export is not None and output is not None:
             report.step(f"writing {output}")
-            _export(made[0], export, output)
+            _export(made[0], export, output, network.adapters)
         summary = summarise(collective, made, interface, network, root, nbytes, model, proved=check)
     list_findings(report)
     if as_json:
@@ -258,13 +259,13 @@ def _all_made(
     return made
 
 
-def _export(made: Made, form: str, output: Path) -> None:
+def _export(made: Made, form: str, output: Path, adapters: int) -> None:
     if made.slices > 1:
         wanted = "an algorithm whose messages are whole or divided into blocks"
         raise ScheduleCommandError(f"--export: expecting {wanted}, got {made.name}, whose parts no format can say")
     if form == "simgrid":
         write_traces(made.schedule, output, made.block_bytes)
     elif form == "goal":
-        write_goal(made.schedule, output, made.block_bytes)
+        write_goal(made.schedule, output, made.block_bytes, adapters)
     else:
         write_text(output, to_json(made.schedule) + "\n")

@@ -12,7 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import FabricError
 from ..fabric import Fabric, infiniband_rate
 
-__all__ = ["DEFAULT_RATE", "Blueprint", "Cables", "cables", "check_at_least", "check_size"]
+__all__ = [
+    "ADAPTER_GUID",
+    "DEFAULT_RATE",
+    "SWITCH_GUID",
+    "Blueprint",
+    "Cables",
+    "cables",
+    "check_at_least",
+    "check_size",
+    "guids",
+]
 
 Integers = NDArray[np.int64]
 DEFAULT_RATE = infiniband_rate("4xQDR")
@@ -126,9 +136,9 @@ class Blueprint:
         return Fabric(
             name=name,
             hosts=tuple(f"h{host:0{digits}d}" for host in range(self.num_hosts)),
-            adapter_ids=_guids(ADAPTER_GUID, self.num_hosts),
+            adapter_ids=guids(ADAPTER_GUID, self.num_hosts),
             adapter_host=np.arange(self.num_hosts, dtype=np.int32),
-            switch_ids=_guids(SWITCH_GUID, len(self.switch_names)),
+            switch_ids=guids(SWITCH_GUID, len(self.switch_names)),
             switch_names=self.switch_names,
             link_source=source[order].astype(np.int32),
             link_target=target[order].astype(np.int32),
@@ -143,5 +153,10 @@ def _moved(vertices: Integers, num_hosts: int, host_shift: int, switch_shift: in
     return vertices + np.where(vertices < num_hosts, host_shift, switch_shift)
 
 
-def _guids(first: int, count: int) -> tuple[str, ...]:
+def guids(first: int, count: int) -> tuple[str, ...]:
+    """Make the ids of devices of one kind.
+
+    :param first: number of the first id.
+    :param count: number of ids.
+    """
     return tuple(f"0x{first + GUID_STRIDE * number:016x}" for number in range(count))

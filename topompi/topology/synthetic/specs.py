@@ -10,7 +10,8 @@
     dragonfly+:4,4,2,1  dragonfly+:18,18,10,22,23   leaf switches and spines per group, hosts per leaf, global links per
                                                     spine, groups
 
-Options follow an ``@``, separated by commas; every formula takes ``rate`` (such as ``4xFDR``).
+Options follow an ``@``, separated by commas; every formula takes ``rate`` (such as ``4xFDR``) and ``rails``, the number
+of equal planes in each of which a host has an adapter.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ...errors import FabricError, SourceError
 from ..fabric import Fabric, infiniband_rate
 from .dragonfly import dragonfly, dragonfly_plus
 from .presets import PRESETS
+from .rails import with_rails
 from .torus import torus
 from .trees import fat_tree, k_ary_n_tree
 
@@ -52,7 +54,9 @@ def from_spec(source: str) -> Fabric:
     formula, _, options = source.strip().partition("@")
     make, allowed = _FAMILIES[match[1].lower()]
     try:
-        return make(formula.strip(), **_options(options, allowed), name=source.strip())
+        given = _options(options, (*allowed, "rails"))
+        rails = given.pop("rails", 1)
+        return with_rails(make(formula.strip(), **given, name=source.strip()), rails)
     except FabricError as error:
         raise SourceError(f"{source}: {error}") from error
 
