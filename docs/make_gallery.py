@@ -48,6 +48,7 @@ PICTURES = (
     ("allgather", "doubling"),
     ("allgather", "circulant"),
     ("allgather", "grouped"),
+    ("allgather", "pat"),
     ("allgather", "leaders"),
     ("reduce", "leaders"),
     ("reduce", "circulant"),
@@ -58,6 +59,7 @@ PICTURES = (
     ("allreduce", "circulant"),
     ("allreduce", "grouped"),
     ("allreduce", "swing"),
+    ("allreduce", "bucket"),
     ("allreduce", "aside"),
     ("allreduce", "lanes_halving"),
     ("allreduce", "leaders"),
@@ -90,7 +92,7 @@ def network_of_gallery(policy: str, fabric: str = FABRIC, ppn: int = PPN) -> tup
 
 def render(collective: str, algorithm: str) -> str:
     """One picture."""
-    where = {"swing": (TORUS, 1), "aside": (FULL, 1)}.get(algorithm, (FABRIC, PPN))
+    where = {"swing": (TORUS, 1), "bucket": (TORUS, 1), "aside": (FULL, 1)}.get(algorithm, (FABRIC, PPN))
     interface, network = network_of_gallery("block" if collective in IN_BLOCKS else "random:1", *where)
     if algorithm == "aside":
         network = _with_slow_host(network)

@@ -91,8 +91,8 @@ class Algorithm:
         generates it for all, so the schedule can be pickled and depends on the network only, not on root, blocks or
         counts.
     :param needs: property of the networks for which it is made, elsewhere it takes no part in choices: ``slow hosts``
-        that stand aside, see `slowhosts.standing_aside`, or a ``torus`` that the job fills, or whose hosts have several
-        ports; empty for any network.
+        that stand aside, see `slowhosts.standing_aside`, a ``torus`` that the job fills, or hosts with several
+        ``ports``, see `network.Network.ports`; empty for any network.
     :param routed: whether ranks are in the order of ``Network.order``, which follows routes and rates. One rank
         searches this order for all.
     """
@@ -119,7 +119,7 @@ class Algorithm:
     logarithmic: bool = False
     costly: bool = False
     routed: bool = False
-    needs: Literal["", "slow hosts", "torus"] = ""
+    needs: Literal["", "slow hosts", "torus", "ports"] = ""
 
     @property
     def divides(self) -> bool:

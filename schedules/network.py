@@ -41,7 +41,7 @@ class Network:
     :param grid: coordinates of each host's switch, shape (n, dimensions), if the switches form a torus or a mesh; else
         None.
     :param adapters: number of adapters of a host over which each message is striped. Routes then have the links of all
-        of them, with this number of times their rate.
+        of them, in as many equal parts of ``paths``, and links have this number of times their rate.
     :param order: hosts in their order along rings and chains, shape (n,), or ``DEPTH_FIRST``; None, which also gives
         depth-first order, until ``orders.with_order`` has searched it.
     """

@@ -94,8 +94,11 @@ def suited(collective: str, network: Network) -> list[str]:
 
 def properties(network: Network) -> frozenset[str]:
     """The properties of a network that some algorithms need (`Algorithm.needs`)."""
-    torus = network.ports > 1 or ranks_on_grid(network).ndim > 1
-    has = {"slow hosts": bool(standing_aside(network).any()), "torus": torus}
+    has = {
+        "slow hosts": bool(standing_aside(network).any()),
+        "torus": ranks_on_grid(network).ndim > 1,
+        "ports": network.ports > 1,
+    }
     return frozenset(name for name, there in has.items() if there)
 
 
@@ -293,7 +296,7 @@ def _pencil_columns(
 _TREE = "for small messages, on one switch or where ranks are placed along the network"
 _CHEAP = "for small messages where starting one is cheap beside its latency"
 _SCARCE = "for small and medium blocks where links between clusters are scarce"
-_PAT = "for short and medium shares where links between clusters are scarce"
+_PAT = "as circulant, with the largest messages between near ranks"
 _BURST = "for large blocks; the window keeps the burst off the root's links"
 _FAIR = "where links share fairly among any number of messages, and starting one is cheap"
 _UNLIKE = "for large messages between adapters of unlike speed"
@@ -381,19 +384,25 @@ def _butterfly(
 
 
 def _swings(
-    generator: Callable[..., Schedule], bucket: Callable[..., Schedule], default: float = inf, *, ports: bool = False
+    generator: Callable[..., Schedule], bucket: Callable[..., Schedule], default: float = inf, longest: float = inf
 ) -> dict[str, Algorithm]:
     """The algorithms on tori by name, and ``bine``, which trials leave out because it equals ``swing`` off tori.
 
     :param generator: maker of the schedule by Swing.
     :param bucket: maker of the schedule by rings along dimensions.
     :param default: least bytes of a call for which ``swing`` may be chosen without measurements.
-    :param ports: whether the makers take the number of links that a host can fill at the same time.
+    :param longest: the same for ``bucket``.
     """
-    grid, rings = (_grid_and_ports, _grid_or_ring_and_ports) if ports else (_grid, _grid_or_ring)
     return {
-        "swing": _butterfly(generator, grid, "on tori that the job fills; elsewhere as bine", default),
-        "bucket": Algorithm(bucket, rings, "for medium and long vectors on tori", routed=True, needs="torus"),
+        "swing": _butterfly(generator, _grid, "on tori that the job fills; elsewhere as bine", default),
+        "bucket": Algorithm(
+            bucket,
+            _grid_or_ring,
+            "for medium and long vectors on tori that the job fills",
+            routed=True,
+            needs="torus",
+            default=longest,
+        ),
         "bine": _butterfly(generator, _line, "for short and medium vectors over clusters in a row", trial=False),
     }
 
@@ -609,7 +618,23 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "for medium and long vectors where links between clusters are scarce",
             _MEDIUM,
         ),
-        **_swings(swing.allreduce_swing, bucket.allreduce_bucket, _MEDIUM, ports=True),
+        **_swings(swing.allreduce_swing, bucket.allreduce_bucket, _MEDIUM, _LONGEST),
+        "swing_ports": Algorithm(
+            swing.allreduce_swing,
+            _grid_and_ports,
+            "as swing, where hosts can fill several links at the same time",
+            needs="ports",
+            default=_LONGEST,
+            logarithmic=True,
+        ),
+        "bucket_ports": Algorithm(
+            bucket.allreduce_bucket,
+            _grid_or_ring_and_ports,
+            "as bucket, where hosts can fill several links at the same time",
+            routed=True,
+            needs="ports",
+            default=_LONGEST,
+        ),
         "aside": _aside("grouped", "for long vectors where few hosts have slow links", logarithmic=True),
         "aside_circulant": _aside("circulant", "as aside, at full bisection", logarithmic=True),
         "aside_ring": _aside("ring", "as aside, on tori and dragonflies", routed=True),

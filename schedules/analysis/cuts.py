@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -111,11 +111,12 @@ def fabric_graph(network: Network) -> Graph:
     """The links of a network between its hosts and switches.
 
     If the network has forwarding tables, all links of the fabric count, except for those of hosts that are not in the
-    job. If it has routes only, the links of these routes count, and the switches follow from their order.
+    job. If it has routes only, the links of these routes count, and the switches follow from their order. Links have
+    their own rates, also if messages are striped.
     """
     hosts = network.num_hosts
     if isinstance(network.paths, np.ndarray):
-        ends = _ends_of_routes(network.links, len(network.capacity))
+        ends = _ends_of_routes(np.split(network.links, network.adapters, axis=2), len(network.capacity))
     else:
         tables = network.paths
         number = np.concatenate((np.full(tables.first_switch, -1), hosts + np.arange(tables.num_switches)))
@@ -125,22 +126,25 @@ def fabric_graph(network: Network) -> Graph:
     link = np.flatnonzero((ends[0] >= 0) & (ends[1] >= 0) & (network.capacity > 0))
     tail, head = (end[link].astype(np.int64) for end in ends)
     vertices = int(np.concatenate((tail, head)).max(initial=hosts - 1)) + 1
-    return Graph(tail, head, network.capacity[link], link, hosts, vertices)
+    return Graph(tail, head, network.capacity[link] / network.adapters, link, hosts, vertices)
 
 
-def _ends_of_routes(paths: NDArray[np.int32], links: int) -> tuple[Integers, Integers]:
+def _ends_of_routes(rails: Sequence[NDArray[np.int32]], links: int) -> tuple[Integers, Integers]:
     """The vertices at both ends of each link, as the routes join them; -1 for links on no route.
 
-    :param paths: links of the route from host i to host j, shape (hosts, hosts, longest), padded with -1.
+    :param rails: for each rail the links of the route from host i to host j, shape (hosts, hosts, longest), padded with
+        -1.
     :param links: number of links.
     """
-    hosts = len(paths)
+    hosts, ones, others, used = len(rails[0]), list[Integers](), list[Integers](), np.zeros(links, dtype=bool)
     head = hosts + links + np.arange(links)  # before joining: hosts, tails of links, heads of links
-    source, destination, place = np.nonzero(paths >= 0)
-    link = paths[source, destination, place].astype(np.int64)
-    last = np.append((paths >= 0).sum(axis=2)[source, destination] - 1 == place, True)[: len(link)]
-    ones = [source[place == 0], head[link[:-1][~last[:-1]]], head[link[last]]]
-    others = [hosts + link[place == 0], hosts + link[1:][~last[:-1]], destination[last]]
+    for paths in rails:
+        source, destination, place = np.nonzero(paths >= 0)
+        link = paths[source, destination, place].astype(np.int64)
+        last = np.append((paths >= 0).sum(axis=2)[source, destination] - 1 == place, True)[: len(link)]
+        ones += [source[place == 0], head[link[:-1][~last[:-1]]], head[link[last]]]
+        others += [hosts + link[place == 0], hosts + link[1:][~last[:-1]], destination[last]]
+        used[link] = True
     joined = np.concatenate(ones), np.concatenate(others)
     size = hosts + 2 * links
     number = connected_components(csr_array((np.ones(len(joined[0])), joined), shape=(size, size)), directed=False)[1]
@@ -148,8 +152,6 @@ def _ends_of_routes(paths: NDArray[np.int32], links: int) -> tuple[Integers, Int
     vertex[number[:hosts]] = np.arange(hosts)
     switches = np.flatnonzero(vertex < 0)
     vertex[switches] = hosts + np.arange(len(switches))
-    used = np.zeros(links, dtype=bool)
-    used[link] = True
     tails, heads = vertex[number[hosts : hosts + links]], vertex[number[hosts + links :]]
     return np.where(used, tails, -1), np.where(used, heads, -1)
 

@@ -13,6 +13,7 @@ from topompi.netsim import Program, Tables
 from topompi.netsim import run as flow
 from topompi.netsim.packets import PRESETS, least_hop_lanes, run
 from topompi.schedules import Network, make
+from topompi.schedules.registry import suited
 from topompi.topology import TopologyInterface, load_routes
 from topompi.views.network import network_of
 from topompi.views.program import program_of
@@ -23,6 +24,7 @@ __all__ = ["CASES", "PACKETS", "SIZES", "Case", "head_of", "program_of_allreduce
 FDR = PRESETS["fdr"]
 FORMER = ("doubling", "halving", "ring")
 NEW = ("circulant", "grouped")
+ON_TORI = ("bucket", "swing_ports", "bucket_ports")  # and swing
 SIZES = tuple(kib << 10 for kib in (1, 16, 64, 256, 1024, 16384))
 
 
@@ -100,6 +102,8 @@ CASES = (
     Case("torus:8x8", 64, 1),
     Case("torus:4x4x4", 64),
     Case("torus:6x6", 36),
+    Case("torus:4x4x4@ports=6", 64),
+    Case("torus:6x5x2@ports=6", 60),
     Case("dragonfly:4,2,2", 72),
     Case("dragonfly:4,2,2", 64, 1),
 )
@@ -122,8 +126,8 @@ def rows_of(cases: Sequence[Case], sizes: Sequence[int], model: str) -> Iterator
             best = min(seconds, key=seconds.__getitem__)
             former.append((seconds[best], best))
         yield [str(case), "fastest former, us", *(f"{1e6 * seconds:,.0f} {name}" for seconds, name in former)]
-        torus = case.job[0].grid is not None
-        for name in (*NEW, *("swing",) * torus, "bine"):
+        tori = [name for name in ON_TORI if name in suited("allreduce", case.job[0])]
+        for name in (*NEW, *("swing",) * bool(tori), *tori, "bine"):
             times = [case.seconds(name, nbytes, model) for nbytes in sizes]
             ratios = (before[0] / now for before, now in zip(former, times, strict=True))
             yield ["", f"`{name}`", *(f"{ratio:.2f}" for ratio in ratios)]

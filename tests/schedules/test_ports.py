@@ -73,7 +73,7 @@ def links_used(schedule, network):
 def test_with_a_port_for_each_direction_buckets_load_all_links_alike(spec):
     """Each of p hosts sends 2 (1 - 1/p) vectors, each to a neighbour; D dimensions have 2 D p links."""
     network = torus(spec)
-    schedule = make("allreduce", "bucket", network)
+    schedule = make("allreduce", "bucket_ports", network)
     used, hosts = links_used(schedule, network), network.num_hosts
     assert used == pytest.approx(2 * (1 - 1 / hosts) / network.ports)
     assert optimum("allreduce", network).free.seconds * schedule.blocks == pytest.approx(
@@ -81,7 +81,9 @@ def test_with_a_port_for_each_direction_buckets_load_all_links_alike(spec):
     )
 
 
-@pytest.mark.parametrize(("name", "most"), [("bucket", 1.1), ("swing", 1.1), ("ring", 6.1)])
+@pytest.mark.parametrize(
+    ("name", "most"), [("bucket_ports", 1.1), ("swing_ports", 1.1), ("bucket", 6.1), ("ring", 6.1)]
+)
 def test_long_vectors_take_about_the_least_time_if_all_ports_are_used(name, most):
     network = with_latency(torus("torus:4x4x4@ports=6"))
     schedule, nbytes = make("allreduce", name, network), 64 << 20
@@ -95,12 +97,13 @@ def test_ports_are_those_of_hosts_on_tori_alone():
     assert job("XGFT(2; 4,4; 1,1)", range(16), [1] * 16).ports == 1
     assert "bucket" in suited("allreduce", torus("torus:4x4"))
     assert "bucket" not in suited("allreduce", job("torus:4x4", range(13), [1] * 13))
-    assert "bucket" in suited("allreduce", job("torus:4x4@ports=2", range(13), [1] * 13))
+    assert "bucket_ports" not in suited("allreduce", torus("torus:4x4"))
+    assert "bucket_ports" in suited("allreduce", job("torus:4x4@ports=2", range(13), [1] * 13))
 
 
 def test_a_job_that_fills_no_torus_runs_rings_in_both_directions_which_share_no_link():
     network = with_order(job("torus:6x4@ports=2", range(22), [1] * 22))
-    used = links_used(make("allreduce", "bucket", network), network)
+    used = links_used(make("allreduce", "bucket_ports", network), network)
     assert used.max() == pytest.approx(links_used(make("allreduce", "ring", network), network).max() / 2)
     with pytest.raises(ValueError, match="expecting 1 or 2 rings, got 3"):
         allreduce_ring(4, rings=3)
@@ -122,6 +125,9 @@ def test_messages_striped_over_equal_planes_take_the_time_of_one_plane_of_that_r
         schedule = make(collective, name, network)
         times.append(run(wiring_of(network), [program_of(schedule, network, 1 << 20)]).job_seconds[0])
     assert times[0] == pytest.approx(times[1])
+    least = [optimum(collective, network) for network in (both, one)]
+    for kind in ("free", "given"):
+        assert getattr(least[0], kind).seconds == pytest.approx(getattr(least[1], kind).seconds / rails)
 
 
 def test_only_rails_that_reach_all_hosts_carry_stripes():

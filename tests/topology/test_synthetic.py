@@ -400,7 +400,7 @@ def test_files_are_not_taken_for_specs(source: str) -> None:
         ("torus:", "expecting whole numbers separated by 'x', got ''"),
         (
             "torus:4x4@hosts=2",
-            "expecting options of hosts_per_switch, rate, each once, as key=value, got 'hosts=2'",
+            "expecting options of hosts_per_switch, ports, rate, rails, each once, as key=value, got 'hosts=2'",
         ),
         ("torus:2@rate=4xfast", "expecting a rate such as 4xQDR, got '4xfast'"),
         ("torus:100000x100000", "expecting at most 4000000 hosts, switches and cables each, got 20000000000"),

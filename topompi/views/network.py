@@ -57,7 +57,7 @@ def network_of(interface: TopologyInterface, *, striped: bool = False) -> Networ
     return Network(
         rank_host=interface.rank_host.astype(np.int64),
         hops=interface.hop_matrix,
-        paths=np.concatenate(rails, axis=2) if adapters > 1 else interface.host_routes.tables,
+        paths=_side_by_side(rails) if adapters > 1 else interface.host_routes.tables,
         capacity=known_rates(fabric.link_rate) * adapters,
         clusters=np.concatenate((above, leaf[None, :])).astype(np.int64),
         latency=fabric.link_latency / adapters,
@@ -78,6 +78,13 @@ def _whole_rails(tables: Tables) -> list[NDArray[np.int32]]:
             if (paths[apart] >= 0).any(axis=1).all():
                 found.append(paths)
     return found
+
+
+def _side_by_side(rails: list[NDArray[np.int32]]) -> NDArray[np.int32]:
+    """The routes on all rails, one behind the other, each padded with -1 to the longest."""
+    longest = max(paths.shape[2] for paths in rails)
+    padded = [np.pad(paths, ((0, 0), (0, 0), (0, longest - paths.shape[2])), constant_values=-1) for paths in rails]
+    return np.concatenate(padded, axis=2)
 
 
 def _one_switch(interface: TopologyInterface) -> Network:

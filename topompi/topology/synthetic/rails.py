@@ -21,8 +21,6 @@ def with_rails(fabric: Fabric, rails: int) -> Fabric:
     :raises FabricError: if there is no plane, or the result is too large.
     """
     check_at_least(1, "rails", [rails])
-    if rails == 1:
-        return fabric
     hosts, switches = fabric.num_adapters, fabric.num_switches
     check_size(rails * hosts, rails * switches, rails * fabric.num_links)
     plane = np.repeat(np.arange(rails, dtype=np.int32), fabric.num_links)

@@ -24,7 +24,6 @@ from ...errors import FabricError, SourceError
 from ..fabric import Fabric, infiniband_rate
 from .dragonfly import dragonfly, dragonfly_plus
 from .presets import PRESETS
-from .rails import with_rails
 from .torus import torus
 from .trees import fat_tree, k_ary_n_tree
 
@@ -56,7 +55,12 @@ def from_spec(source: str) -> Fabric:
     try:
         given = _options(options, (*allowed, "rails"))
         rails = given.pop("rails", 1)
-        return with_rails(make(formula.strip(), **given, name=source.strip()), rails)
+        made = make(formula.strip(), **given, name=source.strip())
+        if rails == 1:
+            return made
+        from .rails import with_rails  # imported late because few fabrics have several planes
+
+        return with_rails(made, rails)
     except FabricError as error:
         raise SourceError(f"{source}: {error}") from error
 
