@@ -1,5 +1,7 @@
 """``topompi export``: its files, read back by our readers."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,8 +12,9 @@ from tests.tuning.test_tune import FAST, SLOW, measured, record
 from topompi.errors import FabricError
 from topompi.execution.specs import CALLS
 from topompi.mapping import place
+from topompi.prediction.librarychoices import LibraryChoice
 from topompi.topology import TopologyInterface, load
-from topompi.tuning.ompi_rules import NUMBERS, write_ompi_rules
+from topompi.tuning.ompi_rules import NUMBERS, of_choices, of_records, write_classic, write_json
 from topompi.tuning.record import RecordError
 from topompi.views.coordinates import write_coordinates
 
@@ -89,6 +92,10 @@ def forced(algorithm, *results, ranks=4, method="alltoall"):
     return record([row for rows in results for row in rows], forced=what, ranks=ranks, name=f"{algorithm}.json")
 
 
+def written(records):
+    return write_classic(of_records(records), [])
+
+
 def looked_up(text, collective, ranks, nbytes):
     """The algorithm that Open MPI 5.0 finds in a file: of the last section and the last line that are not larger."""
     lines = text.splitlines()
@@ -101,7 +108,7 @@ def looked_up(text, collective, ranks, nbytes):
             section = next(numbers)
             for place_ in range(next(numbers)):
                 size, algorithm, *rest = (next(numbers) for _ in range(5))
-                assert rest == [0, 0, 0]
+                assert rest[0] == rest[2] == 0
                 assert place_ or size == 0
                 if number == collective and section <= ranks and size <= nbytes:
                     found = algorithm
@@ -117,7 +124,7 @@ RECORDS = (
 
 
 def test_a_forced_algorithm_has_a_rule_where_it_was_clearly_faster():
-    text = write_ompi_rules(RECORDS)
+    text = written(RECORDS)
     for nbytes, algorithm in ((0, 0), (4095, 0), (4096, 2), (8191, 2), (8192, 0), (10**9, 0)):
         assert looked_up(text, 3, 4, nbytes) == algorithm, nbytes
     assert {looked_up(text, 3, ranks, 4096) for ranks in (1, 2, 3, 5, 100)} == {0}
@@ -129,7 +136,7 @@ def test_each_number_of_ranks_has_its_own_rules():
         forced(0, measured("Alltoall", 1024, native=EVEN), ranks=5),
         forced(4, measured("Alltoall", 1024, native=FAST), ranks=5),
     ]
-    text = write_ompi_rules([*RECORDS, *more])
+    text = written([*RECORDS, *more])
     found = [looked_up(text, 3, ranks, 1024 * ranks) for ranks in (3, 4, 5, 6)]
     assert found == [0, 2, 4, 0]
 
@@ -140,7 +147,7 @@ def test_a_gain_within_the_spread_makes_no_rule():
         forced(0, measured("Bcast", 64, native=wide)),
         forced(6, measured("Bcast", 64, native=tuple(0.8 * time for time in wide)), method="bcast"),
     ]
-    assert looked_up(write_ompi_rules(records), 7, 4, 64) == 0
+    assert looked_up(written(records), 7, 4, 64) == 0
 
 
 @pytest.mark.parametrize(
@@ -160,7 +167,57 @@ def test_a_gain_within_the_spread_makes_no_rule():
 )
 def test_records_that_do_not_go_together_are_refused(records, words):
     with pytest.raises(RecordError, match=words):
-        write_ompi_rules(records)
+        written(records)
+
+
+def in_json(text, method, ranks, nbytes):
+    """The first rule of the file that fits, as Open MPI 6 looks rules up; 0 for none."""
+    for one in json.loads(text)["collectives"].get(method, []):
+        if one["comm_size_min"] <= ranks <= one["comm_size_max"]:
+            for rule in one["rules"]:
+                if rule["msg_size_min"] <= nbytes and (rule["msg_size_max"] == "inf" or nbytes <= rule["msg_size_max"]):
+                    return rule["alg"], rule.get("seg_size", 0)
+    return 0, 0
+
+
+@given(
+    numbers=st.lists(st.sampled_from([(0, 0), (1, 0), (3, 0), (3, 8192), (6, 0)]), min_size=1, max_size=6),
+    ranks=st.integers(2, 40),
+)
+@examples(60)
+def test_both_formats_have_the_predicted_choice_of_each_size(numbers, ranks):
+    sizes = [4**power for power in range(1, len(numbers) + 1)]
+    chosen = [
+        LibraryChoice(method, nbytes, number, segment, "", 1.0, 1.0)
+        for method in ("Bcast", "Allgather")
+        for nbytes, (number, segment) in zip(sizes, numbers, strict=True)
+    ]
+    rules = of_choices(chosen, ranks)
+    assert bool(rules) == any(number for number, _ in numbers)
+    classic, other = write_classic(rules, ["made up"]), write_json(rules)
+    for nbytes, wanted in zip((*sizes, 2 * sizes[-1]), (*numbers, (0, 0)), strict=True):
+        for number, method, times in ((7, "bcast", 1), (0, "allgather", ranks)):
+            for size in {nbytes * times, 2 * nbytes * times - 1}:
+                assert in_json(other, method, ranks, size) == wanted
+                assert (looked_up(classic, number, ranks, size) or 0) == wanted[0]
+            assert in_json(other, method, ranks + 1, nbytes * times) == (0, 0)
+            assert not looked_up(classic, number, ranks - 1, nbytes * times)
+
+
+def test_the_command_writes_predicted_rules_and_says_what_to_expect():
+    done = topompi("ompi-rules", "--topology", "xgft:4,2;1,2", "--ppn", "2", "-o", "-")
+    assert done.returncode == 0, done.stderr
+    assert "predicted times as fast as without this file: Bcast" in done.stderr
+    assert "coll_han_priority 0" in done.stderr
+    assert looked_up(done.stdout, 7, 16, 1 << 22) == 3
+    for words, wrong in (
+        (("--topology", "xgft:4,2;1,2", "--format", "xml"), "--format: expecting classic or json"),
+        ((), "expecting records or --topology, got neither"),
+        (("--topology", "xgft:4;1"), "expecting"),
+    ):
+        done = topompi("ompi-rules", *words, "-o", "-", *(("--hosts", "h0000") if wrong == "expecting" else ()))
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+        assert wrong in done.stderr
 
 
 def test_methods_of_the_rules_are_methods():

@@ -43,7 +43,7 @@ from topompi.topology.inside.hwlocxml import read_file
 from topompi.topology.inspection import compare
 from topompi.topology.sources import fabricjson
 from topompi.topology.summary import summarise
-from topompi.tuning.ompi_rules import write_ompi_rules
+from topompi.tuning.ompi_rules import of_records
 from topompi.tuning.record import TuneRecord
 from topompi.views.cluster import cluster_of
 from topompi.views.jobshape import JobShape
@@ -175,7 +175,7 @@ def tune_record(path: Path) -> None:
     for one in record.results:
         record.times(one.method, one.algorithm)
     with suppress(TopompiError):  # it wants several runs
-        write_ompi_rules([record])
+        of_records([record])
 
 
 def bench_record(path: Path) -> None:

@@ -225,12 +225,17 @@ class Predictor:
         decisions = [one for one in (library.decide(question) for library in libraries) if one is not None]
         if self.together is not None and CALLS[method].collective == "alltoall":
             decisions = []
-        found = [Native(one.says, self._decided(one, nbytes, root)) for one in decisions]
+        found = [Native(one.says, self.decided(one, nbytes, root)) for one in decisions]
         known = [one for one in found if one.seconds < inf]
         return min(known or self._blind(method, nbytes, root), key=lambda one: one.seconds)
 
-    def _decided(self, decision: Decision, nbytes: int, root: int) -> float:
-        """Predicted seconds of a library's algorithm; infinite if no schedule can describe it."""
+    def decided(self, decision: Decision, nbytes: int, root: int) -> float:
+        """Predicted seconds of a library's algorithm; infinite if no schedule can describe it.
+
+        :param decision: the algorithm.
+        :param nbytes: size of the call in bytes, as in ``seconds``.
+        :param root: the root of a rooted collective.
+        """
         settings = pickle.dumps(sorted(decision.parameters.items()))  # hashable, even with arrays
         key = (decision.collective, decision.algorithm, decision.blocks, settings, root)
         try:

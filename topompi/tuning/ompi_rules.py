@@ -1,17 +1,19 @@
-"""Rules for Open MPI's ``tuned`` component, from tuning runs in which Open MPI was forced to use single algorithms."""
+"""Rules for Open MPI's ``tuned`` component: from runs that were forced to use one algorithm, or from predictions."""
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from ..execution.specs import NATIVE
+from ..prediction.librarychoices import LibraryChoice
 from ..selection.judging import CLEAR
 from .record import RecordError, TuneRecord
 
-__all__ = ["write_ompi_rules"]
+__all__ = ["Rules", "of_choices", "of_records", "write_classic", "write_json"]
 
 # For each method the collective's number in the file, and True if a size in the file counts all ranks' blocks together,
 # False if it is the vector's or message's size. Source: Open MPI 5.0, ompi/mca/coll/base/coll_base_functions.h and
@@ -29,37 +31,89 @@ NUMBERS = {
 }
 FIXED = 0  # number for the library's own choice
 
+Rule = tuple[int, int, int]  # least size in bytes as the file counts it, number of the algorithm, bytes of a segment
+Rules = Mapping[str, Mapping[int, Sequence[Rule]]]  # by method and number of ranks; sizes ascend from 0
 Samples = Mapping[int, np.ndarray]  # times in seconds by number of the algorithm
 
 
-def write_ompi_rules(records: Sequence[TuneRecord]) -> str:
-    """The text of a file for ``coll_tuned_dynamic_rules_filename``.
+def of_records(records: Sequence[TuneRecord]) -> Rules:
+    """The rules that follow from measurements.
 
     The records are of tuning runs under Open MPI on the same machines: a run in which no algorithm was forced, and runs
     with an algorithm forced by ``coll_tuned_METHOD_algorithm``. A size gets the forced algorithm with the lowest median
     time if the library's own choice takes at least 5 % longer, and the middle halves of the two samples do not overlap.
-    For all other sizes, for other numbers of ranks, and from twice the largest measured size on, the library chooses.
+    For all other sizes, and from twice the largest measured size on, the library chooses.
 
     :param records: the records of the runs.
     :raises RecordError: if records are of different machines or of another library, or if no record is of a run without
         a forced algorithm.
     """
     _check_same_job(records)
-    sections = [
-        (number, method, lines)
-        for method, (number, _) in NUMBERS.items()
-        if (lines := _of_method(method, records)) is not None
-    ]
-    if not sections:
+    rules: dict[str, dict[int, list[Rule]]] = defaultdict(dict)
+    for method in NUMBERS:
+        for ranks in sorted({record.ranks for record in records}):
+            if found := _rules(method, [record for record in records if record.ranks == ranks]):
+                rules[method][ranks] = [(size, number, 0) for size, number in found]
+    if not rules:
         raise RecordError("expecting records in which some method has its algorithm forced, got none")
-    body = [line for number, method, lines in sections for line in (f"{number} # {method}", *lines)]
-    head = [
-        "rule-file-version-2",
-        f"# {records[0].library}, {records[0].description}",
-        "# measured in runs made apart, one for each algorithm",
-        f"{len(sections)} # collectives",
-    ]
-    return "\n".join([*head, *body, ""])
+    return rules
+
+
+def of_choices(chosen: Sequence[LibraryChoice], ranks: int) -> Rules:
+    """The rules that follow from predicted choices; from twice the largest size on, the library chooses.
+
+    :param chosen: choices for several methods, for each by ascending size.
+    :param ranks: number of ranks of the job.
+    """
+    rules: dict[str, dict[int, list[Rule]]] = {}
+    for method in dict.fromkeys(one.method for one in chosen):
+        times = ranks if NUMBERS[method][1] else 1
+        of_method = [one for one in chosen if one.method == method]
+        rows = [(one.nbytes * times, one.number, one.segment) for one in of_method]
+        found = [(0, FIXED, 0), *rows, (2 * rows[-1][0], FIXED, 0)]
+        changes = [
+            row for row, before in zip(found, [None, *found], strict=False) if before is None or row[1:] != before[1:]
+        ]
+        if len(changes) > 1:
+            rules[method] = {ranks: changes}
+    return rules
+
+
+def write_classic(rules: Rules, words: Sequence[str]) -> str:
+    """The rules in the format that Open MPI reads from 5.0.7 on; for other numbers of ranks the library chooses.
+
+    :param rules: the rules.
+    :param words: lines that say where the rules are from.
+    """
+    lines = ["rule-file-version-2", *(f"# {line}" for line in words), f"{len(rules)} # collectives"]
+    for method, of_ranks in sorted(rules.items(), key=lambda one: NUMBERS[one[0]][0]):
+        sections: dict[int, Sequence[Rule]] = {1: [(0, FIXED, 0)]}
+        for ranks, found in of_ranks.items():
+            sections[ranks] = found
+            sections.setdefault(ranks + 1, [(0, FIXED, 0)])
+        lines += [f"{NUMBERS[method][0]} # {method}", f"{len(sections)} # numbers of ranks, each up to the next"]
+        for ranks, found in sorted(sections.items()):
+            lines += [f"{ranks} # ranks", f"{len(found)} # sizes in bytes, each up to the next"]
+            lines += [f"{size} {number} 0 {segment} 0" for size, number, segment in found]
+    return "\n".join([*lines, ""])
+
+
+def write_json(rules: Rules) -> str:
+    """The rules in the format that Open MPI reads from 6.0 on; elsewhere the library chooses."""
+    collectives = {}
+    for method, of_ranks in rules.items():
+        collectives[method.lower().replace("_", "")] = [
+            {"comm_size_min": ranks, "comm_size_max": ranks, "rules": list(_spans(found))}
+            for ranks, found in sorted(of_ranks.items())
+        ]
+    return json.dumps({"rule_file_version": 3, "module": "tuned", "collectives": collectives}, indent=1) + "\n"
+
+
+def _spans(found: Sequence[Rule]) -> Iterator[dict[str, int | str]]:
+    for (size, number, segment), after in zip(found, [*found[1:], None], strict=True):
+        if number != FIXED:
+            span: dict[str, int | str] = {"msg_size_min": size, "msg_size_max": after[0] - 1 if after else "inf"}
+            yield span | {"alg": number} | ({"seg_size": segment} if segment else {})
 
 
 def _check_same_job(records: Sequence[TuneRecord]) -> None:
@@ -72,26 +126,6 @@ def _check_same_job(records: Sequence[TuneRecord]) -> None:
         for field in ("library", "nodes"):
             if getattr(record, field) != getattr(first, field) and (field == "library" or record.ranks == first.ranks):
                 raise RecordError(f"{record.name} and {first.name}: expecting the same {field}, they differ")
-
-
-def _of_method(method: str, records: Sequence[TuneRecord]) -> list[str] | None:
-    """The file's lines for a method: rules for each measured number of ranks; for all others the library chooses."""
-    rules = {
-        ranks: found
-        for ranks in sorted({record.ranks for record in records})
-        if (found := _rules(method, [record for record in records if record.ranks == ranks]))
-    }
-    if not rules:
-        return None
-    sections: dict[int, list[tuple[int, int]]] = {1: [(0, FIXED)]}
-    for ranks, found in rules.items():
-        sections[ranks] = found
-        sections.setdefault(ranks + 1, [(0, FIXED)])
-    lines = [f"{len(sections)} # numbers of ranks, each up to the next"]
-    for ranks, found in sorted(sections.items()):
-        lines += [f"{ranks} # ranks", f"{len(found)} # sizes in bytes, each up to the next"]
-        lines += [f"{size} {algorithm} 0 0 0" for size, algorithm in found]
-    return lines
 
 
 def _rules(method: str, records: Sequence[TuneRecord]) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ import pytest
 from tests.cli.test_export import EVEN, forced, placed
 from tests.support import mpirun, run_mpi
 from tests.tuning.test_tune import FAST, SLOW, measured
-from topompi.tuning.ompi_rules import write_ompi_rules
+from topompi.tuning.ompi_rules import of_records, write_classic
 from topompi.views.coordinates import write_coordinates
 
 
@@ -34,7 +34,7 @@ def test_open_mpi_takes_the_rules(tmp_path):
         forced(5, measured("Alltoall", 1024, native=SLOW), measured("Alltoall", 2048, native=FAST)),
         forced(6, *fast_then_slow, method="allgather"),
     ]
-    (tmp_path / "rules.conf").write_text(write_ompi_rules(records))
+    (tmp_path / "rules.conf").write_text(write_classic(of_records(records), []))
     env = {
         "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
         "OMPI_MCA_coll_tuned_dynamic_rules_filename": str(tmp_path / "rules.conf"),

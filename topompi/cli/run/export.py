@@ -12,10 +12,12 @@ from ...errors import TopompiError
 from ...inputs.hostlist import read_hosts
 from ...inputs.writing import write_text
 from ...mapping.placement import place
-from ...topology import TopologyInterface, load_routes
-from ...tuning.ompi_rules import write_ompi_rules
+from ...topology import Report, TopologyInterface, load_routes
+from ...tuning.ompi_rules import Rules, of_choices, of_records, write_classic, write_json
 from ...tuning.record import TuneRecord
 from ...views.coordinates import write_coordinates
+from ..hosts import HOSTS_HELP, find_hosts
+from ..inputs import Adapters, NameRule, Names, Rails, job_view, list_findings, reporting
 from ..terminal import Limit
 
 __all__ = ["ExportError", "app"]
@@ -53,24 +55,80 @@ def mpich_coordinates(
 
 @app.command("ompi-rules")
 def ompi_rules(
-    records: Annotated[list[Path], typer.Argument(help="Files of topompi tune --record, see below.")],
     output: Annotated[str, typer.Option("--output", "-o", help="The file to write, or -.")],
+    records: Annotated[list[Path] | None, typer.Argument(help="Files of topompi tune --record, see below.")] = None,
+    topology: Annotated[str | None, typer.Option("--topology", help="A topology source, in place of records.")] = None,
+    lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
+    hosts: Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)] = None,
+    ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1,
+    placement: Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")] = "block",
+    form: Annotated[str, typer.Option("--format", help="classic (from 5.0.7 on) or json (from 6.0 on).")] = "classic",
+    rails: Rails = None,
+    names: Names = None,
+    rule: NameRule = None,
     limit: Limit = None,
 ) -> None:
-    """Write rules for Open MPI that choose its own algorithm by size, from runs that each force one algorithm.
+    """Write rules for Open MPI that choose its own algorithm by size: by the cost model, or from measurements.
 
-    \b One record with Open MPI's own decision, and one for each algorithm K of a collective:
+    \b By the cost model, for a job's hosts and ranks, without a run:
+      topompi export ompi-rules --topology SOURCE --hosts JOB --ppn 2 -o rules.conf
+    From measurements, one record with Open MPI's own decision, and one for each algorithm K of a collective:
       mpirun -n 64 python -m topompi tune alltoall -a native --record 0.json
       mpirun -n 64 --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_alltoall_algorithm K \\
              python -m topompi tune alltoall -a native --record K.json
-    Then:
       topompi export ompi-rules *.json -o rules.conf
+    Then:
       mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename rules.conf ...
 
-    An algorithm must be clearly faster than Open MPI's own decision to get a rule. Each run is a job of
-    its own: if the machine was busier during one of them, the rules reflect that too.
+    By the cost model, an algorithm gets a rule if it is predicted to be at least 1.1 times as fast as what Open MPI's
+    component coll/tuned would choose. If hosts have several ranks, Open MPI 5 runs its component coll/han instead, to
+    which no rules apply; the file is for runs with --mca coll_han_priority 0, and the command says what to expect.
+
+    From measurements, an algorithm must be clearly faster than Open MPI's own decision to get a rule. Each run is a job
+    of its own: if the machine was busier during one of them, the rules reflect that too.
     """  # noqa: D301 -- the command line's library wants the character \b before lines that it must not join
-    _write(output, write_ompi_rules([TuneRecord.read(path) for path in records]))
+    if form not in ("classic", "json"):
+        raise ExportError(f"--format: expecting classic or json, got {form!r}")
+    if bool(records) == bool(topology):
+        raise ExportError("expecting records or --topology, got " + ("both" if records else "neither"))
+    if records:
+        read = [TuneRecord.read(path) for path in records]
+        rules = of_records(read)
+        words = [f"{read[0].library}, {read[0].description}", "measured in runs made apart, one for each algorithm"]
+    else:
+        adapters = Adapters(rails, names, rule)
+        with reporting(ExportError, f"reading {topology}", naming=adapters.naming) as report:
+            source = str(topology), lfts, adapters
+            interface = job_view(source, find_hosts(hosts), ppn, placement, report)
+            rules, words = _predicted(interface, report)
+        list_findings(report)
+    _write(output, write_classic(rules, words) if form == "classic" else write_json(rules))
+
+
+def _predicted(interface: TopologyInterface, report: Report) -> tuple[Rules, list[str]]:
+    """The rules for a job by the cost model, and lines about them, which are also printed on standard error."""
+    from ...prediction.libraries.openmpi import OpenMPI
+    from ...prediction.librarychoices import METHODS, choices, mean_gain
+    from ...prediction.predictor import Predictor
+
+    predictor = Predictor(interface, OpenMPI((5, 0), "5.0"))
+    if predictor.inapplicable:
+        raise ExportError(f"expecting a job whose calls can be predicted, got {predictor.inapplicable}")
+    chosen = []
+    for method in METHODS:
+        report.step(f"predicting {method}")
+        chosen += choices(predictor, method)
+    rules = of_choices(chosen, interface.num_ranks)
+    gains = [f"{method} {mean_gain([one for one in chosen if one.method == method]):.2f}" for method in METHODS]
+    words = [
+        f"{interface.describe()}",
+        f"by the cost model; predicted times as fast as without this file: {', '.join(gains)}",
+    ]
+    if interface.num_hosts < interface.num_ranks:
+        words.append("hosts have several ranks: run with --mca coll_han_priority 0, because coll/han takes no rules")
+    for line in words[1:]:
+        print(line, file=sys.stderr)
+    return rules, words
 
 
 def _write(output: str, text: str) -> None:

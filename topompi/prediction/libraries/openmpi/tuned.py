@@ -12,7 +12,7 @@ from typing import Any
 from ..base import Decision, Question
 from .fixed import fixed_decision
 
-__all__ = ["COLLECTIVE", "tuned"]
+__all__ = ["COLLECTIVE", "family", "tuned"]
 
 _Made = tuple[str, dict[str, Any]]  # name of an algorithm, and its parameters
 
@@ -71,8 +71,17 @@ def tuned(question: Question) -> Decision | None:
         blocks = 1 if collective in ("scan", "exscan") else None
         return Decision(collective, algorithm, "basic: linear", blocks, parameters)
     word = _word(question)
-    algorithm, parameters = _FAMILIES[collective](word, question)
+    algorithm, parameters = family(word, question)
     return Decision(collective, algorithm, f"tuned: {word}", None, parameters)
+
+
+def family(word: str, question: Question) -> tuple[str, dict[str, Any]]:
+    """The algorithm of topompi with the messages of one of the component's algorithms, and its parameters.
+
+    :param word: the component's name of the algorithm.
+    :param question: the call, which the algorithm may refuse; then another one runs.
+    """
+    return _FAMILIES[COLLECTIVE[question.method]](word, question)
 
 
 def _word(question: Question) -> str:
@@ -99,6 +108,8 @@ def _bcast(word: str, question: Question) -> _Made:
     items = _items(question)
     if word == "split_binary_tree":
         return ("split_binary", {}) if items > 1 else ("shaped_tree", {"shape": "chain"})
+    if word == "scatter_allgather_ring":
+        return ("scatter_ring", {}) if items >= question.ranks else ("shaped_tree", {"shape": "linear"})
     if word == "scatter_allgather":
         return ("scatter_doubling_handing", {}) if items >= question.ranks else ("shaped_tree", {"shape": "linear"})
     return "shaped_tree", {"shape": _BCAST_TREES[word]}

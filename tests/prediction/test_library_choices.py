@@ -1,0 +1,58 @@
+"""Open MPI's own algorithms, chosen by the cost model for the files that it reads."""
+
+import numpy as np
+import pytest
+
+from topompi.execution.specs import CALLS
+from topompi.prediction.libraries import Question
+from topompi.prediction.libraries.openmpi import OpenMPI
+from topompi.prediction.libraries.openmpi.fixed import fixed_decision
+from topompi.prediction.libraries.openmpi.forced import NUMBERS, forced
+from topompi.prediction.libraries.openmpi.tuned import tuned
+from topompi.prediction.librarychoices import METHODS, SIZES, choices, mean_gain
+from topompi.prediction.predictor import Predictor
+from topompi.topology import TopologyInterface, load_routes
+
+
+def predictor(ppn=1):
+    routes = load_routes("xgft:4,3;1,2")
+    return Predictor(
+        TopologyInterface.place([h for h in routes.fabric.hosts for _ in range(ppn)], routes), OpenMPI((5, 0), "5.0")
+    )
+
+
+@pytest.mark.parametrize("ppn", [1, 2])
+@pytest.mark.parametrize("method", ["Bcast", "Allreduce", "Alltoall", "Reduce_scatter_block"])
+def test_no_other_algorithm_is_predicted_to_be_clearly_faster_than_the_choice(method, ppn):
+    one = predictor(ppn)
+    for found in choices(one, method, (64, 65536, 1 << 20)):
+        question = Question(method, found.nbytes, np.asarray(one.interface.rank_host))
+        rivals = [one.decided(forced(question, number), found.nbytes, 0) for number in NUMBERS[method]]
+        rivals.append(one.decided(tuned(question), found.nbytes, 0))
+        assert found.seconds <= 1.1 * min(rivals) + 1e-12
+        if ppn == 1:
+            assert found.gain >= 1
+        assert (found.number == 0) == (found.seconds == rivals[-1] and found.segment == 0) or found.seconds < rivals[-1]
+
+
+def test_what_the_component_chooses_can_be_forced():
+    """A forced algorithm has the schedule of the same algorithm when the component chooses it by itself."""
+    host = np.arange(16)
+    seen = 0
+    for method in METHODS:
+        for nbytes in SIZES:
+            question, of_block = Question(method, nbytes, host), method == "Reduce_scatter_block"
+            word = fixed_decision(method, 16, nbytes // 16 if of_block else nbytes)
+            number = next((number for number, name in NUMBERS[method].items() if name == word), None)
+            if number is not None:
+                own, same = tuned(question), forced(question, number)
+                assert (own.collective, own.algorithm) == (same.collective, same.algorithm)
+                assert CALLS[method].collective == same.collective
+                seen += 1
+    assert seen > 60
+
+
+def test_several_ranks_a_host_are_compared_with_the_component_over_hosts():
+    found = choices(predictor(2), "Allreduce", (1 << 20,))
+    assert mean_gain(found) == pytest.approx(found[0].native / found[0].seconds)
+    assert predictor(2).native("Allreduce", 1 << 20, 0).says.startswith("han")

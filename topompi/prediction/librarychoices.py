@@ -1,0 +1,86 @@
+"""The choice among an MPI library's own algorithms by the cost model, for files that the library reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, inf, log
+
+import numpy as np
+
+from .libraries.base import Question
+from .libraries.openmpi.forced import NUMBERS, SEGMENTED, forced
+from .libraries.openmpi.tuned import tuned
+from .predictor import Predictor
+from .untuned import GAIN
+
+__all__ = ["METHODS", "SIZES", "LibraryChoice", "choices", "mean_gain"]
+
+METHODS = tuple(NUMBERS)
+SIZES = tuple(4**power for power in range(1, 13))  # bytes of a call, as `Predictor.seconds` takes them
+SEGMENTS = (8 << 10, 32 << 10, 128 << 10)
+
+
+@dataclass(frozen=True)
+class LibraryChoice:
+    """The fastest of a library's algorithms for calls of one method and size, beside the library's own choice.
+
+    :param method: mpi4py's name of the call.
+    :param nbytes: size of the call in bytes: a broadcast's message, a reduction's vector, else one block.
+    :param number: the library's number of the algorithm; 0 for the choice of coll/tuned.
+    :param segment: bytes of a segment; 0 for whole messages.
+    :param says: the algorithm in the library's words.
+    :param seconds: predicted seconds of the algorithm.
+    :param native: predicted seconds of what the library runs without rules, which may be coll/han.
+    """
+
+    method: str
+    nbytes: int
+    number: int
+    segment: int
+    says: str
+    seconds: float
+    native: float
+
+    @property
+    def gain(self) -> float:
+        """How many times as fast the algorithm is as the library's own choice."""
+        return self.native / self.seconds
+
+
+def choices(
+    predictor: Predictor, method: str, sizes: Sequence[int] = SIZES, *, least: float = GAIN
+) -> list[LibraryChoice]:
+    """The choice for each size: that of coll/tuned unless another of its algorithms is predicted to be clearly faster.
+
+    The component coll/han of Open MPI 5 takes no rules, so that coll/tuned has to run all calls for rules to count.
+
+    :param predictor: the job's predictor, with Open MPI as its library.
+    :param method: one of ``METHODS``.
+    :param sizes: sizes of calls in bytes, ascending.
+    :param least: least ratio of predicted times with which another algorithm is chosen.
+    Cost: about 10 predictions for each size.
+    """
+    return [_choice(predictor, method, nbytes, least) for nbytes in sizes]
+
+
+def _choice(predictor: Predictor, method: str, nbytes: int, least: float) -> LibraryChoice:
+    question = Question(method, nbytes, np.asarray(predictor.interface.rank_host))
+    native, own = predictor.native(method, nbytes, 0), tuned(question)
+    alone = native.seconds if own is None else predictor.decided(own, nbytes, 0)
+    found = (alone / least, 0, 0, native.says if own is None else own.says)
+    for number, word in NUMBERS[method].items():
+        lengths = [one for one in SEGMENTS if 2 * one <= nbytes] if word in SEGMENTED else []
+        for segment in (0, *lengths):
+            decision = forced(question, number, segment)
+            seconds = predictor.decided(decision, nbytes, 0)
+            if seconds < found[0]:
+                found = seconds, number, segment, decision.says
+    seconds, number, segment, says = found
+    return LibraryChoice(method, nbytes, number, segment, says, seconds if number else alone, native.seconds)
+
+
+def mean_gain(chosen: Sequence[LibraryChoice]) -> float:
+    """The geometric mean of the predicted gains; 1 if no time is known."""
+    gains = [log(one.gain) for one in chosen if 0 < one.seconds < inf and one.native < inf]
+    return exp(sum(gains) / len(gains)) if gains else 1.0
