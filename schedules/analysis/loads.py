@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..network import Network
-from ..schedule import Schedule
+from ..schedule import REDUCE, Schedule
 from .bounds import Bound, distinct, link_width, lower_bound, min_steps, require_routes
 
 __all__ = ["Analysis", "Messages", "analyse", "merged", "messages_of"]
@@ -19,6 +19,7 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 CHUNK = 1 << 17  # messages whose routes are in memory at once
+MOST_HOSTS = 2048  # hosts above which routes are followed as they are needed, because those of all pairs fill memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +33,14 @@ class Messages:
     :param source: sending rank of each message, shape (messages,).
     :param destination: receiving rank of each message, shape (messages,).
     :param blocks: number of blocks of each message, shape (messages,).
+    :param reduced: number of these blocks that the receiver combines with its own, shape (messages,).
     """
 
     step: Integers
     source: Integers
     destination: Integers
     blocks: Integers
+    reduced: Integers
 
     def __len__(self) -> int:
         return len(self.step)
@@ -52,12 +55,14 @@ class Messages:
 def messages_of(schedule: Schedule) -> Messages:
     """The messages of a schedule. Cost: a sort of its rows."""
     rows = schedule.messages
-    columns = (schedule.step, schedule.source, schedule.destination, schedule.count)
-    step, source, destination, count = (column[rows].astype(np.int64) for column in columns)
-    return merged(step, source, destination, count, schedule.size)
+    columns = (schedule.step, schedule.source, schedule.destination, schedule.count, schedule.operation)
+    step, source, destination, count, operation = (column[rows].astype(np.int64) for column in columns)
+    return merged(step, source, destination, count, np.where(operation == REDUCE, count, 0), size=schedule.size)
 
 
-def merged(step: Integers, source: Integers, destination: Integers, count: Integers, size: int) -> Messages:
+def merged(
+    step: Integers, source: Integers, destination: Integers, count: Integers, reduced: Integers, *, size: int
+) -> Messages:
     """Merge the transfers that have equal step, source and destination to one message each.
 
     Transfers may be in any order; none may be a local move.
@@ -66,14 +71,15 @@ def merged(step: Integers, source: Integers, destination: Integers, count: Integ
     :param source: sending rank of each transfer, shape (transfers,).
     :param destination: receiving rank of each transfer, shape (transfers,).
     :param count: number of blocks of each transfer, shape (transfers,).
+    :param reduced: number of blocks of each transfer that are combined with others, shape (transfers,).
     :param size: number of ranks, p.
     """
     key = (step * size + source) * size + destination
     order = np.argsort(key, kind="stable")
     first = run_starts(key[order])
-    blocks = np.add.reduceat(count[order], first) if len(count) else count
+    blocks, combined = (np.add.reduceat(one[order], first) if len(one) else one for one in (count, reduced))
     one = order[first]
-    return Messages(step[one], source[one], destination[one], blocks)
+    return Messages(step[one], source[one], destination[one], blocks, combined)
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +262,8 @@ def run_starts(ascending: NDArray[np.integer]) -> NDArray[np.intp]:
 def crossings(messages: Messages, span: slice, network: Network) -> tuple[NDArray[np.intp], Integers]:
     """The links on the routes of some messages: index of the message in the span, and link, two arrays by message."""
     host = network.rank_host
-    links = network.links[host[messages.source[span]], host[messages.destination[span]]]
+    pair = host[messages.source[span]], host[messages.destination[span]]
+    links = network.links[pair] if network.num_hosts <= MOST_HOSTS else network.routes(*pair)
     message, place = np.nonzero(links >= 0)
     return message, links[message, place].astype(np.int64)
 
