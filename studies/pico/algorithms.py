@@ -138,7 +138,7 @@ BINE: Mapping[str, tuple[str, float, Callable[[int], float]]] = {
 }
 # Libraries' names that the common name does not tell: all ranks gather all vectors and combine them.
 _OTHERS = ("allgather_reduce_ompi",)
-_MOST_SLICES = 64
+_MOST_SLICES = 16
 
 
 def described(row: Row) -> Described | None:
@@ -179,4 +179,3 @@ def _of_bine(row: Row) -> Described:
     return Described(
         row.collective, "bine", parameters, 1, copies, starts(row.ranks), waits=segments - 1, overlaps=overlaps
     )
-

@@ -36,7 +36,7 @@ def _tree(stages: Sequence[Integers]) -> list[tuple[Integers, Integers]]:
         having = groups[:, holds[groups].any(axis=0)]
         first = holds[having].argmax(axis=0)
         parent = having[first, np.arange(having.shape[1])]
-        others = having.T[having.T != parent[:, None]].reshape(len(parent), -1)
+        others = having.T[parent[:, None] != having.T].reshape(len(parent), -1)
         edges.append((np.repeat(parent, others.shape[1]), others.ravel()))
         holds[having] = True
     return edges

@@ -19,7 +19,7 @@ from topompi.prediction.machines import FOLDER, machines
 from .algorithms import described
 from .data import Row, cells_of, kept, read_rows
 from .defaults import told
-from .fitting import fitted, halves, median_of, refitted
+from .fitting import fitted, halves, median_of
 from .machinefiles import shipped, write_machines
 from .machines import MACHINES, allocations
 from .own import bands, gains
@@ -48,6 +48,7 @@ class Study:
         self.places = allocations(str(places))
         self.times = Times(self.places)
         self.seen, self.checked = halves(self.rows)
+        self._contests: dict[object, list[Contest]] = {}
 
     @cached_property
     def described(self) -> list[Row]:
@@ -67,9 +68,7 @@ class Study:
     def fitted_to(self, runs: set[str]) -> dict[str, Calibration]:
         """The fit to some runs; layers without a run get the median of the others'."""
         some = [place for place, row in enumerate(self.described) if row.run in runs]
-        rows = [self.described[place] for place in some]
-        first = fitted(rows, self.terms[some])
-        found = refitted(self.times, rows, first)
+        found = fitted([self.described[place] for place in some], self.terms[some])
         return {layer: found.get(layer) or median_of(found, layer) for layer in self.start}
 
     @cached_property
@@ -77,10 +76,18 @@ class Study:
         """The fit to the first half of the runs."""
         return self.fitted_to(self.seen)
 
+    @cached_property
+    def whole(self) -> dict[str, Calibration]:
+        """The fit to all runs."""
+        return self.fitted_to(self.seen | self.checked)
+
     def contests(self, calibrations: dict[str, Calibration], runs: set[str] | None = None) -> list[Contest]:
-        """The contests of some runs, or of all."""
-        cells = cells_of([row for row in self.rows if runs is None or row.run in runs])
-        return contests(cells, lambda rows: self.times.seconds(rows, calibrations))
+        """The contests of some runs, or of all; each is kept."""
+        key = (tuple(calibrations.items()), frozenset(runs or ()))
+        if key not in self._contests:
+            cells = cells_of([row for row in self.rows if runs is None or row.run in runs])
+            self._contests[key] = contests(cells, lambda rows: self.times.seconds(rows, calibrations))
+        return self._contests[key]
 
 
 def _mean(some: Sequence[Contest]) -> str:
@@ -92,9 +99,7 @@ def _data(study: Study) -> Iterator[list[str]]:
         rows = [row for row in study.rows if row.system == system]
         every = [row for row in study.every if row.system == system]
         reasons = kept(every)[1]
-        without = Counter(
-            row.norm or row.algorithm for row in rows if described(row) is None and not row.is_default
-        )
+        without = Counter(row.norm or row.algorithm for row in rows if described(row) is None and not row.is_default)
         yield [
             system.replace("_", " "),
             str(len({row.run for row in rows})),
@@ -139,9 +144,9 @@ SCORE = (
 )
 
 
-def _score(study: Study, calibrations: dict[str, Calibration], runs: set[str] | None) -> Iterator[list[str]]:
-    some = study.contests(calibrations, runs)
-    seen = some if runs is None else study.contests(study.half, study.seen)
+def _score(study: Study, kept_back: bool) -> Iterator[list[str]]:
+    some = study.contests(shipped() if kept_back else study.half, None if kept_back else study.checked)
+    seen = some if kept_back else study.contests(study.half, study.seen)
     yield _score_row("all", some, seen)
     firsts = [one.cell.first for one in some]
     groups: dict[str, list[Contest]] = {}
@@ -176,10 +181,9 @@ def _checks(study: Study) -> Iterator[list[str]]:
             every = contests(cells, lambda rows: study.times.seconds(rows, study.half), variants=True)
             yield [f"{name}, each variant by itself", "second half", *_by_system(every, systems)]
     yield ["first half", "first half", *_by_system(study.contests(study.half, study.seen), systems)]
-    whole = study.fitted_to(study.seen | study.checked)
-    left = {layer: median_of(whole, layer.partition("-")[0]) for layer in study.start}
+    left = {layer: median_of(study.whole, layer.partition("-")[0]) for layer in study.start}
     yield ["others' medians of all runs", "all", *_by_system(study.contests(left), systems)]
-    yield ["all runs (the files)", "all", *_by_system(study.contests(whole), systems)]
+    yield ["all runs (the files)", "all", *_by_system(study.contests(study.whole), systems)]
 
 
 def _by_system(some: Sequence[Contest], systems: Sequence[str]) -> list[str]:
@@ -200,12 +204,12 @@ def _network(study: Study) -> Iterator[list[str]]:
 
 def _parameters(study: Study) -> Iterator[list[str]]:
     for layer, one in study.half.items():
-        whole = shipped().get(layer)
+        whole = study.whole[layer]
         yield [
             layer.replace("_", " "),
             *(f"{1e6 * one[name]:.2f}" for name in ("call", "host", "near", "group", "far", "message")),
             *(f"{1e-9 / one[name]:.1f}" for name in ("inside", "adapter", "reduce", "copy")),
-            "" if whole is None else f"{1e6 * whole['near']:.2f}, {1e-9 / whole['adapter']:.1f}",
+            f"{1e6 * whole['near']:.2f}, {1e-9 / whole['adapter']:.1f}",
         ]
 
 
@@ -250,10 +254,10 @@ def _own(study: Study) -> Iterator[list[str]]:
 
 def _tables(study: Study, kept_back: bool) -> Iterator[Table]:
     if kept_back:
-        yield "pico score", SCORE, _score(study, shipped(), None)
+        yield "pico score", SCORE, _score(study, True)
         return
     yield "pico data", ("machine", "runs", "rows", "dropped", "described", "without a schedule"), _data(study)
-    yield "pico score", SCORE, _score(study, study.half, study.checked)
+    yield "pico score", SCORE, _score(study, False)
     systems = [system.replace("_", " ") for system in MACHINES]
     yield "pico checks", ("parameters fitted to", "scored on", "all", *systems), _checks(study)
     units = ("call, us", "host", "near", "group", "far", "message", "inside, GB/s", "adapter", "reduce", "copy")
@@ -265,31 +269,31 @@ def _tables(study: Study, kept_back: bool) -> Iterator[Table]:
 
 
 def _fit(study: Study, folder: Path) -> int:
-    calibrations = study.fitted_to(study.seen | study.checked)
-    for path in write_machines(calibrations, study.described, folder):
+    for path in write_machines(study.whole, study.described, folder):
         print(path)
     return 0
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the tables, or with ``fit`` write the files of machines.
+    """Print the tables, or with the word ``fit`` write the files of machines.
 
     :param arguments: arguments after the source's name.
     :returns: exit code; 0 with a note if the data are absent.
     """
     parser = argparse.ArgumentParser(prog="python -m studies pico", description=__doc__)
-    parser.add_argument("part", nargs="?", choices=("score", "fit"), default="score")
+    parser.add_argument("--fit", action="store_true", help="write the files of machines")
     parser.add_argument("--data", type=Path, help="file of measured cells; scored with the files of all machines")
     parser.add_argument("--places", type=Path, default=DATA / "allocations.csv.xz", help="file of allocations")
     parser.add_argument("--machines", type=Path, default=FOLDER, help="folder into which fit writes")
-    given, rest = parser.parse_known_args(arguments)
+    words = ["--fit", *arguments[1:]] if arguments[:1] == ["fit"] else arguments
+    given, rest = parser.parse_known_args(words)
     data = given.data or DATA / "open.csv.xz"
     for path in (data, given.places):
         if not path.exists():
             print(f"studies pico: skipped: no data at {path}", file=sys.stderr)
             return 0
     study = Study(data, given.places)
-    if given.part == "fit":
+    if given.fit:
         return _fit(study, given.machines)
     assert machines() or given.data is None
     return show_many(

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from .data import Row
-from .times import START, Calibration, Times, layer_of, seconds_of
+from .times import START, Calibration, layer_of, seconds_of
 
-__all__ = ["Weights", "fit", "fitted", "halves", "median_of", "refitted"]
+__all__ = ["Weights", "fit", "fitted", "halves", "median_of"]
 
 Floats = NDArray[np.float64]
 
@@ -91,19 +91,6 @@ def fitted(rows: Sequence[Row], terms: Floats, weights: Weights = Weights()) -> 
         layer: fit([rows[place] for place in places], terms[places], weights)
         for layer, places in _by_layer(rows).items()
     }
-
-
-def refitted(
-    times: Times, rows: Sequence[Row], first: Mapping[str, Calibration], weights: Weights = Weights()
-) -> dict[str, Calibration]:
-    """The fit of each layer with derivatives at the parameters of a first fit.
-
-    :param times: predictions on the allocations.
-    :param rows: measured rows.
-    :param first: parameters of the first fit.
-    :param weights: weights of the errors.
-    """
-    return fitted(rows, times.terms(rows, first), weights)
 
 
 def median_of(calibrations: Mapping[str, Calibration], without: str) -> Calibration:

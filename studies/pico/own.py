@@ -130,11 +130,15 @@ def gains(
         for collective, nearest in NEAREST.items():
             library = {norm: _library(collective, norm, parameters) for norm, parameters in LIBRARY[collective].items()}
             for nbytes in sizes:
-                theirs = min(
-                    (call + _seconds(network, model, found, (), nbytes), norm)
-                    for norm, found in library.items()
-                    if (system, collective, norm) in known
-                ) if any((system, collective, norm) in known for norm in library) else None
+                theirs = (
+                    min(
+                        (call + _seconds(network, model, found, (), nbytes), norm)
+                        for norm, found in library.items()
+                        if (system, collective, norm) in known
+                    )
+                    if any((system, collective, norm) in known for norm in library)
+                    else None
+                )
                 own = min(
                     (call + CALL + _own(network, ours, collective, name, nbytes), name)
                     for name in nearest

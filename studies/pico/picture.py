@@ -42,9 +42,10 @@ def draw_regrets(some: Sequence[Contest], path: Path) -> None:
     left.legend(fontsize=8)
     sizes = sorted({one.cell.first.nbytes for one in some})
     groups = [[one for one in some if one.cell.first.nbytes == size] for size in sizes]
-    groups, sizes = [one for one in groups if len(one) > 4], [
-        size for size, one in zip(sizes, groups, strict=True) if len(one) > 4
-    ]
+    groups, sizes = (
+        [one for one in groups if len(one) > 4],
+        [size for size, one in zip(sizes, groups, strict=True) if len(one) > 4],
+    )
     choices = {
         "model": [[one.chosen for one in group] for group in groups],
         "mean algorithm": [[float(np.exp(np.log(one.measured).mean())) for one in group] for group in groups],

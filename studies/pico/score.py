@@ -62,7 +62,9 @@ class Contest:
         return next((known[name] for name in order if name in known), float("nan"))
 
 
-def contests(cells: Sequence[Cell], predict: Callable[[Sequence[Row]], Floats], *, variants: bool = False) -> list[Contest]:
+def contests(
+    cells: Sequence[Cell], predict: Callable[[Sequence[Row]], Floats], *, variants: bool = False
+) -> list[Contest]:
     """The contests of all cells with two described algorithms or more.
 
     :param cells: measured cells.

@@ -30,7 +30,7 @@ NAMES = ("call", "host", "near", "group", "far", "message", "inside", "adapter",
 _PLACE = {name: place for place, name in enumerate(NAMES)}
 STEP = 1e-3  # relative step of derivatives
 SAMPLED = 1 << 13  # messages of a long series of steps that are evaluated
-MORE = 1 << 17  # the same for collectives whose root is busy for long
+MORE = 1 << 16  # the same for collectives whose root is busy for long
 KEPT = 8  # schedules that are kept
 VECTORS = ("bcast", "reduce", "allreduce")  # collectives whose schedules divide the whole vector
 # Switches crossed by messages on one leaf switch, in one group, and between groups; on a torus by next neighbours, one
