@@ -12,7 +12,7 @@ from ..network import Network
 from ..phases import Given
 from ..schedule import REDUCE, Schedule
 from .bounds import between
-from .loads import Messages, check_routes, crossings, merged, messages_of, run_starts
+from .loads import MOST_HOSTS, Messages, check_routes, crossings, merged, messages_of, run_starts
 from .model import Model
 
 __all__ = ["Cost", "cost"]
@@ -276,7 +276,11 @@ def _through_steps(clocks: _Clocks, loads: _Loads, parts: int, steps: int, serie
 
 def _fastest_host_link(network: Network) -> float:
     """The capacity of the fastest link from a host into the fabric."""
-    first = network.links[:, :, :1]
+    if network.num_hosts > MOST_HOSTS:
+        hosts = np.arange(network.num_hosts)
+        first = network.routes(hosts, np.roll(hosts, 1))[:, :1]
+    else:
+        first = network.links[:, :, :1]
     return float(network.capacity[first[first >= 0]].max(initial=0.0))
 
 
