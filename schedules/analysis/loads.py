@@ -13,7 +13,7 @@ from ..network import Network
 from ..schedule import REDUCE, Schedule
 from .bounds import Bound, distinct, link_width, lower_bound, min_steps, require_routes
 
-__all__ = ["Analysis", "Messages", "analyse", "merged", "messages_of"]
+__all__ = ["MOST_HOSTS", "Analysis", "Messages", "analyse", "merged", "messages_of"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -54,32 +54,54 @@ class Messages:
 
 def messages_of(schedule: Schedule) -> Messages:
     """The messages of a schedule. Cost: a sort of its rows."""
-    rows = schedule.messages
     columns = (schedule.step, schedule.source, schedule.destination, schedule.count, schedule.operation)
-    step, source, destination, count, operation = (column[rows].astype(np.int64) for column in columns)
-    return merged(step, source, destination, count, np.where(operation == REDUCE, count, 0), size=schedule.size)
+    return merged(*(column.astype(np.int64) for column in columns), size=schedule.size)
 
 
 def merged(
-    step: Integers, source: Integers, destination: Integers, count: Integers, reduced: Integers, *, size: int
+    step: Integers, source: Integers, destination: Integers, count: Integers, operation: Integers, *, size: int
 ) -> Messages:
     """Merge the transfers that have equal step, source and destination to one message each.
 
-    Transfers may be in any order; none may be a local move.
+    Transfers may be in any order. A local move is no message; if it combines blocks, these count for the last message
+    that its rank has received before.
 
     :param step: step of each transfer, shape (transfers,).
     :param source: sending rank of each transfer, shape (transfers,).
     :param destination: receiving rank of each transfer, shape (transfers,).
     :param count: number of blocks of each transfer, shape (transfers,).
-    :param reduced: number of blocks of each transfer that are combined with others, shape (transfers,).
+    :param operation: ``COPY`` or ``REDUCE`` of each transfer, shape (transfers,).
     :param size: number of ranks, p.
     """
-    key = (step * size + source) * size + destination
+    sent = source != destination
+    later = ~sent & (operation == REDUCE)
+    key = (step[sent] * size + source[sent]) * size + destination[sent]
     order = np.argsort(key, kind="stable")
     first = run_starts(key[order])
-    blocks, combined = (np.add.reduceat(one[order], first) if len(one) else one for one in (count, reduced))
+    moved = count[sent][order]
+    parts = (moved, np.where(operation[sent][order] == REDUCE, moved, 0))
+    blocks, reduced = (np.add.reduceat(one, first) if len(one) else one for one in parts)
     one = order[first]
-    return Messages(step[one], source[one], destination[one], blocks, combined)
+    found = Messages(step[sent][one], source[sent][one], destination[sent][one], blocks, reduced)
+    if later.any() and len(found):
+        _combine_later(found, step[later], source[later], count[later])
+    return found
+
+
+def _combine_later(messages: Messages, step: Integers, rank: Integers, count: Integers) -> None:
+    """Add blocks that ranks combine after a message to those that are combined as the message arrives.
+
+    :param messages: the messages.
+    :param step: step of each local move that combines blocks, shape (moves,).
+    :param rank: rank of each move, shape (moves,).
+    :param count: number of blocks of each move, shape (moves,).
+    """
+    steps = max(int(messages.step[-1]), int(step.max())) + 1
+    received = messages.destination * steps + messages.step
+    order = np.argsort(received, kind="stable")
+    place = order[np.maximum(np.searchsorted(received[order], rank * steps + step) - 1, 0)]
+    before = (messages.destination[place] == rank) & (messages.step[place] < step)
+    np.add.at(messages.reduced, place[before], count[before])
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,12 +17,14 @@ import numpy as np
 
 from topompi.errors import BenchmarkError
 from topompi.schedules import Network
+from topompi.schedules.analysis.loads import MOST_HOSTS
 from topompi.topology import Fabric, FabricBuilder, TopologyInterface
 from topompi.topology.computed import compute_routes
 from topompi.topology.synthetic import torus
 from topompi.views.network import network_of
 
 from .data import read_table
+from .torus import torus_network
 
 __all__ = ["MACHINES", "Allocation", "Machine", "allocations", "network_on"]
 
@@ -151,6 +153,8 @@ def network_on(allocation: Allocation, machine: Machine | None = None) -> Networ
 
 @cache
 def _on_torus(grid: Sequence[int], machine: Machine) -> Network:
+    if prod(grid) > MOST_HOSTS:
+        return torus_network(tuple(grid), machine.between, machine.adapter)
     fabric = torus(grid, rate=machine.between)
     routes = compute_routes(fabric)
     network = network_of(TopologyInterface.place(fabric.hosts, routes))

@@ -9,14 +9,13 @@ from math import inf
 
 import numpy as np
 
-from topompi.schedules import Network, make
+from topompi.schedules import Network, Schedule, make
 from topompi.schedules.analysis.cost import cost
 from topompi.schedules.analysis.model import Model
-from topompi.schedules.registry import ALGORITHMS
 
 from .algorithms import LIBRARY, Described
 from .score import Contest
-from .times import SAMPLED, VECTORS, Calibration, Times
+from .times import SAMPLED, VECTORS, Calibration, Times, layer_of
 
 __all__ = ["Gain", "bands", "gains"]
 
@@ -43,6 +42,7 @@ NEAREST: Mapping[str, Mapping[str, str]] = {
 }
 LATER = 0.1e-6  # seconds by which topompi's messages start later than a library's, as in `prediction.predictor`
 CALL = 1e-6  # seconds that a call of topompi takes longer
+_NONE = (0.0, 0.0, 0)
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Gain:
 
 
 def bands(some: Sequence[Contest]) -> dict[tuple[str, str, str], tuple[float, float, int]]:
-    """The 80 % band of predicted over measured time of each machine's algorithms, beside the mean of each cell.
+    """The 80 % band of predicted over measured time of each layer's algorithms, beside the mean of each cell.
 
     The number of cells is the third entry.
     """
@@ -86,21 +86,22 @@ def bands(some: Sequence[Contest]) -> dict[tuple[str, str, str], tuple[float, fl
         error = np.log(contest.predicted / contest.measured)
         first = contest.cell.first
         for name, one in zip(contest.names, error - error.mean(), strict=True):
-            table[first.system, first.collective, name].append(float(one))
+            table[layer_of(first), first.collective, name].append(float(one))
     return {
         key: (float(np.exp(np.quantile(values, 0.1))), float(np.exp(np.quantile(values, 0.9))), len(values))
         for key, values in table.items()
     }
 
 
-def _seconds(network: Network, model: Model, found: Described, grid: tuple[int, ...], nbytes: int) -> float:
+def _seconds(network: Network, model: Model, found: Described, nbytes: int) -> float:
     try:
-        schedule = found.schedule(network, grid)
-    except ValueError:
+        return _cost(found.schedule(network, ()), network, model, nbytes)
+    except ValueError:  # an algorithm may refuse a number of ranks
         return inf
-    block = nbytes / schedule.blocks
-    if found.collective not in VECTORS:
-        block /= network.num_ranks
+
+
+def _cost(schedule: Schedule, network: Network, model: Model, nbytes: int) -> float:
+    block = nbytes / schedule.blocks / (1 if schedule.collective in VECTORS else network.num_ranks)
     return cost(schedule, network, model, block, most=SAMPLED).seconds
 
 
@@ -112,7 +113,9 @@ def gains(
     sizes: Sequence[int],
     least: int = 10,
 ) -> Iterator[Gain]:
-    """Yield the gain of each job, collective and size for which the nearest algorithm's error is known.
+    """Yield the gain of each job, collective and size.
+
+    Only those algorithms of topompi take part whose nearest measured algorithm was measured often enough there.
 
     :param times: networks of the jobs.
     :param jobs: machine, run and number of ranks of each job.
@@ -128,42 +131,24 @@ def gains(
         ours = replace(model, t_s=tuple(start + LATER for start in model.t_s), t_o=message)
         call = calibrations[system]["call"]
         for collective, nearest in NEAREST.items():
-            library = {norm: _library(collective, norm, parameters) for norm, parameters in LIBRARY[collective].items()}
+            library = {
+                norm: Described(collective, algorithm, tuple(sorted(parameters.items())))
+                for norm, (algorithm, parameters) in LIBRARY[collective].items()
+                if (system, collective, norm) in known
+            }
+            names = [name for name, norm in nearest.items() if known.get((system, collective, norm), _NONE)[2] >= least]
+            if not library or not names:
+                continue
             for nbytes in sizes:
-                theirs = (
-                    min(
-                        (call + _seconds(network, model, found, (), nbytes), norm)
-                        for norm, found in library.items()
-                        if (system, collective, norm) in known
-                    )
-                    if any((system, collective, norm) in known for norm in library)
-                    else None
-                )
-                own = min(
-                    (call + CALL + _own(network, ours, collective, name, nbytes), name)
-                    for name in nearest
-                    if name in ALGORITHMS[collective]
-                )
-                band = known.get((system, collective, nearest[own[1]]))
-                if theirs is None or band is None or band[2] < least:
-                    continue
-                factor = theirs[0] / own[0]
-                yield Gain(
-                    system, collective, ranks, nbytes, theirs[1], own[1], factor, factor * band[0], factor * band[1]
-                )
-
-
-def _library(collective: str, norm: str, made: tuple[str, Mapping[str, object]]) -> Described:
-    algorithm, parameters = made
-    return Described(collective, algorithm, tuple(sorted(parameters.items())))
+                theirs, norm = min((_seconds(network, model, one, nbytes), norm) for norm, one in library.items())
+                own, name = min((_own(network, ours, collective, name, nbytes), name) for name in names)
+                low, high, _ = known[system, collective, nearest[name]]
+                factor = (call + theirs) / (call + CALL + own)
+                yield Gain(system, collective, ranks, nbytes, norm, name, factor, factor * low, factor * high)
 
 
 def _own(network: Network, model: Model, collective: str, name: str, nbytes: int) -> float:
     try:
-        schedule = make(collective, name, network)
+        return _cost(make(collective, name, network), network, model, nbytes)
     except ValueError:
         return inf
-    block = nbytes / schedule.blocks
-    if collective not in VECTORS:
-        block /= network.num_ranks
-    return cost(schedule, network, model, block, most=SAMPLED).seconds

@@ -26,16 +26,15 @@ def draw_regrets(some: Sequence[Contest], path: Path) -> None:
     left, right = figure.subplots(1, 2)
     for place, system in enumerate(MACHINES):
         members = [one for one in some if one.cell.first.system == system]
-        for marker, many in (("o", members),):
-            left.plot(
-                1e6 * np.concatenate([one.measured for one in many]),
-                1e6 * np.concatenate([one.predicted for one in many]),
-                marker,
-                markersize=2.5,
-                alpha=0.6,
-                color=SERIES[place],
-                label=system.replace("_", " "),
-            )
+        left.plot(
+            1e6 * np.concatenate([one.measured for one in members]),
+            1e6 * np.concatenate([one.predicted for one in members]),
+            "o",
+            markersize=2.5,
+            alpha=0.6,
+            color=SERIES[place],
+            label=system.replace("_", " "),
+        )
     line = np.array([1.0, 1e7])
     left.plot(line, line, color="black", linewidth=0.8)
     left.set(xscale="log", yscale="log", xlabel="measured, us", ylabel="predicted, us")

@@ -173,5 +173,5 @@ def correlation(contest: Contest) -> float:
     """Spearman's rank correlation of predicted and measured times; NaN for two algorithms."""
     if len(contest.names) < 3:
         return float("nan")
-    ranks = [np.argsort(np.argsort(values)).astype(float) for values in (contest.measured, contest.predicted)]
-    return float(np.corrcoef(*ranks)[0, 1])
+    measured, predicted = (np.argsort(np.argsort(one)) for one in (contest.measured, contest.predicted))
+    return float(np.corrcoef(measured, predicted)[0, 1])

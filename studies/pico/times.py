@@ -107,7 +107,7 @@ class Times:
         """The predicted seconds of the messages and reductions."""
         schedule = self._schedule(row, found)
         nbytes = row.nbytes if row.collective in VECTORS else row.block
-        most = MORE if row.collective in ("gather", "scatter") else SAMPLED
+        most = max(MORE if row.collective in ("gather", "scatter") else SAMPLED, 2 * row.ranks)
         network, model = self.network(row.run, row.ranks), calibration.model(row.system)
         return cost(schedule, network, model, nbytes / schedule.blocks, slices=found.slices, most=most).seconds
 
@@ -185,4 +185,5 @@ def seconds_of(rows: Sequence[Row], terms: Floats, values: Floats) -> Floats:
     combined = parts[:, _PLACE["reduce"]]
     others = parts.sum(axis=1) - combined
     hidden = np.maximum(others, combined) + np.minimum(others, combined) / overlaps
-    return np.where(overlaps == 1, others + combined, hidden)
+    seconds: Floats = np.where(overlaps == 1, others + combined, hidden)
+    return seconds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -12,10 +13,13 @@ from topompi.errors import SettingError
 from topompi.prediction.machines import FOLDER, machine_from, machine_model, machines
 from topompi.prediction.predictor import Predictor
 from topompi.schedules import make
+from topompi.schedules.analysis import loads
 from topompi.schedules.analysis.cost import cost
 from topompi.schedules.analysis.model import Model, ModelError
 from topompi.topology import TopologyInterface, load_routes
 from topompi.views.network import network_of
+
+costs = sys.modules["topompi.schedules.analysis.cost"]  # the package has a function of this name
 
 
 def test_every_machine_has_a_model_and_the_origin_of_each_parameter() -> None:
@@ -53,6 +57,19 @@ def test_a_reduction_takes_longer_by_the_bytes_that_a_rank_combines() -> None:
         assert times[1] - times[0] == pytest.approx(vectors * 4_000_000 * 3e-9)
     gathered = make("allgather", "ring", network)
     assert np.diff([cost(gathered, network, model, 1000).seconds for model in (bare, slow)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("collective", "name"), [("allreduce", "halving"), ("allgather", "ring"), ("gather", "linear")]
+)
+def test_routes_that_are_followed_as_needed_give_the_same_time(monkeypatch, collective: str, name: str) -> None:
+    routes = load_routes("torus:3x4")
+    network = network_of(TopologyInterface.place(routes.fabric.hosts, routes))
+    made, model = make(collective, name, network), machine_model("fugaku")
+    usual = cost(made, network, model, 1000).seconds
+    for module in (costs, loads):
+        monkeypatch.setattr(module, "MOST_HOSTS", 2)
+    assert cost(made, network, model, 1000).seconds == usual
 
 
 def test_the_predictor_takes_a_machine() -> None:

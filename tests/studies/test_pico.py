@@ -18,9 +18,14 @@ from studies.pico.fitting import Weights, fit, halves
 from studies.pico.machines import MACHINES, allocations, network_on
 from studies.pico.score import by_rule, contests, correlation, oracle, regrets, summary
 from studies.pico.times import NAMES, START, Times
+from studies.pico.torus import torus_network
 from tests.support import examples, shared_data
 from topompi.errors import BenchmarkError
 from topompi.schedules.analysis.loads import messages_of
+from topompi.topology import TopologyInterface
+from topompi.topology.computed import compute_routes
+from topompi.topology.synthetic import torus
+from topompi.views.network import network_of
 
 ROW = Row("leonardo", "run", 4, "host", "allreduce", "ring_ompi", "ring", "ompi", 0, 1, 1 << 20, 1 << 20, 1.0)
 TABLE = """system,run_id,tests,ranks,nodes,tasks_per_node,grid,source,hosts,group,switch,rack,position
@@ -72,6 +77,26 @@ def test_allocations_become_networks_with_the_distances_of_each_machine(tmp_path
     assert torus.hops.max() == 2 + 2 + 2 + 1
     first = torus.links[0, 1]
     assert torus.capacity[first[first >= 0]].tolist() == [MACHINES["fugaku"].adapter, 6.8e9, MACHINES["fugaku"].adapter]
+
+
+@pytest.mark.parametrize("dims", [(4, 4, 4), (3, 8), (5, 2, 2)])
+def test_routes_on_a_large_torus_are_as_long_as_those_of_a_fabric_and_join_their_hosts(dims: tuple[int, ...]) -> None:
+    fabric = torus(dims)
+    usual = network_of(TopologyInterface.place(fabric.hosts, compute_routes(fabric)))
+    made = torus_network(dims, 1.0, 2.0)
+    assert np.array_equal(made.hops, usual.hops)
+    hosts = made.num_hosts
+    source, destination = (one.ravel() for one in np.indices((hosts, hosts)))
+    paths = made.routes(source, destination)
+    assert np.array_equal((paths >= 0).sum(axis=1), np.where(usual.hops > 0, usual.hops + 1, 0).ravel())
+    axis, down = paths[:, 1:] // 2 % len(dims), paths[:, 1:] % 2
+    moved = np.zeros((len(paths), len(dims)), dtype=int)
+    inner = (paths[:, 1:] >= 0) & (paths[:, 1:] < 2 * len(dims) * hosts)
+    np.add.at(moved, (np.nonzero(inner)[0], axis[inner]), 1 - 2 * down[inner])
+    assert np.array_equal((made.grid[source] + moved) % dims, made.grid[destination])
+    last = np.take_along_axis(paths, (paths >= 0).sum(axis=1)[:, None] - 1, axis=1).ravel()
+    apart = source != destination
+    assert np.array_equal(last[apart], (2 * len(dims) + 1) * hosts + destination[apart])
 
 
 def test_the_regret_of_choices_is_their_time_over_the_least() -> None:
