@@ -234,12 +234,12 @@ def _defaults(study: Study) -> Iterator[list[str]]:
 
 
 def _own(study: Study) -> Iterator[list[str]]:
-    known = bands(study.contests(study.half, study.checked) + study.contests(study.half, study.seen))
+    known = bands(study.contests(shipped()))
     largest: dict[str, tuple[str, str, int]] = {}
     for row in study.described:
         if row.ranks > largest.get(row.system, ("", "", 0))[2] and row.ranks <= 1024:
             largest[row.system] = (row.system, row.run, row.ranks)
-    for one in gains(study.times, list(largest.values()), study.half, known, SIZES):
+    for one in gains(study.times, list(largest.values()), shipped(), known, SIZES):
         yield [
             one.system.replace("_", " "),
             one.collective,
