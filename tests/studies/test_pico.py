@@ -14,8 +14,10 @@ from studies.__main__ import main
 from studies.pico.algorithms import described
 from studies.pico.bine import bine, through_ports
 from studies.pico.data import DROPPED, Cell, Row, cells_of, kept, read_rows
+from studies.pico.defaults import told
 from studies.pico.fitting import Weights, fit, halves
 from studies.pico.machines import MACHINES, allocations, network_on
+from studies.pico.own import bands
 from studies.pico.score import by_rule, contests, correlation, oracle, regrets, summary
 from studies.pico.times import NAMES, START, Times
 from studies.pico.torus import torus_network
@@ -123,6 +125,21 @@ def test_variants_of_one_algorithm_count_with_their_least_time() -> None:
     assert (one.names, one.measured.tolist(), one.predicted.tolist()) == (("ring", "rabenseifner"), [1, 2], [1, 2])
     (each,) = contests([Cell((ROW, slow, other))], lambda rows: np.array([5.0, 1.0, 2.0]), variants=True)
     assert each.chosen == 3.0
+
+
+def test_the_default_tells_its_algorithm_where_one_forced_time_equals_it() -> None:
+    for ring, halving, agrees in ((2.0, 1.02, True), (1.02, 2.0, False), (1.0, 1.0, None), (2.0, 2.0, None)):
+        (cell,) = cells_of(rows_of({"library_default": 1.0, "ring": ring, "rabenseifner": halving}))
+        assert [one.agrees for one in told([cell])] == [agrees]  # 1 MiB on 4 ranks is Rabenseifner's for coll/tuned
+    assert told(cells_of(rows_of({"ring": 1.0, "rabenseifner": 1.0}))) == []
+
+
+def test_the_error_of_an_algorithm_is_counted_beside_the_mean_of_its_cell() -> None:
+    cells = cells_of([*rows_of({"ring": 1.0, "rabenseifner": 1.0}), *rows_of({"ring": 1.0, "rabenseifner": 1.0}, 64)])
+    some = contests(cells, lambda rows: np.array([9.0 if row.norm == "ring" else 1.0 for row in rows]))
+    found = bands(some)
+    assert found["leonardo", "allreduce", "ring"] == pytest.approx((3, 3, 2))
+    assert found["leonardo", "allreduce", "rabenseifner"] == pytest.approx((1 / 3, 1 / 3, 2))
 
 
 @examples(9)
