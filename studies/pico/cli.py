@@ -14,7 +14,7 @@ import numpy as np
 
 from studies.tables import Table, show_many
 from topompi.inputs.figures import size_name
-from topompi.prediction.machines import FOLDER, machines
+from topompi.prediction.machines import FOLDER
 
 from .algorithms import described
 from .data import Row, cells_of, kept, read_rows
@@ -295,7 +295,6 @@ def main(arguments: Sequence[str]) -> int:
     study = Study(data, given.places)
     if given.fit:
         return _fit(study, given.machines)
-    assert machines() or given.data is None
     return show_many(
         "pico",
         "pico.md",

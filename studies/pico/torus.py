@@ -51,7 +51,8 @@ class TorusRoutes:
         begin = self.places[source]
         ahead = (self.places[destination] - begin) % lengths
         down = (2 * ahead > lengths) | ((2 * ahead == lengths) & (begin % 2 == 1))
-        return np.where(down, ahead - lengths, ahead)
+        found: Integers = np.where(down, ahead - lengths, ahead)
+        return found
 
     def paths(self, source: NDArray[np.integer], destination: NDArray[np.integer], path: int = 0) -> NDArray[np.int32]:
         """The links of the route of each pair, shape (pairs, longest), padded with -1.
