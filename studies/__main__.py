@@ -17,6 +17,7 @@ SOURCES = {
     "optimum": "no source: the least time of collectives on fabrics, and schedules of topompi and of libraries",
     "slow": "no source: allreduces with slow hosts, which stand aside, on simulated fabrics",
     "neighbours": "no source: neighbourhood collectives with a message per edge, and with carriers of hosts",
+    "pico": "D. De Sensi and S. Pasqualoni, PICO, arXiv 2508.16809: measured collectives of four machines",
     "slurm": "the thesis of subramoni, chapter 8, on a real Slurm over an emulated network; as root",
 }
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ..network import Network
 from ..phases import Given
-from ..schedule import Schedule
+from ..schedule import REDUCE, Schedule
 from .bounds import between
-from .loads import Messages, check_routes, crossings, merged, messages_of, run_starts
+from .loads import MOST_HOSTS, Messages, check_routes, crossings, merged, messages_of, run_starts
 from .model import Model
 
 __all__ = ["Cost", "cost"]
@@ -58,7 +58,7 @@ class Cost:
 
 
 def cost(
-    schedule: Schedule, network: Network, model: Model, block_bytes: int = 1, *, slices: int = 1, most: int = MOST
+    schedule: Schedule, network: Network, model: Model, block_bytes: float = 1, *, slices: int = 1, most: int = MOST
 ) -> Cost:
     """Predict the time of a schedule on a network with the model of Subramoni 2013, and a clock for each rank and link.
 
@@ -71,7 +71,7 @@ def cost(
     fairly: with m messages on it, a message ends after m times its own bytes, or after the bytes of all m if they are
     fewer. The next step's messages on the link wait for these. ``model.burst`` bytes of a message pass in no time, as
     with a token bucket, which fills while the link idles. Inside a host, each of k messages of a rank takes k times as
-    long.
+    long. A receiver combines the vectors that have arrived one after the other, ``model.t_r`` per byte.
 
     The source has no clocks of links: it multiplies a step's time by the number of messages on the busiest link. We do
     the same within a step; the clocks carry the remaining work of one step over to the next if ranks have drifted
@@ -82,8 +82,8 @@ def cost(
     Rings, and alltoalls with one message per pair, are long series of steps. If they have more than ``most`` messages,
     only a sample of the steps is evaluated, and each of these represents the steps around it. In a ring with equal
     shares all steps are equal, so ``seconds`` is exact unless ranks enter the ring at different times. In an alltoall
-    ``link_seconds`` is exact, from the bytes of each pair of hosts, and ``seconds`` is an estimate. ``finish`` is
-    interpolated.
+    on up to 2,048 hosts ``link_seconds`` is exact, from the bytes of each pair of hosts, and ``seconds`` is an
+    estimate. ``finish`` is interpolated.
 
     :param schedule: the schedule.
     :param network: network on which it runs.
@@ -106,7 +106,7 @@ def cost(
     clocks = _Clocks(network, model, schedule.size, window, in_flight)
     finish = _through_steps(clocks, loads, parts, schedule.num_steps, series)
     busy = clocks.busy
-    if series.partial and schedule.collective == "alltoall":
+    if series.partial and schedule.collective == "alltoall" and network.num_hosts <= MOST_HOSTS:
         share = schedule.blocks if schedule.counts is None else schedule.counts
         traffic = between(share, network.rank_host, network.num_hosts)
         busy = network.loads(traffic * block_bytes * clocks.t_w[np.maximum(network.hops, 0)]) * clocks.relative
@@ -129,7 +129,7 @@ class _Loads:
     messages: Messages
     hops: NDArray[np.int16]
     weight: Integers
-    block_bytes: int
+    block_bytes: float
     slices: int
     unseen: int
 
@@ -185,11 +185,15 @@ class _Clocks:
             loads.messages, span, network_seconds=seconds, head=head, start=start, end=start + inside
         )
         through = np.maximum(through, start + np.maximum(seconds - head, 0.0)) + starting
-        self._leave(ranks, source, destination, through, np.where(asks, through, start + ports * each * weight))
+        arrived = through
+        if self.model.t_r:
+            combined = loads.messages.reduced[span] * (loads.block_bytes / loads.slices) * loads.unseen * weight
+            arrived = through + self.model.t_r * np.bincount(destination, combined, len(self.last))[destination]
+        self._leave(ranks, source, destination, arrived, np.where(asks, through, start + ports * each * weight))
         starts = each * loads.unseen * weight
         busy = np.maximum(*(np.bincount(one, starts, minlength=len(self.last)) for one in (source, destination)))
         self._processor[ranks] = np.maximum(self._processor, self._ready)[ranks] + busy[ranks]
-        return float(through.max())
+        return float(arrived.max())
 
     def _enter(self, ranks: Integers) -> None:
         """Advance the ranks' clocks to the time at which they may enter their next step."""
@@ -272,7 +276,11 @@ def _through_steps(clocks: _Clocks, loads: _Loads, parts: int, steps: int, serie
 
 def _fastest_host_link(network: Network) -> float:
     """The capacity of the fastest link from a host into the fabric."""
-    first = network.links[:, :, :1]
+    if network.num_hosts > MOST_HOSTS:
+        hosts = np.arange(network.num_hosts)
+        first = network.routes(hosts, np.roll(hosts, 1))[:, :1]
+    else:
+        first = network.links[:, :, :1]
     return float(network.capacity[first[first >= 0]].max(initial=0.0))
 
 
@@ -319,8 +327,8 @@ def _looked_at(schedule: Schedule, most: int) -> tuple[Messages, _Series]:
             rows = phase.at(chosen)
         else:
             rows = phase.rows()
-        sent = rows[rows[:, 1] != rows[:, 2]]
-        sent[:, 0] += start
-        tables.append(sent)
-    sent = np.concatenate(tables)
-    return merged(sent[:, 0], sent[:, 1], sent[:, 2], sent[:, 7], schedule.size), series
+        some = rows[(rows[:, 1] != rows[:, 2]) | (rows[:, 8] == REDUCE)]
+        some[:, 0] += start
+        tables.append(some)
+    step, source, destination, count, operation = np.concatenate(tables)[:, [0, 1, 2, 7, 8]].T
+    return merged(step, source, destination, count, operation, size=schedule.size), series

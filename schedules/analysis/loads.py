@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..network import Network
-from ..schedule import Schedule
+from ..schedule import REDUCE, Schedule
 from .bounds import Bound, distinct, link_width, lower_bound, min_steps, require_routes
 
-__all__ = ["Analysis", "Messages", "analyse", "merged", "messages_of"]
+__all__ = ["MOST_HOSTS", "Analysis", "Messages", "analyse", "merged", "messages_of"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 CHUNK = 1 << 17  # messages whose routes are in memory at once
+MOST_HOSTS = 2048  # hosts above which routes are followed as they are needed, because those of all pairs fill memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +33,14 @@ class Messages:
     :param source: sending rank of each message, shape (messages,).
     :param destination: receiving rank of each message, shape (messages,).
     :param blocks: number of blocks of each message, shape (messages,).
+    :param reduced: number of these blocks that the receiver combines with its own, shape (messages,).
     """
 
     step: Integers
     source: Integers
     destination: Integers
     blocks: Integers
+    reduced: Integers
 
     def __len__(self) -> int:
         return len(self.step)
@@ -51,29 +54,54 @@ class Messages:
 
 def messages_of(schedule: Schedule) -> Messages:
     """The messages of a schedule. Cost: a sort of its rows."""
-    rows = schedule.messages
-    columns = (schedule.step, schedule.source, schedule.destination, schedule.count)
-    step, source, destination, count = (column[rows].astype(np.int64) for column in columns)
-    return merged(step, source, destination, count, schedule.size)
+    columns = (schedule.step, schedule.source, schedule.destination, schedule.count, schedule.operation)
+    return merged(*(column.astype(np.int64) for column in columns), size=schedule.size)
 
 
-def merged(step: Integers, source: Integers, destination: Integers, count: Integers, size: int) -> Messages:
+def merged(
+    step: Integers, source: Integers, destination: Integers, count: Integers, operation: Integers, *, size: int
+) -> Messages:
     """Merge the transfers that have equal step, source and destination to one message each.
 
-    Transfers may be in any order; none may be a local move.
+    Transfers may be in any order. A local move is no message; if it combines blocks, these count for the last message
+    that its rank has received before.
 
     :param step: step of each transfer, shape (transfers,).
     :param source: sending rank of each transfer, shape (transfers,).
     :param destination: receiving rank of each transfer, shape (transfers,).
     :param count: number of blocks of each transfer, shape (transfers,).
+    :param operation: ``COPY`` or ``REDUCE`` of each transfer, shape (transfers,).
     :param size: number of ranks, p.
     """
-    key = (step * size + source) * size + destination
+    sent = source != destination
+    later = ~sent & (operation == REDUCE)
+    key = (step[sent] * size + source[sent]) * size + destination[sent]
     order = np.argsort(key, kind="stable")
     first = run_starts(key[order])
-    blocks = np.add.reduceat(count[order], first) if len(count) else count
+    moved = count[sent][order]
+    parts = (moved, np.where(operation[sent][order] == REDUCE, moved, 0))
+    blocks, reduced = (np.add.reduceat(one, first) if len(one) else one for one in parts)
     one = order[first]
-    return Messages(step[one], source[one], destination[one], blocks)
+    found = Messages(step[sent][one], source[sent][one], destination[sent][one], blocks, reduced)
+    if later.any() and len(found):
+        _combine_later(found, step[later], source[later], count[later])
+    return found
+
+
+def _combine_later(messages: Messages, step: Integers, rank: Integers, count: Integers) -> None:
+    """Add blocks that ranks combine after a message to those that are combined as the message arrives.
+
+    :param messages: the messages.
+    :param step: step of each local move that combines blocks, shape (moves,).
+    :param rank: rank of each move, shape (moves,).
+    :param count: number of blocks of each move, shape (moves,).
+    """
+    steps = max(int(messages.step[-1]), int(step.max())) + 1
+    received = messages.destination * steps + messages.step
+    order = np.argsort(received, kind="stable")
+    place = order[np.maximum(np.searchsorted(received[order], rank * steps + step) - 1, 0)]
+    before = (messages.destination[place] == rank) & (messages.step[place] < step)
+    np.add.at(messages.reduced, place[before], count[before])
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +284,8 @@ def run_starts(ascending: NDArray[np.integer]) -> NDArray[np.intp]:
 def crossings(messages: Messages, span: slice, network: Network) -> tuple[NDArray[np.intp], Integers]:
     """The links on the routes of some messages: index of the message in the span, and link, two arrays by message."""
     host = network.rank_host
-    links = network.links[host[messages.source[span]], host[messages.destination[span]]]
+    pair = host[messages.source[span]], host[messages.destination[span]]
+    links = network.links[pair] if network.num_hosts <= MOST_HOSTS else network.routes(*pair)
     message, place = np.nonzero(links >= 0)
     return message, links[message, place].astype(np.int64)
 

@@ -86,6 +86,7 @@ class Model:
         None if all of ``t_s`` does, as in the source.
     :param rendezvous: wait of long messages for their receivers; in the source every message waits for both ranks.
     :param burst: bytes that an idle link passes at once, as with a token bucket; 0 for a plain wire.
+    :param t_r: time per byte, in seconds, that a rank needs to combine a received vector with its own; 0 in the source.
     :raises ValueError: if there are no levels, hops are not ascending, lengths differ, or a cost is negative.
     """
 
@@ -95,6 +96,7 @@ class Model:
     t_o: float | None = None
     rendezvous: Rendezvous = Rendezvous()
     burst: int = 0
+    t_r: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.hops or not len(self.hops) == len(self.t_s) == len(self.t_w):
@@ -103,6 +105,8 @@ class Model:
             raise ValueError(f"expecting levels of ascending hops, got {self.hops}")
         if not all(0 <= value < float("inf") for value in (*self.t_s, *self.t_w)):
             raise ValueError(f"expecting costs of at least 0 seconds, got t_s {self.t_s} and t_w {self.t_w}")
+        if not all(0 <= value < float("inf") for value in (self.t_o or 0.0, self.t_r)):
+            raise ValueError(f"expecting costs of at least 0 seconds, got t_o {self.t_o} and t_r {self.t_r}")
 
     @classmethod
     def preset(cls, name: str) -> Model:
@@ -138,6 +142,8 @@ class Model:
     def from_measured(cls, source: str | Path | Mapping[str, Any]) -> Model:
         """Read a model from measurements: ``{"levels": {"0": {"t_s": seconds, "t_w": seconds a byte}, "1": ...}}``.
 
+        The fields ``t_o`` and ``t_r`` may be missing; other fields are ignored.
+
         :param source: mapping, or path of a JSON file with one; its levels are keyed by their hops.
         :raises ModelError: if a level or field is missing or has a wrong value; the message names it.
         """
@@ -147,6 +153,8 @@ class Model:
             levels = sorted((int(hops), level) for hops, level in data["levels"].items())
             hops, costs = [hop for hop, _ in levels], [level for _, level in levels]
             columns = [tuple(float(level[name]) for level in costs) for name in ("t_s", "t_w")]
+            t_o, t_r = data.get("t_o"), float(data.get("t_r", 0.0))
+            t_o = None if t_o is None else float(t_o)
         except ModelError:
             raise
         except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
@@ -155,7 +163,7 @@ class Model:
         if not all(isfinite(cost) for column in columns for cost in column) or max(hops, default=0) > MOST_HOPS:
             raise ModelError(f"{place}: expecting finite costs and at most {MOST_HOPS} hops, got others")
         try:
-            return cls(tuple(hops), columns[0], columns[1])
+            return cls(tuple(hops), columns[0], columns[1], t_o, t_r=t_r)
         except ValueError as error:
             raise ModelError(f"{place}: {error}") from error
 
@@ -185,10 +193,12 @@ class Model:
         t_s, t_w = zip(*costs, strict=True)
         return cls(tuple(hops.tolist()), t_s, t_w)
 
-    def as_dict(self) -> dict[str, dict[str, dict[str, float]]]:
+    def as_dict(self) -> dict[str, Any]:
         """The model as a mapping that ``from_measured`` reads."""
         levels = zip(self.hops, self.t_s, self.t_w, strict=True)
-        return {"levels": {str(hops): {"t_s": t_s, "t_w": t_w} for hops, t_s, t_w in levels}}
+        found: dict[str, Any] = {"levels": {str(hops): {"t_s": t_s, "t_w": t_w} for hops, t_s, t_w in levels}}
+        optional = {"t_o": self.t_o, "t_r": self.t_r or None}
+        return found | {name: value for name, value in optional.items() if value is not None}
 
     def by_hops(self, most: int) -> tuple[Floats, Floats]:
         """The start-up and per-byte costs in seconds for 0 to ``most`` hops, two arrays of shape (most + 1,).

@@ -1,4 +1,4 @@
-"""A wheel: the names that it installs, its demo without rights, compilers and MPI, and the least versions that it needs."""
+"""A wheel: the names that it installs, its demo with nothing but Python, and the least versions that it needs."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -33,10 +34,12 @@ class OnTheNetwork:
     @cached_property
     def _predictor(self) -> Predictor:
         from ..prediction.libraries import model_of
+        from ..prediction.machines import machine_from
         from ..prediction.predictor import Predictor
 
         interface = replace(self._common.interface, virtual=False)
-        return Predictor(interface, model_of(MPI.Get_library_version()), self._common.siblings)
+        library = model_of(MPI.Get_library_version())
+        return Predictor(interface, library, self._common.siblings, machine_from(os.environ))
 
     def predict(self, key: Key, root: int) -> Prediction:
         """The choice for a class of calls and the root of its first call. The cost model runs once per class.

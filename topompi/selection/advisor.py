@@ -9,6 +9,7 @@ from itertools import islice
 from ..execution.specs import CALLS, LEVELS, NATIVE
 from ..inputs.settings import word_of
 from ..prediction.libraries import Library
+from ..prediction.machines import machine_from
 from ..prediction.predictor import PAIRWISE, Predictor
 from ..prediction.untuned import predict
 from ..schedules.registry import ALGORITHMS
@@ -40,7 +41,7 @@ class Advisor:
     :param environment: environment variables: ``TOPOMPI_RULES`` is the path of the rules file; ``TOPOMPI_TUNE`` is
         empty (default: start no trials), ``measure`` (start a trial for each class of calls, unless the verdict of an
         earlier trial is remembered and sure), ``again`` (start a trial for each class), or ``off`` (start no trials,
-        and ignore remembered verdicts).
+        and ignore remembered verdicts); ``TOPOMPI_MACHINE`` names the parameters of the cost model.
     :param library: the model of the MPI library; None if it is unknown.
     :raises TopompiError: if ``TOPOMPI_TUNE`` is another word, or the rules file is malformed.
     """
@@ -50,7 +51,7 @@ class Advisor:
         path = environment.get("TOPOMPI_RULES")
         self.rules = Rules.read(path) if path else Rules("", ())
         self.memory = Memory(job)
-        self.predictor = Predictor(job.interface, library, job.siblings)
+        self.predictor = Predictor(job.interface, library, job.siblings, machine_from(environment))
 
     def advise(self, key: Key, root: int, runs: Runs, *, measurable: bool) -> Choice | Contest:
         """The choice for a class of calls, or, if a trial is to find it, the trial's candidates.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from ..execution.eligibility import why_not
 from ..execution.specs import CALLS
+from ..prediction.machines import machine_from
 from ..prediction.predictor import Predictor
 from ..prediction.scope import unmodelled
 from ..prediction.untuned import predict
@@ -49,13 +51,14 @@ def explain(
     :param rules: path of a rules file; None if there is none.
     :param virtual: True if the job's placement is virtual, so that the MPI library would run the call.
     :raises RulesError: if the rules file is malformed.
+    :raises TopompiError: if ``TOPOMPI_MACHINE`` names no machine, or a malformed file.
     """
     collective = CALLS[method].collective
 
     def runs(algorithm: str) -> bool:
         return algorithm.partition("/")[0] in ALGORITHMS[collective]
 
-    predictor = Predictor(interface, library)
+    predictor = Predictor(interface, library, model=machine_from(os.environ))
     ruled, said = _by_rules(rules, method, nbytes, interface)
     found = predict(predictor, method, nbytes, root, runs, always_native=True)
     if found.native is None or ruled:

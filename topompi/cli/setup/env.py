@@ -28,6 +28,7 @@ OURS = {
     "TOPOMPI_PROFILE_COMMAND": f"of what ran in a profile: {', '.join(WORDS['TOPOMPI_PROFILE_COMMAND'])}",
     "TOPOMPI_PROFILE_GRANULARITY": f"of its peers: {', '.join(WORDS['TOPOMPI_PROFILE_GRANULARITY'])}",
     "TOPOMPI_RULES": "rules file",
+    "TOPOMPI_MACHINE": "cost model: a machine of topompi/prediction/machines, or a JSON file with its fields",
     "TOPOMPI_LIMITS": "what one input may hold at most, such as hosts=1M,bytes=8G",
     "TOPOMPI_TUNE": f"what may be measured: nothing new (empty), {', '.join(WORDS['TOPOMPI_TUNE'])}",
     "TOPOMPI_VERBOSE": "1: a table of all calls at the end",
