@@ -14,11 +14,11 @@ import numpy as np
 from studies.families.fabrics import FDR, simulated
 from studies.tables import Table, show_many
 from topompi.netsim import Tables
-from topompi.prediction.neighbours import GAIN, Place, Prices, work_of
+from topompi.prediction.neighbours import GAIN, Place, Prices, on_host, seconds_of, works_of
 from topompi.prediction.predictor import Predictor
 from topompi.schedules import Network, Schedule
 from topompi.schedules.neighbourhood import Neighbourhood
-from topompi.schedules.sparse.exchange import Exchange, edge_by_edge
+from topompi.schedules.sparse.exchange import Exchange
 from topompi.schedules.sparse.schedules import exchanges, neighbours_direct, schedule_of
 from topompi.topology import TopologyInterface, load_routes
 from topompi.views.network import network_of
@@ -75,13 +75,10 @@ def row_of(name: str, graph: Neighbourhood) -> tuple[list[str], dict[str, float]
 
 def _predicted(parts: Sequence[Exchange], place: Place, prices: Prices) -> float:
     """The predicted time of a message per edge over that of carried blocks."""
-    work = np.array(
-        [
-            [work_of(stage, part.rank, place, prices) for stage in (edge_by_edge(part), part.direct, *part.middle)]
-            for part in parts
-        ]
-    ).max(axis=0)
-    return float(work[0].sum() / (work[1, 0] + max(work[1, 1], work[2:].sum())))
+    works = np.array([works_of(part, place, prices) for part in parts])
+    largest = np.max([on_host(works, place.host_of, rank) for rank in range(len(parts))], axis=0)
+    library, ours = seconds_of(largest)
+    return library / ours
 
 
 def _counts(schedules: Sequence[Schedule], host: np.typing.NDArray[np.int64]) -> Iterator[str]:

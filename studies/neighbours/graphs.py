@@ -24,20 +24,20 @@ FILES = {
     "miniFE": "minife-1024.graphStats.txt.xz",
     "NPB BT": "npb-bt-1024.graphStats.txt.xz",
 }
-LARGEST = {"512 B": 512, "4 KiB": 4096, "64 KiB": 65536}  # bytes of the largest block of a call
+SIZES = {"8 B": 8, "64 B": 64, "512 B": 512, "4 KiB": 4096}  # mean bytes of a block
 ITEM = 8  # bytes; blocks are whole numbers of these
 
 Integers = NDArray[np.int64]
 
 
-def recorded(name: str, largest: int) -> Neighbourhood | None:
+def recorded(name: str, mean: int) -> Neighbourhood | None:
     """The alltoall of an application's recorded graph, None if its file is not here.
 
-    A file has the bytes of a whole run; they are scaled. Edges of rank 0 that have its most frequent number of bytes
-    come from reductions, and are left out.
+    A file has the bytes of a whole run, but not how many messages these were: they are scaled. Edges of rank 0 that
+    have its most frequent number of bytes come from reductions, and are left out.
 
     :param name: a key of ``FILES``.
-    :param largest: bytes of the largest block.
+    :param mean: mean bytes of a block, of which each has at least ``ITEM``.
     """
     path = DATA / "commgraphs" / FILES[name]
     if not path.exists():
@@ -50,7 +50,7 @@ def recorded(name: str, largest: int) -> Neighbourhood | None:
     values, times = np.unique(volume[at_0], return_counts=True)
     kept = ~(at_0 & (volume == values[times.argmax()])) & (ends[0] != ends[1])
     ends, volume = ends[:, kept], volume[kept]
-    size = ITEM * np.maximum(1, np.rint(volume * (largest / volume.max() / ITEM))).astype(np.int64)
+    size = ITEM * np.maximum(1, np.rint(volume * (mean / volume.mean() / ITEM))).astype(np.int64)
     return _symmetric(graph.size, ends[0], ends[1], size)
 
 
@@ -82,9 +82,7 @@ def _symmetric(ranks: int, source: Integers, destination: Integers, size: Intege
 
 
 RECORDED: Mapping[str, Callable[[], Neighbourhood | None]] = {
-    f"{name}, blocks of up to {text}": partial(recorded, name, largest)
-    for name in FILES
-    for text, largest in LARGEST.items()
+    f"{name}, {text}": partial(recorded, name, mean) for name in FILES for text, mean in SIZES.items()
 }
 HALOS: Mapping[str, Callable[[], Neighbourhood | None]] = {
     f"{(2 * radius + 1) ** 3}-point halo, {nbytes} B": partial(halo, 10, radius, nbytes)
