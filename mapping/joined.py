@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import mul
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +31,10 @@ class Joining:
 
 
 def joined_cost(mapping: Mapping, graph: CommunicationGraph, machine: Machine, joining: Joining) -> int:
-    """Bytes times distance over all ordered pairs of ranks, where each message counts as further ``start`` bytes.
+    """Bytes times distance of all hosts, and as many times that of the busiest host as there are hosts; exact.
 
-    All small edges from one host to another are one message. It is exact.
+    Each message counts as further ``start`` bytes. All small edges from one host to another are one message. The
+    busiest host is that which sends or receives the most; without it, hosts with few neighbours would pay for others.
 
     :param mapping: host of each rank.
     :param graph: bytes that each rank sends to each other in one exchange.
@@ -42,13 +44,16 @@ def joined_cost(mapping: Mapping, graph: CommunicationGraph, machine: Machine, j
     proper = (graph.sources != graph.targets) & (graph.volume > 0)
     host, volume = mapping.host_of_rank, graph.volume[proper]
     here, there, own = host[graph.sources[proper]], host[graph.targets[proper]], volume > joining.limit
-    distance = machine.distance(here, there)
+    far, group = np.unique(machine.distance(here, there), return_inverse=True)
     message = np.unique(np.where(own, -1 - np.arange(len(own)), here * machine.num_hosts + there), return_index=True)[1]
-    far, group = np.unique(distance, return_inverse=True)
-    count = np.bincount(group[message], minlength=len(far))
-    sums = exact_sums(group, volume, len(far))
-    rows = zip(far.tolist(), sums, count.tolist(), strict=True)
-    return sum(one * (amount + joining.start * number) for one, amount, number in rows)
+    costs = []
+    for end in (here, there):
+        cell, cells = end * len(far) + group, machine.num_hosts * len(far)
+        sums = exact_sums(cell, volume, cells)
+        counts = np.bincount(cell[message], minlength=cells).tolist()
+        units = [amount + joining.start * number for amount, number in zip(sums, counts, strict=True)]
+        costs.append([sum(map(mul, far.tolist(), units[at : at + len(far)])) for at in range(0, cells, len(far) or 1)])
+    return sum(costs[0]) + machine.num_hosts * max(max(one, default=0) for one in costs)
 
 
 def best_joined(

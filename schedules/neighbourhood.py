@@ -97,6 +97,28 @@ class Neighbourhood:
         sizes = np.broadcast_to(np.asarray(size, dtype=np.int64), len(out)).copy()
         return cls(len(sources), Edges(out[:, 0], out[:, 1], number, paired, sizes))
 
+    @classmethod
+    def from_edges(
+        cls, ranks: int, source: ArrayLike, destination: ArrayLike, size: ArrayLike, *, shares: bool = False
+    ) -> Neighbourhood:
+        """The neighbourhood collective of a list of edges, numbered at both ends in the order of this list.
+
+        :param ranks: number of ranks.
+        :param source: sending rank of each edge, shape (edges,).
+        :param destination: receiving rank of each edge, shape (edges,).
+        :param size: units of each edge, shape (edges,).
+        :param shares: True for an allgather.
+        :raises ValueError: if a rank does not exist, or an allgather's blocks of one rank differ in size.
+        """
+        columns = [np.asarray(column, dtype=np.int64) for column in (source, destination, size)]
+        index = []
+        for rank in columns[:2]:
+            order = np.argsort(rank, kind="stable")
+            one = np.empty(len(rank), dtype=np.int64)
+            one[order] = np.arange(len(rank)) - np.searchsorted(rank[order], rank[order])
+            index.append(one)
+        return cls(ranks, Edges(columns[0], columns[1], *index, columns[2]), shares)
+
     def shared(self, size: ArrayLike = 1) -> Neighbourhood:
         """The allgather along the same edges.
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topompi.mapping import read_graph
-from topompi.schedules.neighbourhood import Edges, Neighbourhood
+from topompi.schedules.neighbourhood import Neighbourhood
 
 __all__ = ["HALOS", "QUICK", "RECORDED", "halo", "recorded"]
 
@@ -73,12 +73,7 @@ def halo(side: int, radius: int, nbytes: int) -> Neighbourhood:
 def _symmetric(ranks: int, source: Integers, destination: Integers, size: Integers) -> Neighbourhood:
     """The alltoall of edges that exist both ways, each rank's in the order of its neighbours."""
     key, first = np.unique(source * ranks + destination, return_index=True)
-    source, destination = np.divmod(key, ranks)
-    back = np.argsort(destination * ranks + source, kind="stable")
-    number, place = (np.empty(len(key), dtype=np.int64) for _ in range(2))
-    number[:] = np.arange(len(key)) - np.searchsorted(source, source)
-    place[back] = np.arange(len(key)) - np.searchsorted(destination[back], destination[back])
-    return Neighbourhood(ranks, Edges(source, destination, number, place, size[first]))
+    return Neighbourhood.from_edges(ranks, *np.divmod(key, ranks), size[first])
 
 
 RECORDED: Mapping[str, Callable[[], Neighbourhood | None]] = {

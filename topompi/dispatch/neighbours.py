@@ -205,6 +205,14 @@ class Neighbours:
             raise wrong
         return request, settled.choice
 
+    def latest(self, name: str) -> str:
+        """The algorithm that ran the latest blocking call of a method."""
+        shares = NEIGHBOUR_CALLS[name].shares
+        settled = self._settled.get(shares)
+        choice = self.only if settled is None else settled.choice
+        young = self._calls[shares] <= self._state.native_calls
+        return NATIVE if young or choice is None else choice.algorithm
+
     def explain(self, name: str) -> str:
         """The algorithm chosen for blocking calls of a method, and the reason, in words; empty before the choice."""
         settled = self._settled.get(NEIGHBOUR_CALLS[name].shares)

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..mapping.graph import CommunicationGraph
-from ..mapping.readers.topoprof import COUNTS, GRANULARITIES, KINDS, MOVES, RECORDED, Call, View
+from ..mapping.readers.topoprof import COUNTS, GRANULARITIES, KINDS, MOVES, RECORDED, Call, Exchanges, View
 from .errors import ProfileError
 
-__all__ = ["ASKED", "COUNTS", "KINDS", "MOVES", "RECORDED", "Call", "Profile", "RankRows", "View"]
+__all__ = ["ASKED", "COUNTS", "KINDS", "MOVES", "RECORDED", "Call", "Exchanges", "Profile", "RankRows", "View"]
 
 Integers = NDArray[np.int64]
 
@@ -31,6 +31,7 @@ class RankRows:
     :param volume: bytes of each row, shape (rows,).
     :param host: host on which the rank ran; "" if unknown.
     :param calls: collective calls of the rank by size; empty if they were not recorded.
+    :param exchanges: neighbourhood calls of the rank by communicator and method.
     """
 
     rank: int
@@ -40,6 +41,7 @@ class RankRows:
     volume: Integers
     host: str = ""
     calls: tuple[Call, ...] = ()
+    exchanges: tuple[Exchanges, ...] = ()
 
     @classmethod
     def of_rows(cls, rank: int, rows: Iterable[tuple[int, int, int, int]]) -> RankRows:
