@@ -53,7 +53,8 @@ def joined_cost(mapping: Mapping, graph: CommunicationGraph, machine: Machine, j
         counts = np.bincount(cell[message], minlength=cells).tolist()
         units = [amount + joining.start * number for amount, number in zip(sums, counts, strict=True)]
         costs.append([sum(map(mul, far.tolist(), units[at : at + len(far)])) for at in range(0, cells, len(far) or 1)])
-    return sum(costs[0]) + machine.num_hosts * max(max(one, default=0) for one in costs)
+    busiest = max(max(one, default=0) for one in costs)
+    return int(sum(costs[0]) + machine.num_hosts * busiest)
 
 
 def best_joined(

@@ -110,14 +110,8 @@ class Neighbourhood:
         :param shares: True for an allgather.
         :raises ValueError: if a rank does not exist, or an allgather's blocks of one rank differ in size.
         """
-        columns = [np.asarray(column, dtype=np.int64) for column in (source, destination, size)]
-        index = []
-        for rank in columns[:2]:
-            order = np.argsort(rank, kind="stable")
-            one = np.empty(len(rank), dtype=np.int64)
-            one[order] = np.arange(len(rank)) - np.searchsorted(rank[order], rank[order])
-            index.append(one)
-        return cls(ranks, Edges(columns[0], columns[1], *index, columns[2]), shares)
+        out, into, units = (np.asarray(column, dtype=np.int64) for column in (source, destination, size))
+        return cls(ranks, Edges(out, into, _numbered(out), _numbered(into), units), shares)
 
     def shared(self, size: ArrayLike = 1) -> Neighbourhood:
         """The allgather along the same edges.
@@ -152,6 +146,14 @@ class Neighbourhood:
         begin = np.empty_like(size)
         begin[order] = np.cumsum(size[order]) - size[order]
         return total, begin - (np.cumsum(total) - total)[rank]
+
+
+def _numbered(rank: Integers) -> Integers:
+    """The index of each row among those of the same rank, shape (rows,)."""
+    order = np.argsort(rank, kind="stable")
+    number = np.empty(len(rank), dtype=np.int64)
+    number[order] = np.arange(len(rank)) - np.searchsorted(rank[order], rank[order])
+    return number
 
 
 def _listed(lists: Sequence[Sequence[int]]) -> tuple[Integers, Integers]:

@@ -270,7 +270,7 @@ def _exchanges(name: str, number: int, found: dict[str, Any], size: int) -> tupl
             _fail(name, number, "neighbours to have a name, five whole numbers, and two lists of one length", row)
         if max((row[1], *row[6])) >= size:
             _fail(name, number, f"neighbours to name ranks below {size}", row)
-    return tuple(Exchanges(*row[:6], tuple(row[6]), tuple(row[7])) for row in rows)
+    return tuple(Exchanges._make((*row[:6], tuple(row[6]), tuple(row[7]))) for row in rows)
 
 
 def _object(name: str, number: int, line: str) -> dict[str, Any]:

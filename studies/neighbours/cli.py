@@ -19,7 +19,7 @@ from topompi.communicator.remap.order import Aim, solve
 from topompi.mapping import CommunicationGraph
 from topompi.mapping.joined import Joining
 from topompi.netsim import RECEIVE, SEND, Program
-from topompi.prediction.neighbours import GAIN, Place, Prices, on_host, seconds_of, works_of
+from topompi.prediction.neighbours import GAIN, Place, Prices, of_all
 from topompi.prediction.predictor import Predictor
 from topompi.schedules import Network
 from topompi.schedules.neighbourhood import Neighbourhood
@@ -96,9 +96,7 @@ class Job:
     @cached_property
     def predicted(self) -> float:
         """The predicted time of a message per edge over that of carried blocks."""
-        works = np.array([works_of(part, self.place, self.prices) for part in self.parts])
-        largest = np.max([on_host(works, self.place.host_of, rank) for rank in range(len(works))], axis=0)
-        library, ours = seconds_of(largest)
+        library, ours = of_all(self.parts, self.place, self.prices)
         return library / ours
 
     def seconds(self, model: str, *, carried: bool) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..schedules.sparse.carriers import Terms
 from ..schedules.sparse.exchange import Exchange, edge_by_edge
 from .predictor import CALL, MESSAGE, Predictor
 
-__all__ = ["GAIN", "Place", "Prices", "on_host", "seconds_of", "works_of"]
+__all__ = ["GAIN", "Place", "Prices", "of_all", "on_host", "seconds_of", "works_of"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -75,7 +76,8 @@ class Place:
 
     def mates(self, rank: int) -> Integers:
         """The hosts of all ranks of a rank's group, shape (members,)."""
-        return self.host_of[self.group_of == self.group_of[rank]]
+        hosts: Integers = self.host_of[self.group_of == self.group_of[rank]]
+        return hosts
 
     def distance(self, rank: int, peers: Integers) -> Integers:
         """The distance of a rank to others: ``SAME_HOST``, ``SAME_GROUP`` or ``ELSEWHERE``, shape (peers,)."""
@@ -94,7 +96,7 @@ def works_of(exchange: Exchange, place: Place, prices: Prices) -> Floats:
     :param place: the groups and hosts of all ranks.
     :param prices: costs of messages.
     """
-    rows = []
+    rows: list[tuple[float, ...]] = []
     latency, byte = np.array(prices.latency), np.array(prices.byte)
     for stage in (edge_by_edge(exchange), exchange.direct, *exchange.middle):
         start = np.array(prices.start) + MESSAGE * bool(rows)
@@ -136,3 +138,14 @@ def seconds_of(largest: Floats) -> tuple[float, float]:
     library, carried = largest[2:4]
     rest = largest[4:].reshape(2, -1).sum(axis=0)
     return float(library + rest[0]), float(carried + max(rest[1], rest[2:].sum()) + CALL)
+
+
+def of_all(parts: Sequence[Exchange], place: Place, prices: Prices) -> tuple[float, float]:
+    """Predicted seconds of a message per edge, and of carried blocks, if the parts of all ranks are known.
+
+    :param parts: the part of each rank.
+    :param place: the groups and hosts of all ranks.
+    :param prices: costs of messages.
+    """
+    works = np.array([works_of(part, place, prices) for part in parts])
+    return seconds_of(np.max([on_host(works, place.host_of, rank) for rank in range(len(works))], axis=0))

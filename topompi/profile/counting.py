@@ -171,7 +171,7 @@ class Counters:
                 parts.append(np.stack((np.full_like(there, number), self.peers[there], messages[there], volume[there])))
         calls = tuple(Call(*key, count) for key, count in sorted(self.sizes.copy().items()))
         exchanges = tuple(
-            Exchanges(*key, *times, tuple(peers.tolist()), tuple(total.tolist()))
+            Exchanges(*key, times[0], times[1], tuple(peers.tolist()), tuple(total.tolist()))
             for key, (peers, total, times) in self.exchanges.copy().items()
         )
         kind, peer, messages, volume = np.concatenate(parts, axis=1)

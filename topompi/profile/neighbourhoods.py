@@ -105,7 +105,7 @@ def _counting(
     if getattr(comm, "_graph", None) is None:
         comm._graph, group.graphs = group.graphs, group.graphs + 1
     every = np.asarray(group.units, dtype=np.int64)
-    lowest = int(group.owner.peers[every[every >= 0]].min())
+    lowest = min(group.owner.peers[every[every >= 0]].tolist(), default=0)
     key = blocking, lowest, group.size, int(comm._graph)
 
     def count(carried: bool) -> None:

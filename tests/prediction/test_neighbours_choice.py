@@ -1,0 +1,34 @@
+"""The choice of carriers for neighbourhood collectives, on the cells measured for docs/lab/neighbours.md."""
+
+import numpy as np
+import pytest
+
+from benchmarks.neighbours_ranks import coarse, stencil
+from osu_like_bench.emulate import Rates, emulated_routes
+from topompi.prediction.neighbours import GAIN, Place, Prices, of_all
+from topompi.prediction.predictor import Predictor
+from topompi.schedules.neighbourhood import Neighbourhood
+from topompi.schedules.sparse.schedules import exchanges
+from topompi.topology import TopologyInterface
+
+
+@pytest.mark.parametrize("uplinks", ["100M", "50M"])
+@pytest.mark.parametrize(
+    ("wanted", "gains"),  # whether carriers were measured to gain in both forms of calls
+    [
+        (coarse(16), True),
+        (stencil(16, 512, 64, 8), True),
+        (stencil(16, 4096, 256, 8), False),
+        (stencil(16, 65536, 1024, 8), False),
+    ],
+    ids=["coarse level", "512 B", "4 KiB", "64 KiB"],
+)
+def test_calls_are_carried_if_that_was_measured_to_gain(wanted, gains, uplinks):
+    routes = emulated_routes("4x2", Rates.parse("100M", uplinks))
+    interface = TopologyInterface.place([routes.fabric.hosts[rank // 2] for rank in range(16)], routes)
+    host = interface.rank_host.astype(np.int64)
+    place, prices = Place(host, host), Prices.of(Predictor(interface))
+    source, destination = np.nonzero(wanted)
+    graph = Neighbourhood.from_edges(16, source, destination, wanted[source, destination])
+    library, carried = of_all(exchanges(graph, host, prices.terms(place)), place, prices)
+    assert (library >= GAIN * carried) == gains
