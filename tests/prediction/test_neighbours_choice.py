@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from benchmarks.neighbours_ranks import coarse, stencil
 from osu_like_bench.emulate import Rates, emulated_routes
 from topompi.prediction.neighbours import GAIN, Place, Prices, of_all
 from topompi.prediction.predictor import Predictor
@@ -12,14 +11,30 @@ from topompi.schedules.sparse.schedules import exchanges
 from topompi.topology import TopologyInterface
 
 
+def coarse():
+    """Bytes of each pair of ranks on a coarse level of multigrid, as ``benchmarks.neighbours_ranks`` has them."""
+    rng = np.random.default_rng(7)
+    wanted = 8 * rng.integers(1, 9, (16, 16)) * (rng.random((16, 16)) < 0.9)
+    return np.where(np.eye(16, dtype=bool), 0, wanted)
+
+
+def stencil(face, edge, corner):
+    """Bytes of each pair of ranks in a stencil of 27 points on a periodic grid of 4 x 2 x 2 ranks."""
+    dims = np.array((4, 2, 2))
+    place = np.stack(np.unravel_index(np.arange(16), dims), axis=1)
+    apart = np.abs(place[:, None] - place[None])
+    apart = np.minimum(apart, dims - apart)
+    return np.array([0, face, edge, corner])[np.where((apart <= 1).all(axis=2), (apart == 1).sum(axis=2), 0)]
+
+
 @pytest.mark.parametrize("uplinks", ["100M", "50M"])
 @pytest.mark.parametrize(
     ("wanted", "gains"),  # whether carriers were measured to gain in both forms of calls
     [
-        (coarse(16), True),
-        (stencil(16, 512, 64, 8), True),
-        (stencil(16, 4096, 256, 8), False),
-        (stencil(16, 65536, 1024, 8), False),
+        (coarse(), True),
+        (stencil(512, 64, 8), True),
+        (stencil(4096, 256, 8), False),
+        (stencil(65536, 1024, 8), False),
     ],
     ids=["coarse level", "512 B", "4 KiB", "64 KiB"],
 )

@@ -210,5 +210,5 @@ def test_calls_among_neighbours_are_read_as_written(tmp_path):
     assert [one.exchanges for one in found.of_rank] == [one.exchanges for one in profile.of_rank]
     wrong = replace(profile.of_rank[2], exchanges=(profile.of_rank[2].exchanges[0]._replace(peers=(0, 1, 9)),))
     write_profile(replace(profile, of_rank=[*profile.of_rank[:2], wrong]), tmp_path / "run.topoprof")
-    with pytest.raises(ProfileError, match="run.topoprof:4: expecting neighbours to name ranks below 4"):
+    with pytest.raises(ProfileError, match=r"run\.topoprof:4: expecting neighbours to name ranks below 4"):
         read_profile(tmp_path / "run.topoprof")
