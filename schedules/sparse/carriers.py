@@ -129,9 +129,6 @@ class _Lots(NamedTuple):
 def _carried(lots: _Lots, part: int, members: int, terms: Terms) -> tuple[float, Integers]:
     """The work of the busiest member in starts, and the index of each lot's carrier, if carriers are in its part.
 
-    What a member receives from other groups and hands out there is assumed to be what it sends and what is handed out
-    for it, as in symmetric graphs.
-
     :param lots: what is carried.
     :param part: members of a part; the last part may have fewer.
     :param members: number of members.
@@ -141,27 +138,41 @@ def _carried(lots: _Lots, part: int, members: int, terms: Terms) -> tuple[float,
     order = np.argsort(label, kind="stable")
     label, owner, weight = (column[order] for column in (label, lots.owner, lots.weight))
     if part == 1:
-        bundle, dealt = label, owner
+        sorted_bundle, dealt = label, owner
     else:
-        bundle = _bundles(label, weight, np.minimum(part, members - owner // part * part), members, terms)
-        apart = label[opens(bundle)]
-        dealt = _dealt(bundle, owner, weight, apart, part, members, terms)[bundle]
-    alone = np.bincount(bundle, weights=lots.blocks[order])[bundle] < terms.fewest
-    carrier, bundle_of_lot = np.empty_like(owner), np.empty_like(owner)
-    carrier[order], bundle_of_lot[order] = np.where(alone, owner, dealt), bundle
+        sorted_bundle = _bundles(label, weight, np.minimum(part, members - owner // part * part), members, terms)
+        apart = label[opens(sorted_bundle)]
+        dealt = _dealt(sorted_bundle, owner, weight, apart, part, members, terms)[sorted_bundle]
+    alone = np.bincount(sorted_bundle, weights=lots.blocks[order])[sorted_bundle] < terms.fewest
+    carrier, bundle = np.empty_like(owner), np.empty_like(owner)
+    carrier[order], bundle[order] = np.where(alone, owner, dealt), sorted_bundle
+    work = _busiest(lots, carrier, bundle, members, terms)
+    carrier[order[alone]] = DIRECT
+    return work, carrier
+
+
+def _busiest(lots: _Lots, carrier: Integers, bundle: Integers, members: int, terms: Terms) -> float:
+    """The work of the busiest member in starts.
+
+    What a member receives from other groups and hands out there is assumed to be what it sends and what is handed out
+    for it, as in symmetric graphs.
+
+    :param lots: what is carried.
+    :param carrier: index of the carrier of each lot, shape (lots,).
+    :param bundle: bundle of each lot, shape (lots,).
+    :param members: number of members.
+    :param terms: terms on which blocks are carried.
+    """
     routes = route(lots.owner, carrier, lots.weight, members, terms.near)
-    groups = int(lots.there.max()) + 1
+    groups, ranks = int(lots.there.max()) + 1, int(lots.destination.max()) + 1
     messages = np.bincount(np.unique(carrier * groups + lots.there) // groups, minlength=members)
     units = np.bincount(carrier, weights=lots.weight, minlength=members)
-    ranks = int(lots.destination.max()) + 1
-    handed = np.unique(bundle_of_lot[lots.lot] * ranks + lots.destination) // ranks
-    handed = np.bincount(handed, minlength=bundle[-1] + 1) - 1
-    first = opens(bundle)
-    delivered = 2 * np.bincount(carrier[order[first]], weights=handed, minlength=members)
-    delivered = np.minimum(delivered, 2 * most_rounds(members))
-    work = terms.inside * (routes.load + delivered) + 2 * messages + units / terms.start
-    carrier[order[alone]] = DIRECT
-    return float(work.max()) + terms.inside * (len(routes.at) - 1), carrier
+    destinations = np.bincount(np.unique(bundle[lots.lot] * ranks + lots.destination) // ranks)
+    first = np.unique(bundle, return_index=True)[1]
+    handed_out = np.bincount(carrier[first], weights=destinations - 1, minlength=members)
+    near = routes.load + 2 * np.minimum(handed_out, most_rounds(members))
+    work = terms.inside * near + 2 * messages + units / terms.start
+    return float(work.max()) + terms.inside * (len(routes.at) - 1)
 
 
 def opens(*columns: Integers) -> NDArray[np.bool_]:
