@@ -97,6 +97,22 @@ class Neighbourhood:
         sizes = np.broadcast_to(np.asarray(size, dtype=np.int64), len(out)).copy()
         return cls(len(sources), Edges(out[:, 0], out[:, 1], number, paired, sizes))
 
+    @classmethod
+    def from_edges(
+        cls, ranks: int, source: ArrayLike, destination: ArrayLike, size: ArrayLike, *, shares: bool = False
+    ) -> Neighbourhood:
+        """The neighbourhood collective of a list of edges, numbered at both ends in the order of this list.
+
+        :param ranks: number of ranks.
+        :param source: sending rank of each edge, shape (edges,).
+        :param destination: receiving rank of each edge, shape (edges,).
+        :param size: units of each edge, shape (edges,).
+        :param shares: True for an allgather.
+        :raises ValueError: if a rank does not exist, or an allgather's blocks of one rank differ in size.
+        """
+        out, into, units = (np.asarray(column, dtype=np.int64) for column in (source, destination, size))
+        return cls(ranks, Edges(out, into, _numbered(out), _numbered(into), units), shares)
+
     def shared(self, size: ArrayLike = 1) -> Neighbourhood:
         """The allgather along the same edges.
 
@@ -130,6 +146,14 @@ class Neighbourhood:
         begin = np.empty_like(size)
         begin[order] = np.cumsum(size[order]) - size[order]
         return total, begin - (np.cumsum(total) - total)[rank]
+
+
+def _numbered(rank: Integers) -> Integers:
+    """The index of each row among those of the same rank, shape (rows,)."""
+    order = np.argsort(rank, kind="stable")
+    number = np.empty(len(rank), dtype=np.int64)
+    number[order] = np.arange(len(rank)) - np.searchsorted(rank[order], rank[order])
+    return number
 
 
 def _listed(lists: Sequence[Sequence[int]]) -> tuple[Integers, Integers]:

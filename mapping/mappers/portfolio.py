@@ -63,7 +63,7 @@ def best(
     machine: Machine,
     seed: int = 0,
     *,
-    objective: str = "hop-bytes",
+    objective: str | Callable[[Mapping], float] = "hop-bytes",
     given: Mapping | None = None,
     rounds: int | None = None,
     effort: float = 1.0,
@@ -81,7 +81,8 @@ def best(
     :param machine: hosts with their slots and distances.
     :param seed: seed of the random numbers; equal seeds give equal mappings.
     :param objective: ``hop-bytes``, or ``busiest link`` for bytes over capacity of the busiest link of the routes.
-        Without routes, on a tree, the borders of clusters count as links.
+        Without routes, on a tree, the borders of clusters count as links. A function of a mapping is the cost by which
+        the results of all mappers are compared, while each of them lowers hop-bytes.
     :param given: mapping to beat; by default rank r on slot r.
     :param rounds: number of top-down mappings; by default as many as take about half a second for 1,000 ranks. Work is
         counted, not timed, so that the result does not depend on the speed of the computer.
@@ -114,8 +115,12 @@ def best(
     return pool.best
 
 
-def _objective(objective: str, graph: CommunicationGraph, machine: Machine) -> Callable[[Mapping], float]:
+def _objective(
+    objective: str | Callable[[Mapping], float], graph: CommunicationGraph, machine: Machine
+) -> Callable[[Mapping], float]:
     """The function that computes the cost of a mapping: exact hop-bytes (doubled), or seconds of the busiest link."""
+    if callable(objective):
+        return objective
     if objective == "hop-bytes":
         return lambda mapping: doubled_hop_bytes(mapping, graph, machine)
     if objective != "busiest link":
@@ -153,7 +158,7 @@ def _steps(
     graph: CommunicationGraph,
     machine: Machine,
     seed: int,
-    objective: str,
+    objective: str | Callable[[Mapping], float],
     rounds: list[tuple[int | None, int]],
     asked: tuple[Partitioner | None, str],
     effort: float,
@@ -168,7 +173,7 @@ def _steps(
     :param graph: communication graph, with a vertex per rank.
     :param machine: hosts with their slots and distances.
     :param seed: seed of the random numbers.
-    :param objective: ``hop-bytes`` or ``busiest link``.
+    :param objective: ``hop-bytes``, ``busiest link``, or a function that computes the cost.
     :param rounds: numbers of tries and of bisections of each top-down mapping, see ``_rounds``.
     :param asked: partitioner (None for METIS) and weight that the caller requests in addition.
     :param effort: factor on the time of annealing.
@@ -203,7 +208,7 @@ def _improvements(
     graph: CommunicationGraph,
     machine: Machine,
     seed: int,
-    objective: str,
+    objective: str | Callable[[Mapping], float],
     effort: float,
     grid: Grid | None,
     divided: bool,

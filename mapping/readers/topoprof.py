@@ -22,6 +22,7 @@ __all__ = [
     "RECORDED",
     "VERSION",
     "Call",
+    "Exchanges",
     "Head",
     "Line",
     "View",
@@ -102,6 +103,29 @@ class Call(NamedTuple):
     times: int
 
 
+class Exchanges(NamedTuple):
+    """A rank's neighbourhood calls of one method on one communicator with a graph.
+
+    :param name: mpi4py's blocking method on buffers.
+    :param first: lowest rank of the communicator.
+    :param ranks: number of ranks of the communicator.
+    :param number: index among all graphs of the same ranks in the same order, in the order of their first calls.
+    :param times: number of calls.
+    :param carried: number of these calls that topompi's carriers ran; the MPI library ran the others.
+    :param peers: rank that each outgoing edge leads to.
+    :param volume: bytes of each outgoing edge in all calls.
+    """
+
+    name: str
+    first: int
+    ranks: int
+    number: int
+    times: int
+    carried: int
+    peers: tuple[int, ...]
+    volume: tuple[int, ...]
+
+
 class Line(NamedTuple):
     """A rank's line.
 
@@ -109,12 +133,14 @@ class Line(NamedTuple):
     :param kinds: peers, messages and bytes, one row each, for each kind of traffic, shape (3, peers).
     :param host: host of the rank.
     :param calls: collective calls of the rank.
+    :param exchanges: neighbourhood calls of the rank.
     """
 
     rank: int
     kinds: dict[str, NDArray[np.int64]]
     host: str
     calls: tuple[Call, ...]
+    exchanges: tuple[Exchanges, ...]
 
 
 def recognise(file: GraphFile) -> bool:
@@ -135,7 +161,7 @@ def read(file: GraphFile) -> Edges:
     rows = [np.empty((0, 4), dtype=np.int64)]
     ranks = set()
     for number, line in lines[1:]:
-        rank, kinds, _, _ = rank_of(file.name, number, line, size)
+        rank, kinds, *_ = rank_of(file.name, number, line, size)
         ranks.add(rank)
         for letter, (peer, messages, volume) in kinds.items():
             own = np.full_like(peer, rank)
@@ -218,7 +244,8 @@ def rank_of(name: str, number: int, line: str, size: int) -> Line:
     host = found.get("host", "")
     if not isinstance(host, str):
         _fail(name, number, "host to be a name", host)
-    return Line(rank, {one: kinds[one] for one in KINDS if one in kinds}, host, _calls(name, number, found))
+    in_order = {one: kinds[one] for one in KINDS if one in kinds}
+    return Line(rank, in_order, host, _calls(name, number, found), _exchanges(name, number, found, size))
 
 
 def _calls(name: str, number: int, found: dict[str, Any]) -> tuple[Call, ...]:
@@ -230,6 +257,20 @@ def _calls(name: str, number: int, found: dict[str, Any]) -> tuple[Call, ...]:
         if not sound or not all(type(value) is int and value >= 0 for value in call[1:]):
             _fail(name, number, "calls to have a name, ranks, bytes and a count", call)
     return tuple(Call(*call) for call in calls)
+
+
+def _exchanges(name: str, number: int, found: dict[str, Any], size: int) -> tuple[Exchanges, ...]:
+    rows = found.get("neighbours", [])
+    if not isinstance(rows, list):
+        _fail(name, number, "neighbours to be a list", rows)
+    for row in rows:
+        sound = isinstance(row, list) and len(row) == 8 and isinstance(row[0], str)
+        sound = sound and all(isinstance(one, list) and len(one) == len(row[6]) for one in row[6:])
+        if not sound or not all(type(value) is int and value >= 0 for value in (*row[1:6], *row[6], *row[7])):
+            _fail(name, number, "neighbours to have a name, five whole numbers, and two lists of one length", row)
+        if max((row[1], *row[6])) >= size:
+            _fail(name, number, f"neighbours to name ranks below {size}", row)
+    return tuple(Exchanges._make((*row[:6], tuple(row[6]), tuple(row[7]))) for row in rows)
 
 
 def _object(name: str, number: int, line: str) -> dict[str, Any]:

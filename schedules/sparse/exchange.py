@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,9 @@ from numpy.typing import NDArray
 
 from ..neighbourhood import Edges
 from ..schedule import INPUT, OUTPUT, SCRATCH
-from .carriers import DIRECT, opens
+from .carriers import DIRECT, Terms
+from .laying import IN_INPUT, NOTHING, Memory, Stage, joined, table
+from .rounds import most_rounds, route
 
 __all__ = ["Blocks", "Exchange", "Known", "Stage", "edge_by_edge", "exchange_of"]
 
@@ -29,6 +32,7 @@ class Known:
     :param arriving: carrier of each of these edges, a rank of the source's group, shape (edges,).
     :param landing: rank of the group that receives the edge's block from the carrier, shape (edges,).
     :param shares: whether all edges of a rank carry one block.
+    :param terms: terms on which blocks are carried.
     """
 
     group_of: Integers
@@ -38,6 +42,43 @@ class Known:
     arriving: Integers
     landing: Integers
     shares: bool = False
+    terms: Terms = field(default_factory=Terms)
+
+    @cached_property
+    def members(self) -> Integers:
+        """The ranks of the group, ascending; none if they have no edges."""
+        some = np.concatenate((self.out.source, self.into.destination))[:1]
+        return np.flatnonzero(np.isin(self.group_of, self.group_of[some]))
+
+    @cached_property
+    def rides(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """The edges inside the group whose blocks go with those from other groups, as masks of ``out`` and ``into``.
+
+        All small blocks do if the routes inside the group have several rounds, else those for which there is a message
+        anyway.
+        """
+        out, into, group_of = self.out, self.into, self.group_of
+        small = (into.size > 0) & (into.size <= self.terms.limit)
+        near = small & (into.source != into.destination) & (group_of[into.source] == group_of[into.destination])
+        landed = self.landing != DIRECT
+        start, moving = np.where(near, into.source, self.landing), np.flatnonzero(near | landed)
+        if len(self.routes(start[moving], into.destination[moving], into.size[moving])) < 3:
+            ranks = len(group_of)
+            near &= np.isin(start * ranks + into.destination, (start * ranks + into.destination)[landed])
+        key = max(int(edges.number.max(initial=0)) for edges in (out, into)) + 1
+        chosen = (into.source * key + into.number)[near]
+        return np.isin(out.source * key + out.number, chosen), near
+
+    def routes(self, begin: Integers, end: Integers, size: Integers) -> Integers:
+        """The rank that has each block before each round inside the group, and at the end, shape (rounds + 1, blocks).
+
+        :param begin: rank that has each block, shape (blocks,).
+        :param end: rank that gets it, shape (blocks,).
+        :param size: units of each block, shape (blocks,).
+        """
+        members = self.members
+        here, there = np.searchsorted(members, begin), np.searchsorted(members, end)
+        return members[route(here, there, size, len(members), self.terms.near).at]
 
 
 class Blocks(NamedTuple):
@@ -47,41 +88,13 @@ class Blocks(NamedTuple):
     size: Integers
 
 
-class Stage(NamedTuple):
-    """A rank's work in one stage of an exchange: first its moves, then its messages.
-
-    :ivar moves: buffer and first unit that each move reads, buffer and first unit that it writes, and its length, shape
-        (moves, 5).
-    :ivar receives: peer, buffer, first unit and length of each message, shape (messages, 4).
-    :ivar sends: peer, buffer, first unit and length of each message, shape (messages, 4).
-    """
-
-    moves: Integers
-    receives: Integers
-    sends: Integers
-
-
-class _Laid(NamedTuple):
-    """Blocks side by side in scratch memory.
-
-    :ivar edges: edges whose blocks these are, in their order; the first edge of several that share a copy.
-    :ivar begin: first unit of each of these blocks.
-    :ivar of_edge: first unit of each edge's block, shape (all edges,); -1 if it is not here.
-    :ivar end: first unit after the blocks.
-    """
-
-    edges: NDArray[np.intp]
-    begin: Integers
-    of_edge: Integers
-    end: int
-
-
 @dataclass(frozen=True, eq=False)
 class Exchange:
     """One rank's part of a neighbourhood collective, apart from the memory of its input and output.
 
     Blocks that are carried go from their source to a carrier of its group, from there to the landing rank of the
-    destination's group, and from there to the destination. All others go directly. A block's size may differ from call
+    destination's group, and from there to the destination. Inside both groups they go in the rounds of `route`, and so
+    do small blocks for ranks of the same group. All others go directly. A block's size may differ from call
     to call: one that fits into the ``capacity`` of its edge is carried, and one that does not goes directly. Source and
     destination know the size, so that no other rank has to.
 
@@ -92,7 +105,8 @@ class Exchange:
     :param in_capacity: units that each can carry, shape (incoming edges,).
     :param packing: outgoing edges (indices) whose blocks the rank copies to scratch memory, and first unit there.
     :param unpacking: incoming edges (indices) whose blocks it copies from scratch memory, and first unit there.
-    :param middle: the three stages of carried blocks without the copies from input and to output.
+    :param middle: the stages of carried blocks without the copies from input and to output: rounds to carriers, the
+        messages between groups, and rounds to destinations, on all ranks equally many.
     :param scratch: units of scratch memory.
     """
 
@@ -103,11 +117,11 @@ class Exchange:
     in_capacity: Integers
     packing: tuple[Integers, Integers]
     unpacking: tuple[Integers, Integers]
-    middle: tuple[Stage, Stage, Stage]
+    middle: tuple[Stage, ...]
     scratch: int
 
     def stages(self, sent: Blocks, received: Blocks) -> list[Stage]:
-        """The stages for given memory: the direct messages, three stages of carried blocks, and the last copies.
+        """The stages for given memory: the direct messages, the stages of carried blocks, and the last copies.
 
         The direct messages may last as long as the other stages take together.
 
@@ -122,19 +136,18 @@ class Exchange:
         awaited = awaited[np.lexsort((into.number[awaited], into.source[awaited]))]
         own = np.flatnonzero((into.source == self.rank) & (arriving > 0))
         first = Stage(
-            _table(INPUT, sent.begin[into.number[own]], OUTPUT, received.begin[into.place[own]], arriving[own]),
-            _table(into.source[awaited], OUTPUT, received.begin[into.place[awaited]], arriving[awaited]),
-            _table(out.destination[direct], INPUT, sent.begin[out.number[direct]], leaving[direct]),
+            table(INPUT, sent.begin[into.number[own]], OUTPUT, received.begin[into.place[own]], arriving[own]),
+            table(into.source[awaited], OUTPUT, received.begin[into.place[awaited]], arriving[awaited]),
+            table(out.destination[direct], INPUT, sent.begin[out.number[direct]], leaving[direct]),
         )
         index, to = self.packing
-        pack = _table(INPUT, sent.begin[out.number[index]], SCRATCH, to, leaving[index])
+        pack = table(INPUT, sent.begin[out.number[index]], SCRATCH, to, leaving[index])
         pack = pack[leaving[index] <= self.out_capacity[index]]
         index, begin = self.unpacking
-        unpack = _table(SCRATCH, begin, OUTPUT, received.begin[into.place[index]], arriving[index])
+        unpack = table(SCRATCH, begin, OUTPUT, received.begin[into.place[index]], arriving[index])
         unpack = unpack[arriving[index] <= self.in_capacity[index]]
-        collect, forward, deliver = self.middle
-        last = Stage(_joined(unpack), *(np.empty((0, 4), dtype=np.int64),) * 2)
-        return [first, collect._replace(moves=_joined(pack)), forward, deliver, last]
+        collect, *rest = self.middle
+        return [first, collect._replace(moves=joined(pack)), *rest, NOTHING._replace(moves=joined(unpack))]
 
     @property
     def direct(self) -> Stage:
@@ -152,8 +165,8 @@ def _along(exchange: Exchange, leaves: NDArray[np.bool_], comes: NDArray[np.bool
     into = exchange.into.chosen(comes & (exchange.into.source != exchange.rank) & (exchange.into.size > 0))
     return Stage(
         np.empty((0, 5), dtype=np.int64),
-        _table(into.source, OUTPUT, 0, into.size),
-        _table(out.destination, INPUT, 0, out.size),
+        table(into.source, OUTPUT, 0, into.size),
+        table(out.destination, INPUT, 0, out.size),
     )
 
 
@@ -165,112 +178,49 @@ def exchange_of(rank: int, known: Known, partner: Mapping[int, int]) -> Exchange
     :param partner: for each group for which the rank is carrier, the landing rank there.
     Cost: sorts of the group's edges.
     """
-    out, into, shares = known.out, known.into, known.shares
-    mine, to_me = out.source == rank, into.destination == rank
-    goes, comes = known.carrier != DIRECT, known.arriving != DIRECT
-    carries, lands = known.carrier == rank, known.landing == rank
-    there = known.group_of[out.destination]
-    end = 0
+    out, into = known.out, known.into
+    memory = Memory(rank, known.shares)
+    near_out, near_in = known.rides
+    goes, comes = known.carrier != DIRECT, (known.arriving != DIRECT) | near_in
 
-    def lay(edges: Edges, which: NDArray[np.bool_], *keys: Integers, once: bool = shares) -> _Laid:
-        nonlocal end
-        laid = _laid(edges.size, np.flatnonzero(which), (*keys, edges.number), once, end)
-        end = laid.end
-        return laid
+    held = np.full(len(out), IN_INPUT)
+    collect = _rounds(memory, known, out, np.flatnonzero(goes), (out.source, known.carrier), held)
+    carries, lands = (np.flatnonzero(which == rank) for which in (known.carrier, known.landing))
+    peer = np.full(len(out), DIRECT)
+    peer[carries] = [partner[group] for group in known.group_of[out.destination[carries]].tolist()]
+    moves, sends = memory.send(out, carries, peer, held)
+    held = np.full(len(into), IN_INPUT)
+    forward = Stage(moves, memory.receive(into, lands, known.arriving, held), sends)
+    start = np.where(near_in, into.source, known.landing)
+    deliver = _rounds(memory, known, into, np.flatnonzero(comes), (start, into.destination), held)
 
-    handed = lay(out, mine & goes & ~carries, known.carrier, there)
-    collected = lay(out, carries & ~mine, out.source, there)
-    bundles = lay(out, carries, there, out.source)
-    arrived = lay(into, lands, known.arriving, into.source)
-    sorted_ = lay(into, lands & ~to_me, into.destination, known.arriving, into.source, once=False)
-    fetched = lay(into, to_me & comes & ~lands, known.landing, known.arriving, into.source, once=False)
-
-    own = bundles.edges[out.source[bundles.edges] == rank]
-    others = bundles.edges[out.source[bundles.edges] != rank]
-    kept = np.flatnonzero(lands & to_me)
-    landing_rank = np.array([partner[group] for group in there[bundles.edges].tolist()], dtype=np.int64)
-    moved = _table(SCRATCH, collected.of_edge[others], SCRATCH, bundles.of_edge[others], out.size[others])
-    turned = _table(SCRATCH, arrived.of_edge[sorted_.edges], SCRATCH, sorted_.begin, into.size[sorted_.edges])
-    nothing = np.empty((0, 5), dtype=np.int64)
-    collect = Stage(
-        nothing,
-        _messages(out.source[collected.edges], collected),
-        _messages(known.carrier[handed.edges], handed),
-    )
-    forward = Stage(
-        _joined(moved),
-        _messages(known.arriving[arrived.edges], arrived),
-        _messages(landing_rank, bundles),
-    )
-    deliver = Stage(
-        _joined(turned),
-        _messages(known.landing[fetched.edges], fetched),
-        _messages(into.destination[sorted_.edges], sorted_),
-    )
-    outgoing, incoming = np.flatnonzero(mine), np.flatnonzero(to_me)
-    place_out, place_in = _places(mine), _places(to_me)
+    mine, to_me = np.flatnonzero(out.source == rank), np.flatnonzero(into.destination == rank)
+    carried = np.flatnonzero(comes[to_me])
     return Exchange(
         rank,
-        out.chosen(outgoing),
-        np.where(goes, out.size, 0)[outgoing],
-        into.chosen(incoming),
-        np.where(comes, into.size, 0)[incoming],
-        (
-            place_out[np.concatenate((handed.edges, own))],
-            np.concatenate((handed.begin, bundles.of_edge[own])),
-        ),
-        (
-            place_in[np.concatenate((fetched.edges, kept))],
-            np.concatenate((fetched.begin, arrived.of_edge[kept])),
-        ),
-        (collect, forward, deliver),
-        end,
+        out.chosen(mine),
+        np.where(goes | near_out, out.size, 0)[mine],
+        into.chosen(to_me),
+        np.where(comes, into.size, 0)[to_me],
+        memory.packing(out.number[mine]),
+        (carried, held[to_me[carried]]),
+        (*collect, forward, *deliver),
+        memory.end,
     )
 
 
-def _laid(size: Integers, index: NDArray[np.intp], keys: tuple[Integers, ...], once: bool, start: int) -> _Laid:
-    """Lay blocks side by side in the order of some keys.
+def _rounds(
+    memory: Memory, known: Known, edges: Edges, index: Integers, ends: tuple[Integers, Integers], held: Integers
+) -> list[Stage]:
+    """The stages in which blocks move inside the group, on all ranks of all groups equally many.
 
-    :param size: units of each edge, shape (edges,).
-    :param index: edges whose blocks are laid.
-    :param keys: keys of all edges, the first one counts most.
-    :param once: whether edges that differ in the last key only share one copy.
-    :param start: first unit.
+    :param memory: scratch memory of the rank.
+    :param known: the edges of the rank's group.
+    :param edges: its edges out of the group's ranks, or into them.
+    :param index: edges whose blocks move.
+    :param ends: rank that has each edge's block, and rank that gets it, shape (edges,) each.
+    :param held: first unit of each edge's block if the rank holds it, shape (edges,); it is brought up to date.
     """
-    index = index[np.lexsort([key[index] for key in reversed(keys)])]
-    new = opens(*(key[index] for key in (keys[:-1] if once else keys)))
-    first = index[new]
-    begin = start + np.cumsum(size[first]) - size[first]
-    of_edge = np.full(len(size), -1)
-    of_edge[index] = begin[np.cumsum(new) - 1]
-    return _Laid(first, begin, of_edge, start + int(size[first].sum()))
-
-
-def _places(mask: NDArray[np.bool_]) -> Integers:
-    """The index of each chosen edge among the chosen ones, shape (edges,)."""
-    return np.cumsum(mask) - 1
-
-
-def _table(*columns: Integers | int) -> Integers:
-    return np.stack(np.broadcast_arrays(*columns), axis=-1).astype(np.int64).reshape(-1, len(columns))
-
-
-def _messages(peer: Integers, laid: _Laid) -> Integers:
-    """The messages of blocks that are laid by their peer, one per peer."""
-    first = np.flatnonzero(opens(peer))
-    begin = laid.begin[first]
-    return _table(peer[first], SCRATCH, begin, np.diff(begin, append=laid.end))
-
-
-def _joined(moves: Integers) -> Integers:
-    """Moves in the order of what they read, those of adjacent units joined to one."""
-    moves = moves[(moves[:, 4] > 0)]
-    moves = moves[np.argsort(moves[:, 1], kind="stable")]
-    same = (moves[1:, [0, 2]] == moves[:-1, [0, 2]]).all(axis=1)
-    for column in (1, 3):
-        same &= moves[1:, column] == moves[:-1, column] + moves[:-1, 4]
-    first = np.flatnonzero(np.append(True, ~same)[: len(moves)])
-    joined = moves[first]
-    if len(first):
-        joined[:, 4] = np.add.reduceat(moves[:, 4], first)
-    return joined
+    at = known.routes(ends[0][index], ends[1][index], edges.size[index])
+    stages = memory.rounds(edges, index, at, held)
+    return stages + [NOTHING] * (most_rounds(int(np.bincount(known.group_of).max())) - len(stages))

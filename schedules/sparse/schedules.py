@@ -75,6 +75,7 @@ def exchanges(graph: Neighbourhood, group_of: Integers, terms: Terms) -> list[Ex
             carrier[comes],
             landing[comes],
             graph.shares,
+            terms,
         )
         for rank in members.tolist():
             mine = carrier == rank

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topompi.mapping import read_graph
-from topompi.schedules.neighbourhood import Edges, Neighbourhood
+from topompi.schedules.neighbourhood import Neighbourhood
 
 __all__ = ["HALOS", "QUICK", "RECORDED", "halo", "recorded"]
 
@@ -24,20 +24,20 @@ FILES = {
     "miniFE": "minife-1024.graphStats.txt.xz",
     "NPB BT": "npb-bt-1024.graphStats.txt.xz",
 }
-LARGEST = {"512 B": 512, "4 KiB": 4096, "64 KiB": 65536}  # bytes of the largest block of a call
+SIZES = {"8 B": 8, "64 B": 64, "512 B": 512, "4 KiB": 4096}  # mean bytes of a block
 ITEM = 8  # bytes; blocks are whole numbers of these
 
 Integers = NDArray[np.int64]
 
 
-def recorded(name: str, largest: int) -> Neighbourhood | None:
+def recorded(name: str, mean: int) -> Neighbourhood | None:
     """The alltoall of an application's recorded graph, None if its file is not here.
 
-    A file has the bytes of a whole run; they are scaled. Edges of rank 0 that have its most frequent number of bytes
-    come from reductions, and are left out.
+    A file has the bytes of a whole run, but not how many messages these were: they are scaled. Edges of rank 0 that
+    have its most frequent number of bytes come from reductions, and are left out.
 
     :param name: a key of ``FILES``.
-    :param largest: bytes of the largest block.
+    :param mean: mean bytes of a block, of which each has at least ``ITEM``.
     """
     path = DATA / "commgraphs" / FILES[name]
     if not path.exists():
@@ -50,7 +50,7 @@ def recorded(name: str, largest: int) -> Neighbourhood | None:
     values, times = np.unique(volume[at_0], return_counts=True)
     kept = ~(at_0 & (volume == values[times.argmax()])) & (ends[0] != ends[1])
     ends, volume = ends[:, kept], volume[kept]
-    size = ITEM * np.maximum(1, np.rint(volume * (largest / volume.max() / ITEM))).astype(np.int64)
+    size = ITEM * np.maximum(1, np.rint(volume * (mean / volume.mean() / ITEM))).astype(np.int64)
     return _symmetric(graph.size, ends[0], ends[1], size)
 
 
@@ -73,18 +73,11 @@ def halo(side: int, radius: int, nbytes: int) -> Neighbourhood:
 def _symmetric(ranks: int, source: Integers, destination: Integers, size: Integers) -> Neighbourhood:
     """The alltoall of edges that exist both ways, each rank's in the order of its neighbours."""
     key, first = np.unique(source * ranks + destination, return_index=True)
-    source, destination = np.divmod(key, ranks)
-    back = np.argsort(destination * ranks + source, kind="stable")
-    number, place = (np.empty(len(key), dtype=np.int64) for _ in range(2))
-    number[:] = np.arange(len(key)) - np.searchsorted(source, source)
-    place[back] = np.arange(len(key)) - np.searchsorted(destination[back], destination[back])
-    return Neighbourhood(ranks, Edges(source, destination, number, place, size[first]))
+    return Neighbourhood.from_edges(ranks, *np.divmod(key, ranks), size[first])
 
 
 RECORDED: Mapping[str, Callable[[], Neighbourhood | None]] = {
-    f"{name}, blocks of up to {text}": partial(recorded, name, largest)
-    for name in FILES
-    for text, largest in LARGEST.items()
+    f"{name}, {text}": partial(recorded, name, mean) for name in FILES for text, mean in SIZES.items()
 }
 HALOS: Mapping[str, Callable[[], Neighbourhood | None]] = {
     f"{(2 * radius + 1) ** 3}-point halo, {nbytes} B": partial(halo, 10, radius, nbytes)

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 from tests.support import examples
 from topompi.cli.app import app
 from topompi.mapping import CommunicationGraph
-from topompi.profile import Profile, ProfileError, write_profile
+from topompi.profile import Profile, ProfileError, read_profile, write_profile
 from topompi.profile.advice import advise
 from topompi.profile.analysis import link_loads
-from topompi.profile.recording import Call, RankRows
+from topompi.profile.recording import Call, Exchanges, RankRows
 from topompi.profile.seconds import message_seconds
 from topompi.schedules import Model, Rendezvous
 from topompi.topology import TopologyInterface, load
@@ -143,7 +143,7 @@ def test_sizes_lack_where_collectives_were_seen_and_no_calls_recorded_and_nowher
         assert schedules_said(Profile(4, "any", of_rank=without, moves=moves)) == []
     assert schedules_said(profile_of(graph, (Call("Barrier", 4, 0, 3),))) == []
     neighbours = profile_of(graph, (Call("Neighbor_alltoall", 4, 8, 3),))
-    assert schedules_said(neighbours) == ["3 collective calls among neighbours: no schedules are made for them"]
+    assert schedules_said(neighbours) == ["3 collective calls among neighbours: their edges were not recorded"]
 
 
 def test_sizes_are_those_of_the_rank_that_knows_them():
@@ -162,3 +162,53 @@ def test_what_cannot_be_known_is_said():
     assert any("does not give the rates" in why for why in advice["out_of_reach"])
     with pytest.raises(ProfileError, match="expecting a profile by process"):
         advise(replace(profile_of(graph), granularity="host"), interface)
+
+
+def all_neighbours(ranks, nbytes, times=10, carried=0):
+    """A profile of calls in which all ranks are neighbours of all."""
+    of_rank = []
+    for rank in range(ranks):
+        peers = tuple(peer for peer in range(ranks) if peer != rank)
+        calls = Exchanges("Neighbor_alltoall", 0, ranks, 0, times, carried, peers, (nbytes * times,) * len(peers))
+        rows = RankRows.of_rows(rank, [(4, peer, times, nbytes * times) for peer in peers])
+        of_rank.append(replace(rows, exchanges=(calls,), calls=(Call("Neighbor_alltoall", ranks, nbytes, times),)))
+    return Profile(ranks, "by hand", of_rank=of_rank, moves="EISRC")
+
+
+def test_calls_among_neighbours_have_gains_and_a_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_profile(all_neighbours(32, 8, carried=3), tmp_path / "run.topoprof")
+    where = ["run.topoprof", "--topology", SOURCE, "--hosts", "h[0000-0003]"]
+    done = CliRunner().invoke(app, ["profile", "advise", *where, "--json"])
+    assert done.exit_code == 0, done.output
+    advice = json.loads(done.stdout)
+    (row,) = advice["neighbourhoods"]
+    assert [row[key] for key in ("call", "calls", "carried", "edges", "bytes")] == [
+        *("Neighbor_alltoall", 10, 3, 32 * 31, 8 * 32 * 31)
+    ]
+    assert row["algorithm"] == "hosts"
+    assert row["reordered_seconds"] <= row["carried_seconds"] < row["edge_seconds"] / 1.1
+    assert not any("among neighbours" in why for why in advice["out_of_reach"])
+    assert any(line.startswith("TOPOMPI_TOPOLOGY=") for line in advice["run"])
+    for command in ("advise", "show"):
+        said = CliRunner().invoke(app, ["profile", command, *where])
+        assert said.exit_code == 0, said.output
+        assert "among neighbours" in said.output
+    large = advise(all_neighbours(32, 1 << 20), on_four_hosts())["neighbourhoods"][0]
+    assert large["algorithm"] == "native"
+
+
+def on_four_hosts():
+    routes = load(SOURCE).routes
+    return TopologyInterface.place([routes.fabric.hosts[rank // 8] for rank in range(32)], routes)
+
+
+def test_calls_among_neighbours_are_read_as_written(tmp_path):
+    profile = all_neighbours(4, 100)
+    write_profile(profile, tmp_path / "run.topoprof")
+    found = read_profile(tmp_path / "run.topoprof")
+    assert [one.exchanges for one in found.of_rank] == [one.exchanges for one in profile.of_rank]
+    wrong = replace(profile.of_rank[2], exchanges=(profile.of_rank[2].exchanges[0]._replace(peers=(0, 1, 9)),))
+    write_profile(replace(profile, of_rank=[*profile.of_rank[:2], wrong]), tmp_path / "run.topoprof")
+    with pytest.raises(ProfileError, match=r"run\.topoprof:4: expecting neighbours to name ranks below 4"):
+        read_profile(tmp_path / "run.topoprof")

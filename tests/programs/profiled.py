@@ -112,6 +112,8 @@ for name, (calls, wanted) in EACH.items():
     if rank == 0 and name == "cart":
         sizes = read_profile(FILE).of_rank[0].calls
         print("same" if sizes == (("Neighbor_allgather", size, 800, 1),) else f"sizes: {sizes}")
+        exchanges = read_profile(FILE).of_rank[0].exchanges
+        print("same" if exchanges == (("Neighbor_allgather", 0, size, 0, 1, 0, (1,), (800,)),) else f"{exchanges}")
 
 # On virtual hosts of two ranks each, what goes to a host counts for its lowest rank.
 found = recorded(EACH["alltoall"][0], "host")

@@ -13,6 +13,7 @@ from topompi.schedules.neighbourhood import Edges, Neighbourhood
 from topompi.schedules.schedule import INPUT, OUTPUT, Schedule
 from topompi.schedules.sparse.carriers import DIRECT, Terms, carriers, landings
 from topompi.schedules.sparse.exchange import Blocks, Known, exchange_of
+from topompi.schedules.sparse.rounds import most_rounds, route
 from topompi.schedules.sparse.schedules import exchanges, neighbours_aggregated, neighbours_direct
 
 
@@ -86,7 +87,7 @@ def _run(graph, parts):
         for rank, (part, (inputs, outputs)) in enumerate(zip(parts, lengths, strict=True))
     ]
     stages = [part.stages(*_blocks_of(graph, part.rank)) for part in parts]
-    for number in range(5):
+    for number in range(len(stages[0])):
         flying = defaultdict(list)
         for rank, mine in enumerate(stages):
             for here, begin, there, to, length in mine[number].moves.tolist():
@@ -124,12 +125,45 @@ def test_between_two_groups_there_is_one_message_and_an_allgather_sends_a_block_
     others = [[rank for rank in range(16) if rank != own] for own in range(16)]
     graph, groups = Neighbourhood.from_lists(others, others), np.arange(16) // 4
     for one, units in ((graph, 192), (graph.shared(), 48)):
-        schedule = neighbours_aggregated(one, groups)
+        schedule = neighbours_aggregated(one, groups, Terms(inside=0.2))
         between = groups[schedule.source] != groups[schedule.destination]
         assert between.sum() == 12
         assert schedule.count[between].sum() == units
         sent = np.bincount(schedule.source[between], minlength=16)
         assert sent.max() == 1  # each group's three messages have three carriers
+
+
+@given(st.integers(0, 2**32), st.integers(1, 40), st.integers(0, 60))
+@examples(150)
+def test_routes_lead_to_their_ends_in_few_rounds_and_cost_no_more_than_direct_messages(seed, members, blocks):
+    rng = np.random.default_rng(seed)
+    begin, end = rng.integers(0, members, (2, blocks))
+    at, load = route(begin, end, rng.integers(0, 100, blocks), members, 1000.0)
+    assert (at[0] == begin).all()
+    assert (at[-1] == end).all()
+    assert ((at >= 0) & (at < members)).all()
+    assert len(at) - 1 <= most_rounds(members)
+    pairs = np.unique(np.stack((begin, end))[:, begin != end], axis=1)
+    direct = np.bincount(pairs.ravel(), minlength=members).max()
+    assert load.max() + len(at) - 1 <= direct + 60 * 100 / 1000 + 1
+
+
+def test_small_blocks_inside_a_group_take_rounds_with_few_messages():
+    """Four groups of sixteen ranks, all neighbours of all: 4 + 1 + 4 messages of a rank instead of 63, or of 31."""
+    others = [[rank for rank in range(64) if rank != own] for own in range(64)]
+    schedule = neighbours_aggregated(Neighbourhood.from_lists(others, others), np.arange(64) // 16)
+    check(schedule)
+    away = schedule.source != schedule.destination
+    assert np.bincount(schedule.source[away]).max() <= 9
+
+
+def test_blocks_alone_in_their_bundle_go_directly():
+    """A ring: no message could be saved."""
+    ranks = np.arange(12)
+    graph = Neighbourhood.from_lists(
+        ((ranks[:, None] + (-1, 1)) % 12).tolist(), ((ranks[:, None] + (1, -1)) % 12).tolist()
+    )
+    assert len(neighbours_aggregated(graph, ranks // 3).step) == len(neighbours_direct(graph).step) == 24
 
 
 def test_large_blocks_go_directly_and_long_bundles_have_several_carriers():

@@ -21,10 +21,10 @@ from ..execution.neighbours.binding import bound, persistent, scratch_of
 from ..execution.neighbours.meeting import Ends, meet
 from ..execution.program import run_all
 from ..execution.specs import NATIVE, NEIGHBOUR_CALLS, NeighbourSpec
-from ..prediction.neighbours import GAIN, Place, Prices, work_of
+from ..prediction.neighbours import GAIN, Place, Prices, on_host, seconds_of, works_of
 from ..prediction.predictor import Predictor
 from ..prediction.scope import unmodelled
-from ..schedules.sparse.exchange import Exchange, edge_by_edge
+from ..schedules.sparse.exchange import Exchange
 from ..selection.choice import Choice
 from .choosing import ON_DEVICE, YOUNG
 
@@ -205,6 +205,14 @@ class Neighbours:
             raise wrong
         return request, settled.choice
 
+    def latest(self, name: str) -> str:
+        """The algorithm that ran the latest blocking call of a method."""
+        shares = NEIGHBOUR_CALLS[name].shares
+        settled = self._settled.get(shares)
+        choice = self.only if settled is None else settled.choice
+        young = self._calls[shares] <= self._state.native_calls
+        return NATIVE if young or choice is None else choice.algorithm
+
     def explain(self, name: str) -> str:
         """The algorithm chosen for blocking calls of a method, and the reason, in words; empty before the choice."""
         settled = self._settled.get(NEIGHBOUR_CALLS[name].shares)
@@ -257,12 +265,11 @@ class Neighbours:
         for name, place in self._candidates.items():
             terms = prices.terms(place)
             exchange = meet(self._ends, groups, self._inside_of(name), place.group_of, size, terms, shares=spec.shares)
-            stages = [edge_by_edge(exchange), exchange.direct, *exchange.middle]
-            work = [(*work_of(stage, groups.rank, place, prices), len(stage.sends)) for stage in stages]
-            largest = groups.talks.largest(np.array(work))
-            library = float(largest[0, :2].sum())
-            ours = float(largest[1, 0] + max(largest[1, 1], largest[2:, :2].sum()))
-            found.append((ours, library, name, exchange, terms.limit, largest[:, 2]))
+            inside = self._inside_of(name)
+            works = np.array(inside.allgather(works_of(exchange, place, prices)))
+            largest = groups.talks.largest(on_host(works, place.mates(groups.rank), inside.rank))
+            library, ours = seconds_of(largest)
+            found.append((ours, library, name, exchange, terms.limit, largest[:2]))
         ours, library, name, exchange, limit, messages = min(found, key=lambda one: one[0])
         ratio = library / ours if ours else 1.0  # without data
         says = f"cost model: {ratio:.2f}x as fast as a message per edge ({1e6 * library:,.0f} us)"
@@ -273,7 +280,7 @@ class Neighbours:
         taken, gain = perf_counter() - began, library - ours
         repaid = f", which {ceil(taken / gain):,} calls repay" if gain > 0 else ""
         reason = (
-            f"small blocks by carriers of {name}, {messages[1:].sum():.0f} messages a rank at most in place of "
+            f"small blocks by carriers of {name}, {messages[1]:.0f} messages a rank at most in place of "
             f"{messages[0]:.0f}; {says}; planned in {1e3 * taken:.1f} ms{repaid}"
         )
         return _Settled(Choice(name, reason, ours), exchange, size, limit, scratch_of(exchange.scratch))

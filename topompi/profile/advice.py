@@ -27,6 +27,7 @@ from ..topology import TopologyInterface
 from ..views.machine import machine_of
 from .analysis import by_hops
 from .errors import ProfileError
+from .neighbouradvice import exchange_advice
 from .recording import ASKED, KINDS, Call, Profile
 from .seconds import message_seconds, rates_known
 
@@ -36,7 +37,7 @@ __all__ = ["advise", "seconds_by_order"]
 EXCLUDED = {
     "parts": "on parts of the ranks: which ranks these were is not recorded",
     "uneven": "with blocks of unlike sizes: no prediction from a mean",
-    "neighbours": "among neighbours: no schedules are made for them",
+    "neighbours": "among neighbours: their edges were not recorded",
 }
 SEARCH = 10.0  # maximum seconds of the search for a better order of the ranks
 
@@ -65,6 +66,7 @@ def advise(profile: Profile, interface: TopologyInterface, library: Library | No
         "mapping": mapping,
         "operations": _operations(mapping, calls),
         "collectives": calls,
+        "neighbourhoods": exchange_advice(profile, interface),
         "out_of_reach": [*_out_of_reach(profile, graph, interface), *unknown],
     }
 
@@ -220,6 +222,8 @@ def _collectives(
         return [], [f"schedules of collectives: {predictor.inapplicable}"]
     calls, others = _even_calls(profile)
     found = [_prediction(predictor, call.name, call.nbytes, call.times) for call in calls]
+    if profile.exchanged:
+        others["neighbours"] = 0  # these have advice of their own
     why = [f"{times:,} collective calls {EXCLUDED[reason]}" for reason, times in others.items() if times]
     return sorted(found, key=lambda one: -one["native_seconds"] * one["calls"]), why
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..execution.specs import CALLS, CallSpec, Form
-from .recording import KINDS, Call, RankRows
+from .recording import KINDS, Call, Exchanges, RankRows
 
 if TYPE_CHECKING:
     from ..execution.binding import Sent
@@ -23,6 +23,7 @@ __all__ = ["Counters", "Group", "asked"]
 
 Integers = NDArray[np.int64]
 MOST_CALLS = 512  # different calls in ``Group.calls``, at most, to limit its memory; ``fold`` empties it then
+MOST_EXCHANGES = 256  # maximum number of pairs of a graph and a method whose edges are counted, to limit memory
 MOST_SIZES = 512  # maximum number of rows of the table of calls with exact sizes; later sizes are rounded up to 2^k
 
 
@@ -78,6 +79,7 @@ class Counters:
         self.tables: dict[str, tuple[array[int], array[int]]] = {}
         self.groups: dict[Hashable, Group] = {}
         self.sizes: dict[tuple[str, int, int], int] = {}
+        self.exchanges: dict[tuple[str, int, int, int], tuple[Integers, Integers, list[int]]] = {}
         self.slow_calls, self.slow_seconds = 0, 0.0
 
     def table(self, kind: str) -> tuple[array[int], array[int]]:
@@ -125,6 +127,24 @@ class Counters:
             nbytes = 1 << max(nbytes - 1, 0).bit_length()
         self.sizes[name, ranks, nbytes] = self.sizes.get((name, ranks, nbytes), 0) + count
 
+    def exchanged(self, key: tuple[str, int, int, int], units: Integers, volume: Integers, *, carried: bool) -> None:
+        """Count a call of a neighbourhood collective, with the bytes of its edges.
+
+        :param key: name of the method, lowest peer and number of ranks of the communicator, and index of its graph.
+        :param units: numbers of the peers to which the rank's edges lead, shape (edges,); -1 if a rank is not recorded.
+        :param volume: bytes of each edge, shape (edges,).
+        :param carried: whether topompi's carriers ran the call.
+        """
+        if key not in self.exchanges:
+            if len(self.exchanges) >= MOST_EXCHANGES:
+                return
+            known = units >= 0
+            self.exchanges[key] = self.peers[units[known]], np.zeros(int(known.sum()), dtype=np.int64), [0, 0]
+        _, total, times = self.exchanges[key]
+        total += volume[units >= 0]
+        times[0] += 1
+        times[1] += carried
+
     def seconds_a_call(self, quick: float) -> float:
         """Mean seconds that counting took per message or collective call of this rank; ``quick`` if it made none.
 
@@ -150,8 +170,12 @@ class Counters:
                 there = np.flatnonzero(messages)
                 parts.append(np.stack((np.full_like(there, number), self.peers[there], messages[there], volume[there])))
         calls = tuple(Call(*key, count) for key, count in sorted(self.sizes.copy().items()))
+        exchanges = tuple(
+            Exchanges(*key, times[0], times[1], tuple(peers.tolist()), tuple(total.tolist()))
+            for key, (peers, total, times) in self.exchanges.copy().items()
+        )
         kind, peer, messages, volume = np.concatenate(parts, axis=1)
-        return RankRows(rank, kind, peer, messages, volume, host, calls)
+        return RankRows(rank, kind, peer, messages, volume, host, calls, exchanges)
 
 
 class Group:
@@ -162,6 +186,7 @@ class Group:
     :param units: number of the peer for each rank of the communicator, shape (ranks,); -1 if the rank is not recorded.
     :ivar owner: the counters.
     :ivar units: the same numbers as a range or array of Python, which is faster to index than numpy's.
+    :ivar graphs: number of communicators with a graph of these ranks that have made a neighbourhood call.
     :ivar calls: number of calls by (name, root, bytes, messages), with the messages that topompi's plan of the call
         sends, or None if the MPI library ran the call.
     """
@@ -171,6 +196,7 @@ class Group:
         same = len(units) == owner.size and bool((units == np.arange(len(units))).all())
         self.units: range | array[int] = range(len(units)) if same else array("i", units.tolist())
         self.calls: dict[tuple[str, int, int, Sent | None], int] = {}
+        self.graphs = 0
 
     def __getitem__(self, ranks: Integers) -> Integers:
         return np.asarray(self.units, dtype=np.int64)[ranks]

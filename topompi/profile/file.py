@@ -88,6 +88,8 @@ def rank_line(one: RankRows) -> bytes:
         line["host"] = one.host
     if one.calls:
         line["calls"] = one.calls
+    if one.exchanges:
+        line["neighbours"] = one.exchanges
     return _packed(line)
 
 
@@ -135,7 +137,7 @@ def _rows(one: Line) -> RankRows:
     letters = list(KINDS)
     tables = [np.r_[np.full((1, table.shape[1]), letters.index(letter)), table] for letter, table in one.kinds.items()]
     kind, peer, messages, volume = np.concatenate([np.empty((4, 0), dtype=np.int64), *tables], axis=1)
-    return RankRows(one.rank, kind, peer, messages, volume, one.host, one.calls)
+    return RankRows(one.rank, kind, peer, messages, volume, one.host, one.calls, one.exchanges)
 
 
 def _whole_lines(path: Path, owners: Collection[int] | None) -> Iterator[str]:

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from mpi4py import MPI
 from numpy.typing import NDArray
 
-from ..execution.specs import CALLS
+from ..communicator.handle import Handle
+from ..execution.specs import CALLS, NATIVE
 from .collectives import parts
 from .counted import Method, after, timed
 from .counting import Counters, Group
@@ -19,18 +21,27 @@ __all__ = ["neighbour_objects", "neighbours", "neighbours_later"]
 
 
 def neighbours(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """Make a neighbourhood method that counts the bytes sent to each neighbour.
+    """Make a neighbourhood method, blocking or not, that counts the bytes sent to each neighbour.
 
     :param native: the method that makes the call.
     :param counters: the counters of the recording.
     :param group_of: function that returns the `Group` of a communicator, which translates its ranks into peers of the
         counters (ranks or hosts of the recorded communicator).
     """
+    name = native.__name__
 
-    def count(self: Any, sendbuf: Any, recvbuf: Any) -> None:
-        _count_neighbours(native.__name__, self, group_for(self, counters, group_of), sendbuf)()
+    def count(self: Any, sendbuf: Any, request: Any) -> None:
+        carried = type(request) is not MPI.Request if name.startswith("I") else _latest(self, name) != NATIVE
+        _count_neighbours(name, self, group_for(self, counters, group_of), sendbuf)(carried)
 
-    return after(native, count, counters)
+    count = timed(count, counters)
+
+    def call(self: Any, sendbuf: Any, recvbuf: Any) -> Any:
+        done = native(self, sendbuf, recvbuf)
+        count(self, sendbuf, done)
+        return done
+
+    return call
 
 
 def neighbours_later(native: Method, counters: Counters, group_of: GroupOf) -> Method:
@@ -45,13 +56,20 @@ def neighbours_later(native: Method, counters: Counters, group_of: GroupOf) -> M
     def prepare(self: Any, sendbuf: Any, recvbuf: Any, *info: Any) -> Any:
         request = native(self, sendbuf, recvbuf, *info)
         count = _count_neighbours(native.__name__, self, group_for(self, counters, group_of), sendbuf)
-        return counted(request, timed(count, counters))
+        carried = not isinstance(request, MPI.Request)
+        return counted(request, timed(lambda: count(carried), counters))
 
     return prepare
 
 
-def _count_neighbours(name: str, comm: Any, group: Group, sendbuf: Any) -> Callable[[], None]:
-    """A function that counts one call of the method of this name.
+def _latest(comm: Any, name: str) -> str:
+    """The algorithm that ran the latest blocking call of a method of a communicator."""
+    known = comm._held.neighbours if isinstance(comm, Handle) and comm._held is not None else None
+    return NATIVE if known is None else known.latest(name)
+
+
+def _count_neighbours(name: str, comm: Any, group: Group, sendbuf: Any) -> Callable[[bool], None]:
+    """A function that counts one call of the method of this name, given whether topompi's carriers ran it.
 
     In an alltoall, a rank sends another part of its buffer along each of its edges; in an allgather, the whole buffer.
     """
@@ -63,14 +81,19 @@ def _count_neighbours(name: str, comm: Any, group: Group, sendbuf: Any) -> Calla
     else:
         whole = bytes_of(sendbuf)
         lengths = np.full(len(edges), whole // max(len(edges), 1) if "alltoall" in name else whole)
-    return _counting(name, group, edges, lengths)
+    return _counting(name, comm, group, edges, lengths)
 
 
-def _counting(name: str, group: Group, edges: NDArray[np.int64], lengths: NDArray[np.int64]) -> Callable[[], None]:
-    """A function that adds one call to the counters: its bytes per receiver, and itself in the table of calls.
+def _counting(
+    name: str, comm: Any, group: Group, edges: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> Callable[[bool], None]:
+    """A function that adds one call to the counters: its bytes per receiver, and itself in the tables of calls.
+
+    It takes whether topompi's carriers ran the call.
 
     :param name: name of the method, blocking (``Neighbor_...``) or not (``Ineighbor_...``), or persistent
         (``..._init``).
+    :param comm: the communicator.
     :param group: the ranks of the communicator as counted peers.
     :param edges: rank to which each edge leads, shape (edges,); negative if the edge leads nowhere.
     :param lengths: bytes sent along each edge, shape (edges,).
@@ -79,10 +102,16 @@ def _counting(name: str, group: Group, edges: NDArray[np.int64], lengths: NDArra
     units, volume = group[edges[there]], lengths[there]
     blocking = "Neighbor_" + name.partition("eighbor_")[2].removesuffix("_init")
     mean = int(volume.sum()) // max(len(volume), 1)
+    if getattr(comm, "_graph", None) is None:
+        comm._graph, group.graphs = group.graphs, group.graphs + 1
+    every = np.asarray(group.units, dtype=np.int64)
+    lowest = min(group.owner.peers[every[every >= 0]].tolist(), default=0)
+    key = blocking, lowest, group.size, int(comm._graph)
 
-    def count() -> None:
+    def count(carried: bool) -> None:
         group.owner.add("C", units, volume)
         group.owner.note(blocking, group.size, mean)
+        group.owner.exchanged(key, units, volume, carried=carried)
 
     return count
 
@@ -100,6 +129,6 @@ def neighbour_objects(native: Method, counters: Counters, group_of: GroupOf) -> 
         edges = np.array(self.outedges, dtype=np.int64)
         each = sendobj if "alltoall" in native.__name__ else [sendobj] * len(edges)
         lengths = np.array([length_of(one) for one in each], dtype=np.int64)
-        _counting(native.__name__, group_for(self, counters, group_of), edges, lengths)()
+        _counting(native.__name__, self, group_for(self, counters, group_of), edges, lengths)(False)
 
     return after(native, count, counters)

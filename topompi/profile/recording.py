@@ -10,10 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..mapping.graph import CommunicationGraph
-from ..mapping.readers.topoprof import COUNTS, GRANULARITIES, KINDS, MOVES, RECORDED, Call, View
+from ..mapping.readers.topoprof import COUNTS, GRANULARITIES, KINDS, MOVES, RECORDED, Call, Exchanges, View
 from .errors import ProfileError
 
-__all__ = ["ASKED", "COUNTS", "KINDS", "MOVES", "RECORDED", "Call", "Profile", "RankRows", "View"]
+__all__ = [
+    "ASKED",
+    "COUNTS",
+    "KINDS",
+    "MOVES",
+    "RECORDED",
+    "Call",
+    "Exchanged",
+    "Exchanges",
+    "Profile",
+    "RankRows",
+    "View",
+]
 
 Integers = NDArray[np.int64]
 
@@ -31,6 +43,7 @@ class RankRows:
     :param volume: bytes of each row, shape (rows,).
     :param host: host on which the rank ran; "" if unknown.
     :param calls: collective calls of the rank by size; empty if they were not recorded.
+    :param exchanges: neighbourhood calls of the rank by communicator and method.
     """
 
     rank: int
@@ -40,12 +53,33 @@ class RankRows:
     volume: Integers
     host: str = ""
     calls: tuple[Call, ...] = ()
+    exchanges: tuple[Exchanges, ...] = ()
 
     @classmethod
     def of_rows(cls, rank: int, rows: Iterable[tuple[int, int, int, int]]) -> RankRows:
         """Make the data of a rank from rows of kind, peer, number of messages, and bytes."""
         table = np.array(list(rows), dtype=np.int64).reshape(-1, 4)
         return cls(rank, table[:, 0], table[:, 1], table[:, 2], table[:, 3])
+
+
+@dataclass(frozen=True, eq=False)
+class Exchanged:
+    """The neighbourhood calls of one method on one communicator with a graph, of all ranks.
+
+    :param name: mpi4py's blocking method on buffers.
+    :param times: number of calls.
+    :param carried: number of these calls that topompi's carriers ran; the MPI library ran the others.
+    :param source: sending rank of each edge, shape (edges,).
+    :param destination: receiving rank of each edge, shape (edges,).
+    :param volume: bytes of each edge in all calls, shape (edges,).
+    """
+
+    name: str
+    times: int
+    carried: int
+    source: Integers
+    destination: Integers
+    volume: Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +175,22 @@ class Profile:
         """Numbers of messages and bytes of some kinds, over all ranks."""
         _, _, messages, volume = self._columns(kinds)
         return int(messages.sum()), int(volume.sum())
+
+    @cached_property
+    def exchanged(self) -> list[Exchanged]:
+        """The neighbourhood calls, one item per communicator with a graph and method, those with most bytes first."""
+        found: dict[tuple[str, int, int, int], list[tuple[int, Exchanges]]] = {}
+        for one in self.of_rank:
+            for row in one.exchanges:
+                found.setdefault(row[:4], []).append((one.rank, row))
+        items = []
+        for (name, *_), rows in found.items():
+            source = np.array([rank for rank, row in rows for _ in row.peers], dtype=np.int64)
+            ends = np.array([peer for _, row in rows for peer in row.peers], dtype=np.int64)
+            volume = np.array([nbytes for _, row in rows for nbytes in row.volume], dtype=np.int64)
+            times, carried = max(row.times for _, row in rows), max(row.carried for _, row in rows)
+            items.append(Exchanged(name, times, carried, source, ends, volume))
+        return sorted(items, key=lambda one: -int(one.volume.sum()))
 
     @property
     def most_calls(self) -> int:

@@ -15,7 +15,7 @@ from ..topology import TopologyInterface
 from ..views.machine import machine_of
 from .analysis import Traffic, by_hops, by_level, contract, link_loads, units_of
 from .errors import ProfileError
-from .recording import ASKED, KINDS, Profile, View
+from .recording import ASKED, KINDS, Exchanged, Profile, View
 
 __all__ = ["check_hosts", "saving", "summarise"]
 
@@ -30,7 +30,7 @@ def summarise(
     :param profile: a profile with as many ranks as the job.
     :param interface: the placement of the ranks, real or assumed.
     :param view: kind of units, and counted quantity; if it is None, the profile's own, or bytes by host if it has none.
-    :param most: maximum number of rows for units, and for links.
+    :param most: maximum number of rows for units, for links, and for neighbourhood calls.
     :param hint: True to search for a better order of the ranks, which takes some seconds.
     :raises ProfileError: if the job has another number of ranks.
     """
@@ -52,6 +52,7 @@ def summarise(
         **asdict(view),
         "units": _units(graph, interface, view, most),
         "links": _links(graph, interface, most),
+        "neighbourhoods": [_exchanged(one) for one in profile.exchanged[:most]],
         "saving": saving(graph, interface) if hint else None,
     }
 
@@ -86,6 +87,18 @@ def check_hosts(profile: Profile, interface: TopologyInterface) -> None:
 
 def _row(one: Traffic) -> dict[str, Any]:
     return {"class": one.name, "hops": one.hops, "messages": one.messages, "bytes": one.volume}
+
+
+def _exchanged(one: Exchanged) -> dict[str, Any]:
+    """The numbers of neighbourhood calls, with bytes of one call."""
+    return {
+        "call": one.name,
+        "calls": one.times,
+        "carried": one.carried,
+        "edges": len(one.source),
+        "most_edges": int(np.bincount(one.source).max(initial=0)),
+        "bytes": int(one.volume.sum()) // max(one.times, 1),
+    }
 
 
 def _units(graph: CommunicationGraph, interface: TopologyInterface, view: View, most: int) -> list[dict[str, Any]]:

@@ -10,10 +10,14 @@ from hypothesis import strategies as st
 
 from tests.support import ROOT, pytest_on_ranks, run_mpi, with_reasons
 from topompi.communicator.remap import order
+from topompi.communicator.remap.joining import joining_of
 from topompi.communicator.remap.order import Aim, RemapError, communication_graph, held_or_solved, solve
 from topompi.execution.lru import LRU
 from topompi.mapping.graph import CommunicationGraph
+from topompi.mapping.joined import Joining, joined_cost
+from topompi.mapping.mapping import Mapping
 from topompi.topology import TopologyInterface, load
+from topompi.views.machine import machine_of
 
 PROGRAM = ROOT / "tests" / "programs" / "remap.py"
 FABRIC = load("xgft:2,2,2;1,1,1")
@@ -123,6 +127,52 @@ def test_below_the_threshold_the_report_says_so():
     assert not report.reordered
     assert report.after == report.before
     assert report.describe().startswith("given order: predicted to save 10.0% of hop-bytes, below")
+
+
+def test_messages_that_topompi_joins_between_hosts_weigh_as_one():
+    """Only if it may run neighbourhood collectives there; equal weights say nothing of sizes."""
+    fabric = load("XGFT(2; 4,4; 1,2)")
+    placed = TopologyInterface.place([fabric.fabric.hosts[rank % 4] for rank in range(16)], fabric.routes)
+    halo = CommunicationGraph.cartesian((4, 4), weights=[8, 100])
+    joining = joining_of(placed, "", halo)
+    assert joining.start > joining.limit > 64
+    assert joining_of(placed, "", CommunicationGraph.cartesian((4, 4), weights=7)) == Joining(7, 7)
+    assert joining_of(placed, "native", halo) is None
+    apart = TopologyInterface.place(fabric.fabric.hosts, fabric.routes)
+    assert joining_of(apart, "hosts", halo) is None
+    unknown = TopologyInterface.place([f"h{rank % 4}" for rank in range(16)])
+    assert joining_of(unknown, "", halo) is None
+    solution = solve(halo, placed, Aim(joining=joining))
+    assert solution.report.objective == "joined hop-bytes"
+    hosts = placed.rank_host[np.argsort(solution.new_rank)].astype(np.int64)
+    machine = machine_of(placed)
+    before, after = (
+        joined_cost(Mapping.on_hosts(one, machine), halo, machine, joining)
+        for one in (placed.rank_host.astype(np.int64), hosts)
+    )
+    assert solution.report.gain == pytest.approx(1 - after / before)
+    assert after < before
+
+
+JOINED = """
+import topompi
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+comm = topompi.Intracomm(world, topology="XGFT(2; 2,2; 1,1)", hosts=["h0000", "h0003"] * (world.size // 2))
+far = [(world.rank + 2) % world.size]
+made = comm.Create_dist_graph_adjacent(far, far, [8], [8], reorder=True)
+assert made.Get_dist_neighbors()[0] == [(made.rank + 2) % world.size]
+grid = comm.Create_cart([world.size], reorder=True)
+if world.rank == 0:
+    print(made.mapping_report.objective, grid.mapping_report.objective, sep=", ")
+"""
+
+
+@pytest.mark.parametrize(("word", "objective"), [("hosts", "joined hop-bytes"), ("native", "hop-bytes")])
+def test_orders_for_graphs_are_sought_for_the_messages_that_run(word, objective):
+    done = run_mpi(4, "-m", "mpi4py", "-c", JOINED, env={"TOPOMPI_NEIGHBOURS": word})
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.strip() == f"{objective}, {objective}"
 
 
 def test_quality_stops_the_search(monkeypatch):

@@ -43,7 +43,7 @@ def commands(advice: dict[str, Any], found: Profile, topology: str, options: str
     if mapping is not None and mapping["after"]["hop_bytes"] < WORTH * mapping["before"]["hop_bytes"]:
         lines.append(f"topompi map {options} -o ranks.txt")
         lines.append(_launch(found, ["--map-by", "rankfile:file=ranks.txt"]))
-    if any(one["algorithm"] != "native" for one in advice["collectives"]):
+    if any(one["algorithm"] != "native" for one in (*advice["collectives"], *advice["neighbourhoods"])):
         lines.append(f"TOPOMPI_TOPOLOGY={shlex.quote(topology)} {_launch(found, [], module=True)}")
     return lines
 

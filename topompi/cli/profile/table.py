@@ -31,6 +31,8 @@ def draw(console: Screen, summary: dict[str, Any]) -> None:
     console.print(_units(summary))
     if summary["links"]:
         console.print(_links(summary["links"]))
+    if summary["neighbourhoods"]:
+        console.print(_exchanges(summary["neighbourhoods"]))
 
 
 def _traffic(title: str, rows: list[dict[str, Any]], count: str) -> Table:
@@ -65,6 +67,28 @@ def _links(rows: list[dict[str, Any]]) -> Table:
     return table
 
 
+def _exchanges(rows: list[dict[str, Any]]) -> Table:
+    table = Table("among neighbours", "calls", "by carriers", "edges", "most of a rank", "bytes a call", box=None)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in rows:
+        counts = (row[key] for key in ("calls", "carried", "edges", "most_edges", "bytes"))
+        table.add_row(row["call"], *(f"{one:,}" for one in counts))
+    return table
+
+
+def _exchange_advice(rows: list[dict[str, Any]]) -> Table:
+    times = ("a message per edge, us", "carriers, us", "best with reorder=True, us")
+    table = Table("among neighbours", "calls", "by carriers", "edges", "bytes a call", *times, "by the model", box=None)
+    for column in table.columns[1:8]:
+        column.justify = "right"
+    for row in rows:
+        counts = (f"{row[key]:,}" for key in ("calls", "carried", "edges", "bytes"))
+        seconds = (f"{1e6 * row[f'{key}_seconds']:,.1f}" for key in ("edge", "carried", "reordered"))
+        table.add_row(row["call"], *counts, *seconds, row["algorithm"])
+    return table
+
+
 def draw_advice(console: Screen, advice: dict[str, Any]) -> None:
     """Print tables of messages by distance, of predicted times, and of the savings of another order or algorithm.
 
@@ -87,6 +111,8 @@ def draw_advice(console: Screen, advice: dict[str, Any]) -> None:
         console.print(_schedules(advice["collectives"]))
         for line in footnotes(row["native"] for row in advice["collectives"]):
             console.print(line, soft_wrap=True)
+    if advice["neighbourhoods"]:
+        console.print(_exchange_advice(advice["neighbourhoods"]))
     for why in advice["out_of_reach"]:
         console.print(f"out of reach: {why}", soft_wrap=True)
 

@@ -21,6 +21,7 @@ from ..handle import Handle
 
 if TYPE_CHECKING:
     from ...dispatch.common import Common
+    from ...dispatch.parts import Parts
     from ...mapping.graph import CommunicationGraph
     from ...topology import TopologyInterface
     from .order import Aim, MappingReport, Solution
@@ -119,7 +120,8 @@ class Reordering(Handle):
     ) -> Any:
         """A communicator with a distributed graph topology, in which each rank specifies its own neighbours.
 
-        With ``reorder`` the ranks are re-ordered for the network by the weights of the edges to their destinations.
+        With ``reorder`` the ranks are re-ordered for the network by the weights of the edges to their destinations,
+        which stand for bytes; if topompi joins small blocks between hosts, by the messages that this leaves.
         Rank r of the result has the neighbours and weights that rank r of this communicator specified, in that order.
 
         :raises RemapError: with ``reorder``, if a rank's lists contradict each other; the same on all ranks.
@@ -155,7 +157,6 @@ class Reordering(Handle):
     def _create_shared(self, name: str, given: tuple[Any, ...]) -> Any:
         """The communicator made by a method whose arguments are the same on all ranks."""
         from .neighbourhoods import SHARED
-        from .order import Aim
 
         plain, interface, form = self._working().comm, self.interface, SHARED[name]
         if interface.num_hosts == 1:
@@ -168,7 +169,7 @@ class Reordering(Handle):
             raise AgreementError(f"{name}: expecting the same arguments on all ranks, got different ones")
         if not understood:
             return getattr(NativeIntracomm, name)(plain, *given, True)  # raises the MPI library's error
-        solution = _solved(plain, name, self._working().common, lambda: (form.graph(understood), Aim()))
+        solution = _solved(plain, name, self._working().common, lambda: _aimed(form.graph(understood), self._working()))
         return self._made_on(plain, name, solution, lambda on: getattr(on, name)(*given, False))
 
     def _create_distributed(self, name: str, given: tuple[Any, ...], info: MPI.Info) -> Any:
@@ -177,7 +178,7 @@ class Reordering(Handle):
         Cost in addition to ``remap``'s: one gather of all arguments, one message per rank.
         """
         from .neighbourhoods import DISTRIBUTED
-        from .order import Aim, RemapError
+        from .order import RemapError
 
         plain, interface, form = self._working().comm, self.interface, DISTRIBUTED[name]
         if interface.num_hosts == 1:
@@ -195,7 +196,7 @@ class Reordering(Handle):
             for rank, (_, wrong) in enumerate(told):
                 if wrong is not None:
                     raise RemapError(f"rank {rank}: {wrong}")
-            return form.graph([said for said, _ in told]), Aim()
+            return _aimed(form.graph([said for said, _ in told]), self._working())
 
         solution = _solved(plain, name, self._working().common, ask)
 
@@ -232,6 +233,22 @@ class Reordering(Handle):
         if counters.enabled:
             counters.count(name, 0, report.algorithm, report.describe(), None, report.seconds)
         return child
+
+
+def _aimed(graph: CommunicationGraph, state: Parts) -> tuple[CommunicationGraph, Aim]:
+    """The graph of a topology, and the aim of the search for an order of its ranks; not collective.
+
+    If topompi may join the messages of neighbourhood collectives between hosts, the order is sought for those messages.
+
+    :param graph: the edges with their weights, which stand for bytes.
+    :param state: topompi's state of the communicator.
+    """
+    from .joining import joining_of
+    from .order import Aim
+
+    native = state.only is not None and not state.common.policy.neighbours
+    joining = None if native else joining_of(state.interface, state.common.policy.neighbours, graph)
+    return graph, Aim(joining=joining)
 
 
 def _one_host(interface: TopologyInterface) -> MappingReport:

@@ -14,6 +14,7 @@ from ...errors import TopompiError
 from ...inputs.settings import map_quality
 from ...mapping.evaluate import OBJECTIVES, Evaluation, evaluate
 from ...mapping.graph import CommunicationGraph
+from ...mapping.joined import Joining, best_joined, joined_cost
 from ...mapping.machine import Machine
 from ...mapping.mapping import Mapping
 from ...topology import TopologyInterface
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 THRESHOLD = 0.03  # least fraction of the objective that a new order must save, by default
-GIVEN = "given order"
+GIVEN, JOINED = "given order", "joined hop-bytes"
 Integers = NDArray[np.int64]
 
 
@@ -54,6 +55,9 @@ class Aim:
     :param seed: seed of the search.
     :param seconds: time limit of the search in seconds, with which one seed may give several orders; None if it has no
         limit.
+    :param joining: the terms on which edges from host to host share a message, if the edges are those of neighbourhood
+        collectives that topompi would run; the objective is then ``joined hop-bytes``: each message's bytes, and a
+        start-up, times its hops. None if each edge is a message of its own.
     :raises RemapError: if the objective is unknown, or threshold or quality is not from 0 to 1.
     """
 
@@ -62,6 +66,7 @@ class Aim:
     quality: float | None = None
     seed: int = 0
     seconds: float | None = None
+    joining: Joining | None = None
 
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
@@ -70,12 +75,38 @@ class Aim:
             if not 0 <= part <= 1:
                 raise RemapError(f"expecting {name} from 0 to 1, got {part}")
 
-    def cost(self, found: Evaluation) -> float:
-        """The value of the objective for an evaluated order.
+    @property
+    def says(self) -> str:
+        """The objective in words."""
+        return self.objective if self.joining is None else JOINED
 
-        It is twice the hop-bytes, so that it is an integer, or the seconds for which the busiest link is busy.
+    def cost(self, found: Mapping, evaluated: Evaluation, graph: CommunicationGraph, machine: Machine) -> float:
+        """The value of the objective for an order.
+
+        It is twice the (joined) hop-bytes, so that it is an integer, or the seconds for which the busiest link is busy.
+
+        :param found: the order.
+        :param evaluated: its evaluation.
+        :param graph: communication graph of the ranks.
+        :param machine: hosts and distances.
         """
-        return found.doubled if self.objective == OBJECTIVES[0] else found.link_seconds or 0.0
+        if self.joining is not None:
+            return joined_cost(found, graph, machine, self.joining)
+        return evaluated.doubled if self.objective == OBJECTIVES[0] else evaluated.link_seconds or 0.0
+
+    def search(self, graph: CommunicationGraph, machine: Machine, given: Mapping) -> Mapping:
+        """The best order found, never worse than the given one.
+
+        :param graph: communication graph of the ranks.
+        :param machine: hosts and distances.
+        :param given: the given order.
+        """
+        from ...mapping import best  # not at the top: imports all mappers and METIS, for rank 0 only
+
+        quality, limit = self.good_enough(), self.seconds
+        if self.joining is not None:
+            return best_joined(graph, machine, self.joining, self.seed, given=given, quality=quality, seconds=limit)
+        return best(graph, machine, self.seed, objective=self.objective, given=given, quality=quality, seconds=limit)
 
     def good_enough(self) -> float:
         """The quality at which the search stops: ``quality`` if it is given, else ``TOPOMPI_MAP_QUALITY``, else 0.
@@ -202,21 +233,17 @@ def solve(graph: CommunicationGraph, interface: TopologyInterface, aim: Aim) -> 
     given = Mapping.on_hosts(interface.rank_host[: graph.size], machine)
     before = evaluate(given, graph, machine)
     found, after, saved = given, before, 0.0
-    if aim.cost(before) > 0 and machine.num_hosts > 1:
-        from ...mapping import best  # not at the top: imports all mappers and METIS, for rank 0 only
-
-        quality = aim.good_enough()
-        found = best(
-            graph, machine, aim.seed, objective=aim.objective, given=given, quality=quality, seconds=aim.seconds
-        )
+    least = aim.cost(given, before, graph, machine)
+    if least > 0 and machine.num_hosts > 1:
+        found = aim.search(graph, machine, given)
         after = evaluate(found, graph, machine)
-        saved = 1 - aim.cost(after) / aim.cost(before)
+        saved = 1 - aim.cost(found, after, graph, machine) / least
     taken = saved > 0 and saved >= aim.threshold
     new_rank = _new_rank(found, machine, interface.rank_host) if taken else None
     report = MappingReport(
         taken,
         _reason(aim, machine, before, saved),
-        aim.objective,
+        aim.says,
         "best of the portfolio" if taken else GIVEN,
         before,
         after if taken else before,
@@ -231,12 +258,12 @@ def solve(graph: CommunicationGraph, interface: TopologyInterface, aim: Aim) -> 
 def _reason(aim: Aim, machine: Machine, before: Evaluation, saved: float) -> str:
     if machine.num_hosts == 1:
         return "one host"
-    if aim.cost(before) == 0:
+    if not before.doubled:
         return "nothing is sent between hosts"
     if saved <= 0:
         return "no better order found"
     verdict = "" if saved >= aim.threshold else f", below the threshold of {aim.threshold:.1%}"
-    return f"predicted to save {saved:.1%} of {aim.objective}{verdict}"
+    return f"predicted to save {saved:.1%} of {aim.says}{verdict}"
 
 
 def _new_rank(found: Mapping, machine: Machine, rank_host: NDArray[np.integer[Any]]) -> Integers:

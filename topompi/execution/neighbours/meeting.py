@@ -84,7 +84,7 @@ def meet(
     landing = landings(into, arriving, members, terms, shares=shares)
     awaited = len(np.unique(group_of[out.destination[carrier == rank]]))
     partner = _partners(comm, tag, np.unique(arriving[landing == rank]), awaited, group_of)
-    return exchange_of(rank, Known(group_of, out, carrier, into, arriving, landing, shares), partner)
+    return exchange_of(rank, Known(group_of, out, carrier, into, arriving, landing, shares, terms), partner)
 
 
 def _gathered(inside: MPI.Intracomm, rows: Integers) -> Integers:
