@@ -131,3 +131,54 @@ def test_calls_equal_native_calls(kind, seed):
             request.Free()
     made.Free()
     comm.free()
+
+
+def waited(requests, native, way):
+    """Complete requests of topompi and of the library in one of the ways of MPI."""
+    if way == "together":
+        MPI.Request.Waitall([*native, *requests])
+    elif way == "one by one":
+        for request in [*requests[RANK % 2 :], *requests[: RANK % 2], *native]:
+            request.Wait()
+    elif way == "tested":
+        while not all([request.Test() for request in requests]):
+            pass
+        MPI.Request.Waitall(native)
+    else:
+        while MPI.Request.Waitsome(requests):
+            pass
+        assert MPI.Request.Testall(requests)
+        MPI.Request.Waitall(native)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_non_blocking_calls_equal_native_calls(kind, seed):
+    """Several calls at once, more than there are channels, among the library's own messages, completed in any order."""
+    rng = np.random.default_rng(1000 + seed)
+    comm = placed(rng)
+    made = KINDS[kind](comm, rng)
+    for method in METHODS[:3:2]:  # they make the plans of allgathers and of alltoalls
+        send, receive, _ = Blocks(made, method, rng).arguments()
+        getattr(made, method)(send, receive)
+    for way in ("together", "one by one", "tested", "some", "together"):
+        under, expected, got = [], [], []
+        native = [WORLD.Isend(b"*", (RANK + 1) % SIZE, 7), WORLD.Irecv(bytearray(1), (RANK - 1) % SIZE, 7)]
+        for method in rng.choice(METHODS, int(rng.integers(1, 10))):
+            blocks = Blocks(made, str(method), rng)
+            send, receive, arrived = blocks.arguments()
+            _, wanted_in, wanted = blocks.arguments()
+            getattr(NativeTopocomm, method)(made, send, wanted_in)
+            start = getattr(made, f"I{method.lower()}")
+            for _ in range(int(rng.integers(0, 6))):  # the fifth has the plan of the first
+                start(send, receive).Wait()
+                assert (arrived == wanted).all(), (method, way)
+                arrived[:] = -7
+            under.append(start(send, receive))
+            expected.append(wanted)
+            got.append(arrived)
+        waited(under, native, way)
+        for one, other in zip(got, expected, strict=True):
+            assert (one == other).all(), way
+    made.Free()
+    comm.free()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -13,9 +14,11 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from ..execution.buffers import DeviceMemoryError
-from ..execution.keys import quick_key
+from ..execution.keys import LASTING, packed, quick_key
 from ..execution.lru import LRU
 from ..execution.native import NativeIntracomm
+from ..execution.aside import PlanRequest, after
+from ..execution.binding import Binding
 from ..execution.neighbours.arguments import Side, read
 from ..execution.neighbours.binding import bound, persistent, scratch_of
 from ..execution.neighbours.meeting import Ends, meet
@@ -26,7 +29,7 @@ from ..prediction.predictor import Predictor
 from ..prediction.scope import unmodelled
 from ..schedules.sparse.exchange import Exchange, edge_by_edge
 from ..selection.choice import Choice
-from .choosing import ON_DEVICE, YOUNG
+from .choosing import ON_DEVICE, UNPLANNED, YOUNG
 
 if TYPE_CHECKING:
     from ..execution.areas import Span
@@ -40,8 +43,12 @@ Sides = tuple[Side, Side]
 
 HOSTS, LEAVES = "hosts", "leaves"  # names of the algorithms, after the groups between which blocks are carried
 CHANNEL = 96  # number of the channel of all blocking calls of a communicator
-BINDINGS = 32  # maximum number of calls whose plans are kept
+# Numbers of the channels of non-blocking calls, which take turns: one that finds its channel in use by an earlier call
+# begins after that call.
+ASIDE = (86, 87, 88, 89)
+BINDINGS = 32  # maximum number of calls whose plans are kept, blocking and non-blocking
 FORCED = Choice(NATIVE, "native: TOPOMPI_NEIGHBOURS")
+ONE_THREAD = Choice(NATIVE, "native: MPI runs with less than MPI.THREAD_MULTIPLE, which non-blocking plans need")
 NO_GROUPS = Choice(NATIVE, "native: no host and no leaf switch of several has several ranks")
 
 
@@ -53,7 +60,8 @@ class _Settled:
     :param exchange: this rank's part; None if the MPI library runs the calls.
     :param size: bytes of each outgoing edge for which the choice was made, shape (outgoing edges,).
     :param limit: bytes of the largest block that may be carried.
-    :param scratch: scratch memory of all calls.
+    :param scratch: scratch memory of all blocking calls.
+    :param threaded: whether several threads of each rank may call MPI.
     """
 
     choice: Choice
@@ -61,6 +69,7 @@ class _Settled:
     size: Integers
     limit: int
     scratch: Span
+    threaded: bool = False
 
     def outgrown(self, size: Integers) -> bool:
         """Whether a block that may be carried has outgrown the memory that was planned for it."""
@@ -87,6 +96,10 @@ class Neighbours:
         self._prepared: dict[bool, _Settled] = {}
         self._inside: dict[str, MPI.Intracomm] = {}
         self._bindings = LRU(BINDINGS)
+        self._quick: dict[tuple[str, bytes | None], Callable[[], None]] = {}
+        self._turn = 0
+        self._latest: list[PlanRequest | None] = [None] * len(ASIDE)
+        self._requests = LRU(BINDINGS)
 
     @cached_property
     def only(self) -> Choice | None:
@@ -133,10 +146,33 @@ class Neighbours:
         return self._inside[name]
 
     def free(self) -> None:
-        """Free the communicators of groups; collective."""
+        """Complete the non-blocking calls that are not complete, and free the communicators of groups; collective."""
+        for request in self._latest:
+            if request is not None and not request.ended:
+                request.Wait()
         for comm in self._inside.values():
             comm.Free()
         self._inside.clear()
+
+    def again(self, name: str, shares: bool, arguments: tuple[Any, Any]) -> bool:
+        """Run a blocking call by the plan of an identical one before it; False, and nothing is done, if there is none.
+
+        There is little Python code in here, because all that it needs has left the caches since the last call.
+
+        :param name: name of mpi4py's method.
+        :param shares: ``NeighbourSpec.shares`` of the call.
+        :param arguments: the send and the receive message.
+        """
+        run = self._quick.get((name, packed(arguments, LASTING)))
+        if run is None:
+            return False
+        number = self._calls[shares] + 1
+        late = number - self._state.native_calls
+        if late & (late - 1) == 0:  # the ranks ask each other
+            return False
+        self._calls[shares] = number
+        run()
+        return True
 
     def run(self, name: str, arguments: tuple[Any, Any]) -> Choice:
         """Run a blocking call, unless the choice is that the MPI library shall run it; collective.
@@ -157,8 +193,8 @@ class Neighbours:
         settled = self._settled.get(spec.shares)
         if not looks and settled is not None and settled.exchange is None:
             return settled.choice
-        key = None if settled is None else quick_key(name, settled.choice.algorithm, arguments)
-        binding = None if looks or key is None else self._bindings.get(key)
+        key = quick_key(name, "", arguments)
+        binding = None if looks else self._bindings.get(key)
         if binding is None:
             try:
                 sides, wrong = self._read(spec, arguments)
@@ -174,13 +210,60 @@ class Neighbours:
             if wrong is not None:
                 run_all(binding.calls)
                 raise wrong
-            if (key := quick_key(name, settled.choice.algorithm, arguments)) is not None and all(
-                side.by_address for side in sides
-            ):
-                self._bindings.put(key, binding)
+            if key is not None and all(side.by_address for side in sides):
+                self._keep(name, arguments, key, binding)
         assert settled is not None
         run_all(binding.calls)
         return settled.choice
+
+    def _keep(self, name: str, arguments: tuple[Any, Any], key: Any, binding: Binding) -> None:
+        self._bindings.put(key, binding)
+        if len(self._quick) == BINDINGS:
+            self._quick.clear()
+        short = packed(arguments, LASTING)
+        if short is not None and len(binding.calls) == 1 and not binding.calls[0][1] and self._state.quick:
+            self._quick[name, short] = binding.calls[0][0]
+
+    def start(self, name: str, arguments: tuple[Any, Any]) -> tuple[PlanRequest | None, Choice]:
+        """Start a non-blocking call by the latest plan; None if the MPI library shall run it. Waits for no other rank.
+
+        :param name: name of mpi4py's blocking method.
+        :param arguments: the send and the receive message.
+        :raises Exception: the errors of the method itself. A rank whose arguments are wrong carries the other ranks'
+            blocks nevertheless.
+        """
+        spec = NEIGHBOUR_CALLS[name]
+        if self.only is not None:
+            return None, self.only
+        settled = self._settled.get(spec.shares) or self._prepared.get(spec.shares)
+        if settled is None:
+            return None, UNPLANNED
+        if settled.exchange is None:
+            return None, settled.choice
+        if not settled.threaded:
+            return None, ONE_THREAD
+        place, self._turn = self._turn, (self._turn + 1) % len(ASIDE)
+        earlier = self._latest[place]
+        busy = earlier is not None and not earlier.ended
+        key = quick_key(name, str(place), arguments)
+        plan = None if busy else self._requests.get(key)
+        if plan is not None and plan[0] is settled:
+            self._latest[place] = request = PlanRequest.of(plan[1])
+            return request, settled.choice
+        try:
+            sides, wrong = self._read(spec, arguments)
+        except DeviceMemoryError:
+            self._turn = place
+            return None, ON_DEVICE
+        groups = self._state.groups
+        channel, first = groups.channel(ASIDE[place]), [after(earlier)] if busy else []
+        made = persistent(settled.exchange, *sides, groups, channel, arguments, first)
+        self._latest[place] = request = PlanRequest.of(made)
+        if wrong is not None:
+            raise wrong
+        if not busy and made.lasts and key is not None and all(side.by_address for side in sides):
+            self._requests.put(key, (settled, made))
+        return request, settled.choice
 
     def prepare(self, name: str, arguments: tuple[Any, Any]) -> tuple[PersistentPlan | None, Choice]:
         """A request for a call, to be started many times; None if the MPI library shall make it; collective.
@@ -200,7 +283,8 @@ class Neighbours:
             settled = self._prepared[spec.shares] = self._settle(spec, size)
         if settled.exchange is None:
             return None, settled.choice
-        request = persistent(settled.exchange, *sides, self._state.groups, arguments)
+        groups = self._state.groups
+        request = persistent(settled.exchange, *sides, groups, groups.new_channel(), arguments)
         if wrong is not None:
             raise wrong
         return request, settled.choice
@@ -233,6 +317,7 @@ class Neighbours:
             both = (size <= settled.limit) & (settled.size <= settled.limit)
             size = np.where(both, np.maximum(size, settled.size), size)
         self._bindings.clear()
+        self._quick.clear()
         self._settled[spec.shares] = self._settle(spec, size)
         return self._settled[spec.shares]
 
@@ -253,17 +338,19 @@ class Neighbours:
         began, groups, prices = perf_counter(), self._state.groups, self._prices
         if isinstance(prices, str):
             return _Settled(Choice(NATIVE, f"native: {prices}"), None, size, 0, scratch_of(0))
-        found: list[tuple[float, float, str, Exchange, int, Any]] = []
+        found: list[tuple[float, float, str, Exchange, int, bool, Any]] = []
         for name, place in self._candidates.items():
             terms = prices.terms(place)
             exchange = meet(self._ends, groups, self._inside_of(name), place.group_of, size, terms, shares=spec.shares)
             stages = [edge_by_edge(exchange), exchange.direct, *exchange.middle]
             work = [(*work_of(stage, groups.rank, place, prices), len(stage.sends)) for stage in stages]
+            work.append((float(MPI.Query_thread() < MPI.THREAD_MULTIPLE), 0.0, 0))
             largest = groups.talks.largest(np.array(work))
             library = float(largest[0, :2].sum())
-            ours = float(largest[1, 0] + max(largest[1, 1], largest[2:, :2].sum()))
-            found.append((ours, library, name, exchange, terms.limit, largest[:, 2]))
-        ours, library, name, exchange, limit, messages = min(found, key=lambda one: one[0])
+            ours = float(largest[1, 0] + max(largest[1, 1], largest[2:-1, :2].sum()))
+            threaded = not largest[-1, 0]
+            found.append((ours, library, name, exchange, terms.limit, threaded, largest[:, 2]))
+        ours, library, name, exchange, limit, threaded, messages = min(found, key=lambda one: one[0])
         ratio = library / ours if ours else 1.0  # without data
         says = f"cost model: {ratio:.2f}x as fast as a message per edge ({1e6 * library:,.0f} us)"
         forced = bool(self._state.common.policy.neighbours)
@@ -276,4 +363,4 @@ class Neighbours:
             f"small blocks by carriers of {name}, {messages[1:].sum():.0f} messages a rank at most in place of "
             f"{messages[0]:.0f}; {says}; planned in {1e3 * taken:.1f} ms{repaid}"
         )
-        return _Settled(Choice(name, reason, ours), exchange, size, limit, scratch_of(exchange.scratch))
+        return _Settled(Choice(name, reason, ours), exchange, size, limit, scratch_of(exchange.scratch), threaded)

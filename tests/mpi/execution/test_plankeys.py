@@ -35,13 +35,30 @@ ARRAYS = [
     *(BASE.view(code) for code in "bhHIlLqQefdFDgG"),
     np.zeros((), "i4"),
 ]
+COUNTS = np.array([3, 5])
+MESSAGES = [  # memory by its place, all that follows by what it is
+    ((BASE, 3), (of_array(BASE), 3)),
+    *((kind((BASE, values)), (of_array(BASE), (3, 5))) for kind in (list, tuple) for values in ([3, 5], (3, 5))),
+    *(((BASE, one), (of_array(BASE), one.dtype.str, one.tobytes())) for one in (COUNTS, COUNTS[::-1].copy())),
+    ([BASE, COUNTS.astype("i4")], (of_array(BASE), "<i4", COUNTS.astype("i4").tobytes())),
+    ([BASE, (COUNTS.copy(), None), MPI.INT], (of_array(BASE), (COUNTS.tobytes(), None), "INT")),
+    ([BASE, (None, COUNTS), MPI.INT], (of_array(BASE), (None, COUNTS.tobytes()), "INT")),
+    ([BASE, [COUNTS, None, MPI.INT]], (of_array(BASE), (COUNTS.tobytes(), None, "INT"))),
+    ([BASE[8:], 3], (of_array(BASE[8:]), 3)),
+    ([BASE, 3, 5], (of_array(BASE), 3, 5)),
+    ([BASE, [[3], 5]], (of_array(BASE), ((3,), 5))),
+    ([BASE, [[3, 5]]], (of_array(BASE), ((3, 5),))),
+    *(((), ()), ([], ())),
+]
 KNOWN = [
     *((array, of_array(array)) for array in ARRAYS),
+    *MESSAGES,
     *((number, number) for number in (0, 1, -1, 7, 1 << 40, BASE.__array_interface__["data"][0], id(MPI.SUM))),
     *((one, ("constant", id(one))) for one in (None, MPI.IN_PLACE, MPI.SUM, MPI.MAX, MPI.INT, MPI.BYTE)),
 ]
 UNKNOWN = [  # among them numbers that MPI takes as well: their calls are read
     *(BASE[::2], BASE.view(">i4"), READ_ONLY, BASE.view(np.recarray)),
+    *([READ_ONLY, 3], [BASE, object()], [BASE, np.zeros(1000, "i4")], [BASE, [True]], [BASE[::2], 3]),
     *(True, np.int64(1), 1.0, "0", MPI.INT.Create_contiguous(2).Commit(), object()),
 ]
 
@@ -97,7 +114,9 @@ def test_what_python_would_have_to_do_is_done_in_c():
     lasting = {id(MPI.SUM): MPI.SUM}
     assert packed((BASE, BASE[:8], MPI.SUM, 0), lasting)
     assert packed((), lasting) == b""
-    for given_ in ((BASE, [BASE, 3]), (1 << 64,), (MPI.MAX,), (READ_ONLY,), (BASE,) * 5):
+    for given_, _ in MESSAGES:
+        assert packed((given_, given_), {id(None): None, id(MPI.INT): MPI.INT})
+    for given_ in ((1 << 64,), (MPI.MAX,), (READ_ONLY,), ([BASE, [0] * 1000],), ([[[[[[BASE]]]]]],)):
         assert packed(given_, lasting) is None
 
 
@@ -111,13 +130,14 @@ def test_other_arguments_are_refused(given_):
 @compiled
 def test_keys_hold_nothing():
     """Neither of what has a key nor of what has none."""
-    held, lasting = (BASE, READ_ONLY, MPI.SUM, None), {id(MPI.SUM): MPI.SUM}
+    held, lasting = (BASE, READ_ONLY, MPI.SUM, None, COUNTS), {id(MPI.SUM): MPI.SUM}
 
     def use(times):
         for _ in range(times):
             packed((BASE, MPI.SUM, 1 << 40), lasting)
             packed((BASE, READ_ONLY, None), lasting)
             packed((BASE, None), lasting)
+            packed(([BASE, COUNTS, (COUNTS, MPI.SUM)], [BASE, COUNTS, READ_ONLY[::2]]), lasting)
 
     use(10)
     before = [*map(sys.getrefcount, held), sys.getallocatedblocks()]

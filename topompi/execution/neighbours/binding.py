@@ -54,17 +54,24 @@ def bound(exchange: Exchange, sent: Side, received: Side, groups: Groups, channe
 
 
 def persistent(
-    exchange: Exchange, sent: Side, received: Side, groups: Groups, arguments: tuple[object, ...]
+    exchange: Exchange,
+    sent: Side,
+    received: Side,
+    groups: Groups,
+    channel: Channel,
+    arguments: tuple[object, ...],
+    first: Sequence[Resumable] = (),
 ) -> PersistentPlan:
-    """The request of an exchange, to be started many times; collective, because its messages get a channel.
+    """The request of an exchange, to be started many times.
 
     :param exchange: this rank's part.
     :param sent: the memory of the send message.
     :param received: the memory of the receive message.
     :param groups: the communicator and its sub-communicators.
+    :param channel: the channel of all messages.
     :param arguments: the arguments of the call, kept alive with the request.
+    :param first: calls before all others.
     """
-    channel = groups.new_channel()
     plan, areas = _planned(exchange, sent, received, scratch_of(exchange.scratch))
     run = PlannedRun(plan, areas, channel.comm, groups.alone, None, channel.tag)
     program = program_of(plan, areas, channel.comm, None, channel.tag)
@@ -75,7 +82,7 @@ def persistent(
     copies = ([Resumable(*call) for call in some] for some in (sent.before, received.after))
     before, after = copies
     kept = (arguments, areas)  # a program has addresses alone
-    return PersistentPlan([*before, *calls, *after], flights, kept, Sent.of(plan, areas))
+    return PersistentPlan([*first, *before, *calls, *after], flights, kept, Sent.of(plan, areas))
 
 
 def _planned(exchange: Exchange, sent: Side, received: Side, scratch: Span) -> tuple[Plan, dict[int, Area]]:
