@@ -36,9 +36,9 @@ def _blocking(name: str) -> Callable[..., None]:
 
     @functools.wraps(native)
     def method(self: Any, sendbuf: Any, recvbuf: Any) -> None:
-        if isinstance(self, Handle) and (state := self._held) is not None and state.neighbours is not None:
-            if state.neighbours.again(name, shares, (sendbuf, recvbuf)):
-                return
+        known = self._held.neighbours if isinstance(self, Handle) and self._held is not None else None
+        if known is not None and known.again(self, name, shares, native, (sendbuf, recvbuf)):
+            return
         if not isinstance(self, Handle) or _left(self):
             native(self, sendbuf, recvbuf)
             return

@@ -13,12 +13,11 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from ..execution.buffers import DeviceMemoryError
-from ..execution.keys import LASTING, packed, quick_key
-from ..execution.lru import LRU
-from ..execution.native import NativeIntracomm
 from ..execution.aside import PlanRequest, after
-from ..execution.binding import Binding
+from ..execution.buffers import DeviceMemoryError
+from ..execution.compiled import COMPILED
+from ..execution.movable import Movables
+from ..execution.native import NativeIntracomm
 from ..execution.neighbours.arguments import Side, read
 from ..execution.neighbours.binding import bound, persistent, scratch_of
 from ..execution.neighbours.meeting import Ends, meet
@@ -46,9 +45,10 @@ CHANNEL = 96  # number of the channel of all blocking calls of a communicator
 # Numbers of the channels of non-blocking calls, which take turns: one that finds its channel in use by an earlier call
 # begins after that call.
 ASIDE = (86, 87, 88, 89)
-BINDINGS = 32  # maximum number of calls whose plans are kept, blocking and non-blocking
+PROGRAMS = 64  # maximum number of different calls whose programs are kept, blocking, and non-blocking
 FORCED = Choice(NATIVE, "native: TOPOMPI_NEIGHBOURS")
 ONE_THREAD = Choice(NATIVE, "native: MPI runs with less than MPI.THREAD_MULTIPLE, which non-blocking plans need")
+NO_COMPILER = "without a C compiler, each call would make its messages anew"
 NO_GROUPS = Choice(NATIVE, "native: no host and no leaf switch of several has several ranks")
 
 
@@ -95,11 +95,10 @@ class Neighbours:
         self._settled: dict[bool, _Settled] = {}
         self._prepared: dict[bool, _Settled] = {}
         self._inside: dict[str, MPI.Intracomm] = {}
-        self._bindings = LRU(BINDINGS)
-        self._quick: dict[tuple[str, bytes | None], Callable[[], None]] = {}
+        self._programs, self._requests = Movables(PROGRAMS), Movables(PROGRAMS)
+        self._natively = {True: False, False: False}
         self._turn = 0
         self._latest: list[PlanRequest | None] = [None] * len(ASIDE)
-        self._requests = LRU(BINDINGS)
 
     @cached_property
     def only(self) -> Choice | None:
@@ -109,7 +108,7 @@ class Neighbours:
             return FORCED
         if not word and state.only is not None:
             return state.only
-        if not word and (why := unmodelled(state.interface)):
+        if not word and (why := unmodelled(state.interface) or ("" if COMPILED else NO_COMPILER)):
             return Choice(NATIVE, f"native: {why}")
         return None if self._candidates else NO_GROUPS
 
@@ -154,24 +153,32 @@ class Neighbours:
             comm.Free()
         self._inside.clear()
 
-    def again(self, name: str, shares: bool, arguments: tuple[Any, Any]) -> bool:
-        """Run a blocking call by the plan of an identical one before it; False, and nothing is done, if there is none.
+    def again(
+        self, handle: MPI.Comm, name: str, shares: bool, native: Callable[..., None], arguments: tuple[Any, Any]
+    ) -> bool:
+        """Run a blocking call in the way of an earlier one; False, and nothing is done, if that needs a look at it.
 
         There is little Python code in here, because all that it needs has left the caches since the last call.
 
+        :param handle: the user's communicator.
         :param name: name of mpi4py's method.
         :param shares: ``NeighbourSpec.shares`` of the call.
+        :param native: mpi4py's method.
         :param arguments: the send and the receive message.
         """
-        run = self._quick.get((name, packed(arguments, LASTING)))
-        if run is None:
-            return False
         number = self._calls[shares] + 1
         late = number - self._state.native_calls
-        if late & (late - 1) == 0:  # the ranks ask each other
+        if late < 1 or late & (late - 1) == 0:  # the ranks ask each other
+            return False
+        if self._natively[shares]:
+            self._calls[shares] = number
+            native(handle, *arguments)
+            return True
+        found = self._programs.get(name, arguments)
+        if found is None:
             return False
         self._calls[shares] = number
-        run()
+        found.program.run()
         return True
 
     def run(self, name: str, arguments: tuple[Any, Any]) -> Choice:
@@ -188,41 +195,31 @@ class Neighbours:
         if number < 1:
             return YOUNG
         if self.only is not None:
+            self._natively = dict.fromkeys(self._natively, self._state.quick)
             return self.only
         looks = number & (number - 1) == 0
         settled = self._settled.get(spec.shares)
         if not looks and settled is not None and settled.exchange is None:
             return settled.choice
-        key = quick_key(name, "", arguments)
-        binding = None if looks else self._bindings.get(key)
-        if binding is None:
-            try:
-                sides, wrong = self._read(spec, arguments)
-            except DeviceMemoryError:  # on all ranks or on none
-                return ON_DEVICE
-            if looks or settled is None:
-                settled = self._look(spec, settled, sides)
-            if settled.exchange is None:
-                return settled.choice  # the library raises its own error of wrong arguments
-            groups = self._state.groups
-            channel = groups.channel(CHANNEL)
-            binding = bound(settled.exchange, *sides, groups, channel, settled.scratch)
-            if wrong is not None:
-                run_all(binding.calls)
-                raise wrong
-            if key is not None and all(side.by_address for side in sides):
-                self._keep(name, arguments, key, binding)
-        assert settled is not None
-        run_all(binding.calls)
+        if not looks and settled is not None and (found := self._programs.get(name, arguments)) is not None:
+            found.program.run()
+            return settled.choice
+        try:
+            sides, wrong = self._read(spec, arguments)
+        except DeviceMemoryError:  # on all ranks or on none
+            return ON_DEVICE
+        if looks or settled is None:
+            settled = self._look(spec, settled, sides)
+        if settled.exchange is None:
+            return settled.choice  # the library raises its own error of wrong arguments
+        groups = self._state.groups
+        calls, program = bound(settled.exchange, *sides, groups, groups.channel(CHANNEL), settled.scratch)
+        if program is not None and wrong is None:
+            self._programs.put(name, arguments, program, settled.scratch)
+        run_all(calls)
+        if wrong is not None:
+            raise wrong
         return settled.choice
-
-    def _keep(self, name: str, arguments: tuple[Any, Any], key: Any, binding: Binding) -> None:
-        self._bindings.put(key, binding)
-        if len(self._quick) == BINDINGS:
-            self._quick.clear()
-        short = packed(arguments, LASTING)
-        if short is not None and len(binding.calls) == 1 and not binding.calls[0][1] and self._state.quick:
-            self._quick[name, short] = binding.calls[0][0]
 
     def start(self, name: str, arguments: tuple[Any, Any]) -> tuple[PlanRequest | None, Choice]:
         """Start a non-blocking call by the latest plan; None if the MPI library shall run it. Waits for no other rank.
@@ -245,24 +242,22 @@ class Neighbours:
         place, self._turn = self._turn, (self._turn + 1) % len(ASIDE)
         earlier = self._latest[place]
         busy = earlier is not None and not earlier.ended
-        key = quick_key(name, str(place), arguments)
-        plan = None if busy else self._requests.get(key)
-        if plan is not None and plan[0] is settled:
-            self._latest[place] = request = PlanRequest.of(plan[1])
+        found = None if busy else self._requests.get((name, place), arguments)
+        if found is not None:
+            request = self._latest[place] = PlanRequest.of(found.kept, arguments)
             return request, settled.choice
         try:
             sides, wrong = self._read(spec, arguments)
         except DeviceMemoryError:
             self._turn = place
             return None, ON_DEVICE
-        groups = self._state.groups
-        channel, first = groups.channel(ASIDE[place]), [after(earlier)] if busy else []
-        made = persistent(settled.exchange, *sides, groups, channel, arguments, first)
-        self._latest[place] = request = PlanRequest.of(made)
+        groups, first = self._state.groups, [after(earlier)] if earlier is not None and busy else []
+        plan, program = persistent(settled.exchange, *sides, groups, groups.channel(ASIDE[place]), first, lasting=False)
+        request = self._latest[place] = PlanRequest.of(plan, (arguments, sides))
         if wrong is not None:
             raise wrong
-        if not busy and made.lasts and key is not None and all(side.by_address for side in sides):
-            self._requests.put(key, (settled, made))
+        if program is not None:
+            self._requests.put((name, place), arguments, program, plan)
         return request, settled.choice
 
     def prepare(self, name: str, arguments: tuple[Any, Any]) -> tuple[PersistentPlan | None, Choice]:
@@ -281,10 +276,11 @@ class Neighbours:
         settled, size = self._prepared.get(spec.shares), self._sizes(sides)
         if settled is None or self._any(not np.array_equal(settled.size, size)):
             settled = self._prepared[spec.shares] = self._settle(spec, size)
+            self._requests.clear()
         if settled.exchange is None:
             return None, settled.choice
         groups = self._state.groups
-        request = persistent(settled.exchange, *sides, groups, groups.new_channel(), arguments)
+        request, _ = persistent(settled.exchange, *sides, groups, groups.new_channel(), lasting=True)
         if wrong is not None:
             raise wrong
         return request, settled.choice
@@ -316,10 +312,11 @@ class Neighbours:
                 return settled
             both = (size <= settled.limit) & (settled.size <= settled.limit)
             size = np.where(both, np.maximum(size, settled.size), size)
-        self._bindings.clear()
-        self._quick.clear()
-        self._settled[spec.shares] = self._settle(spec, size)
-        return self._settled[spec.shares]
+        self._programs.clear()
+        self._requests.clear()
+        self._settled[spec.shares] = found = self._settle(spec, size)
+        self._natively[spec.shares] = found.exchange is None and self._state.quick
+        return found
 
     def _sizes(self, sides: Sides) -> Integers:
         """Bytes of the block of each outgoing edge, 0 where it leads to no rank, shape (outgoing edges,)."""

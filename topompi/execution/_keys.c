@@ -6,8 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Bytes of a key, bytes of an array of counts (MOST_COUNTS in keys.py), and lists inside each other. */
-enum { MOST_BYTES = 8192, MOST_COUNTS = 1024, MOST_DEPTH = 4 };
+/* Bytes of a key, bytes of an array of counts (MOST_COUNTS in keys.py), lists inside each other, and arrays of which
+   `placed` returns the places. */
+enum { MOST_BYTES = 32768, MOST_COUNTS = 1024, MOST_DEPTH = 4, MOST_PLACES = 4 };
 
 /* One argument or one item of a list: kind, format if it is an array, and two numbers. It has no padding, because all
    bytes are compared. The items of a list, and the content of an array of counts, follow it. */
@@ -20,6 +21,10 @@ typedef struct {
     char bytes[MOST_BYTES];
     Py_ssize_t length;
     PyObject *lasting; /* dictionary of the ids of objects that exist as long as MPI does */
+    Py_ssize_t most_counts;
+    int apart; /* whether the addresses of arrays are no part of the key */
+    int arrays;
+    uintptr_t places[MOST_PLACES];
 } Key;
 
 static PyTypeObject *array_type; /* numpy.ndarray */
@@ -52,15 +57,21 @@ static int
 append_array(Key *key, PyObject *array, int counts)
 {
     Py_buffer view;
-    if (PyObject_GetBuffer(array, &view, PyBUF_ND | PyBUF_FORMAT | (counts ? 0 : PyBUF_WRITABLE)) != 0) {
+    int writable = !counts && !key->apart; /* keys without addresses tell read-only arrays from others */
+    if (PyObject_GetBuffer(array, &view, PyBUF_ND | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0)) != 0) {
         if (!PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_BufferError))
             return -1;
         PyErr_Clear(); /* read-only or with gaps */
         return 0;
     }
-    int own = view.format != NULL && is_own(view.format) && !(counts && view.len > MOST_COUNTS);
+    int own = view.format != NULL && is_own(view.format) && !(counts && view.len > key->most_counts) &&
+              (counts || key->arrays < MOST_PLACES || !key->apart);
     if (own) {
-        Part part = {.kind = counts ? 'v' : 'a', .value = counts ? 0 : (uintptr_t)view.buf, .nbytes = (uint64_t)view.len};
+        Part part = {.kind = counts ? 'v' : view.readonly ? 'r' : 'a', .nbytes = (uint64_t)view.len};
+        if (!counts && key->apart)
+            key->places[key->arrays++] = (uintptr_t)view.buf;
+        else if (!counts)
+            part.value = (uintptr_t)view.buf;
         strcpy(part.format, view.format);
         own = append(key, &part, sizeof part) && (!counts || append(key, view.buf, view.len));
     }
@@ -105,30 +116,69 @@ append_any(Key *key, PyObject *one, int is_value, int depth)
     return found;
 }
 
-static PyObject *
-packed(PyObject *Py_UNUSED(module), PyObject *const *given, Py_ssize_t count)
+/* Make the key of a call's arguments: 1, 0 if there is none, -1 for an error. */
+static int
+make(Key *key, PyObject *const *given, Py_ssize_t count)
 {
     if (count != 2 || !PyTuple_Check(given[0]) || !PyDict_Check(given[1])) {
         PyErr_SetString(PyExc_TypeError, "expecting a tuple and a dictionary");
-        return NULL;
+        return -1;
     }
-    Key key;
-    key.length = 0;
-    key.lasting = given[1];
+    key->length = key->arrays = 0;
+    key->lasting = given[1];
     int found = 1;
     for (Py_ssize_t at = 0; found == 1 && at < PyTuple_GET_SIZE(given[0]); at++)
-        found = append_any(&key, PyTuple_GET_ITEM(given[0], at), 0, 0);
+        found = append_any(key, PyTuple_GET_ITEM(given[0], at), 0, 0);
+    return found;
+}
+
+static PyObject *
+packed(PyObject *Py_UNUSED(module), PyObject *const *given, Py_ssize_t count)
+{
+    Key key;
+    key.apart = 0;
+    key.most_counts = MOST_COUNTS;
+    int found = make(&key, given, count);
     if (found < 0)
         return NULL;
-    if (!found)
-        Py_RETURN_NONE;
-    return PyBytes_FromStringAndSize(key.bytes, key.length);
+    return found ? PyBytes_FromStringAndSize(key.bytes, key.length) : Py_NewRef(Py_None);
+}
+
+static PyObject *
+placed(PyObject *Py_UNUSED(module), PyObject *const *given, Py_ssize_t count)
+{
+    Key key;
+    key.apart = 1;
+    key.most_counts = MOST_BYTES;
+    int found = make(&key, given, count);
+    if (found < 0)
+        return NULL;
+    PyObject *pair = PyTuple_New(2), *places = PyTuple_New(found ? key.arrays : 0);
+    PyObject *bytes = found ? PyBytes_FromStringAndSize(key.bytes, key.length) : Py_NewRef(Py_None);
+    for (int at = 0; places != NULL && found && at < key.arrays; at++) {
+        PyObject *place = PyLong_FromUnsignedLongLong(key.places[at]);
+        if (place == NULL)
+            Py_CLEAR(places);
+        else
+            PyTuple_SET_ITEM(places, at, place);
+    }
+    if (pair == NULL || places == NULL || bytes == NULL) {
+        Py_XDECREF(pair);
+        Py_XDECREF(places);
+        Py_XDECREF(bytes);
+        return NULL;
+    }
+    PyTuple_SET_ITEM(pair, 0, bytes);
+    PyTuple_SET_ITEM(pair, 1, places);
+    return pair;
 }
 
 static PyMethodDef functions[] = {
     {"packed", (PyCFunction)(void (*)(void))packed, METH_FASTCALL,
      "packed(arguments, lasting)\n--\n\nWhat tells arguments from others: of arrays of numpy's own types, whole numbers, "
      "objects whose ids are in a dictionary, and lists of these; None for any others, and for long lists."},
+    {"placed", (PyCFunction)(void (*)(void))placed, METH_FASTCALL,
+     "placed(arguments, lasting)\n--\n\nAs packed, but without the addresses of up to 4 arrays, and a tuple of these."},
     {NULL},
 };
 

@@ -31,17 +31,19 @@ class PlanRequest(MPI.Grequest):
     """
 
     _plan: PersistentPlan | None
+    _kept: Any
     _errors: list[Exception]
 
     @classmethod
-    def of(cls, plan: PersistentPlan) -> PlanRequest:
+    def of(cls, plan: PersistentPlan, kept: Any) -> PlanRequest:
         """Begin a plan, and return its request.
 
         :param plan: a plan that is not active; it is freed at the end if it holds what must be freed.
+        :param kept: an object that is kept alive until the end, for example the memory of messages.
         """
         errors: list[Exception] = []
         request = cls(MPI.Grequest.Start(_tell, None, None, (errors,)))
-        request._plan, request._errors = plan, errors
+        request._plan, request._kept, request._errors = plan, kept, errors
         plan.begin(request._end)
         if request._plan is not None:
             _thread.wake()
@@ -53,7 +55,7 @@ class PlanRequest(MPI.Grequest):
         return self._plan is None
 
     def _end(self, error: Exception | None) -> None:
-        plan, self._plan = self._plan, None
+        plan, self._plan, self._kept = self._plan, None, None
         if plan is not None and not plan.lasts:
             plan.Free()
         if error is not None:

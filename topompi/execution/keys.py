@@ -9,15 +9,19 @@ import numpy as np
 from mpi4py import MPI
 
 try:
-    from ._keys import packed
+    from ._keys import packed, placed
 except ImportError:  # topompi was installed without a compiler
 
     def packed(arguments: tuple[Any, ...], lasting: Mapping[int, Any]) -> bytes | None:
         """Stand-in without the C extension: every key is made in Python."""
         return None
 
+    def placed(arguments: tuple[Any, ...], lasting: Mapping[int, Any]) -> tuple[bytes | None, tuple[int, ...]]:
+        """Stand-in without the C extension: no call has a key without addresses."""
+        return None, ()
 
-__all__ = ["LASTING", "lasting", "packed", "quick_key"]
+
+__all__ = ["LASTING", "lasting", "placed", "quick_key"]
 
 MOST_COUNTS = 1024  # bytes; longer arrays of counts get no key, because comparing them takes longer than reading them
 

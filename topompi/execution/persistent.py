@@ -119,7 +119,7 @@ class PersistentPlan:
             self._lock.release()
 
     def _complete(self) -> None:
-        """Note that the request is inactive; all that is told of this run is read before, as it may be started again."""
+        """Note that the request is inactive, after reading all that belongs to this run: it may be started again."""
         ended, self._ended = self._ended, None
         if ended is None:
             error = None

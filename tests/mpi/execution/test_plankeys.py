@@ -13,9 +13,9 @@ from topompi.execution import keys as plankeys
 from topompi.execution.keys import quick_key
 
 try:
-    from topompi.execution._keys import packed
+    from topompi.execution._keys import packed, placed
 except ImportError:
-    packed = None
+    packed = placed = None
 
 compiled = pytest.mark.skipif(packed is None, reason="topompi was installed without a C compiler")
 
@@ -116,15 +116,30 @@ def test_what_python_would_have_to_do_is_done_in_c():
     assert packed((), lasting) == b""
     for given_, _ in MESSAGES:
         assert packed((given_, given_), {id(None): None, id(MPI.INT): MPI.INT})
-    for given_ in ((1 << 64,), (MPI.MAX,), (READ_ONLY,), ([BASE, [0] * 1000],), ([[[[[[BASE]]]]]],)):
+    for given_ in ((1 << 64,), (MPI.MAX,), (READ_ONLY,), ([BASE, [0] * 2000],), ([[[[[[BASE]]]]]],)):
         assert packed(given_, lasting) is None
+    for given_ in ((1 << 64,), (MPI.MAX,), ([BASE, [0] * 2000],), ([BASE, np.zeros(5000)],), (BASE,) * 5):
+        assert placed(given_, lasting) == (None, ())
+
+
+@compiled
+@given(one=st.sampled_from([*ARRAYS, READ_ONLY]), other=st.sampled_from([*ARRAYS, READ_ONLY]), last=st.integers(0, 1))
+def test_a_key_without_addresses_tells_all_else(one, other, last):
+    lasting, counts = {}, np.arange(1000)
+    here, there = (placed(([array, counts], 3), lasting) for array in (one, other))
+    assert [of[1] for of in (here, there)] == [(array.__array_interface__["data"][0],) for array in (one, other)]
+    alike = [(array.nbytes, array.dtype.char, array.flags.writeable) for array in (one, other)]
+    assert (here[0] == there[0]) == (alike[0] == alike[1])
+    counts[-1] += last
+    assert (placed(([one, counts], 3), lasting)[0] == here[0]) == (not last)
 
 
 @compiled
 @pytest.mark.parametrize("given_", [(), ((),), ([], {}), ((), []), ((), {}, 1)])
 def test_other_arguments_are_refused(given_):
-    with pytest.raises(TypeError, match="a tuple and a dictionary"):
-        packed(*given_)
+    for make in (packed, placed):
+        with pytest.raises(TypeError, match="a tuple and a dictionary"):
+            make(*given_)
 
 
 @compiled
@@ -137,6 +152,8 @@ def test_keys_hold_nothing():
             packed((BASE, MPI.SUM, 1 << 40), lasting)
             packed((BASE, READ_ONLY, None), lasting)
             packed((BASE, None), lasting)
+            placed(([READ_ONLY, COUNTS], [BASE, COUNTS]), lasting)
+            placed(([READ_ONLY, COUNTS], [BASE, COUNTS, COUNTS[::2]]), lasting)
             packed(([BASE, COUNTS, (COUNTS, MPI.SUM)], [BASE, COUNTS, READ_ONLY[::2]]), lasting)
 
     use(10)

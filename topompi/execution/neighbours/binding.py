@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ...schedules.schedule import INPUT, OUTPUT, SCRATCH
 from ...schedules.sparse.exchange import Exchange, Stage
-from ..areas import Area, Span
-from ..binding import Binding, Sent
-from ..compiled import program_of
+from ..areas import Area, Call, Span
+from ..binding import Sent
+from ..compiled import Program, program_of
 from ..contexts import Channel
 from ..groups import Groups
 from ..persistent import PersistentPlan
@@ -38,8 +38,10 @@ def scratch_of(nbytes: int) -> Span:
     return Span.of_bytes(np.empty(nbytes, dtype=np.uint8), 1)
 
 
-def bound(exchange: Exchange, sent: Side, received: Side, groups: Groups, channel: Channel, scratch: Span) -> Binding:
-    """The binding of an exchange and the memory of a blocking call.
+def bound(
+    exchange: Exchange, sent: Side, received: Side, groups: Groups, channel: Channel, scratch: Span
+) -> tuple[list[Call], Program | None]:
+    """The calls that run an exchange with the memory of a blocking call, and their program if it is the only one.
 
     :param exchange: this rank's part.
     :param sent: the memory of the send message.
@@ -49,8 +51,10 @@ def bound(exchange: Exchange, sent: Side, received: Side, groups: Groups, channe
     :param scratch: scratch memory, which all calls of the exchange may use one after the other.
     """
     plan, areas = _planned(exchange, sent, received, scratch)
-    calls = PlannedRun(plan, areas, channel.comm, groups.alone, None, channel.tag).calls()
-    return Binding([*sent.before, *calls, *received.after], 0, plan, areas)
+    program = program_of(plan, areas, channel.comm, None, channel.tag)
+    run = PlannedRun(plan, areas, channel.comm, groups.alone, None, channel.tag)
+    calls = run.calls() if program is None else [(program.run, ())]
+    return [*sent.before, *calls, *received.after], program if sent.by_address and received.by_address else None
 
 
 def persistent(
@@ -59,18 +63,19 @@ def persistent(
     received: Side,
     groups: Groups,
     channel: Channel,
-    arguments: tuple[object, ...],
     first: Sequence[Resumable] = (),
-) -> PersistentPlan:
-    """The request of an exchange, to be started many times.
+    *,
+    lasting: bool,
+) -> tuple[PersistentPlan, Program | None]:
+    """The request of an exchange, to be started many times, and its program if it runs nothing else.
 
     :param exchange: this rank's part.
     :param sent: the memory of the send message.
     :param received: the memory of the receive message.
     :param groups: the communicator and its sub-communicators.
     :param channel: the channel of all messages.
-    :param arguments: the arguments of the call, kept alive with the request.
     :param first: calls before all others.
+    :param lasting: whether the request keeps the memory of the messages alive, and says what it sends.
     """
     plan, areas = _planned(exchange, sent, received, scratch_of(exchange.scratch))
     run = PlannedRun(plan, areas, channel.comm, groups.alone, None, channel.tag)
@@ -81,8 +86,12 @@ def persistent(
         calls, flights = [Resumable(program.begin, ()), Resumable(program.finish, (), program.advance)], []
     copies = ([Resumable(*call) for call in some] for some in (sent.before, received.after))
     before, after = copies
-    kept = (arguments, areas)  # a program has addresses alone
-    return PersistentPlan([*first, *before, *calls, *after], flights, kept, Sent.of(plan, areas))
+    alone = not first and sent.by_address and received.by_address
+    kept = (areas if lasting else areas[SCRATCH],)  # a program has addresses alone
+    request = PersistentPlan(
+        [*first, *before, *calls, *after], flights, kept, Sent.of(plan, areas) if lasting else None
+    )
+    return request, program if alone else None
 
 
 def _planned(exchange: Exchange, sent: Side, received: Side, scratch: Span) -> tuple[Plan, dict[int, Area]]:
