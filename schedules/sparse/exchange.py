@@ -252,7 +252,12 @@ def _places(mask: NDArray[np.bool_]) -> Integers:
 
 
 def _table(*columns: Integers | int) -> Integers:
-    return np.stack(np.broadcast_arrays(*columns), axis=-1).astype(np.int64).reshape(-1, len(columns))
+    """Rows of some columns, of which at least one is an array."""
+    length = next(len(column) for column in columns if isinstance(column, np.ndarray))
+    rows = np.empty((length, len(columns)), dtype=np.int64)
+    for at, column in enumerate(columns):
+        rows[:, at] = column
+    return rows
 
 
 def _messages(peer: Integers, laid: _Laid) -> Integers:

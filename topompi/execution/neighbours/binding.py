@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...schedules.schedule import INPUT, OUTPUT, SCRATCH
-from ...schedules.sparse.exchange import Exchange, Stage
+from ...schedules.sparse.exchange import Blocks, Exchange, Stage
 from ..areas import Area, Call, Span
 from ..binding import Sent
 from ..compiled import Program, program_of
@@ -24,13 +25,22 @@ __all__ = ["bound", "persistent", "plan_of", "scratch_of"]
 Integers = NDArray[np.int64]
 
 
-def plan_of(stages: Sequence[Stage], scratch: int) -> Plan:
+# The steps of ``Exchange.middle`` but the first, which do not depend on a call's memory.
+_later_steps: WeakKeyDictionary[Exchange, tuple[Step, ...]] = WeakKeyDictionary()
+
+
+def plan_of(exchange: Exchange, sent: Blocks, received: Blocks) -> Plan:
     """The plan of an exchange, whose direct messages last until all stages are complete.
 
-    :param stages: the stages of ``Exchange.stages``.
-    :param scratch: bytes of scratch memory.
+    :param exchange: one rank's part.
+    :param sent: the blocks of the input.
+    :param received: the blocks of the output.
     """
-    return Plan(tuple(map(_step, stages)), 2, scratch, 0, False, lasting=True)
+    later = _later_steps.get(exchange)
+    if later is None:
+        later = _later_steps[exchange] = tuple(map(_step, exchange.middle[1:]))
+    first, collect, _, _, last = exchange.stages(sent, received)
+    return Plan((_step(first), _step(collect), *later, _step(last)), 2, exchange.scratch, 0, False, lasting=True)
 
 
 def scratch_of(nbytes: int) -> Span:
@@ -96,7 +106,7 @@ def persistent(
 
 def _planned(exchange: Exchange, sent: Side, received: Side, scratch: Span) -> tuple[Plan, dict[int, Area]]:
     areas: dict[int, Area] = {INPUT: sent.area, OUTPUT: received.area, SCRATCH: scratch}
-    return plan_of(exchange.stages(sent.blocks, received.blocks), exchange.scratch), areas
+    return plan_of(exchange, sent.blocks, received.blocks), areas
 
 
 def _step(stage: Stage) -> Step:
@@ -107,7 +117,7 @@ def _step(stage: Stage) -> Step:
 def _moves(rows: Integers) -> list[Moves]:
     """The copies, grouped by pairs of buffers."""
     found = []
-    for here, there in np.unique(rows[:, [0, 2]], axis=0).tolist():
+    for here, there in sorted(set(map(tuple, rows[:, [0, 2]].tolist()))):
         some = rows[(rows[:, 0] == here) & (rows[:, 2] == there)]
         found.append(Moves(here, some[:, 1], there, some[:, 3], some[:, 4]))
     return found
