@@ -30,7 +30,7 @@ GRAPHS = (
     "27 points, faces of 4 KiB",
     "27 points, faces of 64 KiB",
 )
-FORMS = "blocking,request,non-blocking,other memory"
+FORMS = "blocking,request,non-blocking,other memory,other sizes"
 HEAD = ("network", "uplinks", "library", "graph", "form", "library, ms", "side", "times as fast", "chosen")
 
 

@@ -26,7 +26,7 @@ from .emulated_ranks import measure, warm_links
 
 TURN = 5  # calls of a side in a row, after one that is not counted
 TURNS = (3, 200)  # least and most turns of each side
-OTHERS = 40  # pairs of arrays, more than topompi keeps plans for
+OTHERS = 100  # pairs of arrays, or lists of counts; topompi keeps the programs of 64 calls
 FEWEST = 20  # calls before the timed ones; topompi plans after a new communicator's first calls
 Integers = NDArray[np.int64]
 
@@ -63,7 +63,7 @@ GRAPHS: dict[str, Callable[[int], Integers]] = {
 
 
 def calls_of(comm: MPI.Intracomm, wanted: Integers) -> tuple[Any, dict[str, Callable[[], object]]]:
-    """The communicator with the graph, and a call of each form; that of "other memory" never has the latest arrays.
+    """The communicator with the graph, and a call of each form; those called "other ..." have other arguments each time.
 
     :param comm: the communicator of all ranks.
     :param wanted: bytes of each pair of ranks, shape (ranks, ranks).
@@ -81,13 +81,14 @@ def calls_of(comm: MPI.Intracomm, wanted: Integers) -> tuple[Any, dict[str, Call
         request.Start()
         request.Wait()
 
-    others = [[[one.copy(), counts] for one, counts in arguments] for _ in range(OTHERS)]
-    turn = cycle(others)
+    others = cycle([[[one.copy(), counts] for one, counts in arguments] for _ in range(OTHERS)])
+    sizes = cycle([[[one, np.minimum(counts, most)] for one, counts in arguments] for most in range(1, OTHERS)])
     return graph, {
         "blocking": lambda: graph.Neighbor_alltoallv(*arguments),
         "request": persistent,
         "non-blocking": lambda: graph.Ineighbor_alltoallv(*arguments).Wait(),
-        "other memory": lambda: graph.Neighbor_alltoallv(*next(turn)),
+        "other memory": lambda: graph.Neighbor_alltoallv(*next(others)),
+        "other sizes": lambda: graph.Neighbor_alltoallv(*next(sizes)),
     }
 
 

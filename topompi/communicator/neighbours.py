@@ -13,7 +13,7 @@ from mpi4py import MPI
 from ..dispatch.choosing import UNPLANNED
 from ..dispatch.counters import counters
 from ..execution.native import NativeTopocomm
-from ..execution.specs import NATIVE, NEIGHBOUR_CALLS
+from ..execution.specs import NEIGHBOUR_CALLS
 from . import agreement
 from .handle import Handle
 
@@ -44,9 +44,7 @@ def _blocking(name: str) -> Callable[..., None]:
             return
         with agreement.checked(self, name, (sendbuf, recvbuf)) if self._checks else nullcontext():
             begin = perf_counter()
-            choice = _neighbours(self).run(name, (sendbuf, recvbuf))
-            if choice.algorithm == NATIVE:
-                native(self, sendbuf, recvbuf)
+            choice = _neighbours(self).run(name, (sendbuf, recvbuf), functools.partial(native, self, sendbuf, recvbuf))
         if counters.enabled:
             counters.count(name, 0, choice.algorithm, choice.reason, choice.predicted, perf_counter() - begin)
 

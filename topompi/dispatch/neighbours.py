@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from math import ceil
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -23,15 +23,16 @@ from ..execution.neighbours.binding import bound, persistent, scratch_of
 from ..execution.neighbours.meeting import Ends, meet
 from ..execution.program import run_all
 from ..execution.specs import NATIVE, NEIGHBOUR_CALLS, NeighbourSpec
+from ..execution.timing import timed
 from ..prediction.neighbours import GAIN, Place, Prices, work_of
 from ..prediction.predictor import Predictor
 from ..prediction.scope import unmodelled
 from ..schedules.sparse.exchange import Exchange, edge_by_edge
 from ..selection.choice import Choice
+from ..selection.trial import Contest, Trial
 from .choosing import ON_DEVICE, UNPLANNED, YOUNG
 
 if TYPE_CHECKING:
-    from ..execution.areas import Span
     from ..execution.persistent import PersistentPlan
     from .parts import Parts
 
@@ -47,6 +48,7 @@ CHANNEL = 96  # number of the channel of all blocking calls of a communicator
 ASIDE = (86, 87, 88, 89)
 PROGRAMS = 64  # maximum number of different calls whose programs are kept, blocking, and non-blocking
 FORCED = Choice(NATIVE, "native: TOPOMPI_NEIGHBOURS")
+NOT_ASIDE = Choice(NATIVE, "native: carriers run non-blocking calls only if TOPOMPI_NEIGHBOURS says so")
 ONE_THREAD = Choice(NATIVE, "native: MPI runs with less than MPI.THREAD_MULTIPLE, which non-blocking plans need")
 NO_COMPILER = "without a C compiler, each call would make its messages anew"
 NO_GROUPS = Choice(NATIVE, "native: no host and no leaf switch of several has several ranks")
@@ -60,16 +62,20 @@ class _Settled:
     :param exchange: this rank's part; None if the MPI library runs the calls.
     :param size: bytes of each outgoing edge for which the choice was made, shape (outgoing edges,).
     :param limit: bytes of the largest block that may be carried.
-    :param scratch: scratch memory of all blocking calls.
+    :param scratch: scratch memory of all blocking calls; None if the MPI library runs them.
     :param threaded: whether several threads of each rank may call MPI.
+    :param trial: the trial that finds the choice; None if there is none.
+    :param rivals: what each algorithm of the trial would do.
     """
 
     choice: Choice
     exchange: Exchange | None
     size: Integers
     limit: int
-    scratch: Span
+    scratch: Any = None
     threaded: bool = False
+    trial: Trial | None = None
+    rivals: Mapping[str, _Settled] = field(default_factory=dict)
 
     def outgrown(self, size: Integers) -> bool:
         """Whether a block that may be carried has outgrown the memory that was planned for it."""
@@ -108,7 +114,8 @@ class Neighbours:
             return FORCED
         if not word and state.only is not None:
             return state.only
-        if not word and (why := unmodelled(state.interface) or ("" if COMPILED else NO_COMPILER)):
+        unknown = "" if self._measures else unmodelled(state.interface)
+        if not word and (why := unknown or ("" if COMPILED else NO_COMPILER)):
             return Choice(NATIVE, f"native: {why}")
         return None if self._candidates else NO_GROUPS
 
@@ -122,7 +129,16 @@ class Neighbours:
             leaf = interface.host_routes.leaf[host].astype(np.int64)
             found[LEAVES] = np.unique(np.where(leaf < 0, -1 - host, leaf), return_inverse=True)[1]
         several = {name: of for name, of in found.items() if 1 < int(of.max()) + 1 < len(of)}
-        return {name: Place(of, host) for name, of in several.items() if name == (word or HOSTS)}
+        if self._measures and LEAVES in found and np.array_equal(found[LEAVES], host):
+            several.pop(LEAVES, None)
+        wanted = (HOSTS, LEAVES) if self._measures else (word or HOSTS,)
+        return {name: Place(of, host) for name, of in several.items() if name in wanted}
+
+    @cached_property
+    def _measures(self) -> bool:
+        """Whether blocking calls are timed to find the choice."""
+        policy = self._state.common.policy
+        return policy.measures and not policy.neighbours
 
     @cached_property
     def _prices(self) -> Prices | str:
@@ -130,7 +146,7 @@ class Neighbours:
 
         def ask() -> Prices | str:
             predictor = Predictor(self._state.interface)
-            if not self._state.common.policy.neighbours and predictor.inapplicable:
+            if not (self._measures or self._state.common.policy.neighbours) and predictor.inapplicable:
                 return predictor.inapplicable
             return Prices.of(predictor)
 
@@ -181,11 +197,12 @@ class Neighbours:
         found.program.run()
         return True
 
-    def run(self, name: str, arguments: tuple[Any, Any]) -> Choice:
-        """Run a blocking call, unless the choice is that the MPI library shall run it; collective.
+    def run(self, name: str, arguments: tuple[Any, Any], native: Callable[[], None]) -> Choice:
+        """Run a blocking call; collective.
 
         :param name: name of mpi4py's method.
         :param arguments: the send and the receive message.
+        :param native: function that lets the MPI library run the call.
         :raises Exception: the errors of the method itself. A rank whose arguments are wrong carries the other ranks'
             blocks before it raises the error.
         """
@@ -193,33 +210,90 @@ class Neighbours:
         number = self._calls[spec.shares] = self._calls[spec.shares] + 1
         number -= self._state.native_calls
         if number < 1:
+            native()
             return YOUNG
         if self.only is not None:
             self._natively = dict.fromkeys(self._natively, self._state.quick)
+            native()
             return self.only
         looks = number & (number - 1) == 0
         settled = self._settled.get(spec.shares)
-        if not looks and settled is not None and settled.exchange is None:
-            return settled.choice
-        if not looks and settled is not None and (found := self._programs.get(name, arguments)) is not None:
-            found.program.run()
-            return settled.choice
+        if not looks and settled is not None and settled.trial is None:
+            if settled.exchange is None:
+                native()
+                return settled.choice
+            if (found := self._programs.get(name, arguments)) is not None:
+                found.program.run()
+                return settled.choice
         try:
             sides, wrong = self._read(spec, arguments)
         except DeviceMemoryError:  # on all ranks or on none
+            native()
             return ON_DEVICE
         if looks or settled is None:
             settled = self._look(spec, settled, sides)
+        trial = self._go_on(spec, settled) if settled.trial is not None else None
+        if trial is not None:
+            choice = Choice(str(trial.next()), "trial")
+            call = self._call(choice.algorithm, name, arguments, native, settled.rivals[choice.algorithm], sides)
+            seconds = timed(self._state.groups.talks.meet, call)
+        else:
+            settled = self._settled[spec.shares]
+            choice = settled.choice
+            self._call("", name, arguments, native, settled, sides)()
+        if wrong is not None:  # if the library runs the call, it has raised its own error
+            raise wrong
+        if trial is not None:
+            trial.note(seconds)
+        return choice
+
+    def _call(
+        self,
+        rival: str,
+        name: str,
+        arguments: tuple[Any, Any],
+        native: Callable[[], None],
+        settled: _Settled,
+        sides: Sides,
+    ) -> Callable[[], None]:
+        """The function that runs a blocking call, ready to run.
+
+        :param rival: name of the algorithm in a trial; empty if there is none.
+        :param name: name of mpi4py's method.
+        :param arguments: the send and the receive message.
+        :param native: function that lets the MPI library run the call.
+        :param settled: what is to be done.
+        :param sides: the memory of the messages.
+        """
         if settled.exchange is None:
-            return settled.choice  # the library raises its own error of wrong arguments
+            return native
+        key = (name, rival) if rival else name
+        found = self._programs.get(key, arguments) if rival else None
+        if found is not None:
+            return found.program.run
         groups = self._state.groups
         calls, program = bound(settled.exchange, *sides, groups, groups.channel(CHANNEL), settled.scratch)
-        if program is not None and wrong is None:
-            self._programs.put(name, arguments, program, settled.scratch)
-        run_all(calls)
-        if wrong is not None:
-            raise wrong
-        return settled.choice
+        if program is not None:
+            self._programs.put(key, arguments, program, settled.scratch)
+        return partial(run_all, calls)
+
+    def _go_on(self, spec: NeighbourSpec, settled: _Settled) -> Trial | None:
+        """The trial, if the next call is part of it; None if it has ended, so that its verdict is the choice now."""
+        trial = settled.trial
+        assert trial is not None
+        while trial.upcoming is None and trial.verdict is None:
+            trial.close(self._state.groups.talks.largest(trial.times))
+        if (verdict := trial.verdict) is None:
+            return trial
+        choice = Choice(verdict.algorithm, verdict.describe(), verdict.seconds)
+        self._keep(spec, replace(settled.rivals[verdict.algorithm], choice=choice))
+        return None
+
+    def _keep(self, spec: NeighbourSpec, settled: _Settled) -> None:
+        self._programs.clear()
+        self._requests.clear()
+        self._settled[spec.shares] = settled
+        self._natively[spec.shares] = settled.exchange is None and settled.trial is None and self._state.quick
 
     def start(self, name: str, arguments: tuple[Any, Any]) -> tuple[PlanRequest | None, Choice]:
         """Start a non-blocking call by the latest plan; None if the MPI library shall run it. Waits for no other rank.
@@ -237,6 +311,8 @@ class Neighbours:
             return None, UNPLANNED
         if settled.exchange is None:
             return None, settled.choice
+        if not self._state.common.policy.neighbours:
+            return None, NOT_ASIDE
         if not settled.threaded:
             return None, ONE_THREAD
         place, self._turn = self._turn, (self._turn + 1) % len(ASIDE)
@@ -273,7 +349,10 @@ class Neighbours:
             sides, wrong = self._read(spec, arguments)
         except DeviceMemoryError:
             return None, ON_DEVICE
-        settled, size = self._prepared.get(spec.shares), self._sizes(sides)
+        settled = self._prepared.get(spec.shares) or self._settled.get(spec.shares)
+        size = self._sizes(sides)
+        if settled is not None and settled.trial is not None:
+            settled = None
         if settled is None or self._any(not np.array_equal(settled.size, size)):
             settled = self._prepared[spec.shares] = self._settle(spec, size)
             self._requests.clear()
@@ -312,11 +391,8 @@ class Neighbours:
                 return settled
             both = (size <= settled.limit) & (settled.size <= settled.limit)
             size = np.where(both, np.maximum(size, settled.size), size)
-        self._programs.clear()
-        self._requests.clear()
-        self._settled[spec.shares] = found = self._settle(spec, size)
-        self._natively[spec.shares] = found.exchange is None and self._state.quick
-        return found
+        self._keep(spec, self._settle(spec, size, tries=self._measures))
+        return self._settled[spec.shares]
 
     def _sizes(self, sides: Sides) -> Integers:
         """Bytes of the block of each outgoing edge, 0 where it leads to no rank, shape (outgoing edges,)."""
@@ -326,38 +402,56 @@ class Neighbours:
         """Whether something is true on any rank; collective."""
         return bool(self._state.groups.talks.largest(np.array([here], dtype=np.int64))[0])
 
-    def _settle(self, spec: NeighbourSpec, size: Integers) -> _Settled:
+    def _settle(self, spec: NeighbourSpec, size: Integers, *, tries: bool = False) -> _Settled:
         """The choice for blocks of given sizes, and this rank's part; collective.
 
         :param spec: the description of the call.
         :param size: bytes of the block of each outgoing edge, shape (outgoing edges,).
+        :param tries: whether a trial shall find the choice.
         """
-        began, groups, prices = perf_counter(), self._state.groups, self._prices
+        prices = self._prices
         if isinstance(prices, str):
-            return _Settled(Choice(NATIVE, f"native: {prices}"), None, size, 0, scratch_of(0))
-        found: list[tuple[float, float, str, Exchange, int, bool, Any]] = []
-        for name, place in self._candidates.items():
-            terms = prices.terms(place)
-            exchange = meet(self._ends, groups, self._inside_of(name), place.group_of, size, terms, shares=spec.shares)
-            stages = [edge_by_edge(exchange), exchange.direct, *exchange.middle]
-            work = [(*work_of(stage, groups.rank, place, prices), len(stage.sends)) for stage in stages]
-            work.append((float(MPI.Query_thread() < MPI.THREAD_MULTIPLE), 0.0, 0))
-            largest = groups.talks.largest(np.array(work))
-            library = float(largest[0, :2].sum())
-            ours = float(largest[1, 0] + max(largest[1, 1], largest[2:-1, :2].sum()))
-            threaded = not largest[-1, 0]
-            found.append((ours, library, name, exchange, terms.limit, threaded, largest[:, 2]))
-        ours, library, name, exchange, limit, threaded, messages = min(found, key=lambda one: one[0])
-        ratio = library / ours if ours else 1.0  # without data
-        says = f"cost model: {ratio:.2f}x as fast as a message per edge ({1e6 * library:,.0f} us)"
-        forced = bool(self._state.common.policy.neighbours)
-        if ratio < GAIN and not forced:
-            choice = Choice(NATIVE, f"native: by {name} {says.removeprefix('cost model: ')}", library)
-            return _Settled(choice, None, size, limit, scratch_of(0))
+            return _Settled(Choice(NATIVE, f"native: {prices}"), None, size, 0)
+        planned = {name: self._planned(name, place, spec, size, prices) for name, place in self._candidates.items()}
+        if tries:
+            native = _Settled(Choice(NATIVE, "trial"), None, size, max(one.limit for one, _ in planned.values()))
+            rivals = {NATIVE: native, **{name: one for name, (one, _) in planned.items()}}
+            return replace(native, trial=Trial(Contest(tuple(rivals))), rivals=rivals)
+        best, (ratio, library) = max(planned.values(), key=lambda one: one[1])
+        if ratio < GAIN and not self._state.common.policy.neighbours:
+            says = f"native: by {best.choice.algorithm} {_ratio(ratio, library)}"
+            return _Settled(Choice(NATIVE, says, library), None, size, best.limit)
+        return best
+
+    def _planned(
+        self, name: str, place: Place, spec: NeighbourSpec, size: Integers, prices: Prices
+    ) -> tuple[_Settled, tuple[float, float]]:
+        """The part of this rank by carriers, how many times as fast they are by the cost model, the library's seconds.
+
+        :param name: name of the algorithm.
+        :param place: the groups between which blocks are carried.
+        :param spec: the description of the call.
+        :param size: bytes of the block of each outgoing edge, shape (outgoing edges,).
+        :param prices: costs of messages.
+        """
+        began, groups, terms = perf_counter(), self._state.groups, prices.terms(place)
+        exchange = meet(self._ends, groups, self._inside_of(name), place.group_of, size, terms, shares=spec.shares)
+        stages = [edge_by_edge(exchange), exchange.direct, *exchange.middle]
+        work = [(*work_of(stage, groups.rank, place, prices), len(stage.sends)) for stage in stages]
+        work.append((float(MPI.Query_thread() < MPI.THREAD_MULTIPLE), 0.0, 0))
+        largest = groups.talks.largest(np.array(work))
+        library = float(largest[0, :2].sum())
+        ours = float(largest[1, 0] + max(largest[1, 1], largest[2:-1, :2].sum()))
+        ratio, messages = library / ours if ours else 1.0, largest[:-1, 2]  # without data ours is 0
         taken, gain = perf_counter() - began, library - ours
         repaid = f", which {ceil(taken / gain):,} calls repay" if gain > 0 else ""
         reason = (
             f"small blocks by carriers of {name}, {messages[1:].sum():.0f} messages a rank at most in place of "
-            f"{messages[0]:.0f}; {says}; planned in {1e3 * taken:.1f} ms{repaid}"
+            f"{messages[0]:.0f}; cost model: {_ratio(ratio, library)}; planned in {1e3 * taken:.1f} ms{repaid}"
         )
-        return _Settled(Choice(name, reason, ours), exchange, size, limit, scratch_of(exchange.scratch), threaded)
+        scratch, threaded = scratch_of(exchange.scratch), not largest[-1, 0]
+        return _Settled(Choice(name, reason, ours), exchange, size, terms.limit, scratch, threaded), (ratio, library)
+
+
+def _ratio(ratio: float, library: float) -> str:
+    return f"{ratio:.2f}x as fast as a message per edge ({1e6 * library:,.0f} us)"
