@@ -63,7 +63,7 @@ GRAPHS: dict[str, Callable[[int], Integers]] = {
 
 
 def calls_of(comm: MPI.Intracomm, wanted: Integers) -> tuple[Any, dict[str, Callable[[], object]]]:
-    """The communicator with the graph, and a call of each form; those called "other ..." have other arguments each time.
+    """The communicator with the graph, and a call of each form; "other ..." means other arguments each time.
 
     :param comm: the communicator of all ranks.
     :param wanted: bytes of each pair of ranks, shape (ranks, ranks).

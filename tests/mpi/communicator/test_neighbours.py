@@ -114,6 +114,36 @@ def test_on_a_virtual_placement_and_without_a_word_the_library_runs_them():
     assert {row[4] for row in ran.values()} == {"native"}
 
 
+TRIED = """
+import numpy as np, topompi
+from mpi4py import MPI
+from topompi.topology import TopologyInterface, load
+
+world, fabric = MPI.COMM_WORLD, load("xgft:2,2,2;1,1,1")
+hosts = [fabric.fabric.hosts[rank // 2] for rank in range(world.size)]
+comm = topompi.Intracomm(world, topology=TopologyInterface.place(hosts, fabric.routes, virtual=True))
+others = [rank for rank in range(world.size) if rank != world.rank]
+graph = comm.Create_dist_graph_adjacent(others, others)
+out, got = np.arange(float(len(others))), np.zeros(len(others))
+for turn in range(400):
+    got[:] = -1
+    graph.Neighbor_alltoall(out, got)
+    assert got.tolist() == [world.rank - (world.rank > other) for other in others]
+print(graph._state.neighbours.explain("Neighbor_alltoall"), flush=True)
+"""
+
+
+def test_a_trial_finds_the_choice_for_a_graph():
+    env = {"TOPOMPI_NATIVE_CALLS": "0", "TOPOMPI_TUNE": "measure", "TOPOMPI_VERBOSE": "1"}
+    done = run_mpi(4, "-m", "mpi4py", "-c", TRIED, env=env, timeout=60)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    verdict = set(done.stdout.splitlines())
+    assert len(verdict) == 1
+    assert re.match("(native|hosts): measured: ", verdict.pop())
+    ran = {line.split()[4] for line in done.stderr.splitlines() if line.startswith("Neighbor_alltoall")}
+    assert ran == {"native", "hosts"}
+
+
 @pytest.mark.parametrize("size", [1, 5])
 def test_what_is_sent_in_an_exchange_arrives(size):
     pytest_on_ranks(size, PROGRAMS / "exchanging.py")
