@@ -8,31 +8,37 @@ rank. Without it, two ranks could wait for each other in programs that MPI allow
 from __future__ import annotations
 
 import atexit
+from itertools import count
 from threading import Event, Lock, Thread
 from time import sleep
 from typing import Any
 
 from mpi4py import MPI
 
+from .contexts import TAGS, alone
 from .persistent import PersistentPlan, go_on_aside
 from .program import Resumable
 
 __all__ = ["PlanRequest", "after"]
 
+NOTHING: Any = [bytearray(), 0, MPI.BYTE]
+SOMETHING: Any = [bytearray(1), 1, MPI.BYTE]
 PAUSE = 1e-3  # seconds between two looks of the thread
 LINGER = 100  # looks after the last collective; then the thread sleeps until the next one
 
 
-class PlanRequest(MPI.Grequest):
+class PlanRequest(MPI.Request):
     """The request of a non-blocking collective, which every function of MPI for requests takes.
 
-    ``Wait`` and ``Test`` go on with the collective themselves; the MPI library's ``Waitall`` and others wait for the
-    thread.
+    To the MPI library it is the receive of an empty message, which this rank sends to itself when the collective is
+    complete. (MPICH 5.0.2 ends the program if it finds a generalized request in ``MPI.Request.Waitall``.) ``Wait`` and
+    ``Test`` go on with the collective themselves; ``Waitall`` and others wait for the thread.
     """
 
     _plan: PersistentPlan | None
     _kept: Any
-    _errors: list[Exception]
+    _error: Exception | None
+    _tag: int
 
     @classmethod
     def of(cls, plan: PersistentPlan, kept: Any) -> PlanRequest:
@@ -41,9 +47,9 @@ class PlanRequest(MPI.Grequest):
         :param plan: a plan that is not active; it is freed at the end if it holds what must be freed.
         :param kept: an object that is kept alive until the end, for example the memory of messages.
         """
-        errors: list[Exception] = []
-        request = cls(MPI.Grequest.Start(_tell, None, None, (errors,)))
-        request._plan, request._kept, request._errors = plan, kept, errors
+        tag = 1 + next(_numbers) % (TAGS - 1)  # copies of data with gaps have tag 0
+        request = cls(alone().Irecv(NOTHING, 0, tag))
+        request._plan, request._kept, request._error, request._tag = plan, kept, None, tag
         plan.begin(request._end)
         if request._plan is not None:
             _thread.wake()
@@ -58,9 +64,9 @@ class PlanRequest(MPI.Grequest):
         plan, self._plan, self._kept = self._plan, None, None
         if plan is not None and not plan.lasts:
             plan.Free()
-        if error is not None:
-            self._errors.append(error)
-        self.Complete()
+        self._error = error
+        # A message that is too long for the receive is an error of MPI, also in ``MPI.Request.Waitall``.
+        alone().Send(NOTHING if error is None else SOMETHING, 0, self._tag)
 
     def Wait(self, status: MPI.Status | None = None) -> Any:
         """Complete the collective."""
@@ -69,7 +75,7 @@ class PlanRequest(MPI.Grequest):
             if plan is not None:
                 plan.Wait()
         finally:
-            done = super().Wait(status)
+            done = self._told(super().Wait, status)
         return done
 
     def Test(self, status: MPI.Status | None = None) -> bool:
@@ -77,7 +83,13 @@ class PlanRequest(MPI.Grequest):
         plan = self._plan
         if plan is not None:
             plan.Test()
-        return super().Test(status)
+        return bool(self._told(super().Test, status))
+
+    def _told(self, native: Any, status: MPI.Status | None) -> Any:
+        try:
+            return native(status)
+        except MPI.Exception as told:
+            raise self._error or told from None
 
     def wait(self, status: MPI.Status | None = None) -> Any:
         """Complete the collective."""
@@ -94,16 +106,6 @@ def after(earlier: PlanRequest) -> Resumable:
     While the earlier one is active, ``PersistentPlan.Wait`` tests all active plans in turn, so that no call waits.
     """
     return Resumable(lambda: None, (), lambda: earlier.ended)
-
-
-def _tell(status: MPI.Status, errors: list[Exception]) -> None:
-    """The query function of a generalized request: fill in the status, or raise the collective's error."""
-    status.Set_source(MPI.UNDEFINED)
-    status.Set_tag(MPI.UNDEFINED)
-    status.Set_elements(MPI.BYTE, 0)
-    status.Set_cancelled(False)
-    if errors:
-        raise errors[0]
 
 
 class _Aside:
@@ -142,4 +144,4 @@ class _Aside:
             self._runs.join(timeout=1)
 
 
-_thread = _Aside()
+_numbers, _thread = count(), _Aside()
