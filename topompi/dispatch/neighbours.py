@@ -50,6 +50,8 @@ PROGRAMS = 64  # maximum number of different calls whose programs are kept, bloc
 FORCED = Choice(NATIVE, "native: TOPOMPI_NEIGHBOURS")
 NOT_ASIDE = Choice(NATIVE, "native: carriers run non-blocking calls only if TOPOMPI_NEIGHBOURS says so")
 ONE_THREAD = Choice(NATIVE, "native: MPI runs with less than MPI.THREAD_MULTIPLE, which non-blocking plans need")
+MANY = 64  # calls before carriers are given up if most calls make their messages anew
+ANEW = Choice(NATIVE, "native: most calls have new sizes, and carriers would make their messages anew")
 NO_COMPILER = "without a C compiler, each call would make its messages anew"
 NO_GROUPS = Choice(NATIVE, "native: no host and no leaf switch of several has several ranks")
 
@@ -98,6 +100,7 @@ class Neighbours:
         self._state, self._ends = state, Ends.of(topology)
         self._leaves, self._comes = (one != MPI.PROC_NULL for one in (self._ends.destinations, self._ends.sources))
         self._calls = {True: 0, False: 0}
+        self._made = {True: 0, False: 0}  # calls since the ranks last asked each other whose messages were made anew
         self._settled: dict[bool, _Settled] = {}
         self._prepared: dict[bool, _Settled] = {}
         self._inside: dict[str, MPI.Intracomm] = {}
@@ -231,7 +234,7 @@ class Neighbours:
             native()
             return ON_DEVICE
         if looks or settled is None:
-            settled = self._look(spec, settled, sides)
+            settled = self._look(spec, settled, sides, number)
         trial = self._go_on(spec, settled) if settled.trial is not None else None
         if trial is not None:
             choice = Choice(str(trial.next()), "trial")
@@ -272,6 +275,7 @@ class Neighbours:
         if found is not None:
             return found.program.run
         groups = self._state.groups
+        self._made[NEIGHBOUR_CALLS[name].shares] += 1
         calls, program = bound(settled.exchange, *sides, groups, groups.channel(CHANNEL), settled.scratch)
         if program is not None:
             self._programs.put(key, arguments, program, settled.scratch)
@@ -383,12 +387,23 @@ class Neighbours:
         except Exception as error:  # any error, because the other ranks do not know of it and wait for this rank
             return (Side.empty(len(self._leaves)), Side.empty(len(self._comes))), error
 
-    def _look(self, spec: NeighbourSpec, settled: _Settled | None, sides: Sides) -> _Settled:
-        """Choose and plan anew if that is necessary on any rank; collective."""
+    def _look(self, spec: NeighbourSpec, settled: _Settled | None, sides: Sides, number: int) -> _Settled:
+        """Choose and plan anew if that is necessary on any rank; collective.
+
+        :param spec: the description of the call.
+        :param settled: the choice so far; None if there is none.
+        :param sides: the memory of the messages.
+        :param number: number of the call, a power of two.
+        """
         size = self._sizes(sides)
         if settled is not None:
-            if not self._any(settled.outgrown(size)):
-                return settled
+            anew = number >= MANY and self._made[spec.shares] > number // 4
+            outgrown, anew = self._state.groups.talks.largest(np.array([settled.outgrown(size), anew], dtype=np.int64))
+            self._made[spec.shares] = 0
+            if not outgrown:
+                if anew and not self._state.common.policy.neighbours:
+                    self._keep(spec, replace(settled, choice=ANEW, exchange=None))
+                return self._settled[spec.shares]
             both = (size <= settled.limit) & (settled.size <= settled.limit)
             size = np.where(both, np.maximum(size, settled.size), size)
         self._keep(spec, self._settle(spec, size, tries=self._measures))

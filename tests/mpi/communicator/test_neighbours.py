@@ -144,6 +144,42 @@ def test_a_trial_finds_the_choice_for_a_graph():
     assert ran == {"native", "hosts"}
 
 
+NEW_SIZES = """
+import numpy as np, topompi
+from mpi4py import MPI
+from topompi.communicator import neighbours
+from topompi.selection.policy import Policy
+from topompi.topology import TopologyInterface, load
+
+neighbours._left = lambda comm: False  # else the library runs all calls of a virtual placement
+world, fabric = MPI.COMM_WORLD, load("xgft:2,2,2;1,1,1")
+hosts = [fabric.fabric.hosts[rank // 2] for rank in range(world.size)]
+comm = topompi.Intracomm(world, topology=TopologyInterface.place(hosts, fabric.routes, virtual=True))
+others = [rank for rank in range(world.size) if rank != world.rank]
+for new in (False, True):
+    graph = comm.Create_dist_graph_adjacent(others, others)
+    for turn in range(130):
+        counts = [100 - turn % 100 if new else 100] * len(others)
+        out, got = np.full(sum(counts), world.rank, dtype=np.int8), np.zeros(sum(counts), dtype=np.int8)
+        graph.Neighbor_alltoallv([out, counts], [got, counts])
+        assert got.tolist() == np.repeat(others, counts).tolist()
+        if turn == 0:  # from now on as if the cost model had chosen carriers
+            graph._state.common.policy = Policy()
+    graph._state.common.policy = Policy(neighbours="hosts")
+    print(graph._state.neighbours.explain("Neighbor_alltoallv").partition(";")[0], flush=True)
+"""
+
+
+def test_calls_whose_sizes_always_differ_are_left_to_the_library():
+    env = {"TOPOMPI_NATIVE_CALLS": "0", "TOPOMPI_NEIGHBOURS": "hosts"}
+    done = run_mpi(4, "-m", "mpi4py", "-c", NEW_SIZES, env=env, timeout=60)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    said = done.stdout.splitlines()
+    assert len(said) == 8
+    assert sum(line.startswith("hosts: small blocks") for line in said) == 4
+    assert sum(line.startswith("native: native: most calls have new sizes") for line in said) == 4
+
+
 @pytest.mark.parametrize("size", [1, 5])
 def test_what_is_sent_in_an_exchange_arrives(size):
     pytest_on_ranks(size, PROGRAMS / "exchanging.py")
