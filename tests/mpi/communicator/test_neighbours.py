@@ -125,7 +125,7 @@ comm = topompi.Intracomm(world, topology=TopologyInterface.place(hosts, fabric.r
 others = [rank for rank in range(world.size) if rank != world.rank]
 graph = comm.Create_dist_graph_adjacent(others, others)
 out, got = np.arange(float(len(others))), np.zeros(len(others))
-for turn in range(400):
+for turn in range(350):
     got[:] = -1
     graph.Neighbor_alltoall(out, got)
     assert got.tolist() == [world.rank - (world.rank > other) for other in others]
@@ -135,7 +135,7 @@ print(graph._state.neighbours.explain("Neighbor_alltoall"), flush=True)
 
 def test_a_trial_finds_the_choice_for_a_graph():
     env = {"TOPOMPI_NATIVE_CALLS": "0", "TOPOMPI_TUNE": "measure", "TOPOMPI_VERBOSE": "1"}
-    done = run_mpi(4, "-m", "mpi4py", "-c", TRIED, env=env, timeout=60)
+    done = run_mpi(3, "-m", "mpi4py", "-c", TRIED, env=env, timeout=60)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     verdict = set(done.stdout.splitlines())
     assert len(verdict) == 1
@@ -172,12 +172,12 @@ for new in (False, True):
 
 def test_calls_whose_sizes_always_differ_are_left_to_the_library():
     env = {"TOPOMPI_NATIVE_CALLS": "0", "TOPOMPI_NEIGHBOURS": "hosts"}
-    done = run_mpi(4, "-m", "mpi4py", "-c", NEW_SIZES, env=env, timeout=60)
+    done = run_mpi(3, "-m", "mpi4py", "-c", NEW_SIZES, env=env, timeout=60)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     said = done.stdout.splitlines()
-    assert len(said) == 8
-    assert sum(line.startswith("hosts: small blocks") for line in said) == 4
-    assert sum(line.startswith("native: native: most calls have new sizes") for line in said) == 4
+    assert len(said) == 6
+    assert sum(line.startswith("hosts: small blocks") for line in said) == 3
+    assert sum(line.startswith("native: native: most calls have new sizes") for line in said) == 3
 
 
 @pytest.mark.parametrize("size", [1, 5])
