@@ -216,11 +216,11 @@ moved(const Move *move, int64_t address)
 
 /* Let all instructions that read or write two parts of memory use others. */
 static PyObject *
-move(PyObject *object, PyObject *arguments)
+relocate(PyObject *object, PyObject *arguments)
 {
     Program *self = (Program *)object;
     long long begin[NUM_PLACES], length[NUM_PLACES], to[NUM_PLACES];
-    if (!PyArg_ParseTuple(arguments, "(LL)(LL)(LL):move", &begin[0], &begin[1], &length[0], &length[1], &to[0], &to[1]))
+    if (!PyArg_ParseTuple(arguments, "(LL)(LL)(LL):relocate", &begin[0], &begin[1], &length[0], &length[1], &to[0], &to[1]))
         return NULL;
     Move all;
     for (int i = 0; i < NUM_PLACES; i++) {
@@ -360,8 +360,8 @@ static PyMethodDef methods[] = {
     {"begin", begin, METH_NOARGS, "Begin a run in parts: run the instructions before the first wait."},
     {"advance", advance, METH_NOARGS, "Run instructions until a wait would last; true if none is left."},
     {"finish", finish, METH_NOARGS, "Run all instructions that are left."},
-    {"move", move, METH_VARARGS,
-     "move(begins, lengths, to)\n--\n\nUse other memory than that at two addresses, with two lengths in bytes."},
+    {"relocate", relocate, METH_VARARGS,
+     "relocate(begins, lengths, to)\n--\n\nUse other memory than that at two addresses, with two lengths in bytes."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -41,7 +41,7 @@ class Movable:
         if places != self._places:
             if _overlap(places, self._lengths):
                 return False
-            self.program.move(self._places, self._lengths, places)
+            self.program.relocate(self._places, self._lengths, places)
             self._places = places
         return True
 

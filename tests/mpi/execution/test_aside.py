@@ -123,7 +123,7 @@ class Copying:
     def __init__(self):
         self.moved = []
 
-    def move(self, begins, lengths, to):
+    def relocate(self, begins, lengths, to):
         self.moved.append((begins, lengths, to))
 
 

@@ -57,12 +57,12 @@ def test_a_moved_program_uses_other_memory():
     moving.run()
     assert memory[8:16].tolist() == scratch.tolist() == list(range(8))
     memory[:] = np.arange(32)
-    moving.move((at(one), at(two)), (8, 8), (at(two), at(memory[16:])))
+    moving.relocate((at(one), at(two)), (8, 8), (at(two), at(memory[16:])))
     moving.run()
     assert memory[:16].tolist() == list(range(16))
     assert memory[16:24].tolist() == scratch.tolist() == list(range(8, 16))
     waits = program([message(START_RECEIVE, two), message(SEND, one), (WAIT, 0, 0, 1, 0, 0)])
-    waits.move((0, 1), (1, 1), (5, 6))  # requests have numbers, which are no addresses
+    waits.relocate((0, 1), (1, 1), (5, 6))  # requests have numbers, which are no addresses
     waits.run()
     assert memory[8:16].tolist() == list(range(8))
 
