@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
@@ -59,8 +60,16 @@ def network_parser(words: str | None, rates: str = "of host links, bits/s") -> A
 def one_line_errors(program: str) -> Iterator[None]:
     """End the program if an error is raised, with exit code 1 and one line on standard error.
 
+    SIGTERM and SIGHUP raise an exception meanwhile, so that emulated networks of this program are removed.
+
     :param program: name of the program, with which the line begins.
     """
+
+    def leave(number: int, frame: object) -> None:
+        sys.exit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, leave)
     try:
         yield
     except (TopompiError, OSError) as error:

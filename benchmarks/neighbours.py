@@ -1,4 +1,4 @@
-"""Neighbourhood alltoalls with real MPI on an emulated network: topompi against the library beneath, in one job.
+"""Neighbourhood alltoalls and sparse exchanges with real MPI on an emulated network: topompi against the library.
 
     python -m benchmarks.neighbours --mpich-python .venv-mpich/bin/python --json neighbours.json
 
@@ -30,6 +30,7 @@ GRAPHS = (
     "27 points, faces of 4 KiB",
     "27 points, faces of 64 KiB",
 )
+FORMS = "blocking,request,non-blocking,other memory,other sizes"
 HEAD = ("network", "uplinks", "library", "graph", "form", "library, ms", "side", "times as fast", "chosen")
 
 
@@ -41,7 +42,10 @@ def run(arguments: argparse.Namespace, directory: Path) -> Iterator[list[str]]:
     """
     plan = directory / "plan.json"
     sides = [*arguments.sides.split(","), "library"]
-    plan.write_text(json.dumps({"graphs": arguments.graphs.split(";"), "sides": sides, "seconds": arguments.seconds}))
+    graphs = [graph for graph in arguments.graphs.split(";") if graph]
+    exchanges = [int(one) for one in arguments.exchanges.split(",") if one]
+    wanted = {"graphs": graphs, "forms": arguments.forms.split(","), "exchanges": exchanges}
+    plan.write_text(json.dumps({**wanted, "sides": sides, "seconds": arguments.seconds}))
     kept: list[dict[str, Any]] = []
     for uplinks in arguments.uplink_rates.split(","):
         with Emulated(arguments.network, Rates.parse(arguments.host_rate, uplinks)) as network:
@@ -78,6 +82,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--uplink-rates", default="100M", help="one network each (default 100M)")
     parser.add_argument("--graphs", default=";".join(GRAPHS), help="names of graphs, with ; between them (default all)")
     parser.add_argument("--sides", default="chosen,hosts", help="words of TOPOMPI_NEIGHBOURS, or chosen")
+    parser.add_argument("--forms", default=FORMS, help=f"forms of calls (default {FORMS})")
+    parser.add_argument("--exchanges", default="64,4096", help="bytes of exchanges' payloads (default 64,4096)")
     parser.add_argument("--seconds", type=float, default=4.0, help="for all sides of a graph and form (default 4)")
     parser.add_argument("--mpich-python", help="a Python with MPICH and mpi4py, to be measured too")
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds that one job may take")

@@ -1,8 +1,8 @@
 """The program of each rank of ``neighbours``: it times neighbourhood alltoalls in turn; rank 0 prints JSON.
 
 ``mpirun ... python -m benchmarks.neighbours_ranks PLAN.json``: the plan has ``graphs`` (names of ``GRAPHS``), ``sides``
-(words of ``TOPOMPI_NEIGHBOURS``, ``chosen`` for the default, and ``library``), and ``seconds`` for all sides of a
-graph and form.
+(words of ``TOPOMPI_NEIGHBOURS``, ``chosen`` for the default, and ``library``), ``forms`` of calls, ``exchanges`` (bytes
+of a payload of sparse exchanges), and ``seconds`` for all sides of a graph and form.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from .emulated_ranks import measure, warm_links
 
 TURN = 5  # calls of a side in a row, after one that is not counted
 TURNS = (3, 200)  # least and most turns of each side
+OTHERS = 100  # pairs of arrays, or lists of counts; topompi keeps the programs of 64 calls
 FEWEST = 20  # calls before the timed ones; topompi plans after a new communicator's first calls
 Integers = NDArray[np.int64]
 
@@ -59,8 +62,8 @@ GRAPHS: dict[str, Callable[[int], Integers]] = {
 }
 
 
-def calls_of(comm: MPI.Intracomm, wanted: Integers) -> dict[str, tuple[Callable[[], object], Any]]:
-    """A call of each form, and the communicator with the graph that it belongs to.
+def calls_of(comm: MPI.Intracomm, wanted: Integers) -> tuple[Any, dict[str, Callable[[], object]]]:
+    """The communicator with the graph, and a call of each form; "other ..." means other arguments each time.
 
     :param comm: the communicator of all ranks.
     :param wanted: bytes of each pair of ranks, shape (ranks, ranks).
@@ -78,7 +81,57 @@ def calls_of(comm: MPI.Intracomm, wanted: Integers) -> dict[str, tuple[Callable[
         request.Start()
         request.Wait()
 
-    return {"blocking": (lambda: graph.Neighbor_alltoallv(*arguments), graph), "persistent": (persistent, request)}
+    others = cycle([[[one.copy(), counts] for one, counts in arguments] for _ in range(OTHERS)])
+    sizes = cycle([[[one, np.minimum(counts, most)] for one, counts in arguments] for most in range(1, OTHERS)])
+    return graph, {
+        "blocking": lambda: graph.Neighbor_alltoallv(*arguments),
+        "request": persistent,
+        "non-blocking": lambda: graph.Ineighbor_alltoallv(*arguments).Wait(),
+        "other memory": lambda: graph.Neighbor_alltoallv(*next(others)),
+        "other sizes": lambda: graph.Neighbor_alltoallv(*next(sizes)),
+    }
+
+
+def exchanges_of(native: MPI.Intracomm, comm: MPI.Intracomm, nbytes: int) -> dict[str, Callable[[], object]]:
+    """A sparse exchange of each rank with six others: by topompi, and by two loops that programs write by hand.
+
+    The loop called ``library`` knows the number of messages that arrive, which programs rarely do; ``by hand`` finds
+    the end by the same consensus as topompi.
+
+    :param native: the communicator of the loops by hand.
+    :param comm: the communicator of topompi's exchange.
+    :param nbytes: bytes of each array.
+    """
+    far = np.random.default_rng(5).permuted(np.tile(np.arange(1, native.size), (native.size, 1)), axis=1)[:, :6]
+    targets = (np.arange(native.size)[:, None] + far) % native.size
+    mine, awaited = targets[native.rank].tolist(), int((targets == native.rank).sum())
+    payloads = [np.full(nbytes, rank, dtype=np.uint8) for rank in mine]
+    status = MPI.Status()
+
+    def arrive(message: MPI.Message) -> Any:
+        arrived = np.empty(status.Get_count(MPI.BYTE), dtype=np.uint8)
+        message.Recv([arrived, MPI.BYTE])
+        return arrived
+
+    def counted() -> list[Any]:
+        requests = [native.Isend(payload, rank, 1) for rank, payload in zip(mine, payloads, strict=True)]
+        arrived = [arrive(native.Mprobe(MPI.ANY_SOURCE, 1, status)) for _ in range(awaited)]
+        MPI.Request.Waitall(requests)
+        return arrived
+
+    def consensus() -> list[Any]:
+        requests = [native.Issend(payload, rank, 2) for rank, payload in zip(mine, payloads, strict=True)]
+        arrived: list[Any] = []
+        barrier: MPI.Request | None = None
+        while barrier is None or not barrier.Test():
+            if (message := native.Improbe(MPI.ANY_SOURCE, 2, status)) is not None:
+                arrived.append(arrive(message))
+            elif barrier is None and MPI.Request.Testall(requests):
+                barrier = native.Ibarrier()
+        return arrived
+
+    ours = partial(topompi.exchange, comm, mine, payloads)
+    return {"topompi": ours, "by hand": consensus, "library": counted}
 
 
 def in_turn(native: MPI.Intracomm, sides: list[Callable[[], object]], seconds: float) -> list[list[float]]:
@@ -105,20 +158,27 @@ def main() -> None:
     for side in plan["sides"]:
         os.environ["TOPOMPI_NEIGHBOURS"] = "" if side == "chosen" else side
         comms[side] = native if side == "library" else topompi.Intracomm(native.Dup())
+    del os.environ["TOPOMPI_NEIGHBOURS"]
     warm_links(native)
     found = []
     for name in plan["graphs"]:
         wanted = GRAPHS[name](native.size)
-        calls = {side: calls_of(comm, wanted) for side, comm in comms.items()}
-        for form in ("blocking", "persistent"):
-            times = in_turn(native, [one[form][0] for one in calls.values()], plan["seconds"])
-            found.append({"graph": name, "form": form, "times": dict(zip(calls, times, strict=True))})
+        made = {side: calls_of(comm, wanted) for side, comm in comms.items()}
         reasons = {
-            side: one["blocking"][1]._state.neighbours.explain("Neighbor_alltoallv")
-            for side, one in calls.items()
+            side: graph._state.neighbours.explain("Neighbor_alltoallv")
+            for side, (graph, _) in made.items()
             if side != "library"
         }
-        found[-1]["reasons"] = found[-2]["reasons"] = reasons
+        for form in plan["forms"]:
+            times = in_turn(native, [calls[form] for _, calls in made.values()], plan["seconds"])
+            found.append(
+                {"graph": name, "form": form, "reasons": reasons, "times": dict(zip(made, times, strict=True))}
+            )
+    for nbytes in plan["exchanges"]:
+        sides = exchanges_of(native, topompi.Intracomm(native.Dup()), nbytes)
+        times = in_turn(native, list(sides.values()), plan["seconds"])
+        about = {"graph": f"exchange of {nbytes} B", "form": "", "reasons": dict.fromkeys(sides, "")}
+        found.append({**about, "times": dict(zip(sides, times, strict=True))})
     if native.rank == 0:
         print(json.dumps({"library": MPI.get_vendor()[0], "cells": found}))
 

@@ -146,8 +146,12 @@ def laid(size: Integers, index: NDArray[np.intp], keys: tuple[Integers, ...], on
 
 
 def table(*columns: Integers | int) -> Integers:
-    """Rows of columns of equal length; a number stands for a column of it."""
-    return np.stack(np.broadcast_arrays(*columns), axis=-1).astype(np.int64).reshape(-1, len(columns))
+    """Rows of columns of equal length, of which at least one is an array; a number stands for a column of it."""
+    length = next(len(column) for column in columns if isinstance(column, np.ndarray))
+    rows = np.empty((length, len(columns)), dtype=np.int64)
+    for at, column in enumerate(columns):
+        rows[:, at] = column
+    return rows
 
 
 def messages(peer: Integers, blocks: Laid) -> Integers:

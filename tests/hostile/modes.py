@@ -6,7 +6,7 @@ from pathlib import Path
 from topompi.execution.specs import CALLS, COLLECTIVES
 from topompi.schedules import ALGORITHMS
 
-__all__ = ["LAUNCHERS", "MODES", "words", "write_rules"]
+__all__ = ["ENVIRONMENT", "LAUNCHERS", "MODES", "NEIGHBOURS", "variables", "words", "write_rules"]
 
 PLACED = ("--topology", "xgft:2,2,2;1,1,1", "--hosts", "h[0000,0001,0005]")
 LAUNCHERS = {
@@ -17,6 +17,9 @@ LAUNCHERS = {
     "levels": ("topompi", *PLACED, "--rules", "levels"),
 }
 MODES = tuple(mode for mode in LAUNCHERS if mode != "native")
+# Modes of neighbourhood collectives, called after the words of TOPOMPI_NEIGHBOURS that they set.
+NEIGHBOURS = ("hosts", "leaves")
+LAUNCHERS |= {"hosts": ("topompi", *PLACED[:-1], "h[0000,0005]"), "leaves": ("topompi", *PLACED)}
 ENVIRONMENT = {
     "TOPOMPI_TOPOLOGY": "",
     "TOPOMPI_HOSTS": "",
@@ -24,6 +27,11 @@ ENVIRONMENT = {
     "TOPOMPI_RULES": "",
     "TOPOMPI_NATIVE_CALLS": "0",
 }
+
+
+def variables(mode: str) -> dict[str, str]:
+    """The environment of a mode."""
+    return {**ENVIRONMENT, "TOPOMPI_NEIGHBOURS": mode if mode in NEIGHBOURS else ""}
 
 
 def write_rules(folder: Path, forced: dict[str, str] | None = None) -> None:

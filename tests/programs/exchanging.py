@@ -16,13 +16,17 @@ RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
 
 
 def payload(kind, rank, number):
-    """An array in one message, an object with an array that follows it, an empty array, or text."""
+    """Arrays in one message, an object with an array that follows it, an empty array, text, and less usual arrays."""
     return (
         np.full((3, number + 1), rank + number, dtype="f4"),
         {"values": np.arange(9000.0) + number, "rank": rank},
         np.zeros((0, 2)),
         f"{rank} {number}",
-    )[kind % 4]
+        np.full((2, 1, 3), 1j * rank + number, dtype=">c16"),
+        np.array(rank % 2 == 0),
+        np.asfortranarray(np.full((2, number + 2), number, dtype="u2")),
+        np.full(number + 1, rank, dtype=[("a", "i4"), ("b", "f8")]),
+    )[kind % 8]
 
 
 def same(one, other):

@@ -10,6 +10,7 @@ import pytest
 from mpi4py import MPI
 
 import topompi
+from topompi.execution.aside import PlanRequest
 from topompi.execution.native import NativeTopocomm
 from topompi.topology import TopologyInterface, load
 
@@ -102,6 +103,11 @@ class Blocks:
             return send, [received, self.each, self.type], received  # Open MPI sends nothing where this count is 0
         return send, self.message(received, self.into, self.into_at, 0), received
 
+    def elsewhere(self):
+        """The same arguments in other memory."""
+        self.sent = self.sent.copy()
+        return self.arguments()
+
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", SEEDS)
@@ -110,16 +116,16 @@ def test_calls_equal_native_calls(kind, seed):
     rng = np.random.default_rng(seed)
     comm = placed(rng)
     made = KINDS[kind](comm, rng)
-    for turn in range(6):
+    for turn in range(5):
         for method in METHODS:
             blocks = Blocks(made, method, rng)
             send, receive, got = blocks.arguments()
             _, wanted_in, wanted = blocks.arguments()
             getattr(NativeTopocomm, method)(made, send, wanted_in)
-            for _ in range(2):
-                got[:] = -7
+            for _ in range(3):
                 getattr(made, method)(send, receive)
                 assert (got == wanted).all(), (method, turn)
+                send, receive, got = blocks.elsewhere()
             request = getattr(made, f"{method}_init")(send, receive)
             for time in range(0 if isinstance(request, MPI.Prequest) else 2):  # Open MPI's own pairs edges otherwise
                 got[:] = -7
@@ -129,5 +135,60 @@ def test_calls_equal_native_calls(kind, seed):
                 request.Wait()
                 assert (got == wanted).all(), (method, "persistent", turn)
             request.Free()
+    made.Free()
+    comm.free()
+
+
+def waited(requests, native, way):
+    """Complete requests of topompi and of the library in one of the ways of MPI."""
+    if way == "together":
+        MPI.Request.Waitall([*native, *requests])
+    elif way == "one by one":
+        for request in [*requests[RANK % 2 :], *requests[: RANK % 2], *native]:
+            request.Wait()
+    elif way == "tested":
+        while not all(request.Test() for request in requests):
+            pass
+        MPI.Request.Waitall(native)
+    else:
+        while MPI.Request.Waitsome(requests):
+            pass
+        assert MPI.Request.Testall(requests)
+        MPI.Request.Waitall(native)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_non_blocking_calls_equal_native_calls(kind, seed):
+    """Several calls at once, more than there are channels, among the library's own messages, completed in any order."""
+    rng = np.random.default_rng(1000 + seed)
+    comm = placed(rng)
+    made = KINDS[kind](comm, rng)
+    for method in METHODS[:3:2]:  # they make the plans of allgathers and of alltoalls
+        send, receive, _ = Blocks(made, method, rng).arguments()
+        getattr(made, method)(send, receive)
+    for way in ("together", "one by one", "tested", "some", "together"):
+        under, expected, got = [], [], []
+        native = [WORLD.Isend(b"*", (RANK + 1) % SIZE, 7), WORLD.Irecv(bytearray(1), (RANK - 1) % SIZE, 7)]
+        for method in rng.choice(METHODS, int(rng.integers(1, 10))):
+            blocks = Blocks(made, str(method), rng)
+            send, receive, arrived = blocks.arguments()
+            _, wanted_in, wanted = blocks.arguments()
+            getattr(NativeTopocomm, method)(made, send, wanted_in)
+            start = getattr(made, f"I{method.lower()}")
+            request = start(send, receive)
+            if not isinstance(request, PlanRequest):  # Open MPI's own pairs several edges of two ranks otherwise
+                request.Wait()
+                continue
+            under.append(request)
+            got.append(arrived)
+            for _ in range(int(rng.integers(0, 6))):  # the fifth has the plan of the first
+                send, receive, arrived = blocks.elsewhere()
+                start(send, receive).Wait()
+                assert (arrived == wanted).all(), (method, way)
+            expected.append(wanted)
+        waited(under, native, way)
+        for one, other in zip(got, expected, strict=True):
+            assert (one == other).all(), way
     made.Free()
     comm.free()

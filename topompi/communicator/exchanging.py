@@ -23,7 +23,10 @@ __all__ = ["exchange"]
 # second while others are still in the first; none can be two ahead.
 HEADS, REST = (90, 91), (92, 93)
 INLINE = 1 << 15  # bytes; arrays of up to this size are copied behind their description, larger ones follow it
-LENGTHS = Struct("qq")  # bytes of the description, and number of arrays
+# Bytes of the description, and number of arrays. A small array of numpy's own types is sent without pickle: the number
+# is -1 minus that of its dimensions, and the description is its shape and the name of its type.
+LENGTHS = Struct("qq")
+ALIGNED = 16  # bytes; places of such arrays in messages are multiples of it
 
 
 def exchange(comm: MPI.Intracomm, destinations: Iterable[int], payloads: Iterable[Any]) -> tuple[list[int], list[Any]]:
@@ -69,6 +72,8 @@ class _Parcel(NamedTuple):
     def payload(self) -> Any:
         """The payload of an arrived message."""
         described, number = LENGTHS.unpack_from(self.head)
+        if number < 0:
+            return _plain(self.head, -1 - number, described)
         begin = LENGTHS.size + 8 * number
         sizes = np.frombuffer(self.head, np.int64, number, LENGTHS.size).tolist()
         arrays = self.arrays
@@ -96,6 +101,11 @@ def _packed(size: int, destinations: Sequence[int], payloads: Sequence[Any]) -> 
 
 
 def _parcel(rank: int, payload: Any) -> _Parcel:
+    own = type(payload) is np.ndarray and payload.dtype.kind in "biufc" and payload.flags.c_contiguous
+    if own and 0 < payload.nbytes <= INLINE:
+        name = payload.dtype.str.encode()
+        begin = LENGTHS.pack(len(name), -1 - payload.ndim) + np.array(payload.shape, np.int64).tobytes() + name
+        return _Parcel(rank, begin + bytes(-len(begin) % ALIGNED) + payload.tobytes(), [])
     pickled: Any = MPI.pickle.dumps_oob(payload)  # to mypy mpi4py's buffers are no buffers
     described, arrays = pickled
     sizes = np.array([len(memoryview(one).cast("B")) for one in arrays], dtype=np.int64)
@@ -103,6 +113,19 @@ def _parcel(rank: int, payload: Any) -> _Parcel:
     if sizes.sum() <= INLINE:
         return _Parcel(rank, b"".join([*parts, *arrays]), [])
     return _Parcel(rank, b"".join(parts), arrays)
+
+
+def _plain(head: bytes | bytearray, dimensions: int, named: int) -> Any:
+    """The array in a message without pickle, which lies in the memory of the message.
+
+    :param head: the message.
+    :param dimensions: dimensions of the array.
+    :param named: bytes of the name of its type.
+    """
+    begin = LENGTHS.size + 8 * dimensions
+    shape = np.frombuffer(head, np.int64, dimensions, LENGTHS.size)
+    dtype = np.dtype(head[begin : begin + named].decode())
+    return np.frombuffer(head, dtype, offset=-(-(begin + named) // ALIGNED) * ALIGNED).reshape(shape)
 
 
 def _consensus(plain: MPI.Intracomm, heads: Channel, rest: Channel, parcels: Sequence[_Parcel]) -> list[_Parcel]:
@@ -134,6 +157,8 @@ def _consensus(plain: MPI.Intracomm, heads: Channel, rest: Channel, parcels: Seq
 def _rest(parcel: _Parcel, rest: Channel) -> list[MPI.Request]:
     """Receive the arrays that follow a description."""
     described, number = LENGTHS.unpack_from(parcel.head)
+    if number < 0:
+        return []
     sizes = np.frombuffer(parcel.head, np.int64, number, LENGTHS.size).tolist()
     if len(parcel.head) > LENGTHS.size + 8 * number + described or not sum(sizes):
         return []

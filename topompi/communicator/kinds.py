@@ -30,10 +30,11 @@ class Intracomm(Reordering, Collectives, metaclass=StandIn):
 
     A collective on buffers runs by the MPI library's algorithm, over leaders (one rank per leaf switch, host, package
     and so on), or by a schedule made for the network; ``topompi.selection`` chooses one of these for the call's size.
-    Blocking and persistent neighbourhood collectives send small blocks of a host together, if that is predicted to pay.
+    Blocking and persistent neighbourhood collectives send small blocks of a host together, if that is predicted to pay;
+    non-blocking ones do so if ``TOPOMPI_NEIGHBOURS`` says so.
     ``bcast`` of an object runs by the algorithm chosen for the size of the pickled object; ``scan`` and ``exscan`` of
     objects run by an algorithm chosen without knowing the size. The MPI library runs all other calls with objects, and
-    non-blocking collectives. Each call behaves as mpi4py documents it. If there is nothing to choose
+    all other non-blocking collectives. Each call behaves as mpi4py documents it. If there is nothing to choose
     (one host without inner levels, one rank), the MPI library runs every call.
 
     The object is a second mpi4py object for the communicator that it wraps, which is not duplicated. The topology is

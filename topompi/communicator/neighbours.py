@@ -1,4 +1,4 @@
-"""The blocking and persistent neighbourhood collectives on buffers, by the algorithm chosen for their graph."""
+"""The neighbourhood collectives, by the algorithm chosen for their graph."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 
 from mpi4py import MPI
 
+from ..dispatch.choosing import UNPLANNED
 from ..dispatch.counters import counters
 from ..execution.native import NativeTopocomm
-from ..execution.specs import NATIVE, NEIGHBOUR_CALLS
+from ..execution.specs import NEIGHBOUR_CALLS
 from . import agreement
 from .handle import Handle
 
@@ -20,30 +21,53 @@ __all__ = ["take_neighbours"]
 
 
 def take_neighbours(kind: type[Any]) -> None:
-    """Replace the neighbourhood methods of a class, blocking and persistent, by topompi's.
+    """Replace the neighbourhood methods of a class by topompi's.
 
     :param kind: the class of communicators with a topology.
     """
     for name in NEIGHBOUR_CALLS:
         setattr(kind, name, _blocking(name))
         setattr(kind, f"{name}_init", _persistent(name))
+        setattr(kind, f"I{name.lower()}", _non_blocking(name))
 
 
 def _blocking(name: str) -> Callable[..., None]:
-    native = getattr(NativeTopocomm, name)
+    native, shares = getattr(NativeTopocomm, name), NEIGHBOUR_CALLS[name].shares
 
     @functools.wraps(native)
     def method(self: Any, sendbuf: Any, recvbuf: Any) -> None:
+        known = self._held.neighbours if isinstance(self, Handle) and self._held is not None else None
+        if known is not None and known.again(self, name, shares, native, (sendbuf, recvbuf)):
+            return
         if not isinstance(self, Handle) or _left(self):
             native(self, sendbuf, recvbuf)
             return
         with agreement.checked(self, name, (sendbuf, recvbuf)) if self._checks else nullcontext():
             begin = perf_counter()
-            choice = _neighbours(self).run(name, (sendbuf, recvbuf))
-            if choice.algorithm == NATIVE:
-                native(self, sendbuf, recvbuf)
+            choice = _neighbours(self).run(name, (sendbuf, recvbuf), functools.partial(native, self, sendbuf, recvbuf))
         if counters.enabled:
             counters.count(name, 0, choice.algorithm, choice.reason, choice.predicted, perf_counter() - begin)
+
+    return method
+
+
+def _non_blocking(name: str) -> Callable[..., MPI.Request]:
+    own = f"I{name.lower()}"
+    native = getattr(NativeTopocomm, own)
+
+    @functools.wraps(native)
+    def method(self: Any, sendbuf: Any, recvbuf: Any) -> MPI.Request:
+        # Without plans nothing is asked here, because the state of a new communicator is made by all ranks together.
+        known = self._held.neighbours if isinstance(self, Handle) and self._held is not None else None
+        checks = isinstance(self, Handle) and self._checks
+        with agreement.checked(self, own, (sendbuf, recvbuf)) if checks else nullcontext():
+            request, choice = (None, UNPLANNED) if known is None else known.start(name, (sendbuf, recvbuf))
+            if request is None:
+                request = native(self, sendbuf, recvbuf)
+        if counters.enabled:
+            counters.count(own, 0, choice.algorithm, choice.reason, choice.predicted)
+        done: MPI.Request = request
+        return done
 
     return method
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..dispatch.calls import DEFAULTS, passing
 from ..dispatch.counters import counters
 from ..execution.native import NativeIntracomm
-from ..execution.specs import CALLS, NEIGHBOUR_CALLS
+from ..execution.specs import CALLS
 from . import agreement
 
 __all__ = ["BUFFERS", "NEIGHBOURS", "OBJECTS", "pass_on"]
@@ -29,7 +29,6 @@ OBJECTS = {
     if hasattr(NativeIntracomm, name.lower())
 }
 NEIGHBOURS = {
-    **{f"I{name.lower()}": ("sendbuf", "recvbuf") for name in NEIGHBOUR_CALLS},
     "neighbor_allgather": ("sendobj",),
     "neighbor_alltoall": ("sendobj",),
 }
@@ -37,7 +36,7 @@ NEIGHBOURS = {
 
 # Reasons why the MPI library runs a call.
 _REASONS = {
-    "neighbours": "the MPI library's always: only blocking and persistent calls on buffers of neighbours are planned",
+    "neighbours": "the MPI library's always: pickled objects have sizes that ranks do not know of each other",
     "non-blocking": "the MPI library's always: a schedule goes on only inside calls of ours",
     "combined": "objects are combined one by one in Python: mpi4py's own; arrays go by topompi",
     "pickled": "pickled objects have sizes that ranks do not know of each other: mpi4py's own; arrays go by topompi",

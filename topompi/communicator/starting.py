@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["settings_of"]
 
-# Bits of rank 0's answer: a variable is invalid, a rules file follows, nothing is measured or remembered.
-WRONG, RULES, FORGETFUL = 1, 2, 4
+# Bits of rank 0's answer: a variable is invalid, a rules file follows, nothing is measured or remembered, calls are
+# timed in trials.
+WRONG, RULES, FORGETFUL, MEASURES = 1, 2, 4, 8
 
 
 def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
@@ -41,6 +42,7 @@ def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
             word = words.index(word_of("TOPOMPI_NEIGHBOURS", os.environ))
             answer[1:] = patience(os.environ), native_calls(os.environ), word
             answer[0] |= FORGETFUL * is_forgetful(os.environ)
+            answer[0] |= MEASURES * (word_of("TOPOMPI_TUNE", os.environ) in ("measure", "again"))
             _note_worlds_of_one()
             if name := os.environ.get("TOPOMPI_RULES"):
                 from ..inputs import read_text  # imports the code that unpacks archives, and most jobs have no rules
@@ -56,7 +58,8 @@ def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
     if isinstance(said, TopompiError):
         raise said
     rules = None if said is None else _parsed(*said)
-    return int(answer[1]), Policy(rules, bool(answer[0] & FORGETFUL), int(answer[2]), words[answer[3]])
+    forgetful, measures = (bool(answer[0] & bit) for bit in (FORGETFUL, MEASURES))
+    return int(answer[1]), Policy(rules, forgetful, int(answer[2]), words[answer[3]], measures)
 
 
 @cache

@@ -22,12 +22,13 @@ from .parts import Parts
 if TYPE_CHECKING:
     from ..selection.trial import Trial
 
-__all__ = ["NOT_UNDERSTOOD", "YOUNG", "choose", "remember", "run_chosen", "runner"]
+__all__ = ["NOT_UNDERSTOOD", "ON_DEVICE", "UNPLANNED", "YOUNG", "choose", "remember", "run_chosen", "runner"]
 
 # Importing ``running``, with all generators of schedules, takes a third of the time of importing all of topompi: it is
 # imported at the first call that the MPI library does not run.
 NOT_UNDERSTOOD = Choice("native", "the MPI library's to run or to refuse")
 YOUNG = Choice("native", "native: one of the first calls of a new communicator")
+UNPLANNED = Choice("native", "native: no blocking call of neighbours and no request has made a plan before")
 ON_DEVICE = Choice("native", "the MPI library's: messages in a device's memory")
 ABSENT = Choice("native", "the MPI library's: another rank's arguments cannot be read")
 # Bytes of a call that takes as long as making its plan. Among a new communicator's first calls, the MPI library runs

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from math import ceil
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -12,24 +13,26 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
+from ..execution.aside import PlanRequest, after
 from ..execution.buffers import DeviceMemoryError
-from ..execution.keys import quick_key
-from ..execution.lru import LRU
+from ..execution.compiled import COMPILED
+from ..execution.movable import Movables
 from ..execution.native import NativeIntracomm
 from ..execution.neighbours.arguments import Side, read
 from ..execution.neighbours.binding import bound, persistent, scratch_of
 from ..execution.neighbours.meeting import Ends, meet
 from ..execution.program import run_all
 from ..execution.specs import NATIVE, NEIGHBOUR_CALLS, NeighbourSpec
+from ..execution.timing import timed
 from ..prediction.neighbours import GAIN, Place, Prices, on_host, seconds_of, works_of
 from ..prediction.predictor import Predictor
 from ..prediction.scope import unmodelled
 from ..schedules.sparse.exchange import Exchange
 from ..selection.choice import Choice
-from .choosing import ON_DEVICE, YOUNG
+from ..selection.trial import Contest, Trial
+from .choosing import ON_DEVICE, UNPLANNED, YOUNG
 
 if TYPE_CHECKING:
-    from ..execution.areas import Span
     from ..execution.persistent import PersistentPlan
     from .parts import Parts
 
@@ -40,8 +43,16 @@ Sides = tuple[Side, Side]
 
 HOSTS, LEAVES = "hosts", "leaves"  # names of the algorithms, after the groups between which blocks are carried
 CHANNEL = 96  # number of the channel of all blocking calls of a communicator
-BINDINGS = 32  # maximum number of calls whose plans are kept
+# Numbers of the channels of non-blocking calls, which take turns: one that finds its channel in use by an earlier call
+# begins after that call.
+ASIDE = (86, 87, 88, 89)
+PROGRAMS = 64  # maximum number of different calls whose programs are kept, blocking, and non-blocking
 FORCED = Choice(NATIVE, "native: TOPOMPI_NEIGHBOURS")
+NOT_ASIDE = Choice(NATIVE, "native: carriers run non-blocking calls only if TOPOMPI_NEIGHBOURS says so")
+ONE_THREAD = Choice(NATIVE, "native: MPI runs with less than MPI.THREAD_MULTIPLE, which non-blocking plans need")
+MANY = 64  # calls before carriers are given up if most calls make their messages anew
+ANEW = Choice(NATIVE, "native: most calls have new sizes, and carriers would make their messages anew")
+NO_COMPILER = "without a C compiler, each call would make its messages anew"
 NO_GROUPS = Choice(NATIVE, "native: no host and no leaf switch of several has several ranks")
 
 
@@ -53,14 +64,20 @@ class _Settled:
     :param exchange: this rank's part; None if the MPI library runs the calls.
     :param size: bytes of each outgoing edge for which the choice was made, shape (outgoing edges,).
     :param limit: bytes of the largest block that may be carried.
-    :param scratch: scratch memory of all calls.
+    :param scratch: scratch memory of all blocking calls; None if the MPI library runs them.
+    :param threaded: whether several threads of each rank may call MPI.
+    :param trial: the trial that finds the choice; None if there is none.
+    :param rivals: what each algorithm of the trial would do.
     """
 
     choice: Choice
     exchange: Exchange | None
     size: Integers
     limit: int
-    scratch: Span
+    scratch: Any = None
+    threaded: bool = False
+    trial: Trial | None = None
+    rivals: Mapping[str, _Settled] = field(default_factory=dict)
 
     def outgrown(self, size: Integers) -> bool:
         """Whether a block that may be carried has outgrown the memory that was planned for it."""
@@ -83,10 +100,14 @@ class Neighbours:
         self._state, self._ends = state, Ends.of(topology)
         self._leaves, self._comes = (one != MPI.PROC_NULL for one in (self._ends.destinations, self._ends.sources))
         self._calls = {True: 0, False: 0}
+        self._made = {True: 0, False: 0}  # calls since the ranks last asked each other whose messages were made anew
         self._settled: dict[bool, _Settled] = {}
         self._prepared: dict[bool, _Settled] = {}
         self._inside: dict[str, MPI.Intracomm] = {}
-        self._bindings = LRU(BINDINGS)
+        self._programs, self._requests = Movables(PROGRAMS), Movables(PROGRAMS)
+        self._natively = {True: False, False: False}
+        self._turn = 0
+        self._latest: list[PlanRequest | None] = [None] * len(ASIDE)
 
     @cached_property
     def only(self) -> Choice | None:
@@ -96,7 +117,8 @@ class Neighbours:
             return FORCED
         if not word and state.only is not None:
             return state.only
-        if not word and (why := unmodelled(state.interface)):
+        unknown = "" if self._measures else unmodelled(state.interface)
+        if not word and (why := unknown or ("" if COMPILED else NO_COMPILER)):
             return Choice(NATIVE, f"native: {why}")
         return None if self._candidates else NO_GROUPS
 
@@ -110,7 +132,16 @@ class Neighbours:
             leaf = interface.host_routes.leaf[host].astype(np.int64)
             found[LEAVES] = np.unique(np.where(leaf < 0, -1 - host, leaf), return_inverse=True)[1]
         several = {name: of for name, of in found.items() if 1 < int(of.max()) + 1 < len(of)}
-        return {name: Place(of, host) for name, of in several.items() if name == (word or HOSTS)}
+        if self._measures and LEAVES in found and np.array_equal(found[LEAVES], host):
+            several.pop(LEAVES, None)
+        wanted = (HOSTS, LEAVES) if self._measures else (word or HOSTS,)
+        return {name: Place(of, host) for name, of in several.items() if name in wanted}
+
+    @cached_property
+    def _measures(self) -> bool:
+        """Whether blocking calls are timed to find the choice."""
+        policy = self._state.common.policy
+        return policy.measures and not policy.neighbours
 
     @cached_property
     def _prices(self) -> Prices | str:
@@ -118,7 +149,7 @@ class Neighbours:
 
         def ask() -> Prices | str:
             predictor = Predictor(self._state.interface)
-            if not self._state.common.policy.neighbours and predictor.inapplicable:
+            if not (self._measures or self._state.common.policy.neighbours) and predictor.inapplicable:
                 return predictor.inapplicable
             return Prices.of(predictor)
 
@@ -133,16 +164,48 @@ class Neighbours:
         return self._inside[name]
 
     def free(self) -> None:
-        """Free the communicators of groups; collective."""
+        """Complete the non-blocking calls that are not complete, and free the communicators of groups; collective."""
+        for request in self._latest:
+            if request is not None and not request.ended:
+                request.Wait()
         for comm in self._inside.values():
             comm.Free()
         self._inside.clear()
 
-    def run(self, name: str, arguments: tuple[Any, Any]) -> Choice:
-        """Run a blocking call, unless the choice is that the MPI library shall run it; collective.
+    def again(
+        self, handle: MPI.Comm, name: str, shares: bool, native: Callable[..., None], arguments: tuple[Any, Any]
+    ) -> bool:
+        """Run a blocking call in the way of an earlier one; False, and nothing is done, if that needs a look at it.
+
+        There is little Python code in here, because all that it needs has left the caches since the last call.
+
+        :param handle: the user's communicator.
+        :param name: name of mpi4py's method.
+        :param shares: ``NeighbourSpec.shares`` of the call.
+        :param native: mpi4py's method.
+        :param arguments: the send and the receive message.
+        """
+        number = self._calls[shares] + 1
+        late = number - self._state.native_calls
+        if late < 1 or late & (late - 1) == 0:  # the ranks ask each other
+            return False
+        if self._natively[shares]:
+            self._calls[shares] = number
+            native(handle, *arguments)
+            return True
+        found = self._programs.get(name, arguments)
+        if found is None:
+            return False
+        self._calls[shares] = number
+        found.program.run()
+        return True
+
+    def run(self, name: str, arguments: tuple[Any, Any], native: Callable[[], None]) -> Choice:
+        """Run a blocking call; collective.
 
         :param name: name of mpi4py's method.
         :param arguments: the send and the receive message.
+        :param native: function that lets the MPI library run the call.
         :raises Exception: the errors of the method itself. A rank whose arguments are wrong carries the other ranks'
             blocks before it raises the error.
         """
@@ -150,37 +213,132 @@ class Neighbours:
         number = self._calls[spec.shares] = self._calls[spec.shares] + 1
         number -= self._state.native_calls
         if number < 1:
+            native()
             return YOUNG
         if self.only is not None:
+            self._natively = dict.fromkeys(self._natively, self._state.quick)
+            native()
             return self.only
         looks = number & (number - 1) == 0
         settled = self._settled.get(spec.shares)
-        if not looks and settled is not None and settled.exchange is None:
-            return settled.choice
-        key = None if settled is None else quick_key(name, settled.choice.algorithm, arguments)
-        binding = None if looks or key is None else self._bindings.get(key)
-        if binding is None:
-            try:
-                sides, wrong = self._read(spec, arguments)
-            except DeviceMemoryError:  # on all ranks or on none
-                return ON_DEVICE
-            if looks or settled is None:
-                settled = self._look(spec, settled, sides)
+        if not looks and settled is not None and settled.trial is None:
             if settled.exchange is None:
-                return settled.choice  # the library raises its own error of wrong arguments
-            groups = self._state.groups
-            channel = groups.channel(CHANNEL)
-            binding = bound(settled.exchange, *sides, groups, channel, settled.scratch)
-            if wrong is not None:
-                run_all(binding.calls)
-                raise wrong
-            if (key := quick_key(name, settled.choice.algorithm, arguments)) is not None and all(
-                side.by_address for side in sides
-            ):
-                self._bindings.put(key, binding)
-        assert settled is not None
-        run_all(binding.calls)
-        return settled.choice
+                native()
+                return settled.choice
+            if (found := self._programs.get(name, arguments)) is not None:
+                found.program.run()
+                return settled.choice
+        try:
+            sides, wrong = self._read(spec, arguments)
+        except DeviceMemoryError:  # on all ranks or on none
+            native()
+            return ON_DEVICE
+        if looks or settled is None:
+            settled = self._look(spec, settled, sides, number)
+        trial = self._go_on(spec, settled) if settled.trial is not None else None
+        if trial is not None:
+            choice = Choice(str(trial.next()), "trial")
+            call = self._call(choice.algorithm, name, arguments, native, settled.rivals[choice.algorithm], sides)
+            seconds = timed(self._state.groups.talks.meet, call)
+        else:
+            settled = self._settled[spec.shares]
+            choice = settled.choice
+            self._call("", name, arguments, native, settled, sides)()
+        if wrong is not None:  # if the library runs the call, it has raised its own error
+            raise wrong
+        if trial is not None:
+            trial.note(seconds)
+        return choice
+
+    def _call(
+        self,
+        rival: str,
+        name: str,
+        arguments: tuple[Any, Any],
+        native: Callable[[], None],
+        settled: _Settled,
+        sides: Sides,
+    ) -> Callable[[], None]:
+        """The function that runs a blocking call, ready to run.
+
+        :param rival: name of the algorithm in a trial; empty if there is none.
+        :param name: name of mpi4py's method.
+        :param arguments: the send and the receive message.
+        :param native: function that lets the MPI library run the call.
+        :param settled: what is to be done.
+        :param sides: the memory of the messages.
+        """
+        if settled.exchange is None:
+            return native
+        key = (name, rival) if rival else name
+        found = self._programs.get(key, arguments) if rival else None
+        if found is not None:
+            return found.program.run
+        groups = self._state.groups
+        self._made[NEIGHBOUR_CALLS[name].shares] += 1
+        calls, program = bound(settled.exchange, *sides, groups, groups.channel(CHANNEL), settled.scratch)
+        if program is not None:
+            self._programs.put(key, arguments, program, settled.scratch)
+        return partial(run_all, calls)
+
+    def _go_on(self, spec: NeighbourSpec, settled: _Settled) -> Trial | None:
+        """The trial, if the next call is part of it; None if it has ended, so that its verdict is the choice now."""
+        trial = settled.trial
+        assert trial is not None
+        while trial.upcoming is None and trial.verdict is None:
+            trial.close(self._state.groups.talks.largest(trial.times))
+        if (verdict := trial.verdict) is None:
+            return trial
+        choice = Choice(verdict.algorithm, verdict.describe(), verdict.seconds)
+        self._keep(spec, replace(settled.rivals[verdict.algorithm], choice=choice))
+        return None
+
+    def _keep(self, spec: NeighbourSpec, settled: _Settled) -> None:
+        self._programs.clear()
+        self._requests.clear()
+        self._settled[spec.shares] = settled
+        self._natively[spec.shares] = settled.exchange is None and settled.trial is None and self._state.quick
+
+    def start(self, name: str, arguments: tuple[Any, Any]) -> tuple[PlanRequest | None, Choice]:
+        """Start a non-blocking call by the latest plan; None if the MPI library shall run it. Waits for no other rank.
+
+        :param name: name of mpi4py's blocking method.
+        :param arguments: the send and the receive message.
+        :raises Exception: the errors of the method itself. A rank whose arguments are wrong carries the other ranks'
+            blocks nevertheless.
+        """
+        spec = NEIGHBOUR_CALLS[name]
+        if self.only is not None:
+            return None, self.only
+        settled = self._settled.get(spec.shares) or self._prepared.get(spec.shares)
+        if settled is None:
+            return None, UNPLANNED
+        if settled.exchange is None:
+            return None, settled.choice
+        if not self._state.common.policy.neighbours:
+            return None, NOT_ASIDE
+        if not settled.threaded:
+            return None, ONE_THREAD
+        place, self._turn = self._turn, (self._turn + 1) % len(ASIDE)
+        earlier = self._latest[place]
+        busy = earlier is not None and not earlier.ended
+        found = None if busy else self._requests.get((name, place), arguments)
+        if found is not None:
+            request = self._latest[place] = PlanRequest.of(found.kept, arguments)
+            return request, settled.choice
+        try:
+            sides, wrong = self._read(spec, arguments)
+        except DeviceMemoryError:
+            self._turn = place
+            return None, ON_DEVICE
+        groups, first = self._state.groups, [after(earlier)] if earlier is not None and busy else []
+        plan, program = persistent(settled.exchange, *sides, groups, groups.channel(ASIDE[place]), first, lasting=False)
+        request = self._latest[place] = PlanRequest.of(plan, (arguments, sides))
+        if wrong is not None:
+            raise wrong
+        if program is not None:
+            self._requests.put((name, place), arguments, program, plan)
+        return request, settled.choice
 
     def prepare(self, name: str, arguments: tuple[Any, Any]) -> tuple[PersistentPlan | None, Choice]:
         """A request for a call, to be started many times; None if the MPI library shall make it; collective.
@@ -195,12 +353,17 @@ class Neighbours:
             sides, wrong = self._read(spec, arguments)
         except DeviceMemoryError:
             return None, ON_DEVICE
-        settled, size = self._prepared.get(spec.shares), self._sizes(sides)
+        settled = self._prepared.get(spec.shares) or self._settled.get(spec.shares)
+        size = self._sizes(sides)
+        if settled is not None and settled.trial is not None:
+            settled = None
         if settled is None or self._any(not np.array_equal(settled.size, size)):
             settled = self._prepared[spec.shares] = self._settle(spec, size)
+            self._requests.clear()
         if settled.exchange is None:
             return None, settled.choice
-        request = persistent(settled.exchange, *sides, self._state.groups, arguments)
+        groups = self._state.groups
+        request, _ = persistent(settled.exchange, *sides, groups, groups.new_channel(), lasting=True)
         if wrong is not None:
             raise wrong
         return request, settled.choice
@@ -232,16 +395,26 @@ class Neighbours:
         except Exception as error:  # any error, because the other ranks do not know of it and wait for this rank
             return (Side.empty(len(self._leaves)), Side.empty(len(self._comes))), error
 
-    def _look(self, spec: NeighbourSpec, settled: _Settled | None, sides: Sides) -> _Settled:
-        """Choose and plan anew if that is necessary on any rank; collective."""
+    def _look(self, spec: NeighbourSpec, settled: _Settled | None, sides: Sides, number: int) -> _Settled:
+        """Choose and plan anew if that is necessary on any rank; collective.
+
+        :param spec: the description of the call.
+        :param settled: the choice so far; None if there is none.
+        :param sides: the memory of the messages.
+        :param number: number of the call, a power of two.
+        """
         size = self._sizes(sides)
         if settled is not None:
-            if not self._any(settled.outgrown(size)):
-                return settled
+            anew = number >= MANY and self._made[spec.shares] > number // 4
+            outgrown, anew = self._state.groups.talks.largest(np.array([settled.outgrown(size), anew], dtype=np.int64))
+            self._made[spec.shares] = 0
+            if not outgrown:
+                if anew and not self._state.common.policy.neighbours:
+                    self._keep(spec, replace(settled, choice=ANEW, exchange=None))
+                return self._settled[spec.shares]
             both = (size <= settled.limit) & (settled.size <= settled.limit)
             size = np.where(both, np.maximum(size, settled.size), size)
-        self._bindings.clear()
-        self._settled[spec.shares] = self._settle(spec, size)
+        self._keep(spec, self._settle(spec, size, tries=self._measures))
         return self._settled[spec.shares]
 
     def _sizes(self, sides: Sides) -> Integers:
@@ -252,35 +425,55 @@ class Neighbours:
         """Whether something is true on any rank; collective."""
         return bool(self._state.groups.talks.largest(np.array([here], dtype=np.int64))[0])
 
-    def _settle(self, spec: NeighbourSpec, size: Integers) -> _Settled:
+    def _settle(self, spec: NeighbourSpec, size: Integers, *, tries: bool = False) -> _Settled:
         """The choice for blocks of given sizes, and this rank's part; collective.
 
         :param spec: the description of the call.
         :param size: bytes of the block of each outgoing edge, shape (outgoing edges,).
+        :param tries: whether a trial shall find the choice.
         """
-        began, groups, prices = perf_counter(), self._state.groups, self._prices
+        prices = self._prices
         if isinstance(prices, str):
-            return _Settled(Choice(NATIVE, f"native: {prices}"), None, size, 0, scratch_of(0))
-        found: list[tuple[float, float, str, Exchange, int, Any]] = []
-        for name, place in self._candidates.items():
-            terms = prices.terms(place)
-            exchange = meet(self._ends, groups, self._inside_of(name), place.group_of, size, terms, shares=spec.shares)
-            inside = self._inside_of(name)
-            works = np.array(inside.allgather(works_of(exchange, place, prices)))
-            largest = groups.talks.largest(on_host(works, place.mates(groups.rank), inside.rank))
-            library, ours = seconds_of(largest)
-            found.append((ours, library, name, exchange, terms.limit, largest[:2]))
-        ours, library, name, exchange, limit, messages = min(found, key=lambda one: one[0])
-        ratio = library / ours if ours else 1.0  # without data
-        says = f"cost model: {ratio:.2f}x as fast as a message per edge ({1e6 * library:,.0f} us)"
-        forced = bool(self._state.common.policy.neighbours)
-        if ratio < GAIN and not forced:
-            choice = Choice(NATIVE, f"native: by {name} {says.removeprefix('cost model: ')}", library)
-            return _Settled(choice, None, size, limit, scratch_of(0))
+            return _Settled(Choice(NATIVE, f"native: {prices}"), None, size, 0)
+        planned = {name: self._planned(name, place, spec, size, prices) for name, place in self._candidates.items()}
+        if tries:
+            native = _Settled(Choice(NATIVE, "trial"), None, size, max(one.limit for one, _ in planned.values()))
+            rivals = {NATIVE: native, **{name: one for name, (one, _) in planned.items()}}
+            return replace(native, trial=Trial(Contest(tuple(rivals))), rivals=rivals)
+        best, (ratio, library) = max(planned.values(), key=lambda one: one[1])
+        if ratio < GAIN and not self._state.common.policy.neighbours:
+            says = f"native: by {best.choice.algorithm} {_ratio(ratio, library)}"
+            return _Settled(Choice(NATIVE, says, library), None, size, best.limit)
+        return best
+
+    def _planned(
+        self, name: str, place: Place, spec: NeighbourSpec, size: Integers, prices: Prices
+    ) -> tuple[_Settled, tuple[float, float]]:
+        """The part of this rank by carriers, how many times as fast they are by the cost model, the library's seconds.
+
+        :param name: name of the algorithm.
+        :param place: the groups between which blocks are carried.
+        :param spec: the description of the call.
+        :param size: bytes of the block of each outgoing edge, shape (outgoing edges,).
+        :param prices: costs of messages.
+        """
+        began, groups, terms = perf_counter(), self._state.groups, prices.terms(place)
+        exchange = meet(self._ends, groups, self._inside_of(name), place.group_of, size, terms, shares=spec.shares)
+        inside = self._inside_of(name)
+        works = np.array(inside.allgather(works_of(exchange, place, prices)))
+        single = float(MPI.Query_thread() < MPI.THREAD_MULTIPLE)
+        largest = groups.talks.largest(np.append(on_host(works, place.mates(groups.rank), inside.rank), single))
+        library, ours = seconds_of(largest[:-1])
+        ratio, messages = library / ours if ours else 1.0, largest[:2]  # without data ours is 0
         taken, gain = perf_counter() - began, library - ours
         repaid = f", which {ceil(taken / gain):,} calls repay" if gain > 0 else ""
         reason = (
             f"small blocks by carriers of {name}, {messages[1]:.0f} messages a rank at most in place of "
-            f"{messages[0]:.0f}; {says}; planned in {1e3 * taken:.1f} ms{repaid}"
+            f"{messages[0]:.0f}; cost model: {_ratio(ratio, library)}; planned in {1e3 * taken:.1f} ms{repaid}"
         )
-        return _Settled(Choice(name, reason, ours), exchange, size, limit, scratch_of(exchange.scratch))
+        scratch, threaded = scratch_of(exchange.scratch), not largest[-1]
+        return _Settled(Choice(name, reason, ours), exchange, size, terms.limit, scratch, threaded), (ratio, library)
+
+
+def _ratio(ratio: float, library: float) -> str:
+    return f"{ratio:.2f}x as fast as a message per edge ({1e6 * library:,.0f} us)"

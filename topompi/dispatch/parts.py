@@ -38,6 +38,7 @@ class Parts:
     :ivar groups: the communicator and its sub-communicators.
     :ivar executor: the plans made so far, and everything that running them needs.
     :ivar length: buffer (1 int64) for the size in bytes of a pickled object, which the root sends before the object.
+    :ivar quick: whether calls are neither checked nor counted.
     :ivar only: the single choice for every call; None if there are several.
     :ivar neighbours: the ``Neighbours`` of a communicator with a topology; None until the first call of them.
     :ivar exchanges: number of sparse exchanges (``topompi.exchange``) so far, modulo 2.
@@ -63,6 +64,7 @@ class Parts:
         self.exchanges = 0
         self._heard: set[Key] = set()
         self.calls = Calls() if calls is None else calls
+        self.quick = quick
         if quick:
             self.calls.passes, self.calls.others = True, common.early if native_calls else common.natives
         # Taken from data that all ranks have, and not from the selector, which may have to send messages.

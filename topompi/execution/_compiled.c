@@ -199,6 +199,45 @@ finish(PyObject *object, PyObject *Py_UNUSED(nothing))
     return go_on((Program *)object, TO_END);
 }
 
+/* Two parts of memory, as addresses, with the bytes by which each moves. */
+enum { NUM_PLACES = 2 };
+typedef struct {
+    int64_t begin[NUM_PLACES], end[NUM_PLACES], by[NUM_PLACES];
+} Move;
+
+static int64_t
+moved(const Move *move, int64_t address)
+{
+    for (int i = 0; i < NUM_PLACES; i++)
+        if (move->begin[i] <= address && address < move->end[i])
+            return address + move->by[i];
+    return address;
+}
+
+/* Let all instructions that read or write two parts of memory use others. */
+static PyObject *
+relocate(PyObject *object, PyObject *arguments)
+{
+    Program *self = (Program *)object;
+    long long begin[NUM_PLACES], length[NUM_PLACES], to[NUM_PLACES];
+    if (!PyArg_ParseTuple(arguments, "(LL)(LL)(LL):relocate", &begin[0], &begin[1], &length[0], &length[1], &to[0], &to[1]))
+        return NULL;
+    Move all;
+    for (int i = 0; i < NUM_PLACES; i++) {
+        all.begin[i] = begin[i];
+        all.end[i] = begin[i] + length[i];
+        all.by[i] = to[i] - begin[i];
+    }
+    for (Py_ssize_t i = 0; i < self->length; i++) {
+        int64_t *at = self->instructions[i];
+        if (at[KIND] != WAIT)
+            at[FIRST] = moved(&all, at[FIRST]);
+        if (at[KIND] == COPY || at[KIND] == REDUCE)
+            at[SECOND] = moved(&all, at[SECOND]);
+    }
+    Py_RETURN_NONE;
+}
+
 static void
 dealloc(PyObject *object)
 {
@@ -321,6 +360,8 @@ static PyMethodDef methods[] = {
     {"begin", begin, METH_NOARGS, "Begin a run in parts: run the instructions before the first wait."},
     {"advance", advance, METH_NOARGS, "Run instructions until a wait would last; true if none is left."},
     {"finish", finish, METH_NOARGS, "Run all instructions that are left."},
+    {"relocate", relocate, METH_VARARGS,
+     "relocate(begins, lengths, to)\n--\n\nUse other memory than that at two addresses, with two lengths in bytes."},
     {NULL, NULL, 0, NULL},
 };
 

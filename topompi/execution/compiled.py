@@ -22,7 +22,7 @@ except ImportError:  # topompi was installed without a compiler
 else:
     COMPILED = True
 
-__all__ = ["REVOKED", "compiled", "program_of"]
+__all__ = ["COMPILED", "REVOKED", "Program", "compiled", "program_of"]
 
 RECEIVE, SEND, START_RECEIVE, START_SEND, WAIT, COPY, REDUCE = range(7)  # the same numbers as in _compiled.c
 FUNCTIONS = (

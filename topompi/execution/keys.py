@@ -9,21 +9,25 @@ import numpy as np
 from mpi4py import MPI
 
 try:
-    from ._keys import packed
+    from ._keys import packed, placed
 except ImportError:  # topompi was installed without a compiler
 
     def packed(arguments: tuple[Any, ...], lasting: Mapping[int, Any]) -> bytes | None:
         """Stand-in without the C extension: every key is made in Python."""
         return None
 
+    def placed(arguments: tuple[Any, ...], lasting: Mapping[int, Any]) -> tuple[bytes | None, tuple[int, ...]]:
+        """Stand-in without the C extension: no call has a key without addresses."""
+        return None, ()
 
-__all__ = ["lasting", "quick_key"]
+
+__all__ = ["LASTING", "lasting", "placed", "quick_key"]
 
 MOST_COUNTS = 1024  # bytes; longer arrays of counts get no key, because comparing them takes longer than reading them
 
 # Objects that exist as long as MPI does, by ``id``: no other object gets their ids.
-_LASTING: dict[int, Any] = {id(one): one for one in vars(MPI).values() if isinstance(one, MPI.Op | MPI.Datatype)}
-_LASTING.update((id(one), one) for one in (None, MPI.IN_PLACE))
+LASTING: dict[int, Any] = {id(one): one for one in vars(MPI).values() if isinstance(one, MPI.Op | MPI.Datatype)}
+LASTING.update((id(one), one) for one in (None, MPI.IN_PLACE))
 _LASTING_KIND = 24  # least number of a user's type in numpy; smaller numbers identify numpy's own types
 
 _buffer = MPI.buffer.frombuffer
@@ -40,7 +44,7 @@ def quick_key(method: str, algorithm: str, arguments: tuple[Any, ...]) -> tuple[
     :param algorithm: name of the algorithm that runs the call.
     :param arguments: all arguments of mpi4py's method, in their order.
     """
-    if method != "Reduce_scatter" and (quick := packed(arguments, _LASTING)) is not None:
+    if method != "Reduce_scatter" and (quick := packed(arguments, LASTING)) is not None:
         return method, algorithm, quick
     try:
         if method == "Reduce_scatter":
@@ -53,7 +57,7 @@ def quick_key(method: str, algorithm: str, arguments: tuple[Any, ...]) -> tuple[
 
 def lasting(one: Any) -> bool:
     """Whether an object is None or one of MPI's own constants, whose ``id`` no other object ever gets."""
-    return id(one) in _LASTING
+    return id(one) in LASTING
 
 
 def _message(one: Any) -> Any:
@@ -82,5 +86,5 @@ def _value(one: Any) -> Any:
     if kind is list or kind is tuple:
         return tuple(map(_value, one))
     name = id(one)
-    _LASTING[name]
+    LASTING[name]
     return "constant", name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Lock
 from time import sleep
 from typing import Any
@@ -11,7 +12,9 @@ from mpi4py import MPI
 from .binding import Sent
 from .program import Flight, Resumable, run_all
 
-__all__ = ["PersistentPlan"]
+__all__ = ["PersistentPlan", "go_on_aside"]
+
+Ended = Callable[[Exception | None], None]
 
 _active: dict[int, PersistentPlan] = {}  # requests that are started and not complete, by ``id`` of the object
 
@@ -41,19 +44,36 @@ class PersistentPlan:
         self._begin, self._end = ([call[:2] for call in some] for some in (calls[: self._first], calls[self._first :]))
         self._lock = Lock()
         self._error: Exception | None = None
+        self._ended: Ended | None = None
 
-    def Start(self) -> None:
+    @property
+    def lasts(self) -> bool:
+        """Whether the request holds nothing that must be freed."""
+        return not self._flights
+
+    def begin(self, ended: Ended | None = None) -> None:
         """Start the collective, without waiting for it.
 
+        :param ended: function that is called once when the collective is complete, with its first error or None; an
+            error is then not raised by ``Test``. Only if it is given, ``go_on_aside`` goes on with the collective.
         :raises MPI.Exception: if the request is active or freed.
         """
         if self._next != self._length or self._arguments is None:
             raise MPI.Exception(MPI.ERR_REQUEST)
         for call, arguments in self._begin:
             call(*arguments)
-        self._next = self._first
+        self._ended, self._next = ended, self._first
         if self._next != self._length:
             _active[id(self)] = self
+        else:
+            self._complete()
+
+    def Start(self) -> None:
+        """Start the collective, without waiting for it.
+
+        :raises MPI.Exception: if the request is active or freed.
+        """
+        self.begin()
 
     def Wait(self, status: MPI.Status | None = None) -> bool:
         """Complete the collective; return at once if it was not started. The result is always True."""
@@ -63,9 +83,12 @@ class PersistentPlan:
                     other._go_on()
                 sleep(0)
         elif self._next != self._length:
-            rest = self._end if self._next == self._first else [call[:2] for call in self._calls[self._next :]]
-            self._complete()
-            run_all(rest)
+            with self._lock:
+                rest = self._end if self._next == self._first else [call[:2] for call in self._calls[self._next :]]
+                try:
+                    run_all(rest)
+                finally:
+                    self._complete()
         self._raise()
         return True
 
@@ -96,8 +119,16 @@ class PersistentPlan:
             self._lock.release()
 
     def _complete(self) -> None:
+        """Note that the request is inactive, after reading all that belongs to this run: it may be started again."""
+        ended, self._ended = self._ended, None
+        if ended is None:
+            error = None
+        else:
+            error, self._error = self._error, None
         self._next = self._length
         _active.pop(id(self), None)
+        if ended is not None:
+            ended(error)
 
     def _raise(self) -> None:
         """Raise the first error of this run's calls, if there is one."""
@@ -122,3 +153,11 @@ class PersistentPlan:
 
     def __bool__(self) -> bool:
         return self._arguments is not None
+
+
+def go_on_aside() -> bool:
+    """Go on with all active collectives that were begun with a function for their end; False if there are none."""
+    some = [plan for plan in list(_active.values()) if plan._ended is not None]
+    for plan in some:
+        plan._go_on()
+    return bool(some)

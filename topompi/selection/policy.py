@@ -28,13 +28,15 @@ class Policy:
     :param forgetful: True if nothing is to be measured, and no trials of earlier jobs are remembered.
     :param native_calls: number of a derived communicator's first calls among which the MPI library runs the small ones.
     :param neighbours: ``TOPOMPI_NEIGHBOURS``, the word that decides on neighbourhood collectives; empty if the cost
-        model does.
+        model or a trial does.
+    :param measures: whether trials may be made.
     """
 
     rules: Rules | None = None
     forgetful: bool = False
     native_calls: int = 0
     neighbours: str = ""
+    measures: bool = False
     alone: ClassVar[Choice] = Choice("native", "native: one rank")
 
     def only(self, interface: TopologyInterface) -> Choice | None:

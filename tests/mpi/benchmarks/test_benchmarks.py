@@ -92,3 +92,21 @@ def test_untuned_goes_on_after_a_job_that_fails_and_times_only_what_its_file_has
     assert all("cost model: " in reason or UNPROVEN in reason for cell in found for reason in cell["reasons"])
     assert [tuple(one[:2]) for one in lines[sys.executable]["left_out"]] == [("allgather", 65536)]
     assert sum(line.startswith("| 2x2 | 2:1 | random:1 | 1 | ") for line in done.stdout.splitlines()) == 3
+
+
+ENDED = """
+import os, signal
+from benchmarks.jobs import one_line_errors
+
+with one_line_errors("ended"):
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.pause()
+    finally:
+        print("taken down")
+"""
+
+
+def test_a_program_that_is_ended_takes_down_its_networks():
+    done = subprocess.run([sys.executable, "-c", ENDED], cwd=ROOT, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (143, "taken down\n", "")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.modes import ENVIRONMENT, MODES, words, write_rules
+from tests.hostile.modes import MODES, NEIGHBOURS, variables, words, write_rules
 from tests.support import ROOT, mpi_job
 
 pytestmark = pytest.mark.long
@@ -34,6 +34,7 @@ COLLECTIVE = (
     *("test_cco_vec.TestCCOVecWorld", "test_cco_vec.TestCCOVecInplaceWorld", "test_msgzero.TestMessageZeroWorld"),
 )
 PERSISTENT = ("test_cco_pr_buf.TestCCOBufWorld", "test_cco_pr_vec.TestCCOVecWorld")
+OF_NEIGHBOURS = ("test_cco_ngh_buf", "test_cco_ngh_obj", "test_cco_pr_ngh_buf")
 HANDLES = (
     *("test_attributes", "test_comm", "test_comm_inter", "test_comm_topo", "test_errhandler", "test_exceptions"),
     *("test_group", "test_handle", "test_msgspec", "test_objmodel", "test_op", "test_pickle", "test_subclass"),
@@ -80,7 +81,7 @@ def outcomes(suite, rules, tmp_path):
     def run(mode, ranks, names, timeout):
         folder = tmp_path / mode
         folder.mkdir(exist_ok=True)
-        env = {"OMPI_MCA_osc": "^ucx", **ENVIRONMENT}
+        env = {"OMPI_MCA_osc": "^ucx", **variables(mode)}
         ended = mpi_job(ranks, "-m", *words(mode, rules), PROGRAM, suite, folder, *names, timeout=timeout, env=env)
         found = defaultdict(dict)
         for rank in range(ranks):
@@ -121,6 +122,26 @@ def test_collectives(outcomes, mode, ranks):
 
 def test_persistent_collectives(outcomes):
     as_natively(outcomes, "schedules", 2, PERSISTENT, timeout=300)
+
+
+@pytest.mark.parametrize(
+    ("mode", "tests"),
+    [
+        ("hosts", ["test_cco_ngh_buf.TestCCONghBufWorld.testNeighborAlltoall"]),
+        ("leaves", ["test_cco_pr_ngh_buf.TestCCONghBufWorld.testNeighborAllgather"]),
+    ],
+)
+def test_neighbours(outcomes, mode, tests):
+    """Blocking and non-blocking calls, and requests; the product below has all."""
+    found = outcomes(mode, 3, tests, timeout=100)
+    assert {outcome for of in found.values() for outcome, _ in of.values()} == {"passed"}, failures(found)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("mode", [*MODES, *NEIGHBOURS])
+def test_all_neighbours(outcomes, mode, ranks):
+    as_natively(outcomes, mode, ranks, OF_NEIGHBOURS, timeout=300)
 
 
 @pytest.mark.parametrize(("mode", "ranks"), [("schedules", 3), ("levels", 1)])

@@ -49,6 +49,24 @@ def test_messages_copies_and_reductions_do_what_their_names_say():
     assert further.tolist() == [1, 2, 3, 4]
 
 
+def test_a_moved_program_uses_other_memory():
+    """Places may overlap those of before: each address moves once."""
+    memory = np.arange(32, dtype=np.uint8)
+    one, two, scratch = memory[:8], memory[8:16], np.full(8, 99, np.uint8)
+    moving = program([copy(one, scratch), copy(scratch, two)])
+    moving.run()
+    assert memory[8:16].tolist() == scratch.tolist() == list(range(8))
+    memory[:] = np.arange(32)
+    moving.relocate((at(one), at(two)), (8, 8), (at(two), at(memory[16:])))
+    moving.run()
+    assert memory[:16].tolist() == list(range(16))
+    assert memory[16:24].tolist() == scratch.tolist() == list(range(8, 16))
+    waits = program([message(START_RECEIVE, two), message(SEND, one), (WAIT, 0, 0, 1, 0, 0)])
+    waits.relocate((0, 1), (1, 1), (5, 6))  # requests have numbers, which are no addresses
+    waits.run()
+    assert memory[8:16].tolist() == list(range(8))
+
+
 @pytest.mark.parametrize(
     "instruction",
     [(-1, 0, 0, 0, 0, 0), (7, 0, 0, 0, 0, 0), (COPY, 0, 0, -1, 0, 0), (WAIT, 0, 0, 1, 0, 0), (SEND, 0, 0, 2**31, 0, 0)],

@@ -13,9 +13,9 @@ from topompi.execution import keys as plankeys
 from topompi.execution.keys import quick_key
 
 try:
-    from topompi.execution._keys import packed
+    from topompi.execution._keys import packed, placed
 except ImportError:
-    packed = None
+    packed = placed = None
 
 compiled = pytest.mark.skipif(packed is None, reason="topompi was installed without a C compiler")
 
@@ -35,13 +35,30 @@ ARRAYS = [
     *(BASE.view(code) for code in "bhHIlLqQefdFDgG"),
     np.zeros((), "i4"),
 ]
+COUNTS = np.array([3, 5])
+MESSAGES = [  # memory by its place, all that follows by what it is
+    ((BASE, 3), (of_array(BASE), 3)),
+    *((kind((BASE, values)), (of_array(BASE), (3, 5))) for kind in (list, tuple) for values in ([3, 5], (3, 5))),
+    *(((BASE, one), (of_array(BASE), one.dtype.str, one.tobytes())) for one in (COUNTS, COUNTS[::-1].copy())),
+    ([BASE, COUNTS.astype("i4")], (of_array(BASE), "<i4", COUNTS.astype("i4").tobytes())),
+    ([BASE, (COUNTS.copy(), None), MPI.INT], (of_array(BASE), (COUNTS.tobytes(), None), "INT")),
+    ([BASE, (None, COUNTS), MPI.INT], (of_array(BASE), (None, COUNTS.tobytes()), "INT")),
+    ([BASE, [COUNTS, None, MPI.INT]], (of_array(BASE), (COUNTS.tobytes(), None, "INT"))),
+    ([BASE[8:], 3], (of_array(BASE[8:]), 3)),
+    ([BASE, 3, 5], (of_array(BASE), 3, 5)),
+    ([BASE, [[3], 5]], (of_array(BASE), ((3,), 5))),
+    ([BASE, [[3, 5]]], (of_array(BASE), ((3, 5),))),
+    *(((), ()), ([], ())),
+]
 KNOWN = [
     *((array, of_array(array)) for array in ARRAYS),
+    *MESSAGES,
     *((number, number) for number in (0, 1, -1, 7, 1 << 40, BASE.__array_interface__["data"][0], id(MPI.SUM))),
     *((one, ("constant", id(one))) for one in (None, MPI.IN_PLACE, MPI.SUM, MPI.MAX, MPI.INT, MPI.BYTE)),
 ]
 UNKNOWN = [  # among them numbers that MPI takes as well: their calls are read
     *(BASE[::2], BASE.view(">i4"), READ_ONLY, BASE.view(np.recarray)),
+    *([READ_ONLY, 3], [BASE, object()], [BASE, np.zeros(1000, "i4")], [BASE, [True]], [BASE[::2], 3]),
     *(True, np.int64(1), 1.0, "0", MPI.INT.Create_contiguous(2).Commit(), object()),
 ]
 
@@ -97,27 +114,47 @@ def test_what_python_would_have_to_do_is_done_in_c():
     lasting = {id(MPI.SUM): MPI.SUM}
     assert packed((BASE, BASE[:8], MPI.SUM, 0), lasting)
     assert packed((), lasting) == b""
-    for given_ in ((BASE, [BASE, 3]), (1 << 64,), (MPI.MAX,), (READ_ONLY,), (BASE,) * 5):
+    for given_, _ in MESSAGES:
+        assert packed((given_, given_), {id(None): None, id(MPI.INT): MPI.INT})
+    for given_ in ((1 << 64,), (MPI.MAX,), (READ_ONLY,), ([BASE, [0] * 2000],), ([[[[[[BASE]]]]]],)):
         assert packed(given_, lasting) is None
+    for given_ in ((1 << 64,), (MPI.MAX,), ([BASE, [0] * 2000],), ([BASE, np.zeros(5000)],), (BASE,) * 5):
+        assert placed(given_, lasting) == (None, ())
+
+
+@compiled
+@given(one=st.sampled_from([*ARRAYS, READ_ONLY]), other=st.sampled_from([*ARRAYS, READ_ONLY]), last=st.integers(0, 1))
+def test_a_key_without_addresses_tells_all_else(one, other, last):
+    lasting, counts = {}, np.arange(1000)
+    here, there = (placed(([array, counts], 3), lasting) for array in (one, other))
+    assert [of[1] for of in (here, there)] == [(array.__array_interface__["data"][0],) for array in (one, other)]
+    alike = [(array.nbytes, array.dtype.char, array.flags.writeable) for array in (one, other)]
+    assert (here[0] == there[0]) == (alike[0] == alike[1])
+    counts[-1] += last
+    assert (placed(([one, counts], 3), lasting)[0] == here[0]) == (not last)
 
 
 @compiled
 @pytest.mark.parametrize("given_", [(), ((),), ([], {}), ((), []), ((), {}, 1)])
 def test_other_arguments_are_refused(given_):
-    with pytest.raises(TypeError, match="a tuple and a dictionary"):
-        packed(*given_)
+    for make in (packed, placed):
+        with pytest.raises(TypeError, match="a tuple and a dictionary"):
+            make(*given_)
 
 
 @compiled
 def test_keys_hold_nothing():
     """Neither of what has a key nor of what has none."""
-    held, lasting = (BASE, READ_ONLY, MPI.SUM, None), {id(MPI.SUM): MPI.SUM}
+    held, lasting = (BASE, READ_ONLY, MPI.SUM, None, COUNTS), {id(MPI.SUM): MPI.SUM}
 
     def use(times):
         for _ in range(times):
             packed((BASE, MPI.SUM, 1 << 40), lasting)
             packed((BASE, READ_ONLY, None), lasting)
             packed((BASE, None), lasting)
+            placed(([READ_ONLY, COUNTS], [BASE, COUNTS]), lasting)
+            placed(([READ_ONLY, COUNTS], [BASE, COUNTS, COUNTS[::2]]), lasting)
+            packed(([BASE, COUNTS, (COUNTS, MPI.SUM)], [BASE, COUNTS, READ_ONLY[::2]]), lasting)
 
     use(10)
     before = [*map(sys.getrefcount, held), sys.getallocatedblocks()]

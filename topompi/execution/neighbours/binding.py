@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...schedules.schedule import INPUT, OUTPUT, SCRATCH
-from ...schedules.sparse.exchange import Exchange, Stage
-from ..areas import Area, Span
-from ..binding import Binding, Sent
-from ..compiled import program_of
+from ...schedules.sparse.exchange import Blocks, Exchange, Stage
+from ..areas import Area, Call, Span
+from ..binding import Sent
+from ..compiled import Program, program_of
 from ..contexts import Channel
 from ..groups import Groups
 from ..persistent import PersistentPlan
@@ -24,13 +25,22 @@ __all__ = ["bound", "persistent", "plan_of", "scratch_of"]
 Integers = NDArray[np.int64]
 
 
-def plan_of(stages: Sequence[Stage], scratch: int) -> Plan:
+# The steps of ``Exchange.middle`` but the first, which do not depend on a call's memory.
+_later_steps: WeakKeyDictionary[Exchange, tuple[Step, ...]] = WeakKeyDictionary()
+
+
+def plan_of(exchange: Exchange, sent: Blocks, received: Blocks) -> Plan:
     """The plan of an exchange, whose direct messages last until all stages are complete.
 
-    :param stages: the stages of ``Exchange.stages``.
-    :param scratch: bytes of scratch memory.
+    :param exchange: one rank's part.
+    :param sent: the blocks of the input.
+    :param received: the blocks of the output.
     """
-    return Plan(tuple(map(_step, stages)), 2, scratch, 0, False, lasting=True)
+    later = _later_steps.get(exchange)
+    if later is None:
+        later = _later_steps[exchange] = tuple(map(_step, exchange.middle[1:]))
+    first, collect, _, _, last = exchange.stages(sent, received)
+    return Plan((_step(first), _step(collect), *later, _step(last)), 2, exchange.scratch, 0, False, lasting=True)
 
 
 def scratch_of(nbytes: int) -> Span:
@@ -38,8 +48,10 @@ def scratch_of(nbytes: int) -> Span:
     return Span.of_bytes(np.empty(nbytes, dtype=np.uint8), 1)
 
 
-def bound(exchange: Exchange, sent: Side, received: Side, groups: Groups, channel: Channel, scratch: Span) -> Binding:
-    """The binding of an exchange and the memory of a blocking call.
+def bound(
+    exchange: Exchange, sent: Side, received: Side, groups: Groups, channel: Channel, scratch: Span
+) -> tuple[list[Call], Program | None]:
+    """The calls that run an exchange with the memory of a blocking call, and their program if it is the only one.
 
     :param exchange: this rank's part.
     :param sent: the memory of the send message.
@@ -49,22 +61,32 @@ def bound(exchange: Exchange, sent: Side, received: Side, groups: Groups, channe
     :param scratch: scratch memory, which all calls of the exchange may use one after the other.
     """
     plan, areas = _planned(exchange, sent, received, scratch)
-    calls = PlannedRun(plan, areas, channel.comm, groups.alone, None, channel.tag).calls()
-    return Binding([*sent.before, *calls, *received.after], 0, plan, areas)
+    program = program_of(plan, areas, channel.comm, None, channel.tag)
+    run = PlannedRun(plan, areas, channel.comm, groups.alone, None, channel.tag)
+    calls = run.calls() if program is None else [(program.run, ())]
+    return [*sent.before, *calls, *received.after], program if sent.by_address and received.by_address else None
 
 
 def persistent(
-    exchange: Exchange, sent: Side, received: Side, groups: Groups, arguments: tuple[object, ...]
-) -> PersistentPlan:
-    """The request of an exchange, to be started many times; collective, because its messages get a channel.
+    exchange: Exchange,
+    sent: Side,
+    received: Side,
+    groups: Groups,
+    channel: Channel,
+    first: Sequence[Resumable] = (),
+    *,
+    lasting: bool,
+) -> tuple[PersistentPlan, Program | None]:
+    """The request of an exchange, to be started many times, and its program if it runs nothing else.
 
     :param exchange: this rank's part.
     :param sent: the memory of the send message.
     :param received: the memory of the receive message.
     :param groups: the communicator and its sub-communicators.
-    :param arguments: the arguments of the call, kept alive with the request.
+    :param channel: the channel of all messages.
+    :param first: calls before all others.
+    :param lasting: whether the request keeps the memory of the messages alive, and says what it sends.
     """
-    channel = groups.new_channel()
     plan, areas = _planned(exchange, sent, received, scratch_of(exchange.scratch))
     run = PlannedRun(plan, areas, channel.comm, groups.alone, None, channel.tag)
     program = program_of(plan, areas, channel.comm, None, channel.tag)
@@ -74,13 +96,17 @@ def persistent(
         calls, flights = [Resumable(program.begin, ()), Resumable(program.finish, (), program.advance)], []
     copies = ([Resumable(*call) for call in some] for some in (sent.before, received.after))
     before, after = copies
-    kept = (arguments, areas)  # a program has addresses alone
-    return PersistentPlan([*before, *calls, *after], flights, kept, Sent.of(plan, areas))
+    alone = not first and sent.by_address and received.by_address
+    kept = (areas if lasting else areas[SCRATCH],)  # a program has addresses alone
+    request = PersistentPlan(
+        [*first, *before, *calls, *after], flights, kept, Sent.of(plan, areas) if lasting else None
+    )
+    return request, program if alone else None
 
 
 def _planned(exchange: Exchange, sent: Side, received: Side, scratch: Span) -> tuple[Plan, dict[int, Area]]:
     areas: dict[int, Area] = {INPUT: sent.area, OUTPUT: received.area, SCRATCH: scratch}
-    return plan_of(exchange.stages(sent.blocks, received.blocks), exchange.scratch), areas
+    return plan_of(exchange, sent.blocks, received.blocks), areas
 
 
 def _step(stage: Stage) -> Step:
@@ -91,7 +117,7 @@ def _step(stage: Stage) -> Step:
 def _moves(rows: Integers) -> list[Moves]:
     """The copies, grouped by pairs of buffers."""
     found = []
-    for here, there in np.unique(rows[:, [0, 2]], axis=0).tolist():
+    for here, there in sorted(set(map(tuple, rows[:, [0, 2]].tolist()))):
         some = rows[(rows[:, 0] == here) & (rows[:, 2] == there)]
         found.append(Moves(here, some[:, 1], there, some[:, 3], some[:, 4]))
     return found
