@@ -39,7 +39,7 @@ def plan_of(exchange: Exchange, sent: Blocks, received: Blocks) -> Plan:
     later = _later_steps.get(exchange)
     if later is None:
         later = _later_steps[exchange] = tuple(map(_step, exchange.middle[1:]))
-    first, collect, _, _, last = exchange.stages(sent, received)
+    first, collect, *_, last = exchange.stages(sent, received)
     return Plan((_step(first), _step(collect), *later, _step(last)), 2, exchange.scratch, 0, False, lasting=True)
 
 
