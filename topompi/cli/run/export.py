@@ -102,11 +102,13 @@ def ompi_rules(
             interface = job_view(source, find_hosts(hosts), ppn, placement, report)
             rules, words = _predicted(interface, report)
         list_findings(report)
+        for line in words[1:]:
+            print(line, file=sys.stderr if output == "-" else sys.stdout)
     _write(output, write_classic(rules, words) if form == "classic" else write_json(rules))
 
 
 def _predicted(interface: TopologyInterface, report: Report) -> tuple[Rules, list[str]]:
-    """The rules for a job by the cost model, and lines about them, which are also printed on standard error."""
+    """The rules for a job by the cost model, and lines about them."""
     from ...prediction.libraries.openmpi import OpenMPI
     from ...prediction.librarychoices import METHODS, choices, mean_gain
     from ...prediction.predictor import Predictor
@@ -126,8 +128,6 @@ def _predicted(interface: TopologyInterface, report: Report) -> tuple[Rules, lis
     ]
     if interface.num_hosts < interface.num_ranks:
         words.append("hosts have several ranks: run with --mca coll_han_priority 0, because coll/han takes no rules")
-    for line in words[1:]:
-        print(line, file=sys.stderr)
     return rules, words
 
 
