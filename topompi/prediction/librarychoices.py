@@ -18,6 +18,10 @@ __all__ = ["METHODS", "SIZES", "LibraryChoice", "choices", "mean_gain"]
 
 METHODS = tuple(NUMBERS)
 SIZES = tuple(4**power for power in range(1, 13))  # bytes of a call, as `Predictor.seconds` takes them
+# Bytes of all data of a call below which the choice is left to the library: on an emulated network with Open MPI,
+# predictions for broadcasts of 4 KiB were wrong by more than a factor of two.
+LEAST = 16 << 10
+OF_BLOCKS = ("Allgather", "Alltoall", "Gather", "Scatter")  # calls whose size is that of one rank's block
 SEGMENTS = (8 << 10, 32 << 10, 128 << 10)
 
 
@@ -53,6 +57,8 @@ def choices(
 ) -> list[LibraryChoice]:
     """The choice for each size: that of coll/tuned unless another of its algorithms is predicted to be clearly faster.
 
+    Calls of less than 16 KiB are left to coll/tuned, because predictions are not sure enough there.
+
     The component coll/han of Open MPI 5 takes no rules, so that coll/tuned has to run all calls for rules to count.
 
     :param predictor: the job's predictor, with Open MPI as its library.
@@ -69,7 +75,8 @@ def _choice(predictor: Predictor, method: str, nbytes: int, least: float) -> Lib
     native, own = predictor.native(method, nbytes, 0), tuned(question)
     alone = native.seconds if own is None else predictor.decided(own, nbytes, 0)
     found = (alone / least, 0, 0, native.says if own is None else own.says)
-    for number, word in NUMBERS[method].items():
+    whole = nbytes * (len(question.rank_host) if method in OF_BLOCKS else 1)
+    for number, word in NUMBERS[method].items() if whole >= LEAST else ():
         lengths = [one for one in SEGMENTS if 2 * one <= nbytes] if word in SEGMENTED else []
         for segment in (0, *lengths):
             decision = forced(question, number, segment)
