@@ -1,7 +1,7 @@
 """Algorithms that MPI libraries run and topompi does not. They can be named, but are never chosen for a call.
 
 Their schedules contain the messages that a library sends, so that these can be costed, drawn and compared. Library
-algorithms that topompi runs, too, are in `registry.ALGORITHMS`.
+algorithms that topompi runs, too, are in `table.ALGORITHMS`.
 """
 
 from __future__ import annotations

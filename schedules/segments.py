@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .network import Network
-from .registry import ALGORITHMS, MOST_PARTS, current_name, find_algorithm, make
+from .registry import ALGORITHMS, current_name, find_algorithm, make
 from .schedule import Schedule
+from .table import MOST_PARTS
 
 __all__ = [
     "Cut",

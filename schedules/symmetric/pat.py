@@ -70,10 +70,10 @@ def reduce_scatter_pat(
 class _Trees:
     """The binomial trees of p ranks, one for each rank's share, whose edges of the same length belong to one step.
 
-    In the tree of a share, a rank d places behind the share's owner in the order sends it 2^k places further, if d is a
-    multiple of 2^(k+1) and there are so many ranks, for k from high to low. A rank stores the share of the rank d
-    places before it at the place that d has among all of them when their bits are reversed. Then the shares that it has
-    in a step lie side by side, and so do those that it gets.
+    Step k, for k from high to low, has the edges of 2^k places in the order. Let d be the distance from a share's owner
+    to a rank. If d is a multiple of 2^(k+1), and the rank 2^k places further is not beyond all p ranks, then the rank
+    sends the share there. Each rank stores its shares in the order of their distances d with reversed bits. Then the
+    shares that it has before a step lie side by side, and so do those that it gets.
 
     :param ranks: ranks in their order, shape (p,).
     :param share: blocks of each rank, shape (p,).

@@ -30,7 +30,7 @@ SAME = {"scatter_doubling": "scatter_doubling_handing"}
 
 
 class Told:
-    """What a cell tells of the library's default.
+    """The algorithm that a cell's times show for the library's default, and the predicted one.
 
     :param cell: a cell of Open MPI with its default.
     :ivar shown: the one forced algorithm whose time is the default's within 5 %; empty if there are several or none.

@@ -1,4 +1,4 @@
-"""What topompi's schedules would gain on the machines' allocations, by the fitted model, with the model's error."""
+"""Predicted gains of topompi's schedules on the machines' allocations, by the fitted model, with the model's error."""
 
 from __future__ import annotations
 

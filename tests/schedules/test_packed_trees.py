@@ -15,7 +15,6 @@ from tests.support import examples
 from topompi.prediction.predictor import Predictor
 from topompi.schedules import check, find_algorithm, make
 from topompi.schedules.orders import with_order
-from topompi.schedules.registry import MOST_PARTS
 from topompi.schedules.rooted import packing as growth
 from topompi.schedules.rooted.packedtrees import (
     LEAST_BYTES,
@@ -27,6 +26,7 @@ from topompi.schedules.rooted.packedtrees import (
 )
 from topompi.schedules.rooted.packing import TREES, packing
 from topompi.schedules.segments import make_cut
+from topompi.schedules.table import MOST_PARTS
 from topompi.topology import TopologyInterface, load_routes
 
 FULL = ("torus:4x4x4", "torus:8x8", "dragonfly:4,2,2", "XGFT(2; 8,8; 1,2)", "XGFT(2; 8,8; 1,1)")

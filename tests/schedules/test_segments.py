@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from topompi.execution.eligibility import why_not
 from topompi.execution.specs import CALLS, Needs
 from topompi.schedules import ALGORITHMS
-from topompi.schedules.registry import MOST_PARTS
 from topompi.schedules.segments import Pieces, can_be_cut, cut, cuttable, divides, pieces_of, segments_of, variants
+from topompi.schedules.table import MOST_PARTS
 from topompi.selection.rules import Rules, RulesError
 
 

@@ -458,8 +458,8 @@ class Neighbours:
         :param prices: costs of messages.
         """
         began, groups, terms = perf_counter(), self._state.groups, prices.terms(place)
-        exchange = meet(self._ends, groups, self._inside_of(name), place.group_of, size, terms, shares=spec.shares)
         inside = self._inside_of(name)
+        exchange = meet(self._ends, groups, inside, place.group_of, size, terms, shares=spec.shares)
         works = np.array(inside.allgather(works_of(exchange, place, prices)))
         single = float(MPI.Query_thread() < MPI.THREAD_MULTIPLE)
         largest = groups.talks.largest(np.append(on_host(works, place.mates(groups.rank), inside.rank), single))

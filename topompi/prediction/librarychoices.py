@@ -48,7 +48,7 @@ class LibraryChoice:
 
     @property
     def gain(self) -> float:
-        """How many times as fast the algorithm is as the library's own choice."""
+        """Predicted time of the library's own choice over that of the algorithm."""
         return self.native / self.seconds
 
 

@@ -113,7 +113,7 @@ def works_of(exchange: Exchange, place: Place, prices: Prices) -> Floats:
 
 
 def on_host(works: Floats, host: Integers, mine: int) -> Floats:
-    """What `seconds_of` has to know of a rank: the largest over all ranks of each number.
+    """The numbers of one rank of which `seconds_of` takes the largest over all ranks.
 
     The ranks of a host share its link, and their bytes add up.
 

@@ -24,7 +24,7 @@ WITHOUT = (
     ),
     ("schedules/proof/places.py", '        "exscan": (same, same * (np.arange(schedule.size) > 0)),\n', ""),
     ("schedules/analysis/bounds.py", ' = out_in["exscan"]', ""),
-    ("schedules/registry.py", '(("scan", True), ("exscan", False))', '(("scan", True),)'),
+    ("schedules/table.py", '(("scan", True), ("exscan", False))', '(("scan", True),)'),
     ("tests/programs/operations.py", '    Operation("Exscan", "exscan", OWN, OWN, reduces=True),\n', ""),
 )
 WALK = """
