@@ -49,7 +49,8 @@ def __getattr__(name: str) -> "Any":
             from .communicator.counted import count_calls
 
             count_calls(import_module(".shutter.published", __name__).count_call)
-        return getattr(communicator, name)
+        found = globals()[name] = getattr(communicator, name)
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from studies.tables import fill, table_lines
-from topompi.errors import TopompiError
+from topompi.errors import SettingError, TopompiError
 from topompi.inputs.writing import write_text
 
 from . import figures
@@ -43,6 +43,9 @@ def main(arguments: Sequence[str]) -> int:
     go_first()
     results: dict[str, Any] = json.loads(given.results.read_text()) if given.results.exists() else {}
     try:
+        if not given.show and results.setdefault("cycles", given.cycles) != given.cycles:
+            found = f"expecting results of {given.cycles} cycles, got {results['cycles']}; --results names another file"
+            raise SettingError(f"{given.results}: {found}")
         for name, run in [] if given.show else _jobs(given):
             if name not in results:
                 print(f"measuring {name}", file=sys.stderr, flush=True)

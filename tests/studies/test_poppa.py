@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from studies.poppa import figures
+from studies.poppa import figures, real
 from studies.poppa.pairs import Result, Segment, ratios, segment
 from studies.poppa.programs import KERNELS, compiled, started
 from topompi.colocation.estimates.records import Groups, Records
@@ -95,3 +96,11 @@ def test_the_table_of_overhead_has_the_numbers_of_equations_9_and_10():
     (row,) = list(rows)
     assert len(row) == len(head)
     assert row[:5] == ["3.2", "0.76%", "0.79%", "1.0077", "1.0090 (1.0090 to 1.0090)"]
+
+
+def test_results_of_fewer_cycles_are_not_taken_for_those_of_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    kept = tmp_path / "kept.json"
+    kept.write_text(json.dumps({"cycles": 3, "pair null/null": {"jobs": []}}))
+    assert real.main(["pairs", "--only", "null/null", "--results", str(kept)]) == 1
+    assert f"{kept}: expecting results of 30 cycles, got 3" in capsys.readouterr().err
+    assert real.main(["pairs", "--only", "null/null", "--results", str(kept), "--cycles", "3"]) == 0
