@@ -5,10 +5,9 @@ the sizes of the communicators that work side by side. A case is one value of ea
 spelling, root, placement, content, length, size of the communicator, form of the call. Rules files force the
 algorithms. Each call is made natively and by ours on equal data, and the memory behind them is compared byte by byte.
 
-By default every algorithm and every spelling of an operation meets every value of every other factor; with ``--apart``
-every value but those of each other; with ``--sparse`` algorithms meet all placements and roots, and spellings all
-lengths; with ``--sizes`` algorithms meet all sizes; with ``--product`` all meet all. The program counts the pairs of
-values that it ran, and fails where one is missing.
+By default every algorithm and every spelling of an operation meets every value of every other factor; with
+``--sparse`` algorithms meet all placements and roots, and spellings all lengths; with ``--sizes`` algorithms meet all
+sizes; with ``--product`` all meet all. The program counts the pairs of values that it ran, and fails where one is missing.
 """
 
 import itertools
@@ -48,7 +47,6 @@ BOTH = ("algorithm", "spec")
 MEET = {
     "pairs": lambda one, other: one in BOTH,
     "product": lambda one, other: one in BOTH,
-    "apart": lambda one, other: one in BOTH and (one, other) != BOTH,
     "sparse": lambda *two: two in {("algorithm", "placement"), ("algorithm", "root"), ("spec", "length")},
     "sizes": lambda *two: two == ("algorithm", "size"),
 }

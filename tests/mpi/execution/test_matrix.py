@@ -46,14 +46,10 @@ def test_every_operation_equals_native_and_every_algorithm_runs():
 
 
 @pytest.mark.long
+@pytest.mark.skipif(MPICH, reason="with Open MPI: what other partitions add to the first is in the schedules")
 def test_every_operation_equals_native_on_other_partitions():
-    """Without counters: by the look-ups that calls take where nobody watches.
-
-    With MPICH algorithms and spellings meet all but each other, on one of the partitions: which algorithm carries a
-    message that was read from a spelling, and between which hosts, does not depend on the library.
-    """
-    partitions = ["5+3"] if MPICH else ["8", "5+3"]
-    equals_native(8, *["--apart"] * MPICH, "--seed", "2", *partitions)
+    """Without counters: by the look-ups that calls take where nobody watches."""
+    equals_native(8, "--seed", "2", "8", "5+3")
 
 
 @pytest.mark.long
