@@ -7,7 +7,8 @@ algorithms. Each call is made natively and by ours on equal data, and the memory
 
 By default every algorithm and every spelling of an operation meets every value of every other factor; with
 ``--sparse`` algorithms meet all placements and roots, and spellings all lengths; with ``--sizes`` algorithms meet all
-sizes; with ``--product`` all meet all. The program counts the pairs of values that it ran, and fails where one is missing.
+sizes; with ``--product`` all meet all. The program counts the pairs of values that it ran, and fails where one is
+missing.
 """
 
 import itertools
