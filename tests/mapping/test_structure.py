@@ -59,6 +59,10 @@ def test_products_of_paths_and_rings_are_recognised_in_any_order(dims: Dims, see
     graph = mixed(grid, seed, factor=1000, extra=grid.size * noisy)
     found = coordinates_of(graph)
     assert found is not None
+    if noisy and found.exact:  # with the light edges the graph is a grid itself, such as a path whose ends they join
+        edges = ((one, other) for one, other in zip(graph.sources, graph.targets, strict=True) if one != other)
+        assert nx.is_isomorphic(product_of(found, graph), nx.Graph(edges))
+        return
     # A ring of four is a grid of 2 x 2; a ring of two is an edge.
     wanted = [part for extent, ring in dims for part in ((2, 2) if ring and extent == 4 else (extent,))]
     assert sorted(found.extents) == sorted(wanted)
