@@ -66,8 +66,9 @@ def test_choices_hold_for_one_number_of_ranks_and_the_librarys_rules_elsewhere(
     last = 2 * of_method[-1].nbytes
     edges = [edge + shift for one in of_method for edge in (one.nbytes, last) for shift in (-1, 0)]
     nbytes, commutes, built_in = data.draw(st.sampled_from(edges)), *(data.draw(st.booleans()) for _ in range(2))
+    times = ranks if method == "Allgather" else 1
     words = {True: "yes", False: "no"}
-    facts = {"comm_size": ranks + off, "avg_msg_size": nbytes, "total_msg_size": nbytes, "count": 1 << 30}
+    facts = {"comm_size": ranks + off, "avg_msg_size": nbytes, "total_msg_size": nbytes * times, "count": 1 << 30}
     facts |= {"is_commutative": words[commutes], "is_op_built_in": words[built_in], "is_block_regular": "yes"}
     facts |= {"is_sendbuf_inplace": "no", "comm_hierarchy": "parent"}
     one = next((one for one in reversed(of_method) if one.nbytes <= nbytes < last), None)

@@ -137,18 +137,39 @@ def _written(table: Tree, chosen: Sequence[LibraryChoice], ranks: int, methods: 
         if any(one.number for one in of_method):
             name = f"collective={method.lower()}"
             own = table[name]["comm_type=intra"]
-            tree = _by_size(method, of_method, own, leaf)
-            for kept, else_ in reversed(KEPT.get(method.lower(), ())):
-                tree = {kept: own, else_: tree}
-            here = {f"comm_size<{ranks}": own, f"comm_size<={ranks}": tree, "comm_size=any": own}
-            result[name] = {**table[name], "comm_type=intra": here}
+            here = _pruned(own, ranks)
+            tree = _by_size(method, of_method, ranks, here, leaf)
+            for kept, other in reversed(KEPT.get(method.lower(), ())):
+                tree = {kept: here, other: tree}
+            split = {f"comm_size<{ranks}": own, f"comm_size<={ranks}": tree, "comm_size=any": own}
+            result[name] = {**table[name], "comm_type=intra": split}
     return json.dumps(result, indent=1) + "\n"
 
 
-def _by_size(method: str, chosen: Sequence[LibraryChoice], own: Tree, leaf: Any) -> Tree:
+def _pruned(tree: Tree, ranks: int) -> Tree:
+    """The rules that hold for a number of ranks, without conditions on it at the top.
+
+    MPICH 5.0.2 tests these when it makes a communicator. Below a condition on a call it tests them at the call, and
+    takes ``comm_size<8`` for ``comm_size<=8``.
+    """
+    if all(key.startswith("comm_hierarchy") for key in tree):
+        return {key: _pruned(child, ranks) for key, child in tree.items()}
+    if all(key.startswith("comm_size") for key in tree):
+        for key, child in tree.items():
+            least, size = key.startswith("comm_size<="), key.rpartition("<")[2].lstrip("=")
+            if key == "comm_size=any" or (key == "comm_size=pow2" and ranks.bit_count() == 1):
+                return _pruned(child, ranks)
+            if size.isdigit() and (ranks < int(size) or (least and ranks == int(size))):
+                return _pruned(child, ranks)
+    return tree
+
+
+def _by_size(method: str, chosen: Sequence[LibraryChoice], ranks: int, own: Tree, leaf: Any) -> Tree:
     """The rules of a method by ascending size: the library's own ones below, between and from twice the last size."""
-    size = "total_msg_size" if method.startswith("Reduce_scatter") else "avg_msg_size"
-    rows = [(0, own), *((one.nbytes, leaf(one) if one.number else own) for one in chosen), (2 * chosen[-1].nbytes, own)]
+    size = "total_msg_size" if method in ("Allgather", "Reduce_scatter", "Reduce_scatter_block") else "avg_msg_size"
+    times = ranks if method == "Allgather" else 1
+    rows = [(one.nbytes * times, leaf(one) if one.number else own) for one in chosen]
+    rows = [(0, own), *rows, (2 * rows[-1][0], own)]
     tree: Tree = {}
     for (_, rule), after in zip(rows, [*rows[1:], None], strict=True):
         if after is None:

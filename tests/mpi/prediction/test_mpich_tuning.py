@@ -16,6 +16,9 @@ from topompi.tuning.mpich_tables import MPICHTableError, MPICHTables, find_libra
 TABLE, COMPOSITIONS = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE", "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE"
 
 
+CLIQUES = {"MPIR_CVAR_CLIQUES_BY_BLOCK": "1"}
+
+
 def tables():
     if "--allow-run-as-root" in mpirun():
         pytest.skip("this Python runs with Open MPI")
@@ -55,7 +58,7 @@ def test_mpich_runs_the_algorithms_that_the_files_say(ranks, hosts, of, tmp_path
         (one.method, one.nbytes, root, True) for one in chosen for root in ((0, 3) if one.method == "Bcast" else (0,))
     ]
     host = np.repeat(np.arange(hosts), ranks // hosts)
-    where = {"MPIR_CVAR_NOLOCAL": "1"} if ranks == hosts else {"MPIR_CVAR_NUM_CLIQUES": str(hosts)}
+    where = {"MPIR_CVAR_NOLOCAL": "1"} if ranks == hosts else CLIQUES | {"MPIR_CVAR_NUM_CLIQUES": str(hosts)}
     files = {TABLE: str(tmp_path / "table.json"), COMPOSITIONS: str(tmp_path / "over.json")}
     sent = recorded(calls, ranks, tmp_path, **where, **files)
     by_size = {(one.method, one.nbytes): one for one in chosen}

@@ -25,7 +25,7 @@ from .choicefiles import FILES, ChoiceFiles, ExportError, choice_files
 
 __all__ = ["launch_kit"]
 
-# For each library: options that name the rank file, and options for the same number of ranks on each host.
+# For each library: options that name the rank file, and options for equally many ranks on each host.
 _RANKMAP = "$(sed -n 's/^# rankmap //p' \"$kit/app.map\")"
 MAPS = {
     "openmpi": ('--map-by rankfile:file="$kit/app.map"', "--map-by ppr:{}:node"),

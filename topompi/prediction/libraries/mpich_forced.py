@@ -51,7 +51,8 @@ def forced(question: Question) -> Iterator[tuple[int, int, Decision]]:
             for chunk in CHUNKS:
                 if 2 * chunk <= question.nbytes:
                     says, pieces = f"{word}, messages of {chunk >> 10} KiB", -(-question.nbytes // chunk)
-                    yield number, chunk, Decision("bcast", "chain", says, pieces)
+                    in_order = {"order": np.arange(question.ranks)}
+                    yield number, chunk, Decision("bcast", "chain", says, pieces, in_order)
         elif (decision := _decision(question, word)) is not None:
             yield number, 0, decision
 
