@@ -43,7 +43,7 @@ def intel_choices(predictor: Predictor, method: str) -> list[LibraryChoice]:
 
 
 def _choices(predictor: Predictor, method: str, rivals: Rivals) -> list[LibraryChoice]:
-    host = np.asarray(predictor.interface.rank_host)
+    host = np.asarray(predictor.interface.rank_host, dtype=np.int64)
     chosen = []
     for nbytes in SIZES:
         native = predictor.native(method, nbytes, 0)
