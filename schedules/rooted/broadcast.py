@@ -169,8 +169,8 @@ def leaders(network: Network, *, root: int = 0, blocks: int = 1, radix: int = 2)
     return along(tree, f"leaders ({radix}-nomial)", blocks=blocks)
 
 
-def chain(network: Network, *, root: int = 0, blocks: int = 8) -> Schedule:
-    """A broadcast that pipelines blocks through all ranks in the order of `schedules.trees.ring_order`.
+def chain(network: Network, *, root: int = 0, blocks: int = 8, order: ArrayLike | None = None) -> Schedule:
+    """A broadcast that pipelines blocks through all ranks, one after the other.
 
     Cost: with p ranks and b blocks, (p - 1) b messages of one block in p - 2 + b steps. In depth-first order the
     message enters each cluster once, and leaves it once, the least possible; in a tree network a link carries it at
@@ -179,9 +179,11 @@ def chain(network: Network, *, root: int = 0, blocks: int = 8) -> Schedule:
     :param network: the job's network.
     :param root: the root's rank.
     :param blocks: number of blocks of the message, b.
+    :param order: ranks in an order, shape (p,), which is rotated to begin with the root; by default the depth-first
+        order of `schedules.trees.ring_order`.
     """
-    order = ring_order(network, root=root)
-    return along(trees.chain(len(order)).placed(order), "chain", blocks=blocks, pipelined=True)
+    ring = ring_order(network, root=root) if order is None else turned(checked_order(network.num_ranks, order), root)
+    return along(trees.chain(len(ring)).placed(ring), "chain", blocks=blocks, pipelined=True)
 
 
 def circulant(size: int, *, root: int = 0, order: ArrayLike | None = None, blocks: int = 1) -> Schedule:

@@ -27,6 +27,7 @@ TOPOMPI = [
 ]
 
 TOPOMPI += ["tune", "probe", "why", "demo", "doctor", "env", "export", "export ompi-rules", "export mpich-coordinates"]
+TOPOMPI += ["launch-kit", "export mpich-tuning", "export intel-adjust"]
 TOPOMPI += ["slurm", *(f"slurm {word}" for word in ("topology", "select", "place", "bridge", "setup", "page"))]
 TOPOMPI += ["jobs price", "jobs worth"]
 TOPOMPI += ["shutter", "shutter run"]

@@ -47,6 +47,10 @@ COMMANDS = {
     "topology": ("topology.app:app", "Fabrics, routes, and the inside of a host."),
     "map": ("map.app:app", "Place a program's ranks on a job's slots, as a file for its launcher."),
     "profile": ("profile.app:app", "What a program really sends, by distance."),
+    "launch-kit": (
+        "run.launchkit:launch_kit",
+        "Write a program's rank file, its MPI library's choice file and a script that runs it, into a folder.",
+    ),
     "export": ("run.export:app", "Files that MPI libraries read themselves."),
     "slurm": ("slurm.app:app", "Beside Slurm: its topology file, nodes for jobs, places for tasks, a bridge, a page."),
     "jobs": ("jobs.app:app", "Many jobs on one machine: queues, allocation of nodes, isolation."),

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ...errors import TopompiError
 from ...inputs.hostlist import read_hosts
 from ...inputs.writing import write_text
 from ...mapping.placement import place
-from ...topology import Report, TopologyInterface, load_routes
-from ...tuning.ompi_rules import Rules, of_choices, of_records, write_classic, write_json
+from ...topology import TopologyInterface, load_routes
+from ...tuning.ompi_rules import of_records, write_classic, write_json
 from ...tuning.record import TuneRecord
 from ...views.coordinates import write_coordinates
 from ..hosts import HOSTS_HELP, find_hosts
 from ..inputs import Adapters, NameRule, Names, Rails, job_view, list_findings, reporting
 from ..terminal import Limit
+from .choicefiles import ExportError, choice_files, predicted_rules
 
 __all__ = ["ExportError", "app"]
 
 app = typer.Typer(help="Files that MPI libraries read themselves.", no_args_is_help=True)
-
-
-class ExportError(TopompiError, ValueError):
-    """The requested file cannot be made."""
 
 
 @app.command("mpich-coordinates")
@@ -100,35 +97,73 @@ def ompi_rules(
         with reporting(ExportError, f"reading {topology}", naming=adapters.naming) as report:
             source = str(topology), lfts, adapters
             interface = job_view(source, find_hosts(hosts), ppn, placement, report)
-            rules, words = _predicted(interface, report)
+            rules, _, words = predicted_rules(interface, report)
         list_findings(report)
         for line in words[1:]:
             print(line, file=sys.stderr if output == "-" else sys.stdout)
     _write(output, write_classic(rules, words) if form == "classic" else write_json(rules))
 
 
-def _predicted(interface: TopologyInterface, report: Report) -> tuple[Rules, list[str]]:
-    """The rules for a job by the cost model, and lines about them."""
-    from ...prediction.libraries.openmpi import OpenMPI
-    from ...prediction.librarychoices import METHODS, choices, mean_gain
-    from ...prediction.predictor import Predictor
+@app.command("mpich-tuning")
+def mpich_tuning(
+    topology: Annotated[str, typer.Option("--topology", help="A source, as for topompi topology show.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
+    lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
+    hosts: Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)] = None,
+    ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1,
+    placement: Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")] = "block",
+    library: Annotated[Path | None, typer.Option("--mpich-library", help="libmpi.so.12; else that of mpirun.")] = None,
+    rails: Rails = None,
+    names: Names = None,
+    rule: NameRule = None,
+    limit: Limit = None,
+) -> None:
+    """Write MPICH's choice of algorithms by size, by the cost model: MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE=FILE.
 
-    predictor = Predictor(interface, OpenMPI((5, 0), "5.0"))
-    if predictor.inapplicable:
-        raise ExportError(f"expecting a job whose calls can be predicted, got {predictor.inapplicable}")
-    chosen = []
-    for method in METHODS:
-        report.step(f"predicting {method}")
-        chosen += choices(predictor, method)
-    rules = of_choices(chosen, interface.num_ranks)
-    gains = [f"{method} {mean_gain([one for one in chosen if one.method == method]):.2f}" for method in METHODS]
-    words = [
-        f"{interface.describe()}",
-        f"by the cost model; predicted times as fast as without this file: {', '.join(gains)}",
-    ]
-    if interface.num_hosts < interface.num_ranks:
-        words.append("hosts have several ranks: run with --mca coll_han_priority 0, because coll/han takes no rules")
-    return rules, words
+    The file contains the whole table of the library, with other algorithms where they are predicted to be at least 1.1
+    times as fast. If hosts have several ranks, FILE with .ch4 before its ending is written too, for
+    MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE.
+    """
+    with_source = topology, lfts, Adapters(rails, names, rule)
+    with reporting(ExportError, f"reading {topology}", naming=with_source[2].naming) as report:
+        interface = job_view(with_source, find_hosts(hosts), ppn, placement, report)
+        made = choice_files("mpich", interface, report, library=library, name=output.name)
+    list_findings(report)
+    for name, text in made.files.items():
+        write_text(output.with_name(name), text)
+    print(*made.notes, sep="\n")
+    print(
+        *(
+            f"export {variable}={shlex.quote(str(output.with_name(name).absolute()))}"
+            for variable, name in made.variables.items()
+        ),
+        sep="\n",
+    )
+
+
+@app.command("intel-adjust")
+def intel_adjust(
+    topology: Annotated[str, typer.Option("--topology", help="A source, as for topompi topology show.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="The file to write, or -.")],
+    lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
+    hosts: Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)] = None,
+    ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1,
+    placement: Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")] = "block",
+    rails: Rails = None,
+    names: Names = None,
+    rule: NameRule = None,
+    limit: Limit = None,
+) -> None:
+    """Write Intel MPI's choice of algorithms by size, by the cost model: lines export I_MPI_ADJUST_... for a shell.
+
+    Numbers of algorithms are those of Intel's reference of 2019 and 2020. The file was never run with Intel MPI.
+    """
+    with_source = topology, lfts, Adapters(rails, names, rule)
+    with reporting(ExportError, f"reading {topology}", naming=with_source[2].naming) as report:
+        made = choice_files("intel", job_view(with_source, find_hosts(hosts), ppn, placement, report), report)
+    list_findings(report)
+    print(*made.notes, sep="\n", file=sys.stderr if output == "-" else sys.stdout)
+    _write(output, *made.files.values())
 
 
 def _write(output: str, text: str) -> None:
