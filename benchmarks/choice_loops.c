@@ -8,7 +8,8 @@
                             segment is longer than half of the size are left out
    The job has to start with the rules file. A communicator keeps the parameters with which it was made, so that each
    side has one of its own. In each round all sides take turns, in random order. A side is left out of the later rounds
-   once its shortest call is much longer than the shortest of all. Rank 0 prints a line of JSON for each size: for each
+   once its shortest call is much longer than the shortest of all, and of longer calls if it is four times as long and
+   takes more than 10 ms. Sizes have to ascend. Rank 0 prints a line of JSON for each size: for each
    side the seconds of its calls on the slowest rank, and the processor seconds of all ranks; null for a refused call. */
 #include <mpi.h>
 #include <stdio.h>
@@ -17,10 +18,11 @@
 #include <strings.h>
 #include <time.h>
 
-enum { MOST_SIDES = 64, MOST_ROUNDS = 64, LEAST_ROUNDS = 5 };
+enum { MOST_SIDES = 64, MOST_ROUNDS = 64, LEAST_ROUNDS = 4 };
+static const double LONG = 0.01; /* seconds of a call from which on longer calls change little in the order of sides */
 
 typedef struct {
-    int number, segment, refused, calls, racing;
+    int number, segment, refused, hopeless, calls, racing;
     MPI_Comm comm;
     double seconds[MOST_ROUNDS], processor[MOST_ROUNDS];
 } Side;
@@ -83,6 +85,7 @@ static double processor_seconds(void) {
 /* Makes the communicator of a side, and calls once, because coll/han makes communicators in its first call. */
 static void make(Side *side) {
     int own = side->number < 0;
+    side->hopeless = 0;
     parameter("coll_tuned_use_dynamic_rules", !own, 1);
     parameter("coll_han_priority", own ? han_priority : 0, 1);
     write_for_method("", own ? 0 : side->number);
@@ -96,7 +99,7 @@ static void make(Side *side) {
     MPI_Allreduce(&refused, &side->refused, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
 }
 
-static void time_call(Side *side, int nbytes, int counted) {
+static void time_call(Side *side, int nbytes) {
     double found[2], most, sum;
     MPI_Barrier(MPI_COMM_WORLD);
     double begin = MPI_Wtime(), used = processor_seconds();
@@ -104,7 +107,7 @@ static void time_call(Side *side, int nbytes, int counted) {
     found[0] = MPI_Wtime() - begin, found[1] = processor_seconds() - used;
     MPI_Reduce(&found[0], &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     MPI_Reduce(&found[1], &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-    if (rank == 0 && counted)
+    if (rank == 0)
         side->seconds[side->calls] = most, side->processor[side->calls] = sum, side->calls++;
 }
 
@@ -121,9 +124,12 @@ static void race(int number, int rounds) {
     for (int at = 0; at < number; at++)
         if (sides[at].racing && shortest(&sides[at]) < least)
             least = shortest(&sides[at]);
+    double most = rounds < 3 ? (least > LONG ? 2.5 : 4) : rounds < 6 ? 1.5 : 1.25;
     for (int at = 0; at < number; at++)
-        if (sides[at].number > 0 && sides[at].racing && shortest(&sides[at]) > (1 + 1.5 / rounds) * least)
+        if (sides[at].number > 0 && sides[at].racing && shortest(&sides[at]) > most * least) {
             sides[at].racing = 0;
+            sides[at].hopeless = least > LONG && shortest(&sides[at]) > 4 * least;
+        }
 }
 
 static void time_sides(int number, int nbytes, double seconds, int most) {
@@ -131,29 +137,27 @@ static void time_sides(int number, int nbytes, double seconds, int most) {
     for (int at = 0; at < number; at++) {
         sides[at].calls = 0, order[at] = at;
         sides[at].racing = !sides[at].refused && 2L * sides[at].segment <= nbytes;
+        MPI_Bcast(&sides[at].hopeless, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        sides[at].racing = sides[at].racing && !sides[at].hopeless;
     }
-    double begin = 0;
-    for (int round = 0; go[0]; round++) { /* the first round does not count */
+    double begin = MPI_Wtime();
+    for (int round = 1; go[0]; round++) {
         for (int at = number - 1; at > 0; at--) { /* the same random numbers on all ranks */
             int other = rand() % (at + 1), kept = order[at];
             order[at] = order[other], order[other] = kept;
         }
         for (int at = 0; at < number; at++)
             if (sides[order[at]].racing)
-                time_call(&sides[order[at]], nbytes, round > 0);
-        if (round == 0)
-            begin = MPI_Wtime();
-        else if (rank == 0) {
+                time_call(&sides[order[at]], nbytes);
+        if (rank == 0) {
             race(number, round);
             go[0] = round < most && (round < LEAST_ROUNDS || MPI_Wtime() - begin < seconds);
             for (int at = 0; at < number; at++)
                 go[at + 1] = sides[at].racing;
         }
-        if (round > 0) {
-            MPI_Bcast(go, number + 1, MPI_INT, 0, MPI_COMM_WORLD);
-            for (int at = 0; at < number; at++)
-                sides[at].racing = go[at + 1];
-        }
+        MPI_Bcast(go, number + 1, MPI_INT, 0, MPI_COMM_WORLD);
+        for (int at = 0; at < number; at++)
+            sides[at].racing = go[at + 1];
     }
 }
 

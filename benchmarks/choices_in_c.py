@@ -15,28 +15,35 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from osu_like_bench.emulate import Emulated, LaunchOptions, Rates
 from osu_like_bench.emulate.launch import rank_hosts
+from osu_like_bench.emulate.network import burst_of
 from osu_like_bench.emulate.spec import emulated_routes
 from topompi.errors import TopompiError
 from topompi.prediction.libraries.openmpi import OpenMPI
 from topompi.prediction.librarychoices import SIZES, choices
 from topompi.prediction.predictor import Predictor
 from topompi.schedules import lower_bound
+from topompi.schedules.analysis.model import Model
 from topompi.topology import TopologyInterface
 from topompi.tuning.ompi_rules import of_choices, write_classic
 
 from .choices_in_c_score import METHODS, Cell, rechosen, tables
 from .jobs import compiled, one_line_errors, progress
 
-# Bytes of a segment with which algorithms are forced too, if two of them fit into a call.
+# Bytes of the segments with which algorithms are forced too, if two of them fit into a call.
 SEGMENTS = (8 << 10, 32 << 10, 128 << 10)
-SEGMENTED = {"Bcast": (2, 3, 4, 5, 6), "Reduce": (2, 3, 4, 5, 6), "Allreduce": (5,)}
+SEGMENTED = {
+    "Bcast": {3: SEGMENTS, **dict.fromkeys((2, 4, 5, 6), SEGMENTS[:1])},
+    "Reduce": {3: SEGMENTS, **dict.fromkeys((2, 4, 5, 6), SEGMENTS[:1])},
+    "Allreduce": {5: SEGMENTS[1:2]},
+}
 MEASURED = tuple(1 << power for power in range(10, 21, 2))
 NETWORKS = "4x4:1,2x4:2"
 UPLINKS = "100M,200M"
@@ -51,13 +58,17 @@ class Arena:
     :param uplinks: rate of its uplinks; hosts have links of 100 Mbit/s.
     :param order: order of the ranks over the hosts.
     :param ppn: ranks of each host.
+    :param told: whether the cost model is told how many bytes an idle emulated link passes at once.
     """
 
-    def __init__(self, network: str, uplinks: str, order: str, ppn: int) -> None:
+    def __init__(self, network: str, uplinks: str, order: str, ppn: int, told: bool = True) -> None:
         self.network, self.uplinks, self.order, self.ppn = network, uplinks, order, ppn
         routes = emulated_routes(network, Rates.parse("100M", uplinks))
         hosts = rank_hosts(routes.fabric, ppn=ppn, order=order)
-        self.predictor = Predictor(TopologyInterface.place(list(hosts), routes), OpenMPI((5, 0), "5.0"))
+        rate = 100e6 / 8
+        model = replace(Model.of_rate(rate), burst=burst_of(rate)) if told else None
+        interface = TopologyInterface.place(list(hosts), routes)
+        self.predictor = Predictor(interface, OpenMPI((5, 0), "5.0"), model=model)
 
     @property
     def name(self) -> str:
@@ -78,7 +89,8 @@ class Arena:
         lines = []
         for method, words in METHODS.items():
             lines += [f"method {method}", "side -1 0", "side 0 0", *(f"side {number} 0" for number in words)]
-            lines += [f"side {number} {segment}" for number, segment in product(SEGMENTED.get(method, ()), SEGMENTS)]
+            for number, segments in SEGMENTED.get(method, {}).items():
+                lines += [f"side {number} {segment}" for segment in segments]
             sizes = [nbytes for nbytes in MEASURED if self._bound(method, nbytes) <= limit]
             lines += [f"size {nbytes} {1000 * seconds:.0f}" for nbytes in sizes]
         return "\n".join([*lines, ""])
@@ -128,8 +140,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--networks", default=NETWORKS, help=f"SHAPE:RANKS of each host (default {NETWORKS})")
     parser.add_argument("--uplinks", default=UPLINKS, help=f"rates of uplinks (default {UPLINKS})")
     parser.add_argument("--orders", default=ORDERS, help=f"orders of ranks (default {ORDERS})")
-    parser.add_argument("--seconds", type=float, default=1.0, help="for each size of a collective (default 1)")
-    parser.add_argument("--limit", type=float, default=0.26, help="leave out calls whose bound is above so many seconds")
+    parser.add_argument("--seconds", type=float, default=0.6, help="for each size of a collective (default 0.6)")
+    parser.add_argument("--limit", type=float, default=0.2, help="leave out calls whose bound is above so many seconds")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds that one job may take")
     parser.add_argument("--quick", action="store_true", help="one small network, a tenth of the time, short calls")
     parser.add_argument("--again", nargs="+", type=Path, default=[], help="read measurements instead of making them")
@@ -157,17 +169,24 @@ def main() -> None:
                     arguments.json.write_text(json.dumps(kept) + "\n")
         cells = [Cell.of(one) for one in kept]
         print("\n".join(tables(cells)))
-        if arguments.again:
-            print("\nThe choices that the model makes now:\n")
-            print("\n".join(tables([one for one in map(rechosen_by_model, cells) if one is not None])))
+        for told in (True, False) if arguments.again else ():
+            print(f"\nThe choices that the model makes now, {'told' if told else 'not told'} of bursts:\n")
+            print("\n".join(tables(rechosen_by_model(cells, told))))
 
 
-def rechosen_by_model(cell: Cell, made: dict[tuple[str, str, str, int], Arena] = {}) -> Cell | None:  # noqa: B006
-    """A cell with the time of the algorithm that the model chooses now, in place of that with rules."""
-    if cell.arena not in made:
-        made[cell.arena] = Arena(*cell.arena)
-    (choice,) = choices(made[cell.arena].predictor, cell.method, (cell.nbytes,))
-    return rechosen(cell, choice.number, choice.segment, made[cell.arena].predictor.interface.num_ranks)
+def rechosen_by_model(cells: Sequence[Cell], told: bool) -> list[Cell]:
+    """The cells with the times of the algorithms that the model chooses now, if they were measured.
+
+    :param cells: the measured cells.
+    :param told: whether the cost model is told how many bytes an idle emulated link passes at once.
+    """
+    made = {arena: Arena(*arena, told=told) for arena in {one.arena for one in cells}}
+    found = []
+    for cell in cells:
+        predictor = made[cell.arena].predictor
+        (choice,) = choices(predictor, cell.method, (cell.nbytes,))
+        found.append(rechosen(cell, choice.number, choice.segment, predictor.interface.num_ranks))
+    return [one for one in found if one is not None]
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -111,9 +112,10 @@ def _predicted(interface: TopologyInterface, report: Report) -> tuple[Rules, lis
     """The rules for a job by the cost model, and lines about them."""
     from ...prediction.libraries.openmpi import OpenMPI
     from ...prediction.librarychoices import METHODS, choices, mean_gain
+    from ...prediction.machines import machine_from
     from ...prediction.predictor import Predictor
 
-    predictor = Predictor(interface, OpenMPI((5, 0), "5.0"))
+    predictor = Predictor(interface, OpenMPI((5, 0), "5.0"), model=machine_from(os.environ))
     if predictor.inapplicable:
         raise ExportError(f"expecting a job whose calls can be predicted, got {predictor.inapplicable}")
     chosen = []
