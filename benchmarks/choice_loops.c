@@ -1,15 +1,15 @@
 /* Times collective calls in one job of Open MPI: by its own choice, by a file of rules, and with algorithms forced.
 
-   `choice_loops PLAN [ROUNDS]`, where PLAN has lines of a word and its values:
+   `choice_loops PLAN [SECONDS]`, where PLAN has lines of a word and its values:
      method NAME            a collective, for example Bcast
      side NUMBER SEGMENT    -1 for the library without rules, 0 for the rules file, else the number of an algorithm of
                             coll/tuned, with bytes of a segment or 0
      size BYTES MILLISECONDS  times all sides of the method: a message, a reduction's vector, else one block; sides whose
                             segment is longer than half of the size are left out
-   The job has to start with the rules file. A communicator keeps the parameters with which it was made, so that each
+   After SECONDS only sizes of up to 64 KiB are timed. The job has to start with the rules file. A communicator keeps the parameters with which it was made, so that each
    side has one of its own. In each round all sides take turns, in random order. A side is left out of the later rounds
-   once its shortest call is much longer than the shortest of all, and of longer calls if it is four times as long and
-   takes more than 10 ms. Sizes have to ascend. Rank 0 prints a line of JSON for each size: for each
+   once its shortest call is much longer than the shortest of all, and of longer calls if it is 2.5 times as long and
+   the shortest takes more than 10 ms. Sizes have to ascend. Rank 0 prints a line of JSON for each size: for each
    side the seconds of its calls on the slowest rank, and the processor seconds of all ranks; null for a refused call. */
 #include <mpi.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include <strings.h>
 #include <time.h>
 
-enum { MOST_SIDES = 64, MOST_ROUNDS = 64, LEAST_ROUNDS = 4 };
+enum { MOST_SIDES = 64, MOST_ROUNDS = 64, SHORT = 65536 };
 static const double LONG = 0.01; /* seconds of a call from which on longer calls change little in the order of sides */
 
 typedef struct {
@@ -128,11 +128,11 @@ static void race(int number, int rounds) {
     for (int at = 0; at < number; at++)
         if (sides[at].number > 0 && sides[at].racing && shortest(&sides[at]) > most * least) {
             sides[at].racing = 0;
-            sides[at].hopeless = least > LONG && shortest(&sides[at]) > 4 * least;
+            sides[at].hopeless = least > LONG && shortest(&sides[at]) > 2.5 * least;
         }
 }
 
-static void time_sides(int number, int nbytes, double seconds, int most) {
+static void time_sides(int number, int nbytes, double seconds) {
     int order[MOST_SIDES], go[MOST_SIDES + 1] = {1};
     for (int at = 0; at < number; at++) {
         sides[at].calls = 0, order[at] = at;
@@ -151,7 +151,8 @@ static void time_sides(int number, int nbytes, double seconds, int most) {
                 time_call(&sides[order[at]], nbytes);
         if (rank == 0) {
             race(number, round);
-            go[0] = round < most && (round < LEAST_ROUNDS || MPI_Wtime() - begin < seconds);
+            double elapsed = MPI_Wtime() - begin;
+            go[0] = round < MOST_ROUNDS && (round < (elapsed < 4 * seconds ? 4 : 3) || elapsed < seconds);
             for (int at = 0; at < number; at++)
                 go[at + 1] = sides[at].racing;
         }
@@ -189,7 +190,8 @@ static void print_sides(int number, int nbytes) {
 }
 
 int main(int argc, char **argv) {
-    int provided, number = 0, values[2], most = argc > 2 ? atoi(argv[2]) : MOST_ROUNDS;
+    int provided, number = 0, values[2], late;
+    double most = argc > 2 ? atof(argv[2]) : 1e9;
     char line[128];
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     MPI_Init(&argc, &argv);
@@ -198,11 +200,10 @@ int main(int argc, char **argv) {
     FILE *plan = argc > 1 ? fopen(argv[1], "r") : NULL;
     if (!plan)
         fail("expecting a plan");
-    if (most > MOST_ROUNDS)
-        most = MOST_ROUNDS;
     counts = calloc(ranks, sizeof *counts);
     out = calloc(ranks, 16), in = calloc(ranks, 16 * ranks);
     han_priority = parameter("coll_han_priority", 0, 0);
+    double begin = MPI_Wtime();
     for (int more = 1; more;) {
         more = fgets(line, sizeof line, plan) != NULL;
         if (!more || !strncmp(line, "method ", 7)) {
@@ -216,9 +217,13 @@ int main(int argc, char **argv) {
             sides[number].number = values[0], sides[number].segment = values[1];
             make(&sides[number++]);
         } else if (sscanf(line, "size %d %d", &values[0], &values[1]) == 2) {
+            late = values[0] > SHORT && MPI_Wtime() - begin > most;
+            MPI_Bcast(&late, 1, MPI_INT, 0, MPI_COMM_WORLD);
+            if (late)
+                continue;
             free(out), free(in);
             out = calloc(ranks, values[0]), in = calloc(ranks, values[0]);
-            time_sides(number, values[0], values[1] / 1000.0, most);
+            time_sides(number, values[0], values[1] / 1000.0);
             if (rank == 0)
                 print_sides(number, values[0]);
         } else

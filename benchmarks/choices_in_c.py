@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -27,14 +28,14 @@ from osu_like_bench.emulate.network import burst_of
 from osu_like_bench.emulate.spec import emulated_routes
 from topompi.errors import TopompiError
 from topompi.prediction.libraries.openmpi import OpenMPI
-from topompi.prediction.librarychoices import SIZES, choices
+from topompi.prediction.librarychoices import SIZES, LibraryChoice, choices, left_to_han
 from topompi.prediction.predictor import Predictor
 from topompi.schedules import lower_bound
 from topompi.schedules.analysis.model import Model
 from topompi.topology import TopologyInterface
 from topompi.tuning.ompi_rules import of_choices, write_classic
 
-from .choices_in_c_score import METHODS, Cell, rechosen, tables
+from .choices_in_c_score import METHODS, OWN, Cell, rechosen, tables
 from .jobs import compiled, one_line_errors, progress
 
 # Bytes of the segments with which algorithms are forced too, if two of them fit into a call.
@@ -75,9 +76,19 @@ class Arena:
         """The arena in words."""
         return f"{self.network}, uplinks {self.uplinks}, {self.order}, {self.ppn} a host"
 
+    @cached_property
+    def chosen(self) -> list[LibraryChoice]:
+        """The choices of all methods, as the command makes them."""
+        return [one for method in METHODS for one in choices(self.predictor, method, SIZES)]
+
+    @cached_property
+    def left(self) -> list[str]:
+        """The methods that coll/han runs in spite of the file."""
+        return left_to_han(self.predictor, self.chosen)
+
     def rules(self) -> str:
         """The rules file, as the command writes it."""
-        chosen = [one for method in METHODS for one in choices(self.predictor, method, SIZES)]
+        chosen = [one for one in self.chosen if one.method not in self.left]
         return write_classic(of_choices(chosen, self.predictor.interface.num_ranks), [])
 
     def plan(self, seconds: float, limit: float) -> str:
@@ -118,10 +129,11 @@ def measured(arena: Arena, program: Path, directory: Path, arguments: argparse.N
     environment = {f"OMPI_MCA_coll_tuned_{name}": value for name, value in variables.items()}
     options = LaunchOptions(ppn=arena.ppn, order=arena.order, environment=environment, timeout=arguments.timeout)
     with Emulated(arena.network, Rates.parse("100M", arena.uplinks)) as network:
-        done = network.run([str(program), str(plan)], options)
+        done = network.run([str(program), str(plan), str(arguments.most)], options)
     if done.returncode:
         raise TopompiError(f"{arena.name}: exit code {done.returncode}: {done.stderr[-2000:]}")
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    cells = [json.loads(line) for line in done.stdout.splitlines()]
+    return [{**cell, "left": cell["method"] in arena.left} for cell in cells]
 
 
 def arenas(arguments: argparse.Namespace) -> Iterator[Arena]:
@@ -142,6 +154,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--orders", default=ORDERS, help=f"orders of ranks (default {ORDERS})")
     parser.add_argument("--seconds", type=float, default=0.6, help="for each size of a collective (default 0.6)")
     parser.add_argument("--limit", type=float, default=0.2, help="leave out calls whose bound is above so many seconds")
+    parser.add_argument("--most", type=float, default=1e9, help="seconds of a job after which no long calls are timed")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds that one job may take")
     parser.add_argument("--quick", action="store_true", help="one small network, a tenth of the time, short calls")
     parser.add_argument("--again", nargs="+", type=Path, default=[], help="read measurements instead of making them")
@@ -183,9 +196,10 @@ def rechosen_by_model(cells: Sequence[Cell], told: bool) -> list[Cell]:
     made = {arena: Arena(*arena, told=told) for arena in {one.arena for one in cells}}
     found = []
     for cell in cells:
-        predictor = made[cell.arena].predictor
-        (choice,) = choices(predictor, cell.method, (cell.nbytes,))
-        found.append(rechosen(cell, choice.number, choice.segment, predictor.interface.num_ranks))
+        arena = made[cell.arena]
+        (choice,) = choices(arena.predictor, cell.method, (cell.nbytes,))
+        other = rechosen(cell, choice.number, choice.segment, arena.predictor.interface.num_ranks)
+        found.append(replace(cell, ours=OWN) if cell.method in arena.left else other)
     return [one for one in found if one is not None]
 
 

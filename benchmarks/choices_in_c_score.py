@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from topompi.prediction.libraries.openmpi.fixed import fixed_decision
 
-__all__ = ["FLOOR", "METHODS", "Cell", "rechosen", "share", "tables"]
+__all__ = ["FLOOR", "METHODS", "OWN", "Cell", "rechosen", "share", "tables"]
 
 FLOOR = 0.97  # least ratio of times without and with rules for a collective in an arena
 OWN, RULES = (-1, 0), (0, 0)  # the library's own choice, and the rules file
@@ -55,9 +55,8 @@ class Cell:
         """The cell of a measurement; sides that the library refused are left out."""
         arena = found["network"], found["uplinks"], found["order"], found["ppn"]
         sides = {(one["number"], one["segment"]): one["seconds"] for one in found["sides"] if one["seconds"]}
-        return cls(
-            arena, found["method"], found["nbytes"], {side: np.array(values) for side, values in sides.items()}
-        )
+        times = {side: np.array(values) for side, values in sides.items()}
+        return cls(arena, found["method"], found["nbytes"], times, OWN if found.get("left") else RULES)
 
     @property
     def gain(self) -> float:

@@ -169,7 +169,7 @@ def leaders(network: Network, *, root: int = 0, blocks: int = 1, radix: int = 2)
     return along(tree, f"leaders ({radix}-nomial)", blocks=blocks)
 
 
-def chain(network: Network, *, root: int = 0, blocks: int = 8) -> Schedule:
+def chain(network: Network, *, root: int = 0, order: ArrayLike | None = None, blocks: int = 8) -> Schedule:
     """A broadcast that pipelines blocks through all ranks in the order of `schedules.trees.ring_order`.
 
     Cost: with p ranks and b blocks, (p - 1) b messages of one block in p - 2 + b steps. In depth-first order the
@@ -178,10 +178,12 @@ def chain(network: Network, *, root: int = 0, blocks: int = 8) -> Schedule:
 
     :param network: the job's network.
     :param root: the root's rank.
+    :param order: other order of the ranks, shape (p,); it is rotated to begin with the root.
     :param blocks: number of blocks of the message, b.
     """
-    order = ring_order(network, root=root)
-    return along(trees.chain(len(order)).placed(order), "chain", blocks=blocks, pipelined=True)
+    size = network.num_ranks
+    ranks = ring_order(network, root=root) if order is None else turned(checked_order(size, order), root)
+    return along(trees.chain(size).placed(ranks), "chain", blocks=blocks, pipelined=True)
 
 
 def circulant(size: int, *, root: int = 0, order: ArrayLike | None = None, blocks: int = 1) -> Schedule:

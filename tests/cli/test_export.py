@@ -208,7 +208,7 @@ def test_the_command_writes_predicted_rules_and_says_what_to_expect():
     done = topompi("ompi-rules", "--topology", "xgft:4,2;1,2", "--ppn", "2", "-o", "-")
     assert done.returncode == 0, done.stderr
     assert "predicted times as fast as without this file: Bcast" in done.stderr
-    assert "coll_han_priority 0" in done.stderr
+    assert "--mca coll_han_bcast_dynamic_global_communicator_module tuned" in done.stderr
     assert looked_up(done.stdout, 7, 16, 1 << 22) == 3
     for words, wrong in (
         (("--topology", "xgft:4,2;1,2", "--format", "xml"), "--format: expecting classic or json"),

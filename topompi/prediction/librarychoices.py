@@ -14,7 +14,7 @@ from .libraries.openmpi.tuned import chosen_word, tuned
 from .predictor import Predictor
 from .untuned import GAIN
 
-__all__ = ["METHODS", "SIZES", "LibraryChoice", "choices", "mean_gain"]
+__all__ = ["METHODS", "SIZES", "LibraryChoice", "choices", "left_to_han", "mean_gain"]
 
 METHODS = tuple(NUMBERS)
 SIZES = tuple(4**power for power in range(1, 13))  # bytes of a call, as `Predictor.seconds` takes them
@@ -22,7 +22,9 @@ SIZES = tuple(4**power for power in range(1, 13))  # bytes of a call, as `Predic
 # predictions for broadcasts of 4 KiB were wrong by more than a factor of two.
 LEAST = 16 << 10
 OF_BLOCKS = ("Allgather", "Alltoall", "Gather", "Scatter")  # calls whose size is that of one rank's block
-ROOTED_BLOCKS = ("Gather", "Scatter")
+ROOTED_BLOCKS = ("Gather", "Scatter")  # calls whose messages start with one block
+# Calls that coll/han of Open MPI 5.0 runs if hosts have several ranks; coll/tuned runs all others.
+OVER_HOSTS = ("Allgather", "Allreduce", "Bcast", "Gather", "Reduce", "Scatter")
 SEGMENTS = (8 << 10, 32 << 10, 128 << 10)
 # Algorithms that call two other collectives of the same communicator one after the other, to which rules apply too.
 _IN_TWO = {
@@ -65,7 +67,7 @@ def choices(
 
     Calls of less than 16 KiB are left to coll/tuned, because predictions are not sure enough there.
 
-    The component coll/han of Open MPI 5 takes no rules, so that coll/tuned has to run all calls for rules to count.
+    The component coll/han of Open MPI 5 takes no rules. They count for methods that coll/tuned runs in its place.
 
     :param predictor: the job's predictor, with Open MPI as its library.
     :param method: one of ``METHODS``.
@@ -104,6 +106,18 @@ def _in_two(predictor: Predictor, question: Question, word: str, least: float) -
     sizes = [question.nbytes // (question.ranks if method in OF_BLOCKS else 1) for method in methods]
     parts = [_choice(predictor, method, nbytes, least) for method, nbytes in zip(methods, sizes, strict=True)]
     return sum(one.seconds for one in parts) if any(one.number for one in parts) else None
+
+
+def left_to_han(predictor: Predictor, chosen: Sequence[LibraryChoice]) -> list[str]:
+    """The methods that coll/han should go on to run: those whose long calls are not clearly faster by rules.
+
+    :param predictor: the job's predictor.
+    :param chosen: the choices of all methods.
+    """
+    if predictor.interface.num_hosts == predictor.interface.num_ranks:
+        return []
+    long = {method: [one for one in chosen if (one.method, one.nbytes >= LEAST) == (method, True)] for method in OVER_HOSTS}
+    return [method for method, some in long.items() if mean_gain(some) < GAIN]
 
 
 def mean_gain(chosen: Sequence[LibraryChoice]) -> float:

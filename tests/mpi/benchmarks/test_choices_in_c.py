@@ -29,7 +29,7 @@ def test_each_side_runs_by_its_own_parameters(tmp_path):
     (tmp_path / "plan").write_text("\n".join([*lines, ""]))
     variables = {"use_dynamic_rules": "1", "dynamic_rules_filename": str(tmp_path / "rules")}
     environment = os.environ | {f"OMPI_MCA_coll_tuned_{name}": value for name, value in variables.items()}
-    words = [*mpirun(), "-n", "4", str(compiled("choice_loops", tmp_path)), str(tmp_path / "plan"), "6"]
+    words = [*mpirun(), "-n", "4", str(compiled("choice_loops", tmp_path)), str(tmp_path / "plan")]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     first, short, long = map(json.loads, done.stdout.splitlines())
@@ -37,4 +37,4 @@ def test_each_side_runs_by_its_own_parameters(tmp_path):
     assert [one["number"] for one in short["sides"]] == [-1, 0]  # two segments have to fit
     assert [one["number"] for one in long["sides"]] == [-1, 0, 3]
     for one in (first, short, long):
-        assert all(4 <= len(side["seconds"]) <= 6 for side in one["sides"] if side["number"] < 0)
+        assert all(3 <= len(side["seconds"]) <= 64 for side in one["sides"] if side["number"] < 0)

@@ -83,7 +83,7 @@ def ompi_rules(
 
     By the cost model, an algorithm gets a rule if it is predicted to be at least 1.1 times as fast as what Open MPI's
     component coll/tuned would choose. If hosts have several ranks, Open MPI 5 runs its component coll/han instead, to
-    which no rules apply; the file is for runs with --mca coll_han_priority 0, and the command says what to expect.
+    which no rules apply. The command prints the options by which coll/tuned runs the collectives that gain by rules.
 
     From measurements, an algorithm must be clearly faster than Open MPI's own decision to get a rule. Each run is a job
     of its own: if the machine was busier during one of them, the rules reflect that too.
@@ -111,7 +111,7 @@ def ompi_rules(
 def _predicted(interface: TopologyInterface, report: Report) -> tuple[Rules, list[str]]:
     """The rules for a job by the cost model, and lines about them."""
     from ...prediction.libraries.openmpi import OpenMPI
-    from ...prediction.librarychoices import METHODS, choices, mean_gain
+    from ...prediction.librarychoices import METHODS, OVER_HOSTS, choices, left_to_han, mean_gain
     from ...prediction.machines import machine_from
     from ...prediction.predictor import Predictor
 
@@ -122,14 +122,20 @@ def _predicted(interface: TopologyInterface, report: Report) -> tuple[Rules, lis
     for method in METHODS:
         report.step(f"predicting {method}")
         chosen += choices(predictor, method)
+    left = left_to_han(predictor, chosen)
+    chosen = [one for one in chosen if one.method not in left]
     rules = of_choices(chosen, interface.num_ranks)
-    gains = [f"{method} {mean_gain([one for one in chosen if one.method == method]):.2f}" for method in METHODS]
+    gains = {method: mean_gain([one for one in chosen if one.method == method]) for method in METHODS}
     words = [
         f"{interface.describe()}",
-        f"by the cost model; predicted times as fast as without this file: {', '.join(gains)}",
+        "by the cost model; predicted times as fast as without this file: "
+        + ", ".join(f"{method} {gain:.2f}" for method, gain in gains.items()),
     ]
     if interface.num_hosts < interface.num_ranks:
-        words.append("hosts have several ranks: run with --mca coll_han_priority 0, because coll/han takes no rules")
+        moved = [method for method in OVER_HOSTS if method not in left]
+        options = [f"--mca coll_han_{method.lower()}_dynamic_global_communicator_module tuned" for method in moved]
+        listed = f"add {' '.join(options)}" if moved else "coll/han runs all calls that it knows"
+        words.append(f"hosts have several ranks, for which coll/han runs and takes no rules: {listed}")
     return rules, words
 
 
