@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topompi.prediction.libraries.openmpi.fixed import fixed_decision
+from topompi.prediction.librarychoices import OVER_HOSTS
 
 __all__ = ["FLOOR", "METHODS", "OWN", "Cell", "rechosen", "share", "tables"]
 
@@ -97,7 +98,7 @@ def rechosen(cell: Cell, number: int, segment: int, ranks: int) -> Cell | None:
     :param segment: bytes of a segment; 0 for whole messages.
     :param ranks: number of ranks.
     """
-    if number == 0 and cell.arena[3] == 1:
+    if number == 0 and (cell.arena[3] == 1 or cell.method not in OVER_HOSTS):
         return replace(cell, ours=OWN)  # the same algorithm, so that its time is the same
     if number == 0:
         of_block = cell.method == "Reduce_scatter_block"
@@ -107,8 +108,12 @@ def rechosen(cell: Cell, number: int, segment: int, ranks: int) -> Cell | None:
 
 
 def share(cells: Sequence[Cell]) -> float:
-    """The gain with the file over the gain that the library's fastest algorithms offer, both as sums of logarithms."""
-    return sum(one.gain for one in cells) / sum(one.offered for one in cells)
+    """The gain with the file over the gain that the library's fastest algorithms offer, both as sums of logarithms.
+
+    It is NaN if they offer less than 2 % a cell.
+    """
+    offered = sum(one.offered for one in cells)
+    return sum(one.gain for one in cells) / offered if offered > 0.02 * len(cells) else float("nan")
 
 
 def tables(cells: Sequence[Cell]) -> Iterator[str]:
@@ -139,4 +144,5 @@ def _words(arena: tuple[str, str, str, int]) -> str:
 
 def _row(cells: Sequence[Cell]) -> str:
     with_file, offered = (np.exp(np.mean([getattr(one, name) for one in cells])) for name in ("gain", "offered"))
-    return f"{len(cells)} | {with_file:.2f} | {offered:.2f} | {share(cells):.2f}"
+    part = share(cells)
+    return f"{len(cells)} | {with_file:.2f} | {offered:.2f} | {'' if np.isnan(part) else f'{part:.2f}'}"

@@ -222,7 +222,9 @@ def test_the_command_writes_predicted_rules_and_says_what_to_expect():
 
 def test_predicted_rules_follow_the_parameters_of_the_machine(tmp_path):
     """With a costly start of each message a broadcast in segments does not pay."""
-    (tmp_path / "slow.json").write_text(json.dumps({"levels": {"0": {"t_s": 1, "t_w": 0}, "1": {"t_s": 1, "t_w": 1e-9}}}))
+    (tmp_path / "slow.json").write_text(
+        json.dumps({"levels": {"0": {"t_s": 1, "t_w": 0}, "1": {"t_s": 1, "t_w": 1e-9}}})
+    )
     words = ("ompi-rules", "--topology", "xgft:4,2;1,2", "--ppn", "2", "-o", "-")
     done = topompi(*words, TOPOMPI_MACHINE=str(tmp_path / "slow.json"))
     assert done.returncode == 0, done.stderr

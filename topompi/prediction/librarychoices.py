@@ -116,7 +116,9 @@ def left_to_han(predictor: Predictor, chosen: Sequence[LibraryChoice]) -> list[s
     """
     if predictor.interface.num_hosts == predictor.interface.num_ranks:
         return []
-    long = {method: [one for one in chosen if (one.method, one.nbytes >= LEAST) == (method, True)] for method in OVER_HOSTS}
+    long = {
+        method: [one for one in chosen if (one.method, one.nbytes >= LEAST) == (method, True)] for method in OVER_HOSTS
+    }
     return [method for method, some in long.items() if mean_gain(some) < GAIN]
 
 
