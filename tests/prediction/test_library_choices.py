@@ -81,3 +81,15 @@ def test_several_ranks_a_host_are_compared_with_the_component_over_hosts():
     found = choices(predictor(2), "Allreduce", (1 << 20,))
     assert mean_gain(found) == pytest.approx(found[0].native / found[0].seconds)
     assert predictor(2).native("Allreduce", 1 << 20, 0).says.startswith("han")
+
+
+@pytest.mark.parametrize("method", ["Bcast", "Reduce"])
+def test_segments_pass_the_ranks_in_their_order_whatever_their_hosts(method):
+    routes = load_routes("xgft:4,2;1,2")
+    hosts = [routes.fabric.hosts[at] for at in (0, 5, 3, 0, 5, 3)]
+    one = Predictor(TopologyInterface.place(hosts, routes), OpenMPI((5, 0), "5.0"))
+    question = Question(method, 65536, np.asarray(one.interface.rank_host))
+    rows = forced(question, 3, 8192).schedule(one.blind_network).rows()
+    ends = {(int(source), int(target)) for source, target in rows[:, 1:3] if source != target}
+    chain = {(rank, rank + 1) for rank in range(5)}
+    assert ends == (chain if method == "Bcast" else {(target, source) for source, target in chain})
