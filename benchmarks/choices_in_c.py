@@ -15,7 +15,7 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
@@ -40,7 +40,7 @@ from .jobs import compiled, one_line_errors, progress
 
 # Bytes of the segments with which algorithms are forced too, if two of them fit into a call.
 SEGMENTS = (8 << 10, 32 << 10, 128 << 10)
-SEGMENTED = {
+SEGMENTED: Mapping[str, Mapping[int, tuple[int, ...]]] = {
     "Bcast": {3: SEGMENTS, **dict.fromkeys((2, 4, 5, 6), SEGMENTS[:1])},
     "Reduce": {3: SEGMENTS, **dict.fromkeys((2, 4, 5, 6), SEGMENTS[:1])},
     "Allreduce": {5: SEGMENTS[1:2]},
@@ -204,4 +204,4 @@ def rechosen_by_model(cells: Sequence[Cell], told: bool) -> list[Cell]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
