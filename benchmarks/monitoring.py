@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 
 from topompi.errors import BenchmarkError
 
+from .jobs import compiled
 from .paths import ROOT
 
 CASES = {"pingpong": ("ping-pong of 8 bytes, there and back", 2), "alltoall": ("alltoall of 64 KiB blocks", 8)}
@@ -34,19 +34,6 @@ SIDES = {"without": False, "recorded": True, "without, once more": False}
 TRANSPORT = {"pml": "ob1,monitoring", "btl": "self,sm"}  # a list without monitoring turns the recording off
 FIRST = 3  # first rounds of a start, which do not count
 TIMEOUT = 120.0  # seconds of a start
-
-
-def built(folder: Path) -> Path:
-    """Compile the program in C; raise BenchmarkError if that fails."""
-    beside = Path(sys.executable).parent / "mpicc"
-    compiler = str(beside) if beside.exists() else shutil.which("mpicc")
-    if compiler is None:
-        raise BenchmarkError("expecting mpicc beside this Python or on the path, got none")
-    source, program = ROOT / "benchmarks" / "monitored.c", folder / "monitored"
-    done = subprocess.run([compiler, "-O2", source, "-o", program], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise BenchmarkError(f"{compiler}: expecting a program, got: {done.stderr[-500:]}")
-    return program
 
 
 class SteppedJob:
@@ -137,7 +124,7 @@ def main() -> int:
     given = parser.parse_args()
     try:
         with tempfile.TemporaryDirectory() as name:
-            program = built(Path(name))
+            program = compiled("monitored", Path(name))
             for case in given.cases:
                 words, ranks = CASES[case]
                 times = np.array([start(program, case, given.rounds) for _ in range(given.starts)])

@@ -21,8 +21,8 @@ from topompi.views.coordinates import write_coordinates
 EVEN = tuple(np.linspace(1.9, 2.1, 10))
 
 
-def topompi(*args):
-    return command_line("export", *args)
+def topompi(*args, **variables):
+    return command_line("export", *args, **variables)
 
 
 def placed(source, ppn, policy):
@@ -208,7 +208,7 @@ def test_the_command_writes_predicted_rules_and_says_what_to_expect():
     done = topompi("ompi-rules", "--topology", "xgft:4,2;1,2", "--ppn", "2", "-o", "-")
     assert done.returncode == 0, done.stderr
     assert "predicted times as fast as without this file: Bcast" in done.stderr
-    assert "coll_han_priority 0" in done.stderr
+    assert "--mca coll_han_bcast_dynamic_global_communicator_module tuned" in done.stderr
     assert looked_up(done.stdout, 7, 16, 1 << 22) == 3
     for words, wrong in (
         (("--topology", "xgft:4,2;1,2", "--format", "xml"), "--format: expecting classic or json"),
@@ -218,6 +218,20 @@ def test_the_command_writes_predicted_rules_and_says_what_to_expect():
         done = topompi("ompi-rules", *words, "-o", "-", *(("--hosts", "h0000") if wrong == "expecting" else ()))
         assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
         assert wrong in done.stderr
+
+
+def test_predicted_rules_follow_the_parameters_of_the_machine(tmp_path):
+    """With a costly start of each message a broadcast in segments does not pay."""
+    (tmp_path / "slow.json").write_text(
+        json.dumps({"levels": {"0": {"t_s": 1, "t_w": 0}, "1": {"t_s": 1, "t_w": 1e-9}}})
+    )
+    words = ("ompi-rules", "--topology", "xgft:4,2;1,2", "--ppn", "2", "-o", "-")
+    done = topompi(*words, TOPOMPI_MACHINE=str(tmp_path / "slow.json"))
+    assert done.returncode == 0, done.stderr
+    assert looked_up(done.stdout, 7, 16, 1 << 22) != 3
+    wrong = topompi(*words, TOPOMPI_MACHINE="nowhere")
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (1, 1)
+    assert "TOPOMPI_MACHINE: expecting one of" in wrong.stderr
 
 
 def test_methods_of_the_rules_are_methods():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from osu_like_bench.emulate.spec import Rates, emulated_routes
 from topompi.execution.specs import CALLS
 from topompi.prediction.libraries import Question
 from topompi.prediction.libraries.openmpi import OpenMPI
@@ -38,6 +39,25 @@ def test_no_other_algorithm_is_predicted_to_be_clearly_faster_than_the_choice(me
 def test_short_calls_are_left_to_the_component():
     assert {one.number for one in choices(predictor(), "Bcast", (4096, 16383))} == {0}
     assert {one.number for one in choices(predictor(), "Allgather", (16, 1024))} == {0}
+    assert {one.number for one in choices(predictor(), "Scatter", (2048, 8192))} == {0}  # messages of one block
+
+
+@pytest.mark.parametrize(
+    ("method", "number", "parts"),
+    [("Allreduce", 2, ("Reduce", "Bcast")), ("Reduce_scatter_block", 1, ("Reduce", "Scatter"))],
+)
+def test_an_algorithm_of_two_calls_runs_by_their_rules(method, number, parts):
+    """At 4 : 1 a pipeline up and one down is faster than a ring, and by default there is none."""
+    routes = emulated_routes("4x4", Rates.parse("100M", "100M"))
+    one = Predictor(TopologyInterface.place(list(routes.fabric.hosts), routes), OpenMPI((5, 0), "5.0"))
+    (found,) = choices(one, method, (1 << 20,))
+    sizes = [1 << 20 if part != "Scatter" else 1 << 16 for part in parts]
+    inner = [choices(one, part, (nbytes,))[0] for part, nbytes in zip(parts, sizes, strict=True)]
+    assert inner[0].number == 3
+    by_two = sum(part.seconds for part in inner)
+    assert found.number == number
+    assert found.seconds == pytest.approx(by_two)
+    assert one.decided(forced(Question(method, 1 << 20, np.arange(16)), number), 1 << 20, 0) > 1.5 * by_two
 
 
 def test_what_the_component_chooses_can_be_forced():
@@ -61,3 +81,15 @@ def test_several_ranks_a_host_are_compared_with_the_component_over_hosts():
     found = choices(predictor(2), "Allreduce", (1 << 20,))
     assert mean_gain(found) == pytest.approx(found[0].native / found[0].seconds)
     assert predictor(2).native("Allreduce", 1 << 20, 0).says.startswith("han")
+
+
+@pytest.mark.parametrize("method", ["Bcast", "Reduce"])
+def test_segments_pass_the_ranks_in_their_order_whatever_their_hosts(method):
+    routes = load_routes("xgft:4,2;1,2")
+    hosts = [routes.fabric.hosts[at] for at in (0, 5, 3, 0, 5, 3)]
+    one = Predictor(TopologyInterface.place(hosts, routes), OpenMPI((5, 0), "5.0"))
+    question = Question(method, 65536, np.asarray(one.interface.rank_host))
+    rows = forced(question, 3, 8192).schedule(one.blind_network).rows()
+    ends = {(int(source), int(target)) for source, target in rows[:, 1:3] if source != target}
+    chain = {(rank, rank + 1) for rank in range(5)}
+    assert ends == (chain if method == "Bcast" else {(target, source) for source, target in chain})

@@ -8,13 +8,13 @@ from math import exp, inf, log
 
 import numpy as np
 
-from .libraries.base import Question
+from .libraries.base import Decision, Question
 from .libraries.openmpi.forced import NUMBERS, SEGMENTED, forced
-from .libraries.openmpi.tuned import tuned
+from .libraries.openmpi.tuned import chosen_word, tuned
 from .predictor import Predictor
 from .untuned import GAIN
 
-__all__ = ["METHODS", "SIZES", "LibraryChoice", "choices", "mean_gain"]
+__all__ = ["METHODS", "SIZES", "LibraryChoice", "choices", "left_to_han", "mean_gain"]
 
 METHODS = tuple(NUMBERS)
 SIZES = tuple(4**power for power in range(1, 13))  # bytes of a call, as `Predictor.seconds` takes them
@@ -22,7 +22,15 @@ SIZES = tuple(4**power for power in range(1, 13))  # bytes of a call, as `Predic
 # predictions for broadcasts of 4 KiB were wrong by more than a factor of two.
 LEAST = 16 << 10
 OF_BLOCKS = ("Allgather", "Alltoall", "Gather", "Scatter")  # calls whose size is that of one rank's block
+ROOTED_BLOCKS = ("Gather", "Scatter")  # calls whose messages start with one block
+# Calls that coll/han of Open MPI 5.0 runs if hosts have several ranks; coll/tuned runs all others.
+OVER_HOSTS = ("Allgather", "Allreduce", "Bcast", "Gather", "Reduce", "Scatter")
 SEGMENTS = (8 << 10, 32 << 10, 128 << 10)
+# Algorithms that call two other collectives of the same communicator one after the other, to which rules apply too.
+_IN_TWO = {
+    ("Allreduce", "nonoverlapping"): ("Reduce", "Bcast"),
+    ("Reduce_scatter_block", "basic_linear"): ("Reduce", "Scatter"),
+}
 
 
 @dataclass(frozen=True)
@@ -59,13 +67,13 @@ def choices(
 
     Calls of less than 16 KiB are left to coll/tuned, because predictions are not sure enough there.
 
-    The component coll/han of Open MPI 5 takes no rules, so that coll/tuned has to run all calls for rules to count.
+    The component coll/han of Open MPI 5 takes no rules. They count for methods that coll/tuned runs in its place.
 
     :param predictor: the job's predictor, with Open MPI as its library.
     :param method: one of ``METHODS``.
     :param sizes: sizes of calls in bytes, ascending.
     :param least: least ratio of predicted times with which another algorithm is chosen.
-    Cost: about 10 predictions for each size.
+    Cost: about 10 predictions for each size, and 40 if algorithms are made of two calls.
     """
     return [_choice(predictor, method, nbytes, least) for nbytes in sizes]
 
@@ -73,18 +81,45 @@ def choices(
 def _choice(predictor: Predictor, method: str, nbytes: int, least: float) -> LibraryChoice:
     question = Question(method, nbytes, np.asarray(predictor.interface.rank_host))
     native, own = predictor.native(method, nbytes, 0), tuned(question)
-    alone = native.seconds if own is None else predictor.decided(own, nbytes, 0)
+
+    def seconds_of(word: str, decision: Decision) -> float:
+        in_two = _in_two(predictor, question, word, least)
+        return predictor.decided(decision, nbytes, 0) if in_two is None else in_two
+
+    alone = native.seconds if own is None else seconds_of(chosen_word(question), own)
     found = (alone / least, 0, 0, native.says if own is None else own.says)
-    whole = nbytes * (len(question.rank_host) if method in OF_BLOCKS else 1)
+    whole = nbytes * (question.ranks if method in OF_BLOCKS and method not in ROOTED_BLOCKS else 1)
     for number, word in NUMBERS[method].items() if whole >= LEAST else ():
         lengths = [one for one in SEGMENTS if 2 * one <= nbytes] if word in SEGMENTED else []
         for segment in (0, *lengths):
             decision = forced(question, number, segment)
-            seconds = predictor.decided(decision, nbytes, 0)
+            seconds = seconds_of(word, decision)
             if seconds < found[0]:
                 found = seconds, number, segment, decision.says
     seconds, number, segment, says = found
     return LibraryChoice(method, nbytes, number, segment, says, seconds if number else alone, native.seconds)
+
+
+def _in_two(predictor: Predictor, question: Question, word: str, least: float) -> float | None:
+    """Seconds of an algorithm that calls two collectives of which one has a rule; None for all others."""
+    methods = _IN_TWO.get((question.method, word), ())
+    sizes = [question.nbytes // (question.ranks if method in OF_BLOCKS else 1) for method in methods]
+    parts = [_choice(predictor, method, nbytes, least) for method, nbytes in zip(methods, sizes, strict=True)]
+    return sum(one.seconds for one in parts) if any(one.number for one in parts) else None
+
+
+def left_to_han(predictor: Predictor, chosen: Sequence[LibraryChoice]) -> list[str]:
+    """The methods that coll/han should go on to run: those whose long calls are not clearly faster by rules.
+
+    :param predictor: the job's predictor.
+    :param chosen: the choices of all methods.
+    """
+    if predictor.interface.num_hosts == predictor.interface.num_ranks:
+        return []
+    long = {
+        method: [one for one in chosen if (one.method, one.nbytes >= LEAST) == (method, True)] for method in OVER_HOSTS
+    }
+    return [method for method, some in long.items() if mean_gain(some) < GAIN]
 
 
 def mean_gain(chosen: Sequence[LibraryChoice]) -> float:

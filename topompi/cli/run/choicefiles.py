@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,8 @@ from ...prediction.libraries import Library
 from ...prediction.libraries.mpich import MPICH
 from ...prediction.libraries.mpich_forced import ALGORITHMS, INTEL
 from ...prediction.libraries.openmpi import OpenMPI
-from ...prediction.librarychoices import METHODS, LibraryChoice, choices, mean_gain
+from ...prediction.librarychoices import METHODS, OVER_HOSTS, LibraryChoice, choices, left_to_han, mean_gain
+from ...prediction.machines import machine_from
 from ...prediction.mpichchoices import intel_choices, mpich_choices
 from ...prediction.predictor import Predictor
 from ...topology import Report, TopologyInterface
@@ -39,12 +41,14 @@ class ChoiceFiles:
     :param gains: predicted times as fast as without the files, by method.
     :param notes: lines for the user.
     :param variables: name of the file by the variable that has its path.
+    :param options: further options of ``mpirun``.
     """
 
     files: Mapping[str, str]
     gains: Mapping[str, float]
     notes: Sequence[str]
     variables: Mapping[str, str] = field(default_factory=dict)
+    options: Sequence[str] = ()
 
 
 def choice_files(
@@ -61,9 +65,9 @@ def choice_files(
     """
     name = name or FILES[mpi]
     if mpi.startswith("openmpi"):
-        rules, gains, words = predicted_rules(interface, report)
+        rules, gains, words, options = predicted_rules(interface, report)
         text = write_classic(rules, words) if mpi == "openmpi" else write_json(rules)
-        return ChoiceFiles({name: text}, gains, words[1:])
+        return ChoiceFiles({name: text}, gains, words[1:], options=options)
     if mpi == "intel":
         predictor = _predictor(interface, None)
         chosen = _every(INTEL, lambda method: intel_choices(predictor, method), report)
@@ -80,21 +84,29 @@ def choice_files(
     return ChoiceFiles(files, gains := _gains(chosen), _words(interface, gains)[1:], variables)
 
 
-def predicted_rules(interface: TopologyInterface, report: Report) -> tuple[Rules, dict[str, float], list[str]]:
-    """Open MPI's rules for a job by the cost model, the predicted gain by method, and lines about them.
+def predicted_rules(
+    interface: TopologyInterface, report: Report
+) -> tuple[Rules, dict[str, float], list[str], list[str]]:
+    """Open MPI's rules for a job by the cost model, the gain by method, lines about them, and options of ``mpirun``.
 
     :raises ExportError: if the job's calls cannot be predicted.
     """
     predictor = _predictor(interface, OpenMPI((5, 0), "5.0"))
     chosen = _every(METHODS, lambda method: choices(predictor, method), report)
-    words = _words(interface, gains := _gains(chosen))
+    left = left_to_han(predictor, chosen)
+    chosen = [one for one in chosen if one.method not in left]
+    words = _words(interface, gains := dict.fromkeys(METHODS, 1.0) | _gains(chosen))
+    options: list[str] = []
     if interface.num_hosts < interface.num_ranks:
-        words.append("hosts have several ranks: run with --mca coll_han_priority 0, because coll/han takes no rules")
-    return of_choices(chosen, interface.num_ranks), gains, words
+        moved = [method.lower() for method in OVER_HOSTS if method not in left]
+        options = [f"--mca coll_han_{method}_dynamic_global_communicator_module tuned" for method in moved]
+        listed = f"add {' '.join(options)}" if moved else "coll/han runs all calls that it knows"
+        words.append(f"hosts have several ranks, for which coll/han runs and takes no rules: {listed}")
+    return of_choices(chosen, interface.num_ranks), gains, words, options
 
 
 def _predictor(interface: TopologyInterface, library: Library | None) -> Predictor:
-    predictor = Predictor(interface, library)
+    predictor = Predictor(interface, library, model=machine_from(os.environ))
     if predictor.inapplicable:
         raise ExportError(f"expecting a job whose calls can be predicted, got {predictor.inapplicable}")
     return predictor

@@ -79,7 +79,7 @@ def ompi_rules(
 
     By the cost model, an algorithm gets a rule if it is predicted to be at least 1.1 times as fast as what Open MPI's
     component coll/tuned would choose. If hosts have several ranks, Open MPI 5 runs its component coll/han instead, to
-    which no rules apply; the file is for runs with --mca coll_han_priority 0, and the command says what to expect.
+    which no rules apply. The command prints the options by which coll/tuned runs the collectives that gain by rules.
 
     From measurements, an algorithm must be clearly faster than Open MPI's own decision to get a rule. Each run is a job
     of its own: if the machine was busier during one of them, the rules reflect that too.
@@ -97,7 +97,7 @@ def ompi_rules(
         with reporting(ExportError, f"reading {topology}", naming=adapters.naming) as report:
             source = str(topology), lfts, adapters
             interface = job_view(source, find_hosts(hosts), ppn, placement, report)
-            rules, _, words = predicted_rules(interface, report)
+            rules, _, words, _ = predicted_rules(interface, report)
         list_findings(report)
         for line in words[1:]:
             print(line, file=sys.stderr if output == "-" else sys.stdout)

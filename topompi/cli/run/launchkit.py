@@ -111,8 +111,7 @@ def _script(mpi: str, choice: ChoiceFiles, interface: TopologyInterface, ppn: in
     if mpi.startswith("openmpi"):
         words.append("--mca coll_tuned_use_dynamic_rules 1")
         words.append(f'--mca coll_tuned_dynamic_rules_filename "$kit/{FILES[mpi]}"')
-        if interface.num_hosts < interface.num_ranks:
-            words.append("--mca coll_han_priority 0")
+    words += choice.options
     words.append('"$@"')
     lines = ["#!/bin/sh", 'kit=$(cd "$(dirname "$0")" && pwd)', *before, " ".join(words)]
     return "\n".join([*lines, ""])

@@ -55,6 +55,7 @@ def forced(question: Question, number: int, segment: int = 0) -> Decision:
     says = f"tuned: {word}" + (f", segments of {segment >> 10} KiB" if segment else "")
     collective = COLLECTIVE[question.method]
     if segment:  # a chain of ranks in their order, through which segments pass one after the other
-        return Decision(collective, "chain", says, max(-(-question.nbytes // segment), 1))
-    algorithm, parameters = family(word, question)
-    return Decision(collective, algorithm, says, None, parameters)
+        parameters = {"order": range(question.ranks)}
+        return Decision(collective, "chain", says, max(-(-question.nbytes // segment), 1), parameters)
+    algorithm, known = family(word, question)
+    return Decision(collective, algorithm, says, None, known)

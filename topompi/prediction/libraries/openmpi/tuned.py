@@ -70,7 +70,7 @@ def tuned(question: Question) -> Decision | None:
         algorithm, parameters = _BASIC[question.method]
         blocks = 1 if collective in ("scan", "exscan") else None
         return Decision(collective, algorithm, "basic: linear", blocks, parameters)
-    word = _word(question)
+    word = chosen_word(question)
     algorithm, parameters = family(word, question)
     return Decision(collective, algorithm, f"tuned: {word}", None, parameters)
 
@@ -84,7 +84,7 @@ def family(word: str, question: Question) -> tuple[str, dict[str, Any]]:
     return _FAMILIES[COLLECTIVE[question.method]](word, question)
 
 
-def _word(question: Question) -> str:
+def chosen_word(question: Question) -> str:
     """The name of the algorithm that coll/tuned runs, as ``ompi_info`` prints it."""
     of_block = question.method == "Reduce_scatter_block"
     nbytes = question.nbytes // question.ranks if of_block else question.nbytes
@@ -146,7 +146,7 @@ def _shape_of(method: str, question: Question, nbytes: int | None = None) -> str
         question.commutative,
         question.item,
     )
-    _, parameters = (_reduce if method == "Reduce" else _bcast)(_word(inner), inner)
+    _, parameters = (_reduce if method == "Reduce" else _bcast)(chosen_word(inner), inner)
     return str(parameters.get("shape", "linear"))
 
 
@@ -155,7 +155,7 @@ def _reduce_scatter(word: str, question: Question) -> _Made:
         down = "linear"
         if question.method == "Reduce_scatter_block":
             inner = Question("Scatter", question.nbytes // question.ranks, question.rank_host)
-            down = "binomial" if _word(inner) == "binomial" else "linear"
+            down = "binomial" if chosen_word(inner) == "binomial" else "linear"
         return "through_one", {"up": _shape_of("Reduce", question), "down": down}
     if word == "ring":
         return "ring", _in_order(question)
