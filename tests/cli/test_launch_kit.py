@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -66,6 +67,15 @@ def test_without_a_profile_ranks_fill_hosts_and_several_take_a_second_file(folde
     assert done.returncode == 0, done.stderr
     assert sorted(os.listdir(folder / "kit")) == ["run.sh", "tuning.ch4.json", "tuning.json"]
     assert 'exec mpirun -n 16 -ppn 2 "$@"' in done.stdout
+
+
+def test_open_mpi_runs_by_rules_what_gains_by_them_and_leaves_the_rest_to_han(folder):
+    done = topompi(folder, "launch-kit", *FABRIC, "--ppn", "2", "-o", "kit")
+    script = (folder / "kit" / "run.sh").read_text()
+    moved = set(re.findall(r"--mca coll_han_(\w+)_dynamic_global_communicator_module tuned", script))
+    assert moved < {"allgather", "allreduce", "bcast", "gather", "reduce", "scatter"}
+    assert "bcast" in moved
+    assert moved == set(re.findall(r"coll_han_(\w+)_dynamic", done.stdout))
 
 
 def test_exports_say_how_to_use_them(folder):
