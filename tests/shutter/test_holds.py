@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -12,6 +13,7 @@ from topompi.shutter.errors import ShutterError
 from topompi.shutter.holds import Process
 from topompi.shutter.jobs import Job
 from topompi.shutter.targets import Group, processes_by_group, target_of
+from topompi.shutter.watchdog import Watchdog
 
 THREADS = "import threading\nfor _ in range(3): threading.Thread(target=lambda: [0 for _ in iter(int, 1)]).start()"
 
@@ -285,3 +287,16 @@ def test_the_cores_of_a_process_are_those_of_all_its_threads():
         eventually(lambda: os.sched_getaffinity(made.pid) == {min(every)})
         assert process.cores() == {min(every), max(every)}
         process.close()
+
+
+def test_what_is_stopped_later_than_the_watchdog_waits_is_resumed_when_the_daemon_ends():
+    """A daemon without a core may announce a stop long before its signal."""
+    with program(BUSY) as made:
+        hold, watchdog = Process.open(made.pid), Watchdog(patience=0.02)
+        watchdog.announce([hold])
+        time.sleep(0.2)
+        hold.stop()
+        eventually(hold.is_stopped)
+        watchdog.close()
+        eventually(lambda: not hold.is_stopped())
+        hold.close()

@@ -105,6 +105,7 @@ def _watch(source: socket.socket, patience: float) -> None:
     """
     holds: dict[int, Hold] = {}
     stopped: set[int] = set()
+    late: set[int] = set()  # resumed after ``patience``; the daemon may stop them still, if it gets a core so late
     while True:
         source.settimeout(patience if stopped else None)
         try:
@@ -112,6 +113,7 @@ def _watch(source: socket.socket, patience: float) -> None:
         except TimeoutError:
             for number in stopped:
                 holds[number].resume()
+            late |= stopped
             stopped.clear()
             continue
         if not message:
@@ -123,8 +125,10 @@ def _watch(source: socket.socket, patience: float) -> None:
             stopped.update(map(int, words))
         elif verb == "resumed":
             stopped.clear()
+            late.clear()
         elif verb == "forget":
             stopped.discard(int(words[0]))
+            late.discard(int(words[0]))
             holds.pop(int(words[0])).close()
-    for number in stopped:
+    for number in stopped | late:
         holds[number].resume()

@@ -123,7 +123,12 @@ def write_table(tables: MPICHTables, chosen: Sequence[LibraryChoice], ranks: int
 
 
 def write_compositions(tables: MPICHTables, chosen: Sequence[LibraryChoice], ranks: int) -> str:
-    """The table of compositions in which chosen calls run among all ranks; parameters are those of `write_table`."""
+    """The table of compositions in which chosen calls run among all ranks.
+
+    :param tables: the library's tables.
+    :param chosen: choices for several methods, for each by ascending size.
+    :param ranks: number of ranks of the job.
+    """
     flat = [method for method in ALGORITHMS if method.lower() in FLAT]
     return _written(
         tables.compositions, chosen, ranks, flat, lambda one: {f"composition={FLAT[one.method.lower()]}": {}}
