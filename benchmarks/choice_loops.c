@@ -6,9 +6,9 @@
                             coll/tuned, with bytes of a segment or 0
      size BYTES MILLISECONDS  times all sides of the method: a message, a reduction's vector, else one block; sides whose
                             segment is longer than half of the size are left out
-   After SECONDS only sizes of up to 64 KiB are timed. The job has to start with the rules file. A communicator keeps the parameters with which it was made, so that each
-   side has one of its own. In each round all sides take turns, in random order. A side is left out of the later rounds
-   once its shortest call is much longer than the shortest of all, and of longer calls if it is 2.5 times as long and
+   After SECONDS only sizes of up to 64 KiB are timed. The job has to start with the rules file. A communicator keeps the
+   parameters with which it was made, so that each side has one of its own. In each round all sides take turns, in
+   random order. A side is left out of the later rounds once its shortest call is much longer than the shortest of all, and of longer calls if it is 2.5 times as long and
    the shortest takes more than 10 ms. Sizes have to ascend. Rank 0 prints a line of JSON for each size: for each
    side the seconds of its calls on the slowest rank, and the processor seconds of all ranks; null for a refused call. */
 #include <mpi.h>
@@ -201,7 +201,7 @@ int main(int argc, char **argv) {
     if (!plan)
         fail("expecting a plan");
     counts = calloc(ranks, sizeof *counts);
-    out = calloc(ranks, 16), in = calloc(ranks, 16 * ranks);
+    out = calloc(ranks, 16 * ranks), in = calloc(ranks, 16 * ranks); /* for the first call of a side */
     han_priority = parameter("coll_han_priority", 0, 0);
     double begin = MPI_Wtime();
     for (int more = 1; more;) {

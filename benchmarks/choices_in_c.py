@@ -49,6 +49,7 @@ NETWORKS = "4x4:1,2x4:2"
 UPLINKS = "100M,200M"
 ORDERS = "block,random:1"
 ROOTED = ("Bcast", "Reduce", "Gather", "Scatter")
+PARTS = ("networks", "uplinks", "orders")  # options with lists; a job is measured for each combination
 
 
 class Arena:
@@ -94,7 +95,7 @@ class Arena:
         """The plan of the C program.
 
         :param seconds: time for each size of a collective.
-        :param limit: sizes are left out for which no schedule can be faster than so many seconds.
+        :param limit: most seconds of a call's least time; sizes with a longer one are left out.
         """
         lines = []
         for method, words in METHODS.items():
@@ -142,9 +143,6 @@ def arenas(arguments: argparse.Namespace) -> Iterator[Arena]:
         yield Arena(shape, uplinks, order, int(ppn or 1))
 
 
-PARTS = ("networks", "uplinks", "orders")
-
-
 def parse() -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -152,7 +150,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--uplinks", default=UPLINKS, help=f"rates of uplinks (default {UPLINKS})")
     parser.add_argument("--orders", default=ORDERS, help=f"orders of ranks (default {ORDERS})")
     parser.add_argument("--seconds", type=float, default=0.6, help="for each size of a collective (default 0.6)")
-    parser.add_argument("--limit", type=float, default=0.2, help="leave out calls whose bound is above so many seconds")
+    parser.add_argument("--limit", type=float, default=0.2, help="longest least time of a call, in seconds")
     parser.add_argument("--most", type=float, default=1e9, help="seconds of a job after which no long calls are timed")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds that one job may take")
     parser.add_argument("--quick", action="store_true", help="one small network, a tenth of the time, short calls")

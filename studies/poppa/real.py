@@ -43,9 +43,11 @@ def main(arguments: Sequence[str]) -> int:
     go_first()
     results: dict[str, Any] = json.loads(given.results.read_text()) if given.results.exists() else {}
     try:
-        if not given.show and results.setdefault("cycles", given.cycles) != given.cycles:
-            found = f"expecting results of {given.cycles} cycles, got {results['cycles']}; --results names another file"
+        of = results.get("cycles", "unknown") if results else given.cycles
+        if not given.show and of != given.cycles:
+            found = f"expecting results of {given.cycles} cycles, got {of} cycles; --results names another file"
             raise SettingError(f"{given.results}: {found}")
+        results["cycles"] = given.cycles
         for name, run in [] if given.show else _jobs(given):
             if name not in results:
                 print(f"measuring {name}", file=sys.stderr, flush=True)

@@ -32,7 +32,6 @@ def test_the_share_is_that_of_the_logarithms():
 
 def test_an_algorithm_that_is_fastest_by_chance_offers_nothing():
     lucky = cell([2.0] * 4, [2.0] * 4, n1_0=[1.0, 3.0, 1.0, 3.0])
-    assert lucky.best == (1, 0) or np.median(lucky.times[1, 0]) == 2.0
     assert lucky.offered == pytest.approx((np.log(2 / 3) + 0) / 2)
     assert cell([2.0] * 4, [2.0] * 4, n1_0=[1.0]).offered == 0  # left out early
 

@@ -102,5 +102,8 @@ def test_results_of_fewer_cycles_are_not_taken_for_those_of_more(tmp_path: Path,
     kept = tmp_path / "kept.json"
     kept.write_text(json.dumps({"cycles": 3, "pair null/null": {"jobs": []}}))
     assert real.main(["pairs", "--only", "null/null", "--results", str(kept)]) == 1
-    assert f"{kept}: expecting results of 30 cycles, got 3" in capsys.readouterr().err
+    assert f"{kept}: expecting results of 30 cycles, got 3 cycles" in capsys.readouterr().err
     assert real.main(["pairs", "--only", "null/null", "--results", str(kept), "--cycles", "3"]) == 0
+    kept.write_text(json.dumps({"pair null/null": {"jobs": []}}))  # by an earlier version
+    assert real.main(["pairs", "--only", "null/null", "--results", str(kept)]) == 1
+    assert "got unknown cycles" in capsys.readouterr().err

@@ -28,7 +28,7 @@ INLINE = 1 << 15  # bytes; arrays of up to this size are copied behind their des
 # is -1 minus that of its dimensions, and the description is its shape and the name of its type.
 LENGTHS = Struct("qq")
 # With more ranks than cores a rank that waits must leave its core to others. Open MPI's own polling does so where
-# ``mpi_yield_when_idle`` is set, and a second time costs 4 %; MPICH's does not, and an exchange of 16 ranks on two
+# ``mpi_yield_when_idle`` is set, and a second time costs 5 %; MPICH's does not, and an exchange of 16 ranks on two
 # cores took ten times as long.
 YIELDING = MPI.get_vendor()[0] == "Open MPI"
 ALIGNED = 16  # bytes; places of such arrays in messages are multiples of it
@@ -120,8 +120,8 @@ def _parcel(rank: int, payload: Any) -> _Parcel:
     return _Parcel(rank, b"".join(parts), arrays)
 
 
-# An exchange is repeated, mostly with arrays of few forms. Remembered, a form takes a tenth of the processor's time,
-# and ranks that share processors wait for one another.
+# An exchange is repeated, mostly with arrays of few forms. To remember them takes an exchange of six small arrays from
+# 53 to 29 us of the processor, which matters where ranks share processors.
 @lru_cache(1024)
 def _description(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     """The bytes before those of an array that is sent without pickle; none for types that numpy's names do not tell."""

@@ -21,12 +21,11 @@ from ...tuning.intel_adjust import write_adjust
 from ...tuning.mpich_tables import MPICHTables, find_library, write_compositions, write_table
 from ...tuning.ompi_rules import Rules, of_choices, write_classic, write_json
 
-__all__ = ["FILES", "ChoiceFiles", "ExportError", "choice_files", "predicted_rules"]
+__all__ = ["FILES", "ChoiceFiles", "ExportError", "choice_files"]
 
 # For each library the name of its file in a launch kit.
 FILES = {"openmpi": "rules.conf", "openmpi6": "rules.json", "mpich": "tuning.json", "intel": "adjust.sh"}
 TABLE, COMPOSITIONS = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE", "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE"
-GAINS = "by the cost model; predicted times as fast as without this file: "
 
 
 class ExportError(TopompiError, ValueError):
@@ -65,14 +64,13 @@ def choice_files(
     """
     name = name or FILES[mpi]
     if mpi.startswith("openmpi"):
-        rules, gains, words, options = predicted_rules(interface, report)
+        rules, gains, words, options = _rules(interface, report)
         text = write_classic(rules, words) if mpi == "openmpi" else write_json(rules)
         return ChoiceFiles({name: text}, gains, words[1:], options=options)
     if mpi == "intel":
         predictor = _predictor(interface, None)
         chosen = _every(INTEL, lambda method: intel_choices(predictor, method), report)
-        words = _words(interface, gains := _gains(chosen))
-        words[1] = words[1].replace("without this file", "the faster of Open MPI's and MPICH's own choice")
+        words = _words(interface, gains := _gains(chosen), "the faster of Open MPI's and MPICH's own choice")
         return ChoiceFiles({name: write_adjust(chosen, interface.num_ranks, words)}, gains, words[1:])
     tables = MPICHTables.read(library or find_library())
     predictor = _predictor(interface, MPICH())
@@ -84,13 +82,8 @@ def choice_files(
     return ChoiceFiles(files, gains := _gains(chosen), _words(interface, gains)[1:], variables)
 
 
-def predicted_rules(
-    interface: TopologyInterface, report: Report
-) -> tuple[Rules, dict[str, float], list[str], list[str]]:
-    """Open MPI's rules for a job by the cost model, the gain by method, lines about them, and options of ``mpirun``.
-
-    :raises ExportError: if the job's calls cannot be predicted.
-    """
+def _rules(interface: TopologyInterface, report: Report) -> tuple[Rules, dict[str, float], list[str], list[str]]:
+    """Open MPI's rules for a job by the cost model, the gain by method, lines about them, and options of ``mpirun``."""
     predictor = _predictor(interface, OpenMPI((5, 0), "5.0"))
     chosen = _every(METHODS, lambda method: choices(predictor, method), report)
     left = left_to_han(predictor, chosen)
@@ -125,5 +118,6 @@ def _gains(chosen: Sequence[LibraryChoice]) -> dict[str, float]:
     return {method: mean_gain([one for one in chosen if one.method == method]) for method in methods}
 
 
-def _words(interface: TopologyInterface, gains: Mapping[str, float]) -> list[str]:
-    return [interface.describe(), GAINS + ", ".join(f"{method} {gain:.2f}" for method, gain in gains.items())]
+def _words(interface: TopologyInterface, gains: Mapping[str, float], than: str = "without this file") -> list[str]:
+    listed = ", ".join(f"{method} {gain:.2f}" for method, gain in gains.items())
+    return [interface.describe(), f"by the cost model; predicted times as fast as {than}: {listed}"]

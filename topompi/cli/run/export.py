@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,21 +19,27 @@ from ...views.coordinates import write_coordinates
 from ..hosts import HOSTS_HELP, find_hosts
 from ..inputs import Adapters, NameRule, Names, Rails, job_view, list_findings, reporting
 from ..terminal import Limit
-from .choicefiles import ExportError, choice_files, predicted_rules
+from .choicefiles import ChoiceFiles, ExportError, choice_files
 
 __all__ = ["ExportError", "app"]
 
 app = typer.Typer(help="Files that MPI libraries read themselves.", no_args_is_help=True)
+
+# Options of several commands.
+Tables = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")]
+Hosts = Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)]
+RanksOfHost = Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)]
+Placement = Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")]
 
 
 @app.command("mpich-coordinates")
 def mpich_coordinates(
     source: Annotated[str, typer.Argument(help="A topology source, as for topompi topology show.")],
     output: Annotated[str, typer.Option("--output", "-o", help="The file to write, or -.")],
-    lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
+    lfts: Tables = None,
     hosts: Annotated[str | None, typer.Option("--hosts", help="The job's hosts: a list or a file; else all.")] = None,
-    ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1,
-    placement: Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")] = "block",
+    ppn: RanksOfHost = 1,
+    placement: Placement = "block",
     limit: Limit = None,
 ) -> None:
     """Write the position of each rank of a job, for MPICH 4 and later: MPIR_CVAR_COORDINATES_FILE=FILE.
@@ -55,10 +61,10 @@ def ompi_rules(
     output: Annotated[str, typer.Option("--output", "-o", help="The file to write, or -.")],
     records: Annotated[list[Path] | None, typer.Argument(help="Files of topompi tune --record, see below.")] = None,
     topology: Annotated[str | None, typer.Option("--topology", help="A topology source, in place of records.")] = None,
-    lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
-    hosts: Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)] = None,
-    ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1,
-    placement: Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")] = "block",
+    lfts: Tables = None,
+    hosts: Hosts = None,
+    ppn: RanksOfHost = 1,
+    placement: Placement = "block",
     form: Annotated[str, typer.Option("--format", help="classic (from 5.0.7 on) or json (from 6.0 on).")] = "classic",
     rails: Rails = None,
     names: Names = None,
@@ -88,19 +94,16 @@ def ompi_rules(
         raise ExportError(f"--format: expecting classic or json, got {form!r}")
     if bool(records) == bool(topology):
         raise ExportError("expecting records or --topology, got " + ("both" if records else "neither"))
-    if records:
-        read = [TuneRecord.read(path) for path in records]
-        rules = of_records(read)
-        words = [f"{read[0].library}, {read[0].description}", "measured in runs made apart, one for each algorithm"]
-    else:
+    if topology:
         adapters = Adapters(rails, names, rule)
-        with reporting(ExportError, f"reading {topology}", naming=adapters.naming) as report:
-            source = str(topology), lfts, adapters
-            interface = job_view(source, find_hosts(hosts), ppn, placement, report)
-            rules, _, words, _ = predicted_rules(interface, report)
-        list_findings(report)
-        for line in words[1:]:
-            print(line, file=sys.stderr if output == "-" else sys.stdout)
+        made = _by_model(
+            "openmpi" if form == "classic" else "openmpi6", (topology, lfts, adapters), hosts, ppn, placement
+        )
+        _write_and_say(output, made)
+        return
+    read = [TuneRecord.read(path) for path in records or ()]
+    rules = of_records(read)
+    words = [f"{read[0].library}, {read[0].description}", "measured in runs made apart, one for each algorithm"]
     _write(output, write_classic(rules, words) if form == "classic" else write_json(rules))
 
 
@@ -108,10 +111,10 @@ def ompi_rules(
 def mpich_tuning(
     topology: Annotated[str, typer.Option("--topology", help="A source, as for topompi topology show.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
-    lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
-    hosts: Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)] = None,
-    ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1,
-    placement: Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")] = "block",
+    lfts: Tables = None,
+    hosts: Hosts = None,
+    ppn: RanksOfHost = 1,
+    placement: Placement = "block",
     library: Annotated[Path | None, typer.Option("--mpich-library", help="libmpi.so.12; else that of mpirun.")] = None,
     rails: Rails = None,
     names: Names = None,
@@ -124,11 +127,8 @@ def mpich_tuning(
     times as fast. If hosts have several ranks, FILE with .ch4 before its ending is written too, for
     MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE.
     """
-    with_source = topology, lfts, Adapters(rails, names, rule)
-    with reporting(ExportError, f"reading {topology}", naming=with_source[2].naming) as report:
-        interface = job_view(with_source, find_hosts(hosts), ppn, placement, report)
-        made = choice_files("mpich", interface, report, library=library, name=output.name)
-    list_findings(report)
+    job = (topology, lfts, Adapters(rails, names, rule)), hosts, ppn, placement
+    made = _by_model("mpich", *job, library=library, name=output.name)
     for name, text in made.files.items():
         write_text(output.with_name(name), text)
     print(*made.notes, sep="\n")
@@ -145,10 +145,10 @@ def mpich_tuning(
 def intel_adjust(
     topology: Annotated[str, typer.Option("--topology", help="A source, as for topompi topology show.")],
     output: Annotated[str, typer.Option("--output", "-o", help="The file to write, or -.")],
-    lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
-    hosts: Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)] = None,
-    ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1,
-    placement: Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")] = "block",
+    lfts: Tables = None,
+    hosts: Hosts = None,
+    ppn: RanksOfHost = 1,
+    placement: Placement = "block",
     rails: Rails = None,
     names: Names = None,
     rule: NameRule = None,
@@ -158,10 +158,21 @@ def intel_adjust(
 
     Numbers of algorithms are those of Intel's reference of 2019 and 2020. The file was never run with Intel MPI.
     """
-    with_source = topology, lfts, Adapters(rails, names, rule)
-    with reporting(ExportError, f"reading {topology}", naming=with_source[2].naming) as report:
-        made = choice_files("intel", job_view(with_source, find_hosts(hosts), ppn, placement, report), report)
+    _write_and_say(output, _by_model("intel", (topology, lfts, Adapters(rails, names, rule)), hosts, ppn, placement))
+
+
+def _by_model(
+    mpi: str, source: tuple[str, Path | None, Adapters], hosts: str | None, ppn: int, placement: str, **settings: Any
+) -> ChoiceFiles:
+    """The files for a job that the options name; settings are those of `choice_files`."""
+    with reporting(ExportError, f"reading {source[0]}", naming=source[2].naming) as report:
+        interface = job_view(source, find_hosts(hosts), ppn, placement, report)
+        made = choice_files(mpi, interface, report, **settings)
     list_findings(report)
+    return made
+
+
+def _write_and_say(output: str, made: ChoiceFiles) -> None:
     print(*made.notes, sep="\n", file=sys.stderr if output == "-" else sys.stdout)
     _write(output, *made.files.values())
 
