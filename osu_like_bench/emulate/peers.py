@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from .network import CONTROL, DATA
 
-__all__ = ["PEERS", "Peer"]
+__all__ = ["PEERS", "VARIABLES", "Peer"]
 
 
 @dataclass(frozen=True)
@@ -33,18 +33,19 @@ class Peer:
     coordinates: bool = False
 
 
-def _mca(**parameters: str) -> list[str]:
+def _mca(parameters: Mapping[str, str]) -> list[str]:
     return [word for name, value in parameters.items() for word in ("--mca", name, value)]
 
 
-_OPEN_MPI = (
-    "--allow-run-as-root",
-    "--prtemca",
-    "prte_if_include",
-    CONTROL,
-    *_mca(pml="ob1", btl="self,sm,tcp", btl_tcp_if_include=DATA, mpi_yield_when_idle="1"),
-    *_mca(threads_pthreads_yield_strategy="nanosleep", threads_pthreads_nanosleep_time="1000"),
-)  # fmt: skip - an option and its value on one line
+_PARAMETERS = {
+    "pml": "ob1",
+    "btl": "self,sm,tcp",
+    "btl_tcp_if_include": DATA,
+    "mpi_yield_when_idle": "1",
+    "threads_pthreads_yield_strategy": "nanosleep",
+    "threads_pthreads_nanosleep_time": "1000",
+}
+_OPEN_MPI = ("--allow-run-as-root", "--prtemca", "prte_if_include", CONTROL, *_mca(_PARAMETERS))
 
 # UCX finds shared memory by the boot id, which is the same on all emulated hosts, so it is told to use TCP only.
 _MPICH = {
@@ -74,10 +75,22 @@ PEERS: Mapping[str, Peer] = {
     "han": Peer(
         "Open MPI",
         "Open MPI with HAN first, as its version 5 has by itself",
-        (*_OPEN_MPI, *_mca(coll_han_priority="100")),
+        (*_OPEN_MPI, *_mca({"coll_han_priority": "100"})),
     ),
     "mpich": Peer("MPICH", "MPICH's defaults", ("-iface", CONTROL), _MPICH),
     "mpich-topology": Peer(
         "MPICH", "MPICH's topology-aware trees", ("-iface", CONTROL), {**_MPICH, **_TREES}, coordinates=True
     ),
+}
+
+# The same for programs that another launcher starts, such as Slurm's srun: without it messages would also take the
+# second interface of the hosts, which passes no emulated link.
+VARIABLES: Mapping[str, str] = {
+    **{f"OMPI_MCA_{name}": value for name, value in _PARAMETERS.items()},
+    "OMPI_MCA_pml": "ob1,monitoring",  # so that programs can be recorded
+    "PRTE_MCA_prte_if_include": CONTROL,
+    **dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1"),
+    **dict.fromkeys(("PRTE_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM"), "1"),
+    **_MPICH,
+    "HYDRA_IFACE": CONTROL,
 }

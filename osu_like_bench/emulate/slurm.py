@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 import signal
@@ -16,6 +17,7 @@ from topompi.topology.sources import load_routes
 from topompi.topology.writers import written
 
 from .agent import enter
+from .peers import VARIABLES
 from .records import make_folder, put
 from .session import Emulated
 
@@ -186,10 +188,13 @@ class EmulatedSlurm:
     def command(self, host: str, command: Sequence[str]) -> list[str]:
         """Return the command line that runs a command on a host, with this cluster's configuration.
 
+        MPI programs that the command starts use the emulated links; variables that are already set stay.
+
         :param host: name of the host.
         :param command: program and arguments.
         """
-        return enter(self._network.state, host, ["env", f"SLURM_CONF={self.folder / _CONF}", *command])
+        own = [f"{name}={value}" for name, value in VARIABLES.items() if name not in os.environ]
+        return enter(self._network.state, host, ["env", f"SLURM_CONF={self.folder / _CONF}", *own, *command])
 
     def run(
         self,

@@ -97,18 +97,16 @@ def written(records):
 
 
 def looked_up(text, collective, ranks, nbytes):
-    """The algorithm that Open MPI 5.0 finds in a file: of the last section and the last line that are not larger."""
-    lines = text.splitlines()
-    assert lines[0] == "rule-file-version-2"
-    numbers = iter([int(word) for line in lines[1:] for word in line.partition("#")[0].split()])
+    """The algorithm that Open MPI finds in a file: of the last section and the last line that are not larger."""
+    numbers = iter([int(word) for line in text.splitlines() for word in line.partition("#")[0].split()])
     found = None
     for _ in range(next(numbers)):
         number = next(numbers)
         for _ in range(next(numbers)):
             section = next(numbers)
             for place_ in range(next(numbers)):
-                size, algorithm, *rest = (next(numbers) for _ in range(5))
-                assert rest[0] == rest[2] == 0
+                size, algorithm, *rest = (next(numbers) for _ in range(4))
+                assert rest[0] == 0
                 assert place_ or size == 0
                 if number == collective and section <= ranks and size <= nbytes:
                     found = algorithm

@@ -80,12 +80,15 @@ def of_choices(chosen: Sequence[LibraryChoice], ranks: int) -> Rules:
 
 
 def write_classic(rules: Rules, words: Sequence[str]) -> str:
-    """The rules in the format that Open MPI reads from 5.0.7 on; for other numbers of ranks the library chooses.
+    """The rules in the format that Open MPI 4 and 5 read; for other numbers of ranks the library chooses.
+
+    A file without a version has four numbers in a rule, and lacks only a limit of messages in flight. Releases of 4.1
+    and 5.0 read it; a second version with this limit is read from 5.0.7 on.
 
     :param rules: the rules.
     :param words: lines that say where the rules are from.
     """
-    lines = ["rule-file-version-2", *(f"# {line}" for line in words), f"{len(rules)} # collectives"]
+    lines = [*(f"# {line}" for line in words), f"{len(rules)} # collectives"]
     for method, of_ranks in sorted(rules.items(), key=lambda one: NUMBERS[one[0]][0]):
         sections: dict[int, Sequence[Rule]] = {1: [(0, FIXED, 0)]}
         for ranks, found in of_ranks.items():
@@ -94,7 +97,7 @@ def write_classic(rules: Rules, words: Sequence[str]) -> str:
         lines += [f"{NUMBERS[method][0]} # {method}", f"{len(sections)} # numbers of ranks, each up to the next"]
         for ranks, found in sorted(sections.items()):
             lines += [f"{ranks} # ranks", f"{len(found)} # sizes in bytes, each up to the next"]
-            lines += [f"{size} {number} 0 {segment} 0" for size, number, segment in found]
+            lines += [f"{size} {number} 0 {segment}" for size, number, segment in found]
     return "\n".join([*lines, ""])
 
 

@@ -1,6 +1,8 @@
 """``topompi export``: the MPI libraries themselves take what is written."""
 
 import json
+import os
+import subprocess
 
 import pytest
 
@@ -23,23 +25,8 @@ def test_mpich_takes_the_coordinates(tmp_path):
     assert (tmp_path / "coords").read_text().splitlines() == text.splitlines()[1:]
 
 
-def test_open_mpi_takes_the_rules(tmp_path):
-    """The algorithms for two ranks (5 of alltoall, 6 of allgather) refuse more: so one sees where a rule applies."""
-    if "--allow-run-as-root" not in mpirun():
-        pytest.skip("this Python runs with MPICH")
-    fixed = [measured(method, nbytes, native=EVEN) for method in ("Alltoall", "Allgather") for nbytes in (1024, 2048)]
-    fast_then_slow = (measured("Allgather", 1024, native=FAST), measured("Allgather", 2048, native=SLOW))
-    records = [
-        forced(0, *fixed),
-        forced(5, measured("Alltoall", 1024, native=SLOW), measured("Alltoall", 2048, native=FAST)),
-        forced(6, *fast_then_slow, method="allgather"),
-    ]
-    (tmp_path / "rules.conf").write_text(write_classic(of_records(records), []))
-    env = {
-        "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
-        "OMPI_MCA_coll_tuned_dynamic_rules_filename": str(tmp_path / "rules.conf"),
-    }
-    code = """
+# Which sizes of two collectives their algorithms refuse, in communicators of 3, 4 and 5 ranks.
+REFUSED = """
 import json, numpy as np
 from mpi4py import MPI
 world = MPI.COMM_WORLD
@@ -59,7 +46,25 @@ for size in (3, 4, 5):
 if world.rank == 0:
     print(json.dumps(found))
 """
-    done = run_mpi(5, "-c", code, env=env)
+OTHER = "/usr/bin/mpirun", "/usr/bin/python3"  # of the operating system
+
+
+@pytest.mark.parametrize("where", ["here", "the operating system's"])
+def test_open_mpi_takes_the_rules(where, tmp_path):
+    """The algorithms for two ranks (5 of alltoall, 6 of allgather) refuse more: so one sees where a rule applies."""
+    fixed = [measured(method, nbytes, native=EVEN) for method in ("Alltoall", "Allgather") for nbytes in (1024, 2048)]
+    fast_then_slow = (measured("Allgather", 1024, native=FAST), measured("Allgather", 2048, native=SLOW))
+    records = [
+        forced(0, *fixed),
+        forced(5, measured("Alltoall", 1024, native=SLOW), measured("Alltoall", 2048, native=FAST)),
+        forced(6, *fast_then_slow, method="allgather"),
+    ]
+    (tmp_path / "rules.conf").write_text(write_classic(of_records(records), []))
+    env = {
+        "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+        "OMPI_MCA_coll_tuned_dynamic_rules_filename": str(tmp_path / "rules.conf"),
+    }
+    done = of_this_python(env) if where == "here" else of_the_system(env)
     assert done.returncode == 0, done.stderr
     nothing = {"Alltoall": [], "Allgather": []}
     assert json.loads(done.stdout) == {
@@ -67,3 +72,25 @@ if world.rank == 0:
         "4": {"Alltoall": [2048, 4095], "Allgather": [1024, 2047]},
         "5": nothing,
     }
+
+
+def of_this_python(env):
+    if "--allow-run-as-root" not in mpirun():
+        pytest.skip("this Python runs with MPICH")
+    return run_mpi(5, "-c", REFUSED, env=env)
+
+
+def of_the_system(env):
+    """Debian 12 has Open MPI 4.1, Ubuntu 24.04 too."""
+    launcher, python = OTHER
+    foreign = ("OMPI_", "OPAL_", "PRTE_", "PMIX_", "PYTHON")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+    told = [[launcher, "--version"], [python, "-c", "import mpi4py.MPI, numpy"]]
+    try:
+        version, imported = (subprocess.run(one, capture_output=True, text=True, timeout=60, env=clean) for one in told)
+    except OSError:
+        pytest.skip("no second MPI here")
+    if imported.returncode or "Open MPI" not in version.stdout:
+        pytest.skip("the operating system's Python has no mpi4py on Open MPI")
+    line = [launcher, "--allow-run-as-root", "--oversubscribe", "-n", "5", python, "-c", REFUSED]
+    return subprocess.run(line, capture_output=True, text=True, timeout=60, env={**clean, **env})
