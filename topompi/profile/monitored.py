@@ -48,9 +48,12 @@ def record(command: Sequence[str], folder: Path, hosts: Sequence[str] = ()) -> t
             raise ProfileError(f"{command[0]}: expecting a command that starts a program: {error.strerror}") from error
         seconds = time.monotonic() - start
         if not any(Path(scratch).iterdir()):
-            chosen = (
-                "--mca pml has to name monitoring, too" if "pml" in command else "topompi.profile records on any MPI"
-            )
+            chosen = "topompi.profile records on any MPI"
+            if code:
+                # Open MPI 5.0.11: coll/han and coll/monitoring together, in MPI_Comm_free.
+                chosen = "Open MPI 5 crashes here if hosts have several ranks: try --mca coll_han_priority 0"
+            if "pml" in command:
+                chosen = "--mca pml has to name monitoring, too"
             raise ProfileError(
                 f"expecting a program of Open MPI that reaches MPI_Finalize, got none of its ranks' records from "
                 f"{shlex.join(command)!r} (exit code {code}); {chosen}"

@@ -197,3 +197,29 @@ def test_the_prolog_of_the_documentation_places_the_tasks_of_a_batch_script(slur
     (hosts,) = tmp_path.glob("hosts.*")
     assert landed(lines) == slurm_file(hosts)
     assert all(a == b for a, b in zip(slurm_file(hosts)[:4], slurm_file(hosts)[4:], strict=True))
+
+
+def test_the_batch_script_of_the_documentation_runs_a_program_with_its_kit(slurm, pairs, tmp_path):
+    if "--allow-run-as-root" not in mpirun():
+        pytest.skip("this Python runs with MPICH, and the page's script is for Open MPI")
+    page = (ROOT / "docs" / "any-program.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"```sh\n(#!/bin/sh\n#SBATCH.*?)```", page, re.DOTALL)
+    for word, here in (("16", "4"), ("node=4", "node=2"), ("ppn 4", "ppn 2"), ("fabric.json", "'xgft:2,2;1,1'")):
+        assert word in script
+        script = script.replace(word, here)
+    (tmp_path / "prof").write_text(Path(pairs(8)).read_text())
+    (tmp_path / "job.sh").write_text(script)
+    (tmp_path / "app").write_text(
+        '#!/bin/sh\necho "$OMPI_COMM_WORLD_RANK $(hostname) $OMPI_MCA_coll_tuned_dynamic_rules_filename"\n'
+    )
+    (tmp_path / "app").chmod(0o755)
+    beside = os.pathsep.join((str(Path(mpirun()[0]).parent), str(Path(sys.executable).parent), os.environ["PATH"]))
+    batch = ["sbatch", f"--output={tmp_path / 'out'}", f"--chdir={tmp_path}", str(tmp_path / "job.sh")]
+    done = slurm.run(["env", f"PATH={beside}", f"PYTHONPATH={ROOT}", f"TMPDIR={tmp_path}", *batch])
+    assert done.returncode == 0, done.stderr
+    wait_until(lambda: not slurm.run(["squeue", "--noheader"]).stdout, 60)
+    said = (tmp_path / "out").read_text()
+    ran = dict(re.findall(r"^(\d+) (\S+) \S*/kit\.\d+/rules\.conf$", said, re.MULTILINE))
+    assert sorted(map(int, ran)) == list(range(8)), said
+    assert all(ran[str(rank)] == ran[str(rank + 4)] for rank in range(4))
+    assert sorted(ran.values()) == sorted(2 * slurm.hosts)
