@@ -27,7 +27,7 @@ from osu_like_bench.emulate.network import burst_of
 from osu_like_bench.emulate.spec import emulated_routes
 from topompi.errors import TopompiError
 from topompi.prediction.libraries.openmpi import OpenMPI
-from topompi.prediction.librarychoices import SIZES, LibraryChoice, choices, left_to_han
+from topompi.prediction.librarychoices import OVER_HOSTS, SIZES, LibraryChoice, choices, left_to_han
 from topompi.prediction.predictor import Predictor
 from topompi.schedules import lower_bound
 from topompi.schedules.analysis.model import Model
@@ -97,7 +97,8 @@ class Arena:
         :param seconds: time for each size of a collective.
         :param limit: most seconds of a call's least time; sizes with a longer one are left out.
         """
-        lines = []
+        moved = () if self.ppn == 1 else (method for method in OVER_HOSTS if method not in self.left)
+        lines = [f"moved {method.lower()}" for method in moved]
         for method, words in METHODS.items():
             lines += [f"method {method}", "side -1 0", "side 0 0", *(f"side {number} 0" for number in words)]
             for number, segments in SEGMENTED.get(method, {}).items():
@@ -132,8 +133,7 @@ def measured(arena: Arena, program: Path, directory: Path, arguments: argparse.N
         done = network.run([str(program), str(plan), str(arguments.most)], options)
     if done.returncode:
         raise TopompiError(f"{arena.name}: exit code {done.returncode}: {done.stderr[-2000:]}")
-    cells = [json.loads(line) for line in done.stdout.splitlines()]
-    return [{**cell, "left": cell["method"] in arena.left} for cell in cells]
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def arenas(arguments: argparse.Namespace) -> Iterator[Arena]:
