@@ -87,9 +87,7 @@ def _several(predictor: Predictor) -> bool:
     return predictor.interface.num_hosts < predictor.interface.num_ranks
 
 
-def _choice(
-    predictor: Predictor, method: str, nbytes: int, least: float, left: Sequence[str] = ()
-) -> LibraryChoice:
+def _choice(predictor: Predictor, method: str, nbytes: int, least: float, left: Sequence[str] = ()) -> LibraryChoice:
     question = Question(method, nbytes, np.asarray(predictor.interface.rank_host))
     native, own = predictor.native(method, nbytes, 0), tuned(question)
 
@@ -111,9 +109,7 @@ def _choice(
     return LibraryChoice(method, nbytes, number, segment, says, seconds if number else alone, native.seconds)
 
 
-def _in_two(
-    predictor: Predictor, question: Question, word: str, least: float, left: Sequence[str]
-) -> float | None:
+def _in_two(predictor: Predictor, question: Question, word: str, least: float, left: Sequence[str]) -> float | None:
     """Seconds of an algorithm that calls two collectives, if one has a rule or stays with coll/han; None for all others.
 
     :param predictor: the job's predictor.
