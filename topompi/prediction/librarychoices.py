@@ -110,7 +110,7 @@ def _choice(predictor: Predictor, method: str, nbytes: int, least: float, left: 
 
 
 def _in_two(predictor: Predictor, question: Question, word: str, least: float, left: Sequence[str]) -> float | None:
-    """Seconds of an algorithm that calls two collectives, if one has a rule or stays with coll/han; None for all others.
+    """Seconds of an algorithm of two calls, if one of them has a rule or stays with coll/han; None for all others.
 
     :param predictor: the job's predictor.
     :param question: the call.
