@@ -1,9 +1,10 @@
 /* Times collective calls in one job of Open MPI: by its own choice, by a file of rules, and with algorithms forced.
 
    `choice_loops PLAN [SECONDS]`, where PLAN has lines of a word and its values:
+     moved NAME             a collective, for example bcast, that coll/tuned runs in place of coll/han with the rules
      method NAME            a collective, for example Bcast
      side NUMBER SEGMENT    -1 for the library without rules, 0 for the rules file, else the number of an algorithm of
-                            coll/tuned, with bytes of a segment or 0
+                            coll/tuned, with bytes of a segment or 0; with MPICH only -1
      size BYTES MILLISECONDS  times all sides of the method: a message, a reduction's vector, else one block; sides whose
                             segment is longer than half of the size are left out
    After SECONDS only sizes of up to 64 KiB are timed. The job has to start with the rules file. A communicator keeps the
@@ -18,7 +19,8 @@
 #include <strings.h>
 #include <time.h>
 
-enum { MOST_SIDES = 64, MOST_ROUNDS = 64, SHORT = 65536 };
+enum { MOST_SIDES = 64, MOST_ROUNDS = 64, MOST_MOVED = 16, SHORT = 65536 };
+enum { TUNED = 3, HAN = 6 }; /* numbers of components, as `ompi_info` of 5.0 prints them for coll/han */
 static const double LONG = 0.01; /* seconds of a call from which on longer calls change little in the order of sides */
 
 typedef struct {
@@ -27,8 +29,8 @@ typedef struct {
     double seconds[MOST_ROUNDS], processor[MOST_ROUNDS];
 } Side;
 
-static int rank, ranks, han_priority = -1, *counts;
-static char method[32], *out, *in;
+static int rank, ranks, han_priority = -1, moved, *counts;
+static char method[32], others[MOST_MOVED][32], *out, *in;
 static Side sides[MOST_SIDES];
 
 static void fail(const char *what) {
@@ -36,9 +38,12 @@ static void fail(const char *what) {
     MPI_Abort(MPI_COMM_WORLD, 2);
 }
 
-/* Reads a parameter of the library, or writes it if `writes`. */
+/* Reads a parameter of Open MPI, or writes it if `writes`. */
 static int parameter(const char *name, int value, int writes) {
     int index, count, found = 0;
+#ifndef OPEN_MPI
+    return 0;
+#endif
     MPI_T_cvar_handle handle;
     if (MPI_T_cvar_get_index(name, &index) || MPI_T_cvar_handle_alloc(index, NULL, &handle, &count))
         fail(name);
@@ -55,6 +60,15 @@ static void write_for_method(const char *ending, int value) {
         if (name[at] >= 'A' && name[at] <= 'Z')
             name[at] += 'a' - 'A';
     parameter(name, value, 1);
+}
+
+/* Has a component run all moved collectives. coll/han reads this in each call, for all communicators. */
+static void move(int component) {
+    char name[96];
+    for (int at = 0; at < moved; at++) {
+        snprintf(name, sizeof name, "coll_han_%.31s_dynamic_global_communicator_module", others[at]);
+        parameter(name, component, 1);
+    }
 }
 
 static int call(MPI_Comm comm, int n) {
@@ -87,7 +101,8 @@ static void make(Side *side) {
     int own = side->number < 0;
     side->hopeless = 0;
     parameter("coll_tuned_use_dynamic_rules", !own, 1);
-    parameter("coll_han_priority", own ? han_priority : 0, 1);
+    parameter("coll_han_priority", side->number > 0 ? 0 : han_priority, 1);
+    move(side->number == 0 ? TUNED : HAN);
     write_for_method("", own ? 0 : side->number);
     if (side->segment)
         write_for_method("_segmentsize", side->segment);
@@ -101,10 +116,12 @@ static void make(Side *side) {
 
 static void time_call(Side *side, int nbytes) {
     double found[2], most, sum;
+    move(side->number == 0 ? TUNED : HAN);
     MPI_Barrier(MPI_COMM_WORLD);
     double begin = MPI_Wtime(), used = processor_seconds();
     call(side->comm, nbytes);
     found[0] = MPI_Wtime() - begin, found[1] = processor_seconds() - used;
+    move(HAN);
     MPI_Reduce(&found[0], &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     MPI_Reduce(&found[1], &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank == 0)
@@ -206,6 +223,10 @@ int main(int argc, char **argv) {
     double begin = MPI_Wtime();
     for (int more = 1; more;) {
         more = fgets(line, sizeof line, plan) != NULL;
+        if (more && moved < MOST_MOVED && sscanf(line, "moved %31s", others[moved]) == 1) {
+            moved++;
+            continue;
+        }
         if (!more || !strncmp(line, "method ", 7)) {
             for (; number > 0; number--)
                 MPI_Comm_free(&sides[number - 1].comm);

@@ -27,7 +27,7 @@ from osu_like_bench.emulate.network import burst_of
 from osu_like_bench.emulate.spec import emulated_routes
 from topompi.errors import TopompiError
 from topompi.prediction.libraries.openmpi import OpenMPI
-from topompi.prediction.librarychoices import SIZES, LibraryChoice, choices, left_to_han
+from topompi.prediction.librarychoices import OVER_HOSTS, SIZES, LibraryChoice, choices, left_to_han
 from topompi.prediction.predictor import Predictor
 from topompi.schedules import lower_bound
 from topompi.schedules.analysis.model import Model
@@ -91,17 +91,20 @@ class Arena:
         chosen = [one for one in self.chosen if one.method not in self.left]
         return write_classic(of_choices(chosen, self.predictor.interface.num_ranks), [])
 
-    def plan(self, seconds: float, limit: float) -> str:
+    def plan(self, seconds: float, limit: float, forced: bool = True) -> str:
         """The plan of the C program.
 
         :param seconds: time for each size of a collective.
         :param limit: most seconds of a call's least time; sizes with a longer one are left out.
+        :param forced: whether to measure every algorithm, too.
         """
-        lines = []
+        moved = () if self.ppn == 1 else (method for method in OVER_HOSTS if method not in self.left)
+        lines = [f"moved {method.lower()}" for method in moved]
         for method, words in METHODS.items():
-            lines += [f"method {method}", "side -1 0", "side 0 0", *(f"side {number} 0" for number in words)]
-            for number, segments in SEGMENTED.get(method, {}).items():
-                lines += [f"side {number} {segment}" for segment in segments]
+            sides = [(number, 0) for number in words]
+            sides += [(number, one) for number, some in SEGMENTED.get(method, {}).items() for one in some]
+            lines += [f"method {method}", "side -1 0", "side 0 0"]
+            lines += [f"side {number} {segment}" for number, segment in sides if forced]
             sizes = [nbytes for nbytes in MEASURED if self._bound(method, nbytes) <= limit]
             lines += [f"size {nbytes} {1000 * seconds:.0f}" for nbytes in sizes]
         return "\n".join([*lines, ""])
@@ -123,7 +126,7 @@ def measured(arena: Arena, program: Path, directory: Path, arguments: argparse.N
     :param arguments: arguments of the command line.
     """
     plan, rules = directory / "plan", directory / "rules.conf"
-    plan.write_text(arena.plan(arguments.seconds, arguments.limit))
+    plan.write_text(arena.plan(arguments.seconds, arguments.limit, not arguments.file_only))
     rules.write_text(arena.rules())
     variables = {"use_dynamic_rules": "1", "dynamic_rules_filename": str(rules)}
     environment = {f"OMPI_MCA_coll_tuned_{name}": value for name, value in variables.items()}
@@ -132,8 +135,7 @@ def measured(arena: Arena, program: Path, directory: Path, arguments: argparse.N
         done = network.run([str(program), str(plan), str(arguments.most)], options)
     if done.returncode:
         raise TopompiError(f"{arena.name}: exit code {done.returncode}: {done.stderr[-2000:]}")
-    cells = [json.loads(line) for line in done.stdout.splitlines()]
-    return [{**cell, "left": cell["method"] in arena.left} for cell in cells]
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def arenas(arguments: argparse.Namespace) -> Iterator[Arena]:
@@ -154,6 +156,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--most", type=float, default=1e9, help="seconds of a job after which no long calls are timed")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds that one job may take")
     parser.add_argument("--quick", action="store_true", help="one small network, a tenth of the time, short calls")
+    parser.add_argument("--file-only", action="store_true", help="measure the file, and no forced algorithm")
     parser.add_argument("--again", nargs="+", type=Path, default=[], help="read measurements instead of making them")
     parser.add_argument("--json", type=Path, help="write all samples here")
     arguments = parser.parse_args()
@@ -194,7 +197,7 @@ def rechosen_by_model(cells: Sequence[Cell], told: bool) -> list[Cell]:
     found = []
     for cell in cells:
         arena = made[cell.arena]
-        (choice,) = choices(arena.predictor, cell.method, (cell.nbytes,))
+        choice = next(one for one in arena.chosen if (one.method, one.nbytes) == (cell.method, cell.nbytes))
         other = rechosen(cell, choice.number, choice.segment, arena.predictor.interface.num_ranks)
         found.append(replace(cell, ours=OWN) if cell.method in arena.left else other)
     return [one for one in found if one is not None]

@@ -1,8 +1,12 @@
 """Open MPI's own algorithms, chosen by the cost model for the files that it reads."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from osu_like_bench.emulate.launch import rank_hosts
+from osu_like_bench.emulate.network import burst_of
 from osu_like_bench.emulate.spec import Rates, emulated_routes
 from topompi.execution.specs import CALLS
 from topompi.prediction.libraries import Question
@@ -10,8 +14,9 @@ from topompi.prediction.libraries.openmpi import OpenMPI
 from topompi.prediction.libraries.openmpi.fixed import fixed_decision
 from topompi.prediction.libraries.openmpi.forced import NUMBERS, forced
 from topompi.prediction.libraries.openmpi.tuned import tuned
-from topompi.prediction.librarychoices import METHODS, SIZES, choices, mean_gain
+from topompi.prediction.librarychoices import METHODS, SIZES, choices, left_to_han, mean_gain
 from topompi.prediction.predictor import Predictor
+from topompi.schedules.analysis.model import Model
 from topompi.topology import TopologyInterface, load_routes
 
 
@@ -58,6 +63,19 @@ def test_an_algorithm_of_two_calls_runs_by_their_rules(method, number, parts):
     assert found.number == number
     assert found.seconds == pytest.approx(by_two)
     assert one.decided(forced(Question(method, 1 << 20, np.arange(16)), number), 1 << 20, 0) > 1.5 * by_two
+
+
+def test_a_call_inside_another_stays_with_han_if_it_has_no_rule():
+    routes = emulated_routes("2x4", Rates.parse("100M", "200M"))
+    hosts, rate = rank_hosts(routes.fabric, ppn=2, order="random:1"), 100e6 / 8
+    model = replace(Model.of_rate(rate), burst=burst_of(rate))
+    one = Predictor(TopologyInterface.place(hosts, routes), OpenMPI((5, 0), "5.0"), model=model)
+    assert left_to_han(one, choices(one, "Reduce"), ["Reduce"]) == ["Reduce"]
+    found = [call for call in choices(one, "Allreduce", (16384, 262144)) if call.number == 2]
+    assert found
+    for call in found:
+        (broadcast,) = choices(one, "Bcast", (call.nbytes,))
+        assert call.seconds == pytest.approx(one.native("Reduce", call.nbytes, 0).seconds + broadcast.seconds)
 
 
 def test_what_the_component_chooses_can_be_forced():

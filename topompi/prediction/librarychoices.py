@@ -73,17 +73,26 @@ def choices(
     :param method: one of ``METHODS``.
     :param sizes: sizes of calls in bytes, ascending.
     :param least: least ratio of predicted times with which another algorithm is chosen.
-    Cost: about 10 predictions for each size, and 40 if algorithms are made of two calls.
+    Cost: about 10 predictions for each size, and 40 if algorithms are made of two calls; if hosts have several ranks,
+    also the choices of these two calls for all ``SIZES``.
     """
-    return [_choice(predictor, method, nbytes, least) for nbytes in sizes]
+    calls = dict.fromkeys(call for key, pair in _IN_TWO.items() if key[0] == method for call in pair)
+    apart = [one for call in calls if _several(predictor) for one in choices(predictor, call, SIZES, least=least)]
+    left = left_to_han(predictor, apart, list(calls))
+    return [_choice(predictor, method, nbytes, least, left) for nbytes in sizes]
 
 
-def _choice(predictor: Predictor, method: str, nbytes: int, least: float) -> LibraryChoice:
+def _several(predictor: Predictor) -> bool:
+    """Whether hosts have several ranks, so that coll/han runs."""
+    return predictor.interface.num_hosts < predictor.interface.num_ranks
+
+
+def _choice(predictor: Predictor, method: str, nbytes: int, least: float, left: Sequence[str] = ()) -> LibraryChoice:
     question = Question(method, nbytes, np.asarray(predictor.interface.rank_host))
     native, own = predictor.native(method, nbytes, 0), tuned(question)
 
     def seconds_of(word: str, decision: Decision) -> float:
-        in_two = _in_two(predictor, question, word, least)
+        in_two = _in_two(predictor, question, word, least, left)
         return predictor.decided(decision, nbytes, 0) if in_two is None else in_two
 
     alone = native.seconds if own is None else seconds_of(chosen_word(question), own)
@@ -100,24 +109,36 @@ def _choice(predictor: Predictor, method: str, nbytes: int, least: float) -> Lib
     return LibraryChoice(method, nbytes, number, segment, says, seconds if number else alone, native.seconds)
 
 
-def _in_two(predictor: Predictor, question: Question, word: str, least: float) -> float | None:
-    """Seconds of an algorithm that calls two collectives of which one has a rule; None for all others."""
+def _in_two(predictor: Predictor, question: Question, word: str, least: float, left: Sequence[str]) -> float | None:
+    """Seconds of an algorithm of two calls, if one of them has a rule or stays with coll/han; None for all others.
+
+    :param predictor: the job's predictor.
+    :param question: the call.
+    :param word: the algorithm in the library's words.
+    :param least: least ratio of predicted times with which another algorithm is chosen.
+    :param left: methods that coll/han goes on to run, also inside other calls.
+    """
     methods = _IN_TWO.get((question.method, word), ())
     sizes = [question.nbytes // (question.ranks if method in OF_BLOCKS else 1) for method in methods]
     parts = [_choice(predictor, method, nbytes, least) for method, nbytes in zip(methods, sizes, strict=True)]
-    return sum(one.seconds for one in parts) if any(one.number for one in parts) else None
+    if not any(one.number or one.method in left for one in parts):
+        return None
+    return sum(one.native if one.method in left else one.seconds for one in parts)
 
 
-def left_to_han(predictor: Predictor, chosen: Sequence[LibraryChoice]) -> list[str]:
+def left_to_han(predictor: Predictor, chosen: Sequence[LibraryChoice], among: Sequence[str] = OVER_HOSTS) -> list[str]:
     """The methods that coll/han should go on to run: those whose long calls are not clearly faster by rules.
 
     :param predictor: the job's predictor.
     :param chosen: the choices of all methods.
+    :param among: the methods in question.
     """
-    if predictor.interface.num_hosts == predictor.interface.num_ranks:
+    if not _several(predictor):
         return []
     long = {
-        method: [one for one in chosen if (one.method, one.nbytes >= LEAST) == (method, True)] for method in OVER_HOSTS
+        method: [one for one in chosen if (one.method, one.nbytes >= LEAST) == (method, True)]
+        for method in among
+        if method in OVER_HOSTS
     }
     return [method for method, some in long.items() if mean_gain(some) < GAIN]
 

@@ -24,7 +24,12 @@ def test_each_side_runs_by_its_own_parameters(tmp_path):
         pytest.skip("no mpicc with a C compiler is here")
     (tmp_path / "rules").write_text(write_classic({"Allgather": {4: [(0, 6, 0)]}}, []))
     sides = {(-1, 0): False, (0, 0): True, (4, 0): False, (6, 0): True}
-    lines = ["method Allgather", *(f"side {number} {segment}" for number, segment in sides), "size 1024 10"]
+    lines = [
+        "moved bcast",
+        "method Allgather",
+        *(f"side {number} {segment}" for number, segment in sides),
+        "size 1024 10",
+    ]
     lines += ["method Bcast", "side -1 0", "side 0 0", "side 3 8192", "size 8192 10", "size 65536 10"]
     (tmp_path / "plan").write_text("\n".join([*lines, ""]))
     variables = {"use_dynamic_rules": "1", "dynamic_rules_filename": str(tmp_path / "rules")}
