@@ -107,10 +107,15 @@ class _Trees:
         if not 0 <= root < network.num_ranks:
             raise ValueError(f"expecting root in range({network.num_ranks}), got {root}")
         over = packing(network, root, inwards=inwards)
-        made = [_over_ranks(network, root, tree, over.parent[tree], over.depth[tree]) for tree in range(TREES)]
-        self.parent, self.depth = (np.stack(arrays) for arrays in zip(*made, strict=True))
+        rounds = zip(np.append(over.last_parent, over.parent[None], axis=0), np.append(over.last_depth, over.depth[None], axis=0), strict=True)
+        made = [[_over_ranks(network, root, tree, parent[tree], depth[tree]) for tree in range(TREES)] for parent, depth in rounds]
+        self.parent, self.depth = (np.stack([np.stack([one[which] for one in row]) for row in made]) for which in range(2))
         self.size, self.blocks = network.num_ranks, blocks
-        self.steps = -(-blocks // TREES) + int(self.depth[:blocks].max()) - 1 if self.size > 1 else 0
+        self.rounds, self.last = -(-blocks // TREES), len(self.depth) - 1
+        number = np.arange(blocks)
+        row = np.minimum(self.rounds - 1 - number // TREES, self.last)
+        ends = self.depth.max(axis=2)[row, number % TREES] + number // TREES
+        self.steps = int(ends.max()) if self.size > 1 else 0
 
     def edges(self, step: Integers, rank: Integers) -> tuple[Integers, Integers, Integers, Integers]:
         """The steps, children, parents and blocks of the messages between some ranks and their parents in some steps.
@@ -118,18 +123,21 @@ class _Trees:
         :param step: steps of a broadcast, shape (cells,).
         :param rank: rank of each cell, shape (cells,).
         """
-        depth = self.depth[:, rank]
-        block = (step - depth + 1) * TREES + np.arange(TREES)[:, None]
-        tree, cell = np.nonzero((depth > 0) & (block >= 0) & (block < self.blocks))
+        depth = self.depth[:, :, rank]
+        turn = step - depth + 1
+        fits = turn == self.rounds - 1 - np.arange(self.last + 1)[:, None, None]
+        fits[-1] = turn[-1] < self.rounds - self.last
+        block = turn * TREES + np.arange(TREES)[:, None]
+        row, tree, cell = np.nonzero(fits & (depth > 0) & (turn >= 0) & (block < self.blocks))
         order = np.argsort(cell, kind="stable")
-        tree, cell = tree[order], cell[order]
-        return step[cell], rank[cell], self.parent[tree, rank[cell]], block[tree, cell]
+        row, tree, cell = row[order], tree[order], cell[order]
+        return step[cell], rank[cell], self.parent[row, tree, rank[cell]], block[row, tree, cell]
 
     def phase(self, make: Callable[[Integers, Integers], Rows]) -> Grid:
         """The phase of all messages; a cell has those between one rank and its parents in one step."""
 
         def near(rank: int) -> Integers:
-            return np.union1d(np.flatnonzero((self.parent == rank).any(axis=0)), rank)
+            return np.union1d(np.flatnonzero((self.parent == rank).any(axis=(0, 1))), rank)
 
         return Grid(self.steps, members=self.size, make=make, near=near)
 

@@ -1,0 +1,161 @@
+"""Exchanges of receivers between two edges of a tree, for less busy links and less deep hosts."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .prices import MOST_LOAD, TREES, Links, sixth
+
+__all__ = ["Exchanges"]
+
+Integers = NDArray[np.int64]
+
+BASE, MOST_POWER = 3, 24  # the price of a host's depths is a power of their sum, and this many sums differ in price
+WORTH = 9  # sub-trees are raised whose gain is at least this part of the largest one
+TRIED = 64  # exchanges of one edge that are compared by their routes
+
+
+class Exchanges:
+    """Packed trees whose edges are exchanged: two hosts, with the trees below them, take each other's sender.
+
+    :param links: routes and weights of links.
+    :param parent: parent of each host in each tree, shape (trees, n); -1 at the root. It is changed.
+    :param depth: depth of each host in each tree, shape (trees, n). It is changed.
+    :ivar sums: sum of each host's depths in all trees, shape (n,).
+    :ivar load: number of edges over each link.
+    :ivar below: 1 if host j is host i or below it in a tree, else 0, shape (trees, n, n).
+    """
+
+    def __init__(self, links: Links, parent: Integers, depth: Integers) -> None:
+        self.links, self.parent, self.depth = links, parent, depth
+        self.sums = depth.sum(axis=0)
+        self.load = np.zeros(len(links.weight), dtype=np.int64)
+        np.add.at(self.load, self._routes(*np.nonzero(parent >= 0)), 1)
+        self.below = np.repeat(np.eye(len(self.sums), dtype=np.int64)[None], len(parent), axis=0)
+        for tree, below in enumerate(self.below):
+            for host in np.argsort(-depth[tree], kind="stable")[:-1].tolist():
+                below[parent[tree, host]] += below[host]
+
+    def _routes(self, tree: Integers, target: Integers) -> Integers:
+        return self.links.paths[self.parent[tree, target], target]
+
+    def top(self) -> float:
+        """The time of the busiest link, over that of the message on a typical host's own link."""
+        return float((self.load * self.links.time).max(initial=0.0)) / TREES
+
+    def relieve(self, attempts: int) -> int:
+        """Lower the prices of the links that have too much, as long as this is possible; return the attempts.
+
+        :param attempts: largest number of edges for which exchanges are tried.
+        """
+        used, found = 0, True
+        while found and used < attempts and self.top() > self.links.least:
+            tree, target = np.nonzero(self.parent >= 0)
+            busy = self.load * self.links.time > TREES * self.links.least
+            over = np.flatnonzero(busy[self._routes(tree, target)].any(axis=1))
+            found = False
+            for edge in over.tolist():
+                used += 1
+                if found := self._relieved(int(tree[edge]), int(target[edge])):
+                    break
+        return used
+
+    def flatten(self, shallow: int, attempts: int) -> int:
+        """Raise hosts, those with the largest sums of depths first, as long as this is possible; return the attempts.
+
+        :param shallow: sum of depths that is low enough for all hosts.
+        :param attempts: largest number of edges for which exchanges are tried.
+        """
+        used, found = 0, True
+        self.lowest = int(self.sums.max()) - MOST_POWER + 2
+        while found and used < attempts and self.sums.max() > shallow:
+            gain = self.below @ (self._price(0) - self._price(-1))
+            gain[self.depth <= 1] = 0
+            order = np.argsort(-gain, axis=None, kind="stable")
+            found = False
+            for place in order[: np.count_nonzero(gain * WORTH >= gain.max())].tolist():
+                used += 1
+                if found := self._raised(*divmod(place, len(self.sums))):
+                    break
+        return used
+
+    def _price(self, shift: int) -> Integers:
+        """The price of each host's depths if their sum changes, shape (n,)."""
+        powers: Integers = BASE ** np.clip(self.sums + shift - self.lowest, 0, MOST_POWER)
+        return powers
+
+    def _partners(self, tree: int, host: int) -> tuple[Integers, Integers]:
+        """New senders of a host, and the hosts that take its sender in exchange, or -1 if none does."""
+        parent, below = self.parent[tree], self.below[tree]
+        apart = below[host] == 0
+        others = np.flatnonzero(apart & (below[:, host] == 0) & (parent != parent[host]))
+        alone = np.flatnonzero(apart)
+        return np.append(parent[others], alone), np.append(others, np.full(len(alone), -1))
+
+    def _moved(self, tree: int, host: int, sender: Integers, other: Integers) -> tuple[Integers, Integers]:
+        """The links that exchanges load, and those that they relieve, each of shape (exchanges, links)."""
+        paths, above, nowhere = self.links.paths, self.parent[tree, host], len(self.load) - 2
+        there = (other >= 0)[:, None]
+        old = np.broadcast_to(paths[above, host], (len(other), paths.shape[2]))
+        new = np.append(paths[sender, host], np.where(there, paths[above, other], nowhere), axis=1)
+        return new, np.append(old, np.where(there, paths[sender, other], nowhere), axis=1)
+
+    def _relieved(self, tree: int, host: int) -> bool:
+        """Make the exchange of one edge that lowers the prices of links most, and return whether one lowers them."""
+        sender, other = self._partners(tree, host)
+        new, old = self._moved(tree, host, sender, other)
+        links, width = np.append(new, old, axis=1), new.shape[1]
+        same = links[:, :, None] == links[:, None, :]
+        change = same[:, :, :width].sum(axis=2) - same[:, :, width:].sum(axis=2)
+        again = (same & np.tri(2 * width, k=-1, dtype=bool)).any(axis=2)
+        now = np.minimum(self.load[links], MOST_LOAD)
+        price = self.links.weight[links] * (sixth(now + change) - sixth(now))
+        cost = np.where(again, 0, price).sum(axis=1)
+        best = int(cost.argmin())
+        if cost[best] >= 0:
+            return False
+        self._exchange(tree, host, int(sender[best]), int(other[best]))
+        return True
+
+    def _raised(self, tree: int, host: int) -> bool:
+        """Make the exchange of one edge that lowers the price of depths most, and return whether one is possible."""
+        sender, other = self._partners(tree, host)
+        depth, below = self.depth[tree], self.below[tree]
+        shift = depth[sender] + 1 - depth[host]
+        up = shift < 0
+        sender, other, shift = sender[up], other[up], shift[up]
+        if not len(shift):
+            return False
+        most = -int(shift.min())
+        changes = np.array([self._price(by) - self._price(0) for by in range(-most, most + 1)])
+        cost = (changes @ below[host])[shift + most]
+        cost += np.where(other >= 0, (changes @ below.T)[most - shift, other], 0)
+        order = np.argsort(cost, kind="stable")[: min(TRIED, np.count_nonzero(cost < 0))]
+        sender, other = sender[order], other[order]
+        new, old = self._moved(tree, host, sender, other)
+        change = (new[:, :, None] == new[:, None, :]).sum(axis=2) - (new[:, :, None] == old[:, None, :]).sum(axis=2)
+        after = (self.load[new] + change) * self.links.time[new]
+        fits = np.flatnonzero(((after <= TREES * self.links.least) | (change <= 0)).all(axis=1))
+        if len(fits):
+            self._exchange(tree, host, int(sender[fits[0]]), int(other[fits[0]]))
+        return len(fits) > 0
+
+    def _exchange(self, tree: int, host: int, sender: int, other: int) -> None:
+        above = int(self.parent[tree, host])
+        self._move(tree, host, sender)
+        if other >= 0:
+            self._move(tree, other, above)
+
+    def _move(self, tree: int, host: int, sender: int) -> None:
+        parent, below = self.parent[tree], self.below[tree]
+        inside = below[host].copy()
+        for messages, other in ((-1, int(parent[host])), (1, sender)):
+            self.load[self.links.paths[other, host]] += messages
+            while other >= 0:
+                below[other] += messages * inside
+                other = int(parent[other])
+        change = (int(self.depth[tree, sender]) + 1 - int(self.depth[tree, host])) * inside
+        parent[host] = sender
+        self.depth[tree] += change
+        self.sums += change
