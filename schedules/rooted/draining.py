@@ -12,7 +12,9 @@ __all__ = ["last_rounds"]
 Integers = NDArray[np.int64]
 
 
-def last_rounds(links: Links, parent: Integers, depth: Integers, busiest: float) -> tuple[Integers, Integers]:
+def last_rounds(
+    links: Links, parent: Integers, depth: Integers, most: NDArray[np.float64]
+) -> tuple[Integers, Integers]:
     """The parents and steps with which the last rounds of a pipeline end as early as possible.
 
     While a pipeline over trees drains, hosts near the root have sent all their blocks. They serve the hosts that would
@@ -23,15 +25,15 @@ def last_rounds(links: Links, parent: Integers, depth: Integers, busiest: float)
     :param links: routes and weights of links.
     :param parent: parent of each host in each tree, shape (trees, n); -1 at the root.
     :param depth: depth of each host in each tree, shape (trees, n).
-    :param busiest: time that a link may need in a step, over that of the whole round on a typical host's link. One
-        message more is possible if nothing else is.
+    :param most: time that each link may need in a step, over that of one message on a typical host's link. One message
+        more is possible.
     :return: parents in the last rounds, the last round first, shape (rounds, trees, n), and steps from the one in which
         the root sends a block to its arrival, both included. Cost: about 30 us (64 hosts) for each block that arrives
         earlier.
     """
     least = -(-int(depth.sum(axis=0).max()) // TREES)
     for steps in range(least, int(depth.max())):
-        if found := _Drain(links, parent, depth, steps).found(TREES * busiest + 1):
+        if found := _Drain(links, parent, depth, steps).found(most + 1):
             return found
     return parent[None][:0], depth[None][:0]
 
@@ -57,25 +59,25 @@ class _Drain:
             tree, target = np.nonzero(depth > step)
             np.add.at(self.load[step - 1], links.paths[parent[tree, target], target], 1)
 
-    def found(self, busiest: float) -> tuple[Integers, Integers] | None:
+    def found(self, most: NDArray[np.float64]) -> tuple[Integers, Integers] | None:
         """The parents and depths by round, or None if not all blocks can arrive in time.
 
-        :param busiest: largest time of a link in a step, in messages on a typical host's link.
+        :param most: largest time of each link in a step, over that of one message on a typical host's link.
         """
         late = self.depth - np.arange(len(self.depth))[:, None, None]
         number, tree, host = np.nonzero(late > self.steps)
         order = np.lexsort((number, late[number, tree, host]))  # senders come before those that they served
         rows = zip(number[order].tolist(), tree[order].tolist(), host[order].tolist(), strict=True)
-        if all(self._serve(number, tree, host, busiest) for number, tree, host in rows):
+        if all(self._serve(number, tree, host, most) for number, tree, host in rows):
             return self.parent, self.depth
         return None
 
-    def _serve(self, number: int, tree: int, host: int, busiest: float) -> bool:
+    def _serve(self, number: int, tree: int, host: int, most: NDArray[np.float64]) -> bool:
         """Give a host the sender and the step with the least price for the block of one round and tree."""
         routes = self.links.paths[:, host]
         now = np.minimum(self.load[:, routes], MOST_LOAD)  # (steps, n, longest)
         has = self.depth[number, tree] - 1 - number < np.arange(1, self.steps)[:, None]
-        possible = has & (((now + 1) * self.links.time[routes]).max(axis=2) <= busiest)
+        possible = has & (((now + 1) * self.links.time[routes] <= most[routes]).all(axis=2))
         possible[:, host] = False
         if not possible.any():
             return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .prices import MOST_LOAD, TREES, Links, sixth
+from .prices import AS_GOOD, MOST_LOAD, TREES, Links, sixth
 
 __all__ = ["Exchanges"]
 
@@ -13,7 +13,7 @@ Integers = NDArray[np.int64]
 
 BASE, MOST_POWER = 3, 24  # the price of a host's depths is a power of their sum, and this many sums differ in price
 WORTH = 9  # sub-trees are raised whose gain is at least this part of the largest one
-TRIED = 64  # exchanges of one edge that are compared by their routes
+TRIED = 32  # exchanges of one edge that are compared by their routes
 
 
 class Exchanges:
@@ -24,7 +24,9 @@ class Exchanges:
     :param depth: depth of each host in each tree, shape (trees, n). It is changed.
     :ivar sums: sum of each host's depths in all trees, shape (n,).
     :ivar load: number of edges over each link.
-    :ivar below: 1 if host j is host i or below it in a tree, else 0, shape (trees, n, n).
+    :ivar most: largest time of each link, over that of one message on a typical host's own link; links as fast as that
+        one carry no more than the message even if the least time, because of slow links, is longer.
+    :ivar below: 1 if host j is host i or below it in a tree, else 0, shape (trees, n, n), as exact float numbers.
     """
 
     def __init__(self, links: Links, parent: Integers, depth: Integers) -> None:
@@ -32,7 +34,8 @@ class Exchanges:
         self.sums = depth.sum(axis=0)
         self.load = np.zeros(len(links.weight), dtype=np.int64)
         np.add.at(self.load, self._routes(*np.nonzero(parent >= 0)), 1)
-        self.below = np.repeat(np.eye(len(self.sums), dtype=np.int64)[None], len(parent), axis=0)
+        self.most = TREES * np.where(links.time > AS_GOOD, links.least, AS_GOOD)
+        self.below = np.repeat(np.eye(len(self.sums))[None], len(parent), axis=0)
         for tree, below in enumerate(self.below):
             for host in np.argsort(-depth[tree], kind="stable")[:-1].tolist():
                 below[parent[tree, host]] += below[host]
@@ -50,9 +53,8 @@ class Exchanges:
         :param attempts: largest number of edges for which exchanges are tried.
         """
         used, found = 0, True
-        while found and used < attempts and self.top() > self.links.least:
+        while found and used < attempts and (busy := self.load * self.links.time > self.most).any():
             tree, target = np.nonzero(self.parent >= 0)
-            busy = self.load * self.links.time > TREES * self.links.least
             over = np.flatnonzero(busy[self._routes(tree, target)].any(axis=1))
             found = False
             for edge in over.tolist():
@@ -67,22 +69,23 @@ class Exchanges:
         :param shallow: sum of depths that is low enough for all hosts.
         :param attempts: largest number of edges for which exchanges are tried.
         """
-        used, found = 0, True
+        used, fresh, found = 0, np.ones(self.depth.shape, dtype=bool), False
         self.lowest = int(self.sums.max()) - MOST_POWER + 2
-        while found and used < attempts and self.sums.max() > shallow:
+        while used < attempts and self.sums.max() > shallow:
             gain = self.below @ (self._price(0) - self._price(-1))
-            gain[self.depth <= 1] = 0
-            order = np.argsort(-gain, axis=None, kind="stable")
-            found = False
-            for place in order[: np.count_nonzero(gain * WORTH >= gain.max())].tolist():
-                used += 1
-                if found := self._raised(*divmod(place, len(self.sums))):
+            worth = (self.depth > 1) & (gain * WORTH >= gain[self.depth > 1].max())
+            if not (worth & fresh).any():
+                if not found:
                     break
+                fresh[:], found = True, False
+            tree, host = divmod(int(np.where(worth & fresh, gain, -1).argmax()), len(self.sums))
+            used, fresh[tree, host] = used + 1, False
+            found |= self._raised(tree, host)
         return used
 
-    def _price(self, shift: int) -> Integers:
-        """The price of each host's depths if their sum changes, shape (n,)."""
-        powers: Integers = BASE ** np.clip(self.sums + shift - self.lowest, 0, MOST_POWER)
+    def _price(self, shift: int | Integers) -> NDArray[np.float64]:
+        """The price of each host's depths if their sum changes, shape (n,) or (shifts, n): exact, as sums of it are."""
+        powers: NDArray[np.float64] = (BASE ** np.clip(self.sums + shift - self.lowest, 0, MOST_POWER)).astype(float)
         return powers
 
     def _partners(self, tree: int, host: int) -> tuple[Integers, Integers]:
@@ -101,17 +104,25 @@ class Exchanges:
         new = np.append(paths[sender, host], np.where(there, paths[above, other], nowhere), axis=1)
         return new, np.append(old, np.where(there, paths[sender, other], nowhere), axis=1)
 
-    def _relieved(self, tree: int, host: int) -> bool:
-        """Make the exchange of one edge that lowers the prices of links most, and return whether one lowers them."""
-        sender, other = self._partners(tree, host)
-        new, old = self._moved(tree, host, sender, other)
+    def _cost(self, new: Integers, old: Integers) -> tuple[Integers, NDArray[np.bool_]]:
+        """The change of all links' prices by exchanges, and whether no link gets too much, each of shape (exchanges,).
+
+        :param new: links that an exchange loads, shape (exchanges, links).
+        :param old: links that it relieves, of the same shape.
+        """
         links, width = np.append(new, old, axis=1), new.shape[1]
         same = links[:, :, None] == links[:, None, :]
         change = same[:, :, :width].sum(axis=2) - same[:, :, width:].sum(axis=2)
         again = (same & np.tri(2 * width, k=-1, dtype=bool)).any(axis=2)
         now = np.minimum(self.load[links], MOST_LOAD)
         price = self.links.weight[links] * (sixth(now + change) - sixth(now))
-        cost = np.where(again, 0, price).sum(axis=1)
+        fits = ((self.load[links] + change) * self.links.time[links] <= self.most[links]) | (change <= 0)
+        return np.where(again, 0, price).sum(axis=1), fits.all(axis=1)
+
+    def _relieved(self, tree: int, host: int) -> bool:
+        """Make the exchange of one edge that lowers the prices of links most, and return whether one lowers them."""
+        sender, other = self._partners(tree, host)
+        cost, _ = self._cost(*self._moved(tree, host, sender, other))
         best = int(cost.argmin())
         if cost[best] >= 0:
             return False
@@ -119,7 +130,10 @@ class Exchanges:
         return True
 
     def _raised(self, tree: int, host: int) -> bool:
-        """Make the exchange of one edge that lowers the price of depths most, and return whether one is possible."""
+        """Make an exchange of one edge that lowers the price of depths, and return whether one is possible.
+
+        Of those that lower it by at least half as much as the best one, the cheapest one for links is taken.
+        """
         sender, other = self._partners(tree, host)
         depth, below = self.depth[tree], self.below[tree]
         shift = depth[sender] + 1 - depth[host]
@@ -127,19 +141,19 @@ class Exchanges:
         sender, other, shift = sender[up], other[up], shift[up]
         if not len(shift):
             return False
-        most = -int(shift.min())
-        changes = np.array([self._price(by) - self._price(0) for by in range(-most, most + 1)])
-        cost = (changes @ below[host])[shift + most]
-        cost += np.where(other >= 0, (changes @ below.T)[most - shift, other], 0)
-        order = np.argsort(cost, kind="stable")[: min(TRIED, np.count_nonzero(cost < 0))]
-        sender, other = sender[order], other[order]
-        new, old = self._moved(tree, host, sender, other)
-        change = (new[:, :, None] == new[:, None, :]).sum(axis=2) - (new[:, :, None] == old[:, None, :]).sum(axis=2)
-        after = (self.load[new] + change) * self.links.time[new]
-        fits = np.flatnonzero(((after <= TREES * self.links.least) | (change <= 0)).all(axis=1))
-        if len(fits):
-            self._exchange(tree, host, int(sender[fits[0]]), int(other[fits[0]]))
-        return len(fits) > 0
+        steps = np.arange(1, 1 - int(shift.min()))
+        gain = ((self._price(0) - self._price(-steps[:, None])) @ below[host])[-1 - shift]
+        loss = (self._price(steps[:, None]) - self._price(0)) @ below.T
+        gain -= np.where(other >= 0, loss[-1 - shift, other], 0)
+        order = np.argsort(-gain, kind="stable")[: min(TRIED, np.count_nonzero(gain > 0))]
+        sender, other, gain = sender[order], other[order], gain[order]
+        cost, fits = self._cost(*self._moved(tree, host, sender, other))
+        if not fits.any():
+            return False
+        fits &= 2 * gain >= gain[fits][0]
+        best = int(np.where(fits, cost, np.iinfo(np.int64).max).argmin())
+        self._exchange(tree, host, int(sender[best]), int(other[best]))
+        return True
 
     def _exchange(self, tree: int, host: int, sender: int, other: int) -> None:
         above = int(self.parent[tree, host])
@@ -155,7 +169,7 @@ class Exchanges:
             while other >= 0:
                 below[other] += messages * inside
                 other = int(parent[other])
-        change = (int(self.depth[tree, sender]) + 1 - int(self.depth[tree, host])) * inside
+        change = (int(self.depth[tree, sender]) + 1 - int(self.depth[tree, host])) * inside.astype(np.int64)
         parent[host] = sender
         self.depth[tree] += change
         self.sums += change

@@ -16,14 +16,14 @@ from .exchanges import Exchanges
 from .growth import Growth
 from .prices import TREES, Links
 
-__all__ = ["MOST_LINKS", "TREES", "Packing", "packing"]
+__all__ = ["MOST_LINKS", "TREES", "Packing", "least_sum", "packing"]
 
 Integers = NDArray[np.int64]
 
 # Trees that are tried: hosts of a group, groups that a group serves in a tree, and the price of an edge whose sender is
 # one step deeper, as a part of the price of a full link of a host.
-SHAPES = ((16, 3, 0.2), (16, 2, 0.2), (8, 2, 0.2))
-EFFORT = 1500  # exchanges that are tried, for all shapes
+SHAPES = ((16, 3, 0.2), (8, 2, 0.2), (16, 2, 0.2))
+EFFORT = 1200  # exchanges that are tried, for all shapes
 MOST_LINKS = 30_000_000  # of all routes between a job's hosts, which the growth has in memory
 KEPT = 64  # packings that are kept per network
 START = 0.02  # time of a step's start-ups over that of the message for which the packings are compared
@@ -95,7 +95,7 @@ def _best(network: Network, root: int, inwards: bool) -> Packing:
         if left <= 0 or (grown.top() <= links.least and -(-grown.sums.max() // TREES) <= -(-shallow // TREES)):
             break
     best = min(found, key=_time)
-    last = last_rounds(links, best.parent, best.depth, max(best.top(), links.least))
+    last = last_rounds(links, best.parent, best.depth, np.maximum(best.most, best.load * links.time))
     return Packing(best.parent, best.depth, best.top(), *last)
 
 
