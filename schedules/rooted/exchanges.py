@@ -83,6 +83,19 @@ class Exchanges:
             found |= self._raised(tree, host)
         return used
 
+    def smooth(self, attempts: int) -> int:
+        """Lower the prices of links by exchanges between senders of equal depth; return the attempts.
+
+        :param attempts: largest number of edges for which exchanges are tried, those over the dearest links first.
+        """
+        tree, target = np.nonzero(self.parent >= 0)
+        now = np.minimum(self.load, MOST_LOAD)
+        price = self.links.weight * (sixth(now) - sixth(np.maximum(now - 1, 0)))
+        order = np.argsort(-price[self._routes(tree, target)].sum(axis=1), kind="stable")[:attempts]
+        for edge in order.tolist():
+            self._relieved(int(tree[edge]), int(target[edge]), level=True)
+        return len(order)
+
     def _price(self, shift: int | Integers) -> NDArray[np.float64]:
         """The price of each host's depths if their sum changes, shape (n,) or (shifts, n): exact, as sums of it are."""
         powers: NDArray[np.float64] = (BASE ** np.clip(self.sums + shift - self.lowest, 0, MOST_POWER)).astype(float)
@@ -119,10 +132,21 @@ class Exchanges:
         fits = ((self.load[links] + change) * self.links.time[links] <= self.most[links]) | (change <= 0)
         return np.where(again, 0, price).sum(axis=1), fits.all(axis=1)
 
-    def _relieved(self, tree: int, host: int) -> bool:
-        """Make the exchange of one edge that lowers the prices of links most, and return whether one lowers them."""
+    def _relieved(self, tree: int, host: int, *, level: bool = False) -> bool:
+        """Make the exchange of one edge that lowers the prices of links most, and return whether one lowers them.
+
+        :param tree: number of the tree.
+        :param host: receiver of the edge.
+        :param level: whether all hosts must keep their depths, and no link may get too much.
+        """
         sender, other = self._partners(tree, host)
-        cost, _ = self._cost(*self._moved(tree, host, sender, other))
+        if level:
+            keep = self.depth[tree, sender] == self.depth[tree, host] - 1
+            sender, other = sender[keep], other[keep]
+            if not len(sender):
+                return False
+        cost, fits = self._cost(*self._moved(tree, host, sender, other))
+        cost[~fits & level] = 0
         best = int(cost.argmin())
         if cost[best] >= 0:
             return False

@@ -13,13 +13,13 @@ from ..phases import Grid, sequence
 from ..schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
 from ..transfers import Rows, local_moves, transfers
 from ..trees import among
-from .packing import TREES, packing
+from .prices import TREES
 
 __all__ = ["bcast_packed_trees", "parts_of", "reduce_packed_trees"]
 
 Integers = NDArray[np.int64]
 
-START = 6e-6  # seconds of a step's start-ups, with a message of each tree
+START = 5.5e-6  # seconds of a step's start-ups, with a message of each tree
 MOST_ROUNDS = 64  # blocks of a tree
 LEAST_BYTES = 8192  # of a block, because shorter ones cost no less; MPI libraries send these without a handshake
 
@@ -109,6 +109,8 @@ class _Trees:
             raise ValueError(f"expecting at least one block, got {blocks}")
         if not 0 <= root < network.num_ranks:
             raise ValueError(f"expecting root in range({network.num_ranks}), got {root}")
+        from .packing import packing  # with four modules that only these trees need
+
         over = packing(network, root, inwards=inwards)
         parents, depths = (
             np.append(over.last_parent, over.parent[None], 0),

@@ -24,6 +24,7 @@ Integers = NDArray[np.int64]
 # one step deeper, as a part of the price of a full link of a host.
 SHAPES = ((16, 3, 0.2), (8, 2, 0.2), (16, 2, 0.2))
 EFFORT = 1200  # exchanges that are tried, for all shapes
+SMOOTHED = 64  # edges that are exchanged at most, where depths allow it, for less busy links
 MOST_LINKS = 30_000_000  # of all routes between a job's hosts, which the growth has in memory
 KEPT = 64  # packings that are kept per network
 START = 0.02  # time of a step's start-ups over that of the message for which the packings are compared
@@ -61,8 +62,9 @@ def packing(network: Network, root: int = 0, *, inwards: bool = False) -> Packin
     whose route adds least to busy links.
 
     Then edges exchange their receivers, so that no link is overloaded and no host is deep in several trees: a pipeline
-    over the trees cannot end before the host with the largest sum of depths has received its blocks. The last rounds
-    have senders of their own. All prices are integers, so that all ranks find the same trees.
+    over the trees cannot end before the host with the largest sum of depths has received its blocks. At last some edges
+    move to less busy links. The last rounds have senders of their own. All prices are integers, so that all ranks find
+    the same trees.
 
     :param network: the job's network of n hosts.
     :param root: the root's rank.
@@ -95,6 +97,7 @@ def _best(network: Network, root: int, inwards: bool) -> Packing:
         if left <= 0 or (grown.top() <= links.least and -(-grown.sums.max() // TREES) <= -(-shallow // TREES)):
             break
     best = min(found, key=_time)
+    best.smooth(SMOOTHED)
     last = last_rounds(links, best.parent, best.depth, np.maximum(best.most, best.load * links.time))
     return Packing(best.parent, best.depth, best.top(), *last)
 
