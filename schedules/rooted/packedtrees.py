@@ -13,13 +13,13 @@ from ..phases import Grid, sequence
 from ..schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
 from ..transfers import Rows, local_moves, transfers
 from ..trees import among
-from .packing import TREES, packing
+from .prices import TREES
 
 __all__ = ["bcast_packed_trees", "parts_of", "reduce_packed_trees"]
 
 Integers = NDArray[np.int64]
 
-START = 8e-6  # seconds of a step's start-ups, with a message of each tree
+START = 5.5e-6  # seconds of a step's start-ups, with a message of each tree
 MOST_ROUNDS = 64  # blocks of a tree
 LEAST_BYTES = 8192  # of a block, because shorter ones cost no less; MPI libraries send these without a handshake
 
@@ -31,8 +31,9 @@ def bcast_packed_trees(network: Network, *, root: int = 0, blocks: int = 16) -> 
     most about one message, if the routes allow it. Inside a host the rank that receives a block passes it on along a
     binomial tree; the four trees enter a host at different ranks.
 
-    Cost: with p ranks and b blocks, (p - 1) b messages of one block in b / 4 + d - 1 steps for trees of depth d; a rank
-    receives up to four blocks in a step, and sends about as many. It is fast for large messages.
+    Cost: with p ranks and b blocks, (p - 1) b messages of one block in b / 4 + d - 1 steps, where d is mostly the
+    largest mean depth of a host over the trees, rounded up: 4 for 64 hosts. A rank receives up to four blocks in a
+    step, and sends about as many. It is fast for large messages.
 
     :param network: the job's network.
     :param root: the root's rank.
@@ -78,14 +79,15 @@ def reduce_packed_trees(network: Network, *, root: int = 0, blocks: int = 16) ->
 def parts_of(network: Network, nbytes: int) -> int:
     """The number of blocks for which a pipeline along the trees takes the least time.
 
-    A pipeline of n steps over trees of depth d takes (n + d) (M / n B + s) for M bytes at rate B with s seconds of
-    start-ups in a step: least for n = sqrt(d M / (B s)).
+    A pipeline of n rounds over trees with the mean depth d + 1 takes (n + d) (M / n B + s) for M bytes at rate B with s
+    seconds of start-ups in a step: least for n = sqrt(d M / (B s)). In trees with fan 4, d is about half the binary
+    logarithm of the number of hosts.
 
     :param network: the job's network.
     :param nbytes: bytes of the message.
     """
     rate = float(np.median(network.capacity)) if len(network.capacity) else np.inf
-    depth = network.num_hosts.bit_length()
+    depth = network.num_hosts.bit_length() / 2
     rounds = min(round(sqrt(depth * nbytes / (rate * START))), MOST_ROUNDS, nbytes // (TREES * LEAST_BYTES))
     return TREES * max(rounds, 1)
 
@@ -97,8 +99,9 @@ class _Trees:
     :param root: the root's rank.
     :param blocks: number of blocks.
     :param inwards: whether messages travel to the root.
-    :ivar parent: parent of each rank in each tree, shape (trees, p); -1 at the root.
-    :ivar depth: number of edges between the root and each rank, shape (trees, p).
+    :ivar parent: parent of each rank in each tree, -1 at the root; first in the last rounds, the very last one first,
+        then in all other rounds; shape (last rounds + 1, trees, p).
+    :ivar depth: steps from the one in which the root sends a block to its arrival, both included, of the same shape.
     """
 
     def __init__(self, network: Network, root: int, blocks: int, *, inwards: bool = False) -> None:
@@ -106,11 +109,23 @@ class _Trees:
             raise ValueError(f"expecting at least one block, got {blocks}")
         if not 0 <= root < network.num_ranks:
             raise ValueError(f"expecting root in range({network.num_ranks}), got {root}")
+        from .packing import packing  # with four modules that only these trees need
+
         over = packing(network, root, inwards=inwards)
-        made = [_over_ranks(network, root, tree, over.parent[tree], over.depth[tree]) for tree in range(TREES)]
-        self.parent, self.depth = (np.stack(arrays) for arrays in zip(*made, strict=True))
-        self.size, self.blocks = network.num_ranks, blocks
-        self.steps = -(-blocks // TREES) + int(self.depth[:blocks].max()) - 1 if self.size > 1 else 0
+        parents, depths = (
+            np.append(over.last_parent, over.parent[None], 0),
+            np.append(over.last_depth, over.depth[None], 0),
+        )
+        made = [
+            _over_ranks(network, root, tree % TREES, parent, depth)
+            for tree, (parent, depth) in enumerate(zip(_rows(parents), _rows(depths), strict=True))
+        ]
+        both = np.array(made).reshape(len(parents), TREES, 2, -1)
+        self.parent, self.depth = both[:, :, 0], both[:, :, 1]
+        self.size, self.blocks, self.rounds = network.num_ranks, blocks, -(-blocks // TREES)
+        turn, tree = divmod(np.arange(blocks), TREES)
+        row = np.minimum(self.rounds - 1 - turn, len(parents) - 1)
+        self.steps = int((turn + self.depth.max(axis=2)[row, tree]).max()) if self.size > 1 else 0
 
     def edges(self, step: Integers, rank: Integers) -> tuple[Integers, Integers, Integers, Integers]:
         """The steps, children, parents and blocks of the messages between some ranks and their parents in some steps.
@@ -118,20 +133,28 @@ class _Trees:
         :param step: steps of a broadcast, shape (cells,).
         :param rank: rank of each cell, shape (cells,).
         """
-        depth = self.depth[:, rank]
-        block = (step - depth + 1) * TREES + np.arange(TREES)[:, None]
-        tree, cell = np.nonzero((depth > 0) & (block >= 0) & (block < self.blocks))
+        depth = self.depth[:, :, rank]
+        turn = step - depth + 1
+        number = np.arange(len(depth))[:, None, None]
+        mine = turn == self.rounds - 1 - number
+        mine[-1] = turn[-1] < self.rounds - number[-1]
+        block = turn * TREES + np.arange(TREES)[:, None]
+        row, tree, cell = np.nonzero(mine & (depth > 0) & (turn >= 0) & (block < self.blocks))
         order = np.argsort(cell, kind="stable")
-        tree, cell = tree[order], cell[order]
-        return step[cell], rank[cell], self.parent[tree, rank[cell]], block[tree, cell]
+        row, tree, cell = row[order], tree[order], cell[order]
+        return step[cell], rank[cell], self.parent[row, tree, rank[cell]], block[row, tree, cell]
 
     def phase(self, make: Callable[[Integers, Integers], Rows]) -> Grid:
         """The phase of all messages; a cell has those between one rank and its parents in one step."""
 
         def near(rank: int) -> Integers:
-            return np.union1d(np.flatnonzero((self.parent == rank).any(axis=0)), rank)
+            return np.union1d(np.flatnonzero((self.parent == rank).any(axis=(0, 1))), rank)
 
         return Grid(self.steps, members=self.size, make=make, near=near)
+
+
+def _rows(cells: Integers) -> Integers:
+    return cells.reshape(-1, cells.shape[-1])
 
 
 def _over_ranks(network: Network, root: int, tree: int, parent: Integers, depth: Integers) -> tuple[Integers, Integers]:

@@ -24,7 +24,7 @@ from topompi.schedules.rooted.packedtrees import (
     parts_of,
     reduce_packed_trees,
 )
-from topompi.schedules.rooted.packing import TREES, packing
+from topompi.schedules.rooted.packing import TREES, least_sum, packing
 from topompi.schedules.segments import make_cut
 from topompi.schedules.table import MOST_PARTS
 from topompi.topology import TopologyInterface, load_routes
@@ -52,36 +52,40 @@ def test_packed_trees_are_proved_on_random_fabrics_and_each_rank_gets_each_block
     assert len(schedule.messages) == blocks * (network.num_ranks - 1)
 
 
-def busiest(network, schedule):
-    """Seconds per byte of the message on the busiest link, each message followed link by link along its route."""
-    bytes_on = Counter()
-    for row in schedule.messages.tolist():
-        ends = network.rank_host[[schedule.source[row], schedule.destination[row]]]
-        bytes_on.update(link for link in network.links[tuple(ends)].tolist() if link >= 0)
-    return max(many / schedule.blocks / network.capacity[link] for link, many in bytes_on.items())
-
-
 @pytest.mark.parametrize("spec", FULL)
 @pytest.mark.parametrize("seed", [None, 1])
 @pytest.mark.parametrize("collective", MAKE)
-def test_no_link_carries_more_than_the_message_where_routes_allow_it_and_trees_are_not_deep(collective, seed, spec):
+def test_no_link_carries_more_than_the_message_in_any_step_and_the_pipeline_ends_when_the_deepest_host_can(
+    collective, seed, spec
+):
     hosts = np.arange(64) if seed is None else np.random.default_rng(seed).permutation(64)
     network = with_order(job(spec, hosts, [1] * 64))
-    schedule = make(collective, "packed_trees", network, 5, TREES)
+    schedule = make(collective, "packed_trees", network, 5, 12 * TREES)
     packed = packing(network, 5, inwards=collective == "reduce")
-    time = busiest(network, schedule) * network.capacity.min()
-    assert time == pytest.approx(packed.load)
-    assert time == pytest.approx(1.0)
-    assert schedule.num_steps - (collective == "reduce") == packed.depth.max() <= 9  # local moves take a step
+    assert packed.load == pytest.approx(1.0)
+    deepest = packed.depth.sum(axis=0).max()
+    assert least_sum(64) <= deepest <= least_sum(64) + 4
+    rows = schedule.messages
+    step = schedule.step[rows] - schedule.step[rows].min()
+    assert step.max() + 1 == 12 + -(-deepest // TREES) - 1
+    if collective == "reduce":
+        step = step.max() - step
+    on = np.zeros((step.max() + 1, len(network.capacity)))
+    for time, *ends in zip(step, schedule.source[rows], schedule.destination[rows], strict=True):
+        links = network.links[tuple(network.rank_host[ends])]
+        on[time, links[links >= 0]] += 1
+    on *= network.capacity.min() / network.capacity
+    assert on[:12].max() == TREES
+    assert on[12:].max() <= TREES + 1  # in the last rounds, one message more if nothing else is possible
 
 
-def test_a_slow_host_and_a_slow_link_carry_no_more_than_they_must():
+def test_a_slow_host_sends_no_longer_than_others():
     network = with_order(job("XGFT(2; 8,8; 1,8)", range(64), [1] * 64))
     capacity = network.capacity.copy()
     capacity[network.links[9, 0, 0]] /= 2  # the link on which host 9 sends
     slow = replace(network, capacity=capacity)
     sends = (packing(slow).parent == 9).sum()
-    assert sends == 0
+    assert sends <= TREES / 2
     assert packing(slow).load == pytest.approx(1.0)
 
 
@@ -148,7 +152,7 @@ def test_the_number_of_blocks_makes_the_pipeline_as_fast_as_any_other_number_of_
     most = max(min(MOST_ROUNDS, nbytes // (TREES * LEAST_BYTES)), 1)
 
     def seconds(steps):
-        return (steps + 5) * (nbytes / (steps * rate) + START)
+        return (steps + 5 / 2) * (nbytes / (steps * rate) + START)
 
     assert seconds(blocks // TREES) <= min(map(seconds, range(1, most + 1))) * 1.02
     assert make_cut("bcast", "packed_trees", network, 0, nbytes).schedule.blocks == min(blocks, nbytes)
