@@ -21,7 +21,7 @@ View = Callable[[Network, int], tuple[tuple[Any, ...], dict[str, Any]]]
 
 # Former names of algorithms and the present ones, because files of earlier versions are still read. No new algorithm
 # may take a former name.
-FORMER_NAMES = {"bound": "colouring"}
+FORMER_NAMES = {"bound": "colouring", "aside_circulant": "aside", "aside_ring": "aside"}
 
 
 def current_name(algorithm: str) -> str:

@@ -243,12 +243,6 @@ def _swings(
     }
 
 
-def _aside(within: str, when: str, **traits: Any) -> Algorithm:
-    """The allreduce in which hosts with slow links stand aside from the given exchange of the others."""
-    traits |= {"cut": "segments", "segments": _OF_LONG_VECTORS, "needs": "slow hosts", "default": _LONGEST}
-    return Algorithm(aside.allreduce_aside, takes_network, when, {"within": within}, **traits)
-
-
 def _of_own_blocks(
     linear: Callable[..., Schedule],
     knomial: Callable[..., Schedule],
@@ -471,9 +465,17 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             needs="ports",
             default=_LONGEST,
         ),
-        "aside": _aside("grouped", "for long vectors where few hosts have slow links", logarithmic=True),
-        "aside_circulant": _aside("circulant", "as aside, at full bisection", logarithmic=True),
-        "aside_ring": _aside("ring", "as aside, on tori and dragonflies", routed=True),
+        "aside": Algorithm(
+            aside.allreduce_aside,
+            takes_network,
+            "for long vectors where few hosts have slow links",
+            cut="segments",
+            segments=_OF_LONG_VECTORS,
+            parts=aside.parts_of,
+            needs="slow hosts",
+            default=_LONGEST,
+            logarithmic=True,
+        ),
         "leaders": Algorithm(
             allreduce.allreduce_leaders,
             _clusters,
