@@ -243,6 +243,32 @@ def _swings(
     }
 
 
+def _over_ports(generator: Callable[..., Schedule], bucket: Callable[..., Schedule], default: float) -> dict[str, Algorithm]:
+    """The algorithms by name for hosts that can fill several links of a torus at the same time.
+
+    :param generator: maker of the schedule by Swing.
+    :param bucket: maker of the schedule by rings along dimensions.
+    :param default: least bytes of a call for which they may be chosen without measurements.
+    """
+    traits: dict[str, Any] = {"needs": "ports", "default": default, "divides_shares": True}
+    return {
+        "swing_ports": Algorithm(
+            generator,
+            _grid_and_ports,
+            "as swing, where hosts can fill several links at the same time",
+            logarithmic=True,
+            **traits,
+        ),
+        "bucket_ports": Algorithm(
+            bucket,
+            _grid_or_ring_and_ports,
+            "as bucket, where hosts can fill several links at the same time",
+            routed=True,
+            **traits,
+        ),
+    }
+
+
 def _of_own_blocks(
     linear: Callable[..., Schedule],
     knomial: Callable[..., Schedule],
@@ -359,6 +385,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             grouped.allgather_grouped, _clusters, "for medium and long blocks where links between clusters are scarce"
         ),
         **_swings(swing.allgather_swing, bucket.allgather_bucket),
+        **_over_ports(swing.allgather_swing, bucket.allgather_bucket, _SHORT),
         "pat": _butterfly(
             pat.allgather_pat,
             _order,
@@ -418,6 +445,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             _MEDIUM,
         ),
         **_swings(swing.reduce_scatter_swing, bucket.reduce_scatter_bucket, _MEDIUM),
+        **_over_ports(swing.reduce_scatter_swing, bucket.reduce_scatter_bucket, _LONGEST),
         "pat": _butterfly(
             pat.reduce_scatter_pat,
             _order,
@@ -449,22 +477,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             _MEDIUM,
         ),
         **_swings(swing.allreduce_swing, bucket.allreduce_bucket, _MEDIUM, _LONGEST),
-        "swing_ports": Algorithm(
-            swing.allreduce_swing,
-            _grid_and_ports,
-            "as swing, where hosts can fill several links at the same time",
-            needs="ports",
-            default=_LONGEST,
-            logarithmic=True,
-        ),
-        "bucket_ports": Algorithm(
-            bucket.allreduce_bucket,
-            _grid_or_ring_and_ports,
-            "as bucket, where hosts can fill several links at the same time",
-            routed=True,
-            needs="ports",
-            default=_LONGEST,
-        ),
+        **_over_ports(swing.allreduce_swing, bucket.allreduce_bucket, _LONGEST),
         "aside": Algorithm(
             aside.allreduce_aside,
             takes_network,
