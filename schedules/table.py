@@ -385,7 +385,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             grouped.allgather_grouped, _clusters, "for medium and long blocks where links between clusters are scarce"
         ),
         **_swings(swing.allgather_swing, bucket.allgather_bucket),
-        **_over_ports(swing.allgather_swing, bucket.allgather_bucket, _SHORT),
+        **_over_ports(swing.allgather_swing, bucket.allgather_bucket, _MEDIUM),
         "pat": _butterfly(
             pat.allgather_pat,
             _order,
@@ -445,7 +445,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             _MEDIUM,
         ),
         **_swings(swing.reduce_scatter_swing, bucket.reduce_scatter_bucket, _MEDIUM),
-        **_over_ports(swing.reduce_scatter_swing, bucket.reduce_scatter_bucket, _LONGEST),
+        **_over_ports(swing.reduce_scatter_swing, bucket.reduce_scatter_bucket, 4 * _LONGEST),
         "pat": _butterfly(
             pat.reduce_scatter_pat,
             _order,

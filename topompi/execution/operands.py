@@ -87,11 +87,11 @@ class Operands:
     def with_counts(self, ranks: int) -> Operands:
         """The operands in the units of `in_bytes` with a count of units for each rank, so that shares can be divided.
 
-        They are unchanged if the call divides a vector.
+        They are unchanged if the call divides a vector, or if units have no bytes.
 
         :param ranks: number of ranks.
         """
-        if self.length is not None:
+        if self.length is not None or not self.extent:
             return self
         found = self.in_bytes
         counts = np.ones(ranks, dtype=np.int64) if found.counts is None else found.counts
