@@ -243,7 +243,9 @@ def _swings(
     }
 
 
-def _over_ports(generator: Callable[..., Schedule], bucket: Callable[..., Schedule], default: float) -> dict[str, Algorithm]:
+def _over_ports(
+    generator: Callable[..., Schedule], bucket: Callable[..., Schedule], default: float
+) -> dict[str, Algorithm]:
     """The algorithms by name for hosts that can fill several links of a torus at the same time.
 
     :param generator: maker of the schedule by Swing.

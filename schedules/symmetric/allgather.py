@@ -46,7 +46,7 @@ def allgather_ring(
     begin, pieces = starts(share)[:-1], pieces * rings
     cuts = itertools.pairwise(share * np.arange(pieces + 1)[:, None] // pieces)
     own = local_moves(0, ranks, (INPUT, 0), (OUTPUT, begin[ranks]), share[ranks])
-    ways = zip(itertools.cycle((ranks, ranks[::-1])[:rings]), cuts)
+    ways = zip((ranks, ranks[::-1])[:rings] * (pieces // rings), cuts, strict=True)
     every = (ring(way, (begin + low)[way], (high - low)[way], buffer) for way, (low, high) in ways)
     phases = sequence(own, tuple((0, one) for one in every))
     return _schedule(size, "ring", phases, blocks, counts)

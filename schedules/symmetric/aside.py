@@ -40,10 +40,10 @@ def allreduce_aside(network: Network, *, blocks: int | None = None) -> Schedule:
     not slow down an allreduce was shown by Chen et al. (arXiv:2606.01680), with a pipeline of four stages; the
     exchanges and the stages here are others.
 
-    Messages: those of the exchange for each segment, and two for each share and each rank that stands aside;
-    among fewer than 24 ranks four. Steps: s + 2 turns for s segments, each of about two to four steps. Bytes: one vector out of
-    and into each of the k ranks that stand aside; 2 (1 - 1/n) + k/n vectors out of and into the others. Time of a slow
-    host's link: that of its bytes times about 1 + 1/(2s). It requires a commutative operation.
+    Messages: those of the exchange for each segment, and two for each share and each rank that stands aside; four if
+    the others are fewer than 24. Steps: s + 2 turns for s segments, each of about two to four steps. Bytes: one vector
+    out of and into each of the k ranks that stand aside; 2 (1 - 1/n) + k/n vectors out of and into the others. Time of
+    a slow host's link: that of its bytes times about 1 + 1/(2s). It requires a commutative operation.
 
     If no host is slow, none stands aside, and the vector is one segment.
 
@@ -127,7 +127,9 @@ def _times(exchange: Butterfly, segments: int, messages: int) -> tuple[Integers,
     received[-1] = segments
     # The middle of each message, because sums of lengths are rounded.
     middle = (np.arange(segments * messages) + 0.5) / messages
-    reduced = (np.arange(segments * messages) // messages + 1) * steps  # the step after the one that reduces the segment
+    reduced = (
+        np.arange(segments * messages) // messages + 1
+    ) * steps  # the step after the one that reduces the segment
     out = np.minimum(np.searchsorted(sent, middle), reduced + steps - 1)
     back = np.maximum(np.searchsorted(received, middle), np.maximum(out + 1, reduced))
     return out, back

@@ -57,7 +57,7 @@ def by_reduce_scatter(
     share, ranks, buffer = shares(size, blocks, counts), np.arange(size), np.full(size, SCRATCH)
     pieces = _pieces(butterflies, share)
     phases = sequence(
-        tuple((0, moves(ranks, INPUT, one.there, SCRATCH, one.here, one.count)) for one in pieces),
+        tuple((0, moves(ranks, INPUT, one.there, SCRATCH, one.here, one.many)) for one in pieces),
         tuple((0, one.butterfly.reducing(one.bounds, buffer)) for one in pieces),
         np.concatenate([one.own((SCRATCH, one.bounds[:-1]), (OUTPUT, one.low)) for one in pieces]),
     )
@@ -84,7 +84,7 @@ def by_allgather(
     phases = sequence(
         np.concatenate([one.own((INPUT, one.low), (buffer[0], one.bounds[:-1])) for one in pieces]),
         tuple((0, one.butterfly.gathering(one.bounds, buffer)) for one in pieces),
-        () if in_place else tuple((0, moves(ranks, SCRATCH, one.here, OUTPUT, one.there, one.count)) for one in pieces),
+        () if in_place else tuple((0, moves(ranks, SCRATCH, one.here, OUTPUT, one.there, one.many)) for one in pieces),
     )
     given = None if counts is None else share
     return Schedule.from_phases("allgather", size, algorithm, phases, blocks=blocks, counts=given)
@@ -99,7 +99,7 @@ class _Piece(NamedTuple):
     :ivar low: first block of each rank's piece in its share, in the order of the layout, shape (p,).
     :ivar here: first block of each move between the working buffer and rank order in the former, shape (moves,).
     :ivar there: first block of each move in rank order, shape (moves,).
-    :ivar count: number of blocks of each move, shape (moves,).
+    :ivar many: number of blocks of each move, shape (moves,).
     """
 
     butterfly: Butterfly
@@ -107,7 +107,7 @@ class _Piece(NamedTuple):
     low: Integers
     here: Integers
     there: Integers
-    count: Integers
+    many: Integers
 
     def own(self, source: tuple[ArrayLike, ArrayLike], destination: tuple[ArrayLike, ArrayLike]) -> Rows:
         """The rows by which each rank moves the piece of its own share.

@@ -38,7 +38,7 @@ def reduce_scatter_ring(
     """
     ranks, share, buffer = checked_order(size, order), shares(size, blocks, counts), np.full(size, SCRATCH)
     begin, cuts = starts(share)[:-1], pairwise(share * np.arange(rings + 1)[:, None] // rings)
-    ways = zip((ranks, ranks[::-1]), cuts)
+    ways = zip((ranks, ranks[::-1])[:rings], cuts, strict=True)
     phases = sequence(
         local_moves(0, ranks, (INPUT, 0), (SCRATCH, 0), int(share.sum())),
         tuple((0, ring(way, (begin + low)[way], (high - low)[way], buffer, REDUCE)) for way, (low, high) in ways),

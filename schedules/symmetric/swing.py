@@ -52,7 +52,9 @@ def reduce_scatter_swing(
     :param blocks: number of blocks of each rank's part, by default one per exchange; used if ``counts`` is None.
     :param counts: blocks of each rank's part, shape (p,).
     """
-    return by_reduce_scatter([_butterfly(one) for one in other_ways(checked_grid(grid))[:ports]], "swing", blocks, counts)
+    return by_reduce_scatter(
+        [_butterfly(one) for one in other_ways(checked_grid(grid))[:ports]], "swing", blocks, counts
+    )
 
 
 def allgather_swing(
