@@ -1,9 +1,9 @@
-"""Butterflies in few steps, in which many groups of ranks are joined at once, and their choice by the loads of links."""
+"""Butterflies in few steps, in which many groups of ranks are joined at once, and the choice by loads of links."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -21,6 +21,7 @@ Integers = NDArray[np.int64]
 PIECES = 4  # pieces of a share: groups of unlike size divide what they hold between pieces, for nearly equal loads
 MOST_JOINED = (4, 8, 16)  # most groups that are joined at once, in the butterflies that are compared
 START = 1 / 200  # price of a rank's message, as a part of the time in which the rank sends all of its bytes
+LAG = 1 / 10  # price of the time by which a pipeline is one step behind, because of about ten segments
 MISSING = 1e6  # price of a missing route
 
 _chosen: WeakKeyDictionary[Network, dict[bytes, Butterfly]] = WeakKeyDictionary()
@@ -96,7 +97,7 @@ def _built(ranks: Integers, nesting: list[Integers], most: int) -> _Node:
         levels = next(one for one in range(1, len(parts)) if most**one >= len(parts))
         width = next(one for one in range(2, len(parts) + 1) if one**levels >= len(parts))
         cuts = np.arange(-(-len(parts) // width) + 1) * len(parts) // -(-len(parts) // width)
-        parts = [_join(parts[begin:end]) for begin, end in zip(cuts[:-1], cuts[1:], strict=True)]
+        parts = [_join(parts[begin:end]) for begin, end in pairwise(cuts)]
     return parts[0]
 
 
@@ -199,9 +200,12 @@ def _on_grid(grid: Integers) -> Iterator[Integers]:
 
 
 def _price(network: Network, butterfly: Butterfly) -> float:
-    """The time of all steps, over that in which a rank on the fastest link sends all of its bytes."""
+    """The time of a segment, over that in which a rank on the fastest link sends all of its bytes.
+
+    It is the time of all steps, of a part of the longest one, and of the start-ups.
+    """
     step, source, destination, first, last = butterfly.messages.T
-    last_step, price = butterfly.steps - 1, 0.0
+    last_step, times = butterfly.steps - 1, list[float]()
     from_host, to_host = network.rank_host[source], network.rank_host[destination]
     if (network.hops[from_host, to_host] < 0).any() or (network.hops[to_host, from_host] < 0).any():
         return MISSING
@@ -210,7 +214,7 @@ def _price(network: Network, butterfly: Butterfly) -> float:
         sends = np.concatenate((from_host[reduced], to_host[gathered]))
         receives = np.concatenate((to_host[reduced], from_host[gathered]))
         pieces = (last - first)[np.concatenate((np.flatnonzero(reduced), np.flatnonzero(gathered)))]
-        price += float((network.loads_of(sends, receives, pieces) / network.capacity).max(initial=0.0))
+        times.append(float((network.loads_of(sends, receives, pieces) / network.capacity).max(initial=0.0)))
     ranks = len(butterfly.layout)
     whole = 2 * PIECES * ranks / float(network.capacity.max(initial=1.0))
-    return price / whole + START * len(step) / ranks
+    return (sum(times) + LAG * max(times, default=0.0)) / whole + START * len(step) / ranks

@@ -22,9 +22,9 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 SEGMENTS = 8
-START = 2e-6  # seconds in which a host aside starts to send a part of a share and to receive it
+START = 1.3e-6  # seconds by which the messages to and from an owner delay a host aside, found by simulated flows
 MOST_SEGMENTS = 64
-LEAST_BYTES = 8192  # of a share, because shorter ones cost no less; MPI libraries send these without a handshake
+LEAST_BYTES = 4096  # of a share, because the start-ups of shorter ones cost more than segments gain
 TOO_FEW = 24  # owners; each of fewer sends and receives half of its share in each half of a turn, so that all are alike
 STAGES = 3  # turns that a segment takes
 
@@ -67,8 +67,8 @@ def allreduce_aside(network: Network, *, blocks: int | None = None) -> Schedule:
 def parts_of(network: Network, nbytes: int) -> int:
     """The number of segments for which hosts that stand aside take the least time.
 
-    With s segments the slowest host's link idles for about the time of half a segment, T / 2s for T seconds in all.
-    Each segment costs about half of the start-ups of the messages to and from n owners: s = sqrt(T / (n start)).
+    With s segments the slowest host's link idles for about T / s of T seconds in all, and the start-ups of messages to
+    and from n owners delay it n START seconds for each segment: s = sqrt(T / (n START)).
 
     :param network: the job's network.
     :param nbytes: bytes of the vector.

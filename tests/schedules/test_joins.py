@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.networks import job, jobs
 from tests.support import examples
 from topompi.schedules import Schedule, check
-from topompi.schedules.joins import PIECES, START, _nestings, _over, _price, in_few_steps, joined
+from topompi.schedules.joins import LAG, PIECES, START, _nestings, _over, _price, in_few_steps, joined
 from topompi.schedules.phases import sequence
 from topompi.schedules.schedule import INPUT, OUTPUT
 from topompi.schedules.transfers import local_moves
@@ -74,7 +74,7 @@ def test_the_price_of_the_choice_is_least_link_by_link(network):
     assert in_few_steps(network, ranks) is chosen  # kept
 
     def price(butterfly):
-        total = 0.0
+        times = []
         for step in range(butterfly.steps):
             loads = Counter()
             for number, source, destination, first, last in butterfly.messages.tolist():
@@ -86,9 +86,9 @@ def test_the_price_of_the_choice_is_least_link_by_link(network):
                         hosts = network.rank_host[one], network.rank_host[other]
                         for link in network.links[hosts]:
                             loads[int(link)] += (last - first) * (link >= 0)
-            total += max((load / network.capacity[link] for link, load in loads.items()), default=0)
+            times.append(max((load / network.capacity[link] for link, load in loads.items()), default=0))
         whole = 2 * PIECES * len(ranks) / network.capacity.max(initial=1)
-        return total / whole + START * len(butterfly.messages) / len(ranks)
+        return (sum(times) + LAG * max(times, default=0)) / whole + START * len(butterfly.messages) / len(ranks)
 
     if network.num_ranks > 1 and network.grid is None:
         every = [_over(ranks, joined(len(ranks), groups, 4)) for groups in _nestings(network, ranks)]
