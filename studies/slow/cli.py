@@ -44,7 +44,8 @@ HOSTS: Mapping[str, Mapping[int, float]] = {
 
 def aside(nbytes: int, ranks: int) -> list[str]:
     """The algorithms in which slow hosts stand aside, also with messages in parts."""
-    names = [name for name, one in ALGORITHMS["allreduce"].items() if one.needs == "slow hosts"]
+    known = ALGORITHMS["allreduce"]
+    names = [name for name, one in known.items() if one.needs == "slow hosts" and not one.alone]
     return [*names, *variants("allreduce", names, nbytes, ranks)]
 
 
