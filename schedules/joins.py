@@ -191,11 +191,13 @@ def _on_grid(grid: Integers) -> Iterator[Integers]:
 
     :param grid: coordinates of each host's switch, shape (hosts, dimensions).
     """
+    lengths = grid.max(axis=0, initial=0) + 1
     for number in range(1, grid.shape[1]):
         yield np.unique(grid[:, :number], axis=0, return_inverse=True)[1].ravel()
     side = 2
-    while side <= grid.max(initial=0):
-        yield np.unique(grid // side, axis=0, return_inverse=True)[1].ravel()
+    while side < lengths.max(initial=1):
+        for ahead in (0, 1):  # where the blocks are cut, because the hosts that stand aside leave gaps
+            yield np.unique((grid + ahead) % lengths // side, axis=0, return_inverse=True)[1].ravel()
         side *= 2
 
 
