@@ -25,7 +25,7 @@ SEGMENTS = 8
 START = 1.3e-6  # seconds by which the messages to and from an owner delay a host aside, found by simulated flows
 MOST_SEGMENTS = 64
 LEAST_BYTES = 4096  # of a share, because the start-ups of shorter ones cost more than segments gain
-TOO_FEW = 24  # owners; each of fewer sends and receives half of its share in each half of a turn, so that all are alike
+TOO_FEW = 24  # owners per rank aside; each of fewer sends and receives half of its share in each half of a turn
 STAGES = 3  # turns that a segment takes
 
 
@@ -41,7 +41,7 @@ def allreduce_aside(network: Network, *, blocks: int | None = None) -> Schedule:
     exchanges and the stages here are others.
 
     Messages: those of the exchange for each segment, and two for each share and each rank that stands aside; four if
-    the others are fewer than 24. Steps: s + 2 turns for s segments, each of about two to four steps. Bytes: one vector
+    n < 24 k. Steps: s + 2 turns for s segments, each of about two to four steps. Bytes: one vector
     out of and into each of the k ranks that stand aside; 2 (1 - 1/n) + k/n vectors out of and into the others. Time of
     a slow host's link: that of its bytes times about 1 + 1/(2s). It requires a commutative operation.
 
@@ -87,19 +87,19 @@ def _beside(slow: Integers, exchange: Butterfly, segments: int) -> Rows:
 
     An owner with one of these messages is late by the time of its bytes. So that few of the owners that wait for one
     another are late in turn, owners follow each other at the golden ratio of all. The shares of few owners are longer
-    and travel in two parts, first one of each. Ranks that stand aside begin at different owners.
+    and travel in two parts, first one of each. All ranks that stand aside send a part in the same step, because its
+    owner returns the sum in the next one.
 
     :param slow: ranks that stand aside, shape (k,).
     :param exchange: the exchange of the other ranks.
     :param segments: number of segments.
     """
     owners = len(exchange.layout)
-    parts = 2 if owners < TOO_FEW else 1
+    parts = 2 if owners < TOO_FEW * len(slow) else 1
     out, back = _times(exchange, segments, owners * parts)
     golden = next(one for one in range(round(0.618 * owners), 2 * owners) if gcd(one, owners) == 1)
-    first = np.arange(len(slow))[:, None] * owners // max(len(slow), 1)
     segment, turn = np.divmod(np.arange(segments * owners * parts), owners * parts)
-    share, rank, count = (first + turn) * golden % owners, slow[:, None], PIECES // parts
+    share, rank, count = turn * golden % owners, slow[:, None], PIECES // parts
     place = OUTPUT, PIECES * (segment * owners + share) + count * (turn // owners)
     sent = transfers(out, rank, exchange.layout[share], place, place, count, REDUCE)
     received = transfers(back, exchange.layout[share], rank, place, place, count)
@@ -127,12 +127,7 @@ def _times(exchange: Butterfly, segments: int, messages: int) -> tuple[Integers,
     received[-1] = segments
     # The middle of each message, because sums of lengths are rounded.
     middle = (np.arange(segments * messages) + 0.5) / messages
-    reduced = (
-        np.arange(segments * messages) // messages + 1
-    ) * steps  # the step after the one that reduces the segment
-    out = np.minimum(np.searchsorted(sent, middle), reduced + steps - 1)
-    back = np.maximum(np.searchsorted(received, middle), np.maximum(out + 1, reduced))
-    return out, back
+    return np.searchsorted(sent, middle), np.searchsorted(received, middle)
 
 
 def _lengths(exchange: Butterfly, segments: int) -> Floats:

@@ -59,10 +59,12 @@ def test_no_other_hosts_that_stand_aside_would_be_faster(network):
 
 
 ALL_BUT_ONE_SLOW = slowed(job("XGFT(1; 3; 1)", range(3), [1] * 3), {0: 0.125, 1: 0.125})  # one rank is left to exchange
+SEVERAL_SLOW = slowed(job("XGFT(2; 16,4; 1,16)", range(56), [1] * 56), {5: 0.5, 40: 0.5})
 
 
 @given(network=uneven(most_hosts=8, most_ranks=2), segments=st.none() | st.integers(1, 5))
 @example(network=ALL_BUT_ONE_SLOW, segments=None)
+@example(network=SEVERAL_SLOW, segments=3)
 @examples(60)
 def test_who_stands_aside_sends_a_vector_and_receives_one(network, segments):
     schedule = make("allreduce", "aside", network, blocks=segments)
@@ -125,6 +127,9 @@ def test_longer_vectors_and_fewer_owners_make_more_segments():
     assert all(one >= other for one, other in zip(*numbers, strict=True))
     assert (numbers[0][0], numbers[0][-1]) == (1, 64)
     assert parts_of(job("XGFT(2; 5,4; 1,4)", range(6), [1] * 6), 1 << 30) == 1
+    # Start-ups matter little on slow networks; there a share has at least 4 KiB.
+    slow = replace(few, capacity=few.capacity / 400)
+    assert [parts_of(slow, 5 * 4096 * number) for number in (1, 5, 20)] == [1, 5, 20]
 
 
 def test_algorithms_for_slow_hosts_are_listed_where_some_are_slow():
