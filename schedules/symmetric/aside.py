@@ -25,7 +25,7 @@ SEGMENTS = 8
 START = 1.3e-6  # seconds by which the messages to and from an owner delay a host aside, found by simulated flows
 MOST_SEGMENTS = 64
 LEAST_BYTES = 4096  # of a share, because the start-ups of shorter ones cost more than segments gain
-TOO_FEW = 24  # owners per rank aside; each of fewer sends and receives half of its share in each half of a turn
+TOO_FEW = 12  # owners per rank aside, and as many more; each of fewer handles half of its share in each half of a turn
 STAGES = 3  # turns that a segment takes
 
 
@@ -41,7 +41,7 @@ def allreduce_aside(network: Network, *, blocks: int | None = None) -> Schedule:
     exchanges and the stages here are others.
 
     Messages: those of the exchange for each segment, and two for each share and each rank that stands aside; four if
-    n < 24 k. Steps: s + 2 turns for s segments, each of about two to four steps. Bytes: one vector
+    n < 12 (k + 1). Steps: s + 2 turns for s segments, each of about two to four steps. Bytes: one vector
     out of and into each of the k ranks that stand aside; 2 (1 - 1/n) + k/n vectors out of and into the others. Time of
     a slow host's link: that of its bytes times about 1 + 1/(2s). It requires a commutative operation.
 
@@ -95,7 +95,7 @@ def _beside(slow: Integers, exchange: Butterfly, segments: int) -> Rows:
     :param segments: number of segments.
     """
     owners = len(exchange.layout)
-    parts = 2 if owners < TOO_FEW * len(slow) else 1
+    parts = 2 if owners < TOO_FEW * (1 + len(slow)) else 1
     out, back = _times(exchange, segments, owners * parts)
     golden = next(one for one in range(round(0.618 * owners), 2 * owners) if gcd(one, owners) == 1)
     segment, turn = np.divmod(np.arange(segments * owners * parts), owners * parts)

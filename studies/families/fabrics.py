@@ -20,7 +20,18 @@ from topompi.views.network import network_of
 from topompi.views.program import program_of
 from topompi.views.tables import tables_of
 
-__all__ = ["CASES", "ON_PORTS", "PACKETS", "SIZES", "Case", "head_of", "ports_rows_of", "program_of_call", "rows_of", "simulated"]
+__all__ = [
+    "CASES",
+    "ON_PORTS",
+    "PACKETS",
+    "SIZES",
+    "Case",
+    "head_of",
+    "ports_rows_of",
+    "program_of_call",
+    "rows_of",
+    "simulated",
+]
 
 FDR = PRESETS["fdr"]
 FORMER = ("doubling", "halving", "ring")

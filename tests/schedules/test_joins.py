@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.networks import job, jobs
 from tests.support import examples
 from topompi.schedules import Schedule, check
-from topompi.schedules.joins import LAG, PIECES, START, _nestings, _over, _price, in_few_steps, joined
+from topompi.schedules.joins import LAG, MOST_JOINED, PIECES, START, _nestings, _over, _price, in_few_steps, joined
 from topompi.schedules.phases import sequence
 from topompi.schedules.schedule import INPUT, OUTPUT
 from topompi.schedules.transfers import local_moves
@@ -106,12 +106,12 @@ def test_on_a_torus_the_order_of_ranks_does_not_matter():
 
 
 def test_a_missing_route_is_avoided_if_another_butterfly_does_without():
-    network, ranks = job("XGFT(2; 4,4; 1,4)", range(16), [1] * 16), np.arange(16)
+    network, ranks = job("dragonfly:3,2,2", range(18), [1] * 18), np.arange(18)
 
     def pairs(butterfly):
         return {tuple(sorted(pair)) for pair in butterfly.messages[:, 1:3].tolist()}
 
-    others = [pairs(joined(16, groups, 4)) for groups in _nestings(network, ranks)]
+    others = [pairs(joined(18, groups, most)) for groups in _nestings(network, ranks) for most in MOST_JOINED]
     used = pairs(in_few_steps(network, ranks))
     one, other = next(pair for pair in sorted(used) if not all(pair in some for some in others))
     hops = network.hops.copy()
