@@ -123,9 +123,9 @@ def _times(exchange: Butterfly, segments: int, messages: int) -> tuple[Integers,
     sent = np.minimum(np.cumsum(lasts), segments)
     received = np.zeros_like(sent)
     for step in range(steps, len(lasts) - 1):
-        received[step] = min(received[step - 1] + lasts[step], sent[step - 1], step // steps)
+        received[step] = min(received[step - 1] + lasts[step], sent[step - 1])
     received[-1] = segments
-    # The middle of each message, because sums of lengths are rounded.
+    # No more is sent than has been reduced. The middle of each message counts, because sums of lengths are rounded.
     middle = (np.arange(segments * messages) + 0.5) / messages
     return np.searchsorted(sent, middle), np.searchsorted(received, middle)
 
