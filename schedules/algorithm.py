@@ -21,7 +21,7 @@ View = Callable[[Network, int], tuple[tuple[Any, ...], dict[str, Any]]]
 
 # Former names of algorithms and the present ones, because files of earlier versions are still read. No new algorithm
 # may take a former name.
-FORMER_NAMES = {"bound": "colouring"}
+FORMER_NAMES = {"bound": "colouring", "aside_circulant": "aside", "aside_ring": "aside"}
 
 
 def current_name(algorithm: str) -> str:
@@ -93,6 +93,8 @@ class Algorithm:
     :param needs: property of the networks for which it is made, elsewhere it takes no part in choices: ``slow hosts``
         that stand aside, see `slowhosts.standing_aside`, a ``torus`` that the job fills, or hosts with several
         ``ports``, see `network.Network.ports`; empty for any network.
+    :param divides_shares: whether each rank's share is divided among several exchanges, so that plans count in the
+        bytes or entries of shares, not in whole shares.
     :param routed: whether ranks are in the order of ``Network.order``, which follows routes and rates. One rank
         searches this order for all.
     """
@@ -119,6 +121,7 @@ class Algorithm:
     logarithmic: bool = False
     costly: bool = False
     routed: bool = False
+    divides_shares: bool = False
     needs: Literal["", "slow hosts", "torus", "ports"] = ""
 
     @property

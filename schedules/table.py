@@ -243,10 +243,32 @@ def _swings(
     }
 
 
-def _aside(within: str, when: str, **traits: Any) -> Algorithm:
-    """The allreduce in which hosts with slow links stand aside from the given exchange of the others."""
-    traits |= {"cut": "segments", "segments": _OF_LONG_VECTORS, "needs": "slow hosts", "default": _LONGEST}
-    return Algorithm(aside.allreduce_aside, takes_network, when, {"within": within}, **traits)
+def _over_ports(
+    generator: Callable[..., Schedule], bucket: Callable[..., Schedule], default: float
+) -> dict[str, Algorithm]:
+    """The algorithms by name for hosts that can fill several links of a torus at the same time.
+
+    :param generator: maker of the schedule by Swing.
+    :param bucket: maker of the schedule by rings along dimensions.
+    :param default: least bytes of a call for which they may be chosen without measurements.
+    """
+    traits: dict[str, Any] = {"needs": "ports", "default": default, "divides_shares": True}
+    return {
+        "swing_ports": Algorithm(
+            generator,
+            _grid_and_ports,
+            "as swing, where hosts can fill several links at the same time",
+            logarithmic=True,
+            **traits,
+        ),
+        "bucket_ports": Algorithm(
+            bucket,
+            _grid_or_ring_and_ports,
+            "as bucket, where hosts can fill several links at the same time",
+            routed=True,
+            **traits,
+        ),
+    }
 
 
 def _of_own_blocks(
@@ -365,6 +387,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             grouped.allgather_grouped, _clusters, "for medium and long blocks where links between clusters are scarce"
         ),
         **_swings(swing.allgather_swing, bucket.allgather_bucket),
+        **_over_ports(swing.allgather_swing, bucket.allgather_bucket, _MEDIUM),
         "pat": _butterfly(
             pat.allgather_pat,
             _order,
@@ -424,6 +447,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             _MEDIUM,
         ),
         **_swings(swing.reduce_scatter_swing, bucket.reduce_scatter_bucket, _MEDIUM),
+        **_over_ports(swing.reduce_scatter_swing, bucket.reduce_scatter_bucket, 4 * _LONGEST),
         "pat": _butterfly(
             pat.reduce_scatter_pat,
             _order,
@@ -455,25 +479,18 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             _MEDIUM,
         ),
         **_swings(swing.allreduce_swing, bucket.allreduce_bucket, _MEDIUM, _LONGEST),
-        "swing_ports": Algorithm(
-            swing.allreduce_swing,
-            _grid_and_ports,
-            "as swing, where hosts can fill several links at the same time",
-            needs="ports",
+        **_over_ports(swing.allreduce_swing, bucket.allreduce_bucket, _LONGEST),
+        "aside": Algorithm(
+            aside.allreduce_aside,
+            takes_network,
+            "for long vectors where few hosts have slow links",
+            cut="segments",
+            segments=_OF_LONG_VECTORS,
+            parts=aside.parts_of,
+            needs="slow hosts",
             default=_LONGEST,
             logarithmic=True,
         ),
-        "bucket_ports": Algorithm(
-            bucket.allreduce_bucket,
-            _grid_or_ring_and_ports,
-            "as bucket, where hosts can fill several links at the same time",
-            routed=True,
-            needs="ports",
-            default=_LONGEST,
-        ),
-        "aside": _aside("grouped", "for long vectors where few hosts have slow links", logarithmic=True),
-        "aside_circulant": _aside("circulant", "as aside, at full bisection", logarithmic=True),
-        "aside_ring": _aside("ring", "as aside, on tori and dragonflies", routed=True),
         "leaders": Algorithm(
             allreduce.allreduce_leaders,
             _clusters,

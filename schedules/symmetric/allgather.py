@@ -24,6 +24,7 @@ def allgather_ring(
     *,
     order: ArrayLike | None = None,
     pieces: int = 1,
+    rings: int = 1,
     blocks: int = 1,
     counts: ArrayLike | None = None,
 ) -> Schedule:
@@ -37,14 +38,17 @@ def allgather_ring(
     :param size: number of ranks, p.
     :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's order.
     :param pieces: number of messages into which each share is divided; they go in the same step.
+    :param rings: 1, or 2 for hosts that can fill two links at the same time: every other piece runs the other way.
     :param blocks: number of blocks of each rank, used if ``counts`` is None.
     :param counts: blocks of each rank, shape (p,), for allgatherv.
     """
-    ranks, share = checked_order(size, order), shares(size, blocks, counts)
-    begin, cut = starts(share)[ranks], share[ranks] * np.arange(pieces + 1)[:, None] // pieces
-    own = local_moves(0, ranks, (INPUT, 0), (OUTPUT, begin), share[ranks])
-    rings = [ring(ranks, begin + low, high - low, np.full(size, OUTPUT)) for low, high in itertools.pairwise(cut)]
-    phases = sequence(own, tuple((0, one) for one in rings))
+    ranks, share, buffer = checked_order(size, order), shares(size, blocks, counts), np.full(size, OUTPUT)
+    begin, pieces = starts(share)[:-1], pieces * rings
+    cuts = itertools.pairwise(share * np.arange(pieces + 1)[:, None] // pieces)
+    own = local_moves(0, ranks, (INPUT, 0), (OUTPUT, begin[ranks]), share[ranks])
+    ways = zip((ranks, ranks[::-1])[:rings] * (pieces // rings), cuts, strict=True)
+    every = (ring(way, (begin + low)[way], (high - low)[way], buffer) for way, (low, high) in ways)
+    phases = sequence(own, tuple((0, one) for one in every))
     return _schedule(size, "ring", phases, blocks, counts)
 
 

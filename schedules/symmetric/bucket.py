@@ -40,7 +40,9 @@ def allreduce_bucket(grid: ArrayLike, *, ports: int = 1, blocks: int | None = No
     return by_allreduce([_butterfly(way) for way in ways], "bucket", blocks)
 
 
-def reduce_scatter_bucket(grid: ArrayLike, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
+def reduce_scatter_bucket(
+    grid: ArrayLike, *, ports: int = 1, blocks: int | None = None, counts: ArrayLike | None = None
+) -> Schedule:
     """A reduce-scatter by rings along one dimension of a torus after the other.
 
     The bucket algorithm (Chan et al. 2007, section 6). Messages: p (d1 + d2 + ... - D), one in and one out per rank and
@@ -48,31 +50,43 @@ def reduce_scatter_bucket(grid: ArrayLike, *, blocks: int = 1, counts: ArrayLike
     the least possible, all between neighbours. It is fast for long and medium vectors on tori of any size. It requires
     a commutative operation. On one dimension it is a ring.
 
+    With several ports, each exchange of `allreduce_bucket` has an equal piece of every rank's part.
+
     :param grid: rank at each place of the torus, the ranks of one place along the first of several dimensions.
-    :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
+    :param ports: number of links that a host can fill at the same time; more than two per dimension change nothing.
+    :param blocks: number of blocks of each rank's part, by default one per exchange; used if ``counts`` is None.
     :param counts: blocks of each rank's part, shape (p,).
     """
     ranks = checked_grid(grid)
+    ways = other_ways(ranks, backwards=True)[:ports]
     if ranks.ndim == 1:
-        return reduce_scatter_ring(ranks.size, order=ranks, blocks=blocks, counts=counts)
-    return by_reduce_scatter(_butterfly(ranks), "bucket", blocks, counts)
+        blocks = len(ways) if blocks is None else blocks
+        return reduce_scatter_ring(ranks.size, order=ranks, rings=len(ways), blocks=blocks, counts=counts)
+    return by_reduce_scatter([_butterfly(way) for way in ways], "bucket", blocks, counts)
 
 
-def allgather_bucket(grid: ArrayLike, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
+def allgather_bucket(
+    grid: ArrayLike, *, ports: int = 1, blocks: int | None = None, counts: ArrayLike | None = None
+) -> Schedule:
     """An allgather by rings along one dimension of a torus after the other.
 
     The reduce-scatter of that name backwards. Messages: p (d1 + d2 + ... - D), one in and one out per rank and step,
     over D dimensions of d1, d2, ... places. Bytes: all shares but its own into each rank, the least possible, all
     between neighbours. It is fast for long and medium shares on tori of any size. On one dimension it is a ring.
 
+    With several ports, each exchange of `allreduce_bucket` has an equal piece of every rank's share.
+
     :param grid: rank at each place of the torus, the ranks of one place along the first of several dimensions.
-    :param blocks: number of blocks of each rank, used if ``counts`` is None.
+    :param ports: number of links that a host can fill at the same time; more than two per dimension change nothing.
+    :param blocks: number of blocks of each rank, by default one per exchange; used if ``counts`` is None.
     :param counts: blocks of each rank, shape (p,), for allgatherv.
     """
     ranks = checked_grid(grid)
+    ways = other_ways(ranks, backwards=True)[:ports]
     if ranks.ndim == 1:
-        return allgather_ring(ranks.size, order=ranks, blocks=blocks, counts=counts)
-    return by_allgather(_butterfly(ranks), "bucket", blocks, counts)
+        blocks = len(ways) if blocks is None else blocks
+        return allgather_ring(ranks.size, order=ranks, rings=len(ways), blocks=blocks, counts=counts)
+    return by_allgather([_butterfly(way) for way in ways], "bucket", blocks, counts)
 
 
 def _butterfly(grid: Integers) -> Butterfly:

@@ -42,7 +42,7 @@ def reduce_scatter_circulant(
     :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
     :param counts: blocks of each rank's part, shape (p,).
     """
-    return by_reduce_scatter(circulant(checked_order(size, order)), "circulant", blocks, counts)
+    return by_reduce_scatter([circulant(checked_order(size, order))], "circulant", blocks, counts)
 
 
 def allgather_circulant(
@@ -60,4 +60,4 @@ def allgather_circulant(
     :param blocks: number of blocks of each rank, used if ``counts`` is None.
     :param counts: blocks of each rank, shape (p,), for allgatherv.
     """
-    return by_allgather(circulant(checked_order(size, order)), "circulant", blocks, counts)
+    return by_allgather([circulant(checked_order(size, order))], "circulant", blocks, counts)

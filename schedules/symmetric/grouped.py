@@ -48,7 +48,7 @@ def reduce_scatter_grouped(
     :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
     :param counts: blocks of each rank's part, shape (p,).
     """
-    return by_reduce_scatter(grouped(size, clusters), "grouped", blocks, counts)
+    return by_reduce_scatter([grouped(size, clusters)], "grouped", blocks, counts)
 
 
 def allgather_grouped(
@@ -66,4 +66,4 @@ def allgather_grouped(
     :param blocks: number of blocks of each rank, used if ``counts`` is None.
     :param counts: blocks of each rank, shape (p,), for allgatherv.
     """
-    return by_allgather(grouped(size, clusters), "grouped", blocks, counts)
+    return by_allgather([grouped(size, clusters)], "grouped", blocks, counts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +21,7 @@ Integers = NDArray[np.int64]
 
 
 def reduce_scatter_ring(
-    size: int, *, order: ArrayLike | None = None, blocks: int = 1, counts: ArrayLike | None = None
+    size: int, *, order: ArrayLike | None = None, rings: int = 1, blocks: int = 1, counts: ArrayLike | None = None
 ) -> Schedule:
     """A reduce-scatter on a ring: each rank adds its data to the received part and sends it on.
 
@@ -31,15 +32,17 @@ def reduce_scatter_ring(
 
     :param size: number of ranks, p.
     :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's order.
+    :param rings: 1, or 2 for hosts that can fill two links at the same time: half of each part runs the other way.
     :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
     :param counts: blocks of each rank's part, shape (p,).
     """
-    ranks, share = checked_order(size, order), shares(size, blocks, counts)
-    begin, buffer = starts(share)[ranks], np.full(size, SCRATCH)
+    ranks, share, buffer = checked_order(size, order), shares(size, blocks, counts), np.full(size, SCRATCH)
+    begin, cuts = starts(share)[:-1], pairwise(share * np.arange(rings + 1)[:, None] // rings)
+    ways = zip((ranks, ranks[::-1])[:rings], cuts, strict=True)
     phases = sequence(
         local_moves(0, ranks, (INPUT, 0), (SCRATCH, 0), int(share.sum())),
-        ring(ranks, begin, share[ranks], buffer, REDUCE),
-        local_moves(0, ranks, (SCRATCH, begin), (OUTPUT, 0), share[ranks]),
+        tuple((0, ring(way, (begin + low)[way], (high - low)[way], buffer, REDUCE)) for way, (low, high) in ways),
+        local_moves(0, ranks, (SCRATCH, begin[ranks]), (OUTPUT, 0), share[ranks]),
     )
     return _schedule(size, "ring", phases, blocks, counts)
 

@@ -17,7 +17,7 @@ from topompi.schedules import Network, Schedule, make
 from topompi.schedules.symmetric.allreduce import allreduce_halving
 from topompi.views.program import wiring_of
 
-from .fabrics import program_of_allreduce, simulated
+from .fabrics import program_of_call, simulated
 
 __all__ = ["LEAST", "bytes_of", "head_of_times", "times_of"]
 
@@ -115,7 +115,7 @@ def _range(mean: float, least: float, most: float) -> str:
 def _seconds(name: str, network: Network, nbytes: int) -> float:
     tables = wiring_of(network)
     assert isinstance(tables, Tables)
-    return simulated(program_of_allreduce(name, network, nbytes), tables, "flows")
+    return simulated(program_of_call(name, network, nbytes), tables, "flows")
 
 
 def head_of_times(sizes: Sequence[int]) -> list[str]:

@@ -7,17 +7,20 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from studies.tables import Table, show_many
+from topompi.inputs.figures import size_name
 
 from .allocations import BYTES, bytes_of, head_of_times, times_of
-from .fabrics import CASES, PACKETS, SIZES, head_of, rows_of
+from .fabrics import CASES, ON_PORTS, PACKETS, SIZES, head_of, ports_rows_of, rows_of
 
 __all__ = ["main"]
 
 
 def fabrics(quick: bool) -> Iterator[Table]:
-    """Yield the tables of simulated fabrics: by flows, and a few of them by packets."""
+    """Yield the tables of simulated fabrics: by flows, on several ports, and a few of the first by packets."""
     sizes = SIZES[:2] if quick else SIZES
     yield "families flows", head_of(sizes), rows_of(CASES[:1] if quick else CASES, sizes, "flows")
+    several = ("hosts", "collective", "algorithm", *map(size_name, sizes[-4:]))
+    yield "families ports", several, ports_rows_of(ON_PORTS[:1] if quick else ON_PORTS, sizes[-4:])
     sizes = sizes[:5]
     yield "families packets", head_of(sizes), rows_of(PACKETS[:1] if quick else PACKETS, sizes, "packets")
 

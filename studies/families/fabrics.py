@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -19,12 +20,24 @@ from topompi.views.network import network_of
 from topompi.views.program import program_of
 from topompi.views.tables import tables_of
 
-__all__ = ["CASES", "PACKETS", "SIZES", "Case", "head_of", "program_of_allreduce", "rows_of", "simulated"]
+__all__ = [
+    "CASES",
+    "ON_PORTS",
+    "PACKETS",
+    "SIZES",
+    "Case",
+    "head_of",
+    "ports_rows_of",
+    "program_of_call",
+    "rows_of",
+    "simulated",
+]
 
 FDR = PRESETS["fdr"]
 FORMER = ("doubling", "halving", "ring")
 NEW = ("circulant", "grouped")
 ON_TORI = ("bucket", "swing_ports", "bucket_ports")  # and swing
+ONE_PORT = ("ring", "circulant", "grouped", "swing", "bucket", "bine")
 SIZES = tuple(kib << 10 for kib in (1, 16, 64, 256, 1024, 16384))
 
 
@@ -54,26 +67,29 @@ class Case:
         assert interface.routes is not None
         return network_of(interface), tables_of(interface.routes, latency=FDR.latency)
 
-    def seconds(self, algorithm: str, nbytes: int, model: str) -> float:
-        """The simulated seconds of one allreduce.
+    def seconds(self, algorithm: str, nbytes: int, model: str, collective: str = "allreduce") -> float:
+        """The simulated seconds of one call.
 
         :param algorithm: name of the algorithm.
-        :param nbytes: size of the vector in bytes.
+        :param nbytes: size of the vector, or of all shares together, in bytes.
         :param model: ``flows`` or ``packets``.
+        :param collective: allreduce, allgather or reduce_scatter.
         """
         network, tables = self.job
-        return simulated(program_of_allreduce(algorithm, network, nbytes), tables, model)
+        return simulated(program_of_call(algorithm, network, nbytes, collective), tables, model)
 
 
-def program_of_allreduce(algorithm: str, network: Network, nbytes: int) -> Program:
-    """The program of one allreduce.
+def program_of_call(algorithm: str, network: Network, nbytes: int, collective: str = "allreduce") -> Program:
+    """The program of one call.
 
     :param algorithm: name of the algorithm.
     :param network: the job's network.
-    :param nbytes: bytes of the vector.
+    :param nbytes: bytes of the vector, or of all shares together.
+    :param collective: allreduce, allgather or reduce_scatter.
     """
-    schedule = make("allreduce", algorithm, network)
-    return program_of(schedule, network, nbytes / schedule.blocks)
+    schedule = make(collective, algorithm, network)
+    parts = 1 if collective == "allreduce" else network.num_ranks
+    return program_of(schedule, network, nbytes / (parts * schedule.blocks))
 
 
 def simulated(program: Program, tables: Tables, model: str) -> float:
@@ -110,6 +126,9 @@ CASES = (
 PACKETS = (CASES[0], CASES[1], CASES[4], CASES[5])
 
 
+ON_PORTS = (CASES[9], CASES[10], Case("torus:8x8@ports=4", 64))
+
+
 def rows_of(cases: Sequence[Case], sizes: Sequence[int], model: str) -> Iterator[list[str]]:
     """Yield a row for the fastest former algorithm of each case, then one for each new one.
 
@@ -131,6 +150,25 @@ def rows_of(cases: Sequence[Case], sizes: Sequence[int], model: str) -> Iterator
             times = [case.seconds(name, nbytes, model) for nbytes in sizes]
             ratios = (before[0] / now for before, now in zip(former, times, strict=True))
             yield ["", f"`{name}`", *(f"{ratio:.2f}" for ratio in ratios)]
+
+
+def ports_rows_of(cases: Sequence[Case], sizes: Sequence[int]) -> Iterator[list[str]]:
+    """Yield rows of allgathers and reduce-scatters by flows, for hosts that can fill several links at the same time.
+
+    The first of a case and collective has the microseconds and the name of the fastest algorithm with one port; the
+    others say how many times as fast the algorithms with all ports are.
+
+    :param cases: fabrics with jobs.
+    :param sizes: bytes of all shares together.
+    """
+    for case, collective in product(cases, ("allgather", "reduce_scatter")):
+        best = []
+        for nbytes in sizes:
+            best.append(min((case.seconds(name, nbytes, "flows", collective), name) for name in ONE_PORT))
+        yield [str(case), collective, "fastest, us", *(f"{1e6 * seconds:,.0f} {name}" for seconds, name in best)]
+        for name in ("swing_ports", "bucket_ports"):
+            times = [case.seconds(name, nbytes, "flows", collective) for nbytes in sizes]
+            yield ["", "", f"`{name}`", *(f"{one[0] / now:.2f}" for one, now in zip(best, times, strict=True))]
 
 
 def head_of(sizes: Sequence[int]) -> list[str]:

@@ -28,7 +28,7 @@ SLOW = 5  # the slow host
 HALF = {SLOW: 0.5}
 SIZES = (1 << 20, 16 << 20, 64 << 20)
 ALL = ("ring", "halving", "circulant", "grouped", "swing")  # in which all hosts take part
-AS_PACKETS = ("aside", "aside_ring")  # with 8 segments: each takes some seconds
+AS_PACKETS = ("aside", "aside/1024K")  # each takes some seconds
 WITHOUT = ("Janus, nue, 256 hosts", "one host at half rate")
 HOSTS: Mapping[str, Mapping[int, float]] = {
     "1 at 3/4": {5: 0.75},
@@ -44,7 +44,8 @@ HOSTS: Mapping[str, Mapping[int, float]] = {
 
 def aside(nbytes: int, ranks: int) -> list[str]:
     """The algorithms in which slow hosts stand aside, also with messages in parts."""
-    names = [name for name, one in ALGORITHMS["allreduce"].items() if one.needs == "slow hosts"]
+    known = ALGORITHMS["allreduce"]
+    names = [name for name, one in known.items() if one.needs == "slow hosts" and not one.alone]
     return [*names, *variants("allreduce", names, nbytes, ranks)]
 
 

@@ -13,10 +13,11 @@ from topompi.netsim import run
 from topompi.schedules import check, make
 from topompi.schedules.analysis.optimum import optimum
 from topompi.schedules.orders import with_order
+from topompi.schedules.phases import taken
 from topompi.schedules.registry import suited
 from topompi.schedules.symmetric.allreduce import allreduce_ring
 from topompi.schedules.symmetric.bucket import allgather_bucket, allreduce_bucket, reduce_scatter_bucket
-from topompi.schedules.symmetric.swing import allreduce_swing
+from topompi.schedules.symmetric.swing import allgather_swing, allreduce_swing, reduce_scatter_swing
 from topompi.topology import TopologyInterface, load_routes
 from topompi.views.network import network_of
 from topompi.views.program import program_of, wiring_of
@@ -43,12 +44,19 @@ def test_an_allreduce_over_several_ports_sends_the_fewest_bytes(make_one, grid, 
         assert len(set(sent.tolist())) == 1
 
 
-@given(grid=grids(), counts=st.none() | st.lists(st.integers(0, 3), min_size=40, max_size=40))
-@examples(30)
-def test_gathers_and_scatters_in_buckets_are_right(grid, counts):
+OF_SHARES = (reduce_scatter_bucket, allgather_bucket, reduce_scatter_swing, allgather_swing)
+
+
+@pytest.mark.parametrize("make_one", OF_SHARES)
+@given(grid=grids(), ports=st.integers(1, 7), counts=st.none() | st.lists(st.integers(0, 9), min_size=40, max_size=40))
+@examples(25)
+def test_each_exchange_over_several_ports_carries_a_piece_of_every_share(make_one, grid, ports, counts):
     given = None if counts is None else counts[: grid.size]
-    for one in (reduce_scatter_bucket, allgather_bucket):
-        check(one(grid, counts=given))
+    schedule = make_one(grid, ports=ports, counts=given)
+    check(schedule)
+    moved = schedule.count[schedule.messages].sum()
+    assert moved == (schedule.size - 1) * schedule.share().sum()
+    assert (taken(schedule.rows(), 0) == schedule.rows_of(0)).all()
 
 
 def torus(spec):
@@ -69,26 +77,32 @@ def links_used(schedule, network):
     return loads[network.capacity < network.capacity.max()] / schedule.blocks
 
 
+@pytest.mark.parametrize(
+    ("collective", "vectors"), [("allreduce", 2), ("allgather", 1), ("reduce_scatter", 1)]
+)  # that each of many hosts sends
 @pytest.mark.parametrize("spec", ["torus:4x4x4@ports=6", "torus:3x3x3@ports=6", "torus:5x5@ports=4"])
-def test_with_a_port_for_each_direction_buckets_load_all_links_alike(spec):
-    """Each of p hosts sends 2 (1 - 1/p) vectors, each to a neighbour; D dimensions have 2 D p links."""
+def test_with_a_port_for_each_direction_buckets_load_all_links_alike(spec, collective, vectors):
+    """Each of p hosts sends 1 - 1/p of the vectors, each to a neighbour; D dimensions have 2 D p links."""
     network = torus(spec)
-    schedule = make("allreduce", "bucket_ports", network)
-    used, hosts = links_used(schedule, network), network.num_hosts
-    assert used == pytest.approx(2 * (1 - 1 / hosts) / network.ports)
-    assert optimum("allreduce", network).free.seconds * schedule.blocks == pytest.approx(
+    schedule = make(collective, "bucket_ports", network)
+    hosts = network.num_hosts
+    used = links_used(schedule, network) / (1 if collective == "allreduce" else hosts)
+    assert used == pytest.approx(vectors * (1 - 1 / hosts) / network.ports)
+    used = links_used(schedule, network)
+    assert optimum(collective, network).free.seconds * schedule.blocks == pytest.approx(
         used.max() * schedule.blocks / network.capacity.min()
     )
 
 
+@pytest.mark.parametrize("collective", ["allreduce", "allgather", "reduce_scatter"])
 @pytest.mark.parametrize(
-    ("name", "most"), [("bucket_ports", 1.1), ("swing_ports", 1.1), ("bucket", 6.1), ("ring", 6.1)]
+    ("name", "most"), [("bucket_ports", 1.1), ("swing_ports", 1.1), ("bucket", 6.1), ("swing", 6.1)]
 )
-def test_long_vectors_take_about_the_least_time_if_all_ports_are_used(name, most):
+def test_long_vectors_take_about_the_least_time_if_all_ports_are_used(name, most, collective):
     network = with_latency(torus("torus:4x4x4@ports=6"))
-    schedule, nbytes = make("allreduce", name, network), 64 << 20
+    schedule, nbytes = make(collective, name, network), (64 << 20) // (1 if collective == "allreduce" else 64)
     seconds = run(wiring_of(network), [program_of(schedule, network, nbytes / schedule.blocks)]).job_seconds[0]
-    least = optimum("allreduce", network).free.seconds * nbytes
+    least = optimum(collective, network).free.seconds * nbytes
     assert most - 0.2 < seconds / least < most
 
 
@@ -98,13 +112,15 @@ def test_ports_are_those_of_hosts_on_tori_alone():
     assert "bucket" in suited("allreduce", torus("torus:4x4"))
     assert "bucket" not in suited("allreduce", job("torus:4x4", range(13), [1] * 13))
     assert "bucket_ports" not in suited("allreduce", torus("torus:4x4"))
-    assert "bucket_ports" in suited("allreduce", job("torus:4x4@ports=2", range(13), [1] * 13))
+    for collective in ("allreduce", "allgather", "reduce_scatter"):
+        assert {"bucket_ports", "swing_ports"} <= set(suited(collective, job("torus:4x4@ports=2", range(13), [1] * 13)))
 
 
 def test_a_job_that_fills_no_torus_runs_rings_in_both_directions_which_share_no_link():
     network = with_order(job("torus:6x4@ports=2", range(22), [1] * 22))
-    used = links_used(make("allreduce", "bucket_ports", network), network)
-    assert used.max() == pytest.approx(links_used(make("allreduce", "ring", network), network).max() / 2)
+    for collective in ("allreduce", "allgather", "reduce_scatter"):
+        used = links_used(make(collective, "bucket_ports", network), network)
+        assert used.max() == pytest.approx(links_used(make(collective, "ring", network), network).max() / 2)
     with pytest.raises(ValueError, match="expecting 1 or 2 rings, got 3"):
         allreduce_ring(4, rings=3)
 

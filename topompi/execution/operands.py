@@ -84,6 +84,19 @@ class Operands:
         shift = None if self.shift is None else self.shift * self.extent
         return replace(self, extent=1, shift=shift, shared=self.shared * self.extent, scale=self.extent)
 
+    def with_counts(self, ranks: int) -> Operands:
+        """The operands in the units of `in_bytes` with a count of units for each rank, so that shares can be divided.
+
+        They are unchanged if the call divides a vector, or if units have no bytes.
+
+        :param ranks: number of ranks.
+        """
+        if self.length is not None or not self.extent:
+            return self
+        found = self.in_bytes
+        counts = np.ones(ranks, dtype=np.int64) if found.counts is None else found.counts
+        return replace(found, counts=counts * found.scale, scale=1)
+
     @property
     def empty(self) -> bool:
         """Whether all ranks know that the call moves no data."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from mpi4py import MPI
 
+from ..schedules.registry import ALGORITHMS
 from ..schedules.segments import cut
 from .binding import Binding, bind
 from .buffers import DeviceMemoryError, is_in_place
@@ -80,7 +81,10 @@ def planned(
     if operands is None:
         executor.unplanned[spec.name, algorithm] = UNPLANNED
         return None
-    operands = operands.in_bytes if "/" in algorithm else operands
+    if "/" in algorithm:
+        operands = operands.in_bytes
+    elif (entry := ALGORITHMS[spec.collective].get(algorithm)) is not None and entry.divides_shares:
+        operands = operands.with_counts(executor.groups.size)
     plan = plan_of(executor, spec, algorithm, operands)
     return None if plan is None else (plan, operands)
 
