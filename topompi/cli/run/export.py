@@ -65,9 +65,7 @@ def ompi_rules(
     hosts: Hosts = None,
     ppn: RanksOfHost = 1,
     placement: Placement = "block",
-    form: Annotated[
-        str, typer.Option("--format", help="classic (Open MPI 4 and 5) or json (from 6).")
-    ] = "classic",
+    form: Annotated[str, typer.Option("--format", help="classic (Open MPI 4 and 5) or json (from 6).")] = "classic",
     rails: Rails = None,
     names: Names = None,
     rule: NameRule = None,
