@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ..network import Network
 from ..trees import ring_order
 from .draining import last_rounds
-from .exchanges import Exchanges
 from .growth import Growth
 from .prices import TREES, Links
+from .swaps import Swaps
 
 __all__ = ["MOST_LINKS", "TREES", "Packing", "least_sum", "packing"]
 
@@ -23,8 +23,8 @@ Integers = NDArray[np.int64]
 # Trees that are tried: hosts of a group, groups that a group serves in a tree, and the price of an edge whose sender is
 # one step deeper, as a part of the price of a full link of a host.
 SHAPES = ((16, 3, 0.2), (8, 2, 0.2), (16, 2, 0.2))
-EFFORT = 1200  # exchanges that are tried, for all shapes
-SMOOTHED = 64  # edges that are exchanged at most, where depths allow it, for less busy links
+EFFORT = 1200  # swaps that are tried, for all shapes
+SMOOTHED = 64  # edges that are swapped at most, where depths allow it, for less busy links
 MOST_LINKS = 30_000_000  # of all routes between a job's hosts, which the growth has in memory
 KEPT = 64  # packings that are kept per network
 START = 0.02  # time of a step's start-ups over that of the message for which the packings are compared
@@ -61,7 +61,7 @@ def packing(network: Network, root: int = 0, *, inwards: bool = False) -> Packin
     others in one tree serves none in the next one if possible. The trees grow at the same time, each edge being the one
     whose route adds least to busy links.
 
-    Then edges exchange their receivers, so that no link is overloaded and no host is deep in several trees: a pipeline
+    Then edges swap their receivers, so that no link is overloaded and no host is deep in several trees: a pipeline
     over the trees cannot end before the host with the largest sum of depths has received its blocks. At last some edges
     move to less busy links. The last rounds have senders of their own. All prices are integers, so that all ranks find
     the same trees.
@@ -69,7 +69,7 @@ def packing(network: Network, root: int = 0, *, inwards: bool = False) -> Packin
     :param network: the job's network of n hosts.
     :param root: the root's rank.
     :param inwards: whether messages travel to the root, on the routes from each host to its parent.
-    Cost: about 30 us for each of 4 n edges of a shape, and 100 us to 500 us (256 hosts) for each exchange that is
+    Cost: about 30 us for each of 4 n edges of a shape, and 100 us to 500 us (256 hosts) for each swap that is
     tried. The routes of all pairs of hosts are in memory. Packings are kept per network and host of the root.
     """
     found = _packed.setdefault(network, {})
@@ -90,7 +90,7 @@ def _best(network: Network, root: int, inwards: bool) -> Packing:
     links, left, found = Links(network, inwards), EFFORT // max(len(order) // 64, 1), []
     shallow = least_sum(len(order))
     for shape in SHAPES:
-        grown = Exchanges(links, *Growth(links, order, *shape).trees())
+        grown = Swaps(links, *Growth(links, order, *shape).trees())
         left -= grown.relieve(left)
         left -= grown.flatten(shallow, left)
         found.append(grown)
@@ -117,7 +117,7 @@ def least_sum(hosts: int) -> int:
     return -(-TREES * total // max(hosts - 1, 1))
 
 
-def _time(grown: Exchanges) -> float:
+def _time(grown: Swaps) -> float:
     """The relative time of a message in a pipeline with the best number of steps."""
     root = sqrt(grown.top()) + sqrt(int(grown.sums.max()) / TREES * START)
     return root * root

@@ -1,4 +1,4 @@
-"""Exchanges of receivers between two edges of a tree, for less busy links and less deep hosts."""
+"""Swaps of receivers between two edges of a tree, for less busy links and less deep hosts."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from numpy.typing import NDArray
 
 from .prices import AS_GOOD, MOST_LOAD, TREES, Links, sixth
 
-__all__ = ["Exchanges"]
+__all__ = ["Swaps"]
 
 Integers = NDArray[np.int64]
 
 BASE, MOST_POWER = 3, 24  # the price of a host's depths is a power of their sum, and this many sums differ in price
 WORTH = 9  # sub-trees are raised whose gain is at least this part of the largest one
-TRIED = 32  # exchanges of one edge that are compared by their routes
+TRIED = 32  # swaps of one edge that are compared by their routes
 
 
-class Exchanges:
-    """Packed trees whose edges are exchanged: two hosts, with the trees below them, take each other's sender.
+class Swaps:
+    """Packed trees whose edges are swapped: two hosts, with the trees below them, take each other's sender.
 
     :param links: routes and weights of links.
     :param parent: parent of each host in each tree, shape (trees, n); -1 at the root. It is changed.
@@ -34,6 +34,7 @@ class Exchanges:
         self.sums = depth.sum(axis=0)
         self.load = np.zeros(len(links.weight), dtype=np.int64)
         np.add.at(self.load, self._routes(*np.nonzero(parent >= 0)), 1)
+        self.lowest = 0  # sum of depths from which hosts have prices
         self.most = TREES * np.where(links.time > AS_GOOD, links.least, AS_GOOD)
         self.below = np.repeat(np.eye(len(self.sums))[None], len(parent), axis=0)
         for tree, below in enumerate(self.below):
@@ -50,7 +51,7 @@ class Exchanges:
     def relieve(self, attempts: int) -> int:
         """Lower the prices of the links that have too much, as long as this is possible; return the attempts.
 
-        :param attempts: largest number of edges for which exchanges are tried.
+        :param attempts: largest number of edges for which swaps are tried.
         """
         used, found = 0, True
         while found and used < attempts and (busy := self.load * self.links.time > self.most).any():
@@ -67,7 +68,7 @@ class Exchanges:
         """Raise hosts, those with the largest sums of depths first, as long as this is possible; return the attempts.
 
         :param shallow: sum of depths that is low enough for all hosts.
-        :param attempts: largest number of edges for which exchanges are tried.
+        :param attempts: largest number of edges for which swaps are tried.
         """
         used, fresh, found = 0, np.ones(self.depth.shape, dtype=bool), False
         self.lowest = int(self.sums.max()) - MOST_POWER + 2
@@ -84,9 +85,9 @@ class Exchanges:
         return used
 
     def smooth(self, attempts: int) -> int:
-        """Lower the prices of links by exchanges between senders of equal depth; return the attempts.
+        """Lower the prices of links by swaps between senders of equal depth; return the attempts.
 
-        :param attempts: largest number of edges for which exchanges are tried, those over the dearest links first.
+        :param attempts: largest number of edges for which swaps are tried, those over the dearest links first.
         """
         tree, target = np.nonzero(self.parent >= 0)
         now = np.minimum(self.load, MOST_LOAD)
@@ -102,7 +103,7 @@ class Exchanges:
         return powers
 
     def _partners(self, tree: int, host: int) -> tuple[Integers, Integers]:
-        """New senders of a host, and the hosts that take its sender in exchange, or -1 if none does."""
+        """New senders of a host, and the hosts that take its sender in a swap, or -1 if none does."""
         parent, below = self.parent[tree], self.below[tree]
         apart = below[host] == 0
         others = np.flatnonzero(apart & (below[:, host] == 0) & (parent != parent[host]))
@@ -110,7 +111,7 @@ class Exchanges:
         return np.append(parent[others], alone), np.append(others, np.full(len(alone), -1))
 
     def _moved(self, tree: int, host: int, sender: Integers, other: Integers) -> tuple[Integers, Integers]:
-        """The links that exchanges load, and those that they relieve, each of shape (exchanges, links)."""
+        """The links that swaps load, and those that they relieve, each of shape (swaps, links)."""
         paths, above, nowhere = self.links.paths, self.parent[tree, host], len(self.load) - 2
         there = (other >= 0)[:, None]
         old = np.broadcast_to(paths[above, host], (len(other), paths.shape[2]))
@@ -118,9 +119,9 @@ class Exchanges:
         return new, np.append(old, np.where(there, paths[sender, other], nowhere), axis=1)
 
     def _cost(self, new: Integers, old: Integers) -> tuple[Integers, NDArray[np.bool_]]:
-        """The change of all links' prices by exchanges, and whether no link gets too much, each of shape (exchanges,).
+        """The change of all links' prices by swaps, and whether no link gets too much, each of shape (swaps,).
 
-        :param new: links that an exchange loads, shape (exchanges, links).
+        :param new: links that a swap loads, shape (swaps, links).
         :param old: links that it relieves, of the same shape.
         """
         links, width = np.append(new, old, axis=1), new.shape[1]
@@ -133,7 +134,7 @@ class Exchanges:
         return np.where(again, 0, price).sum(axis=1), fits.all(axis=1)
 
     def _relieved(self, tree: int, host: int, *, level: bool = False) -> bool:
-        """Make the exchange of one edge that lowers the prices of links most, and return whether one lowers them.
+        """Make the swap of one edge that lowers the prices of links most, and return whether one lowers them.
 
         :param tree: number of the tree.
         :param host: receiver of the edge.
@@ -150,11 +151,11 @@ class Exchanges:
         best = int(cost.argmin())
         if cost[best] >= 0:
             return False
-        self._exchange(tree, host, int(sender[best]), int(other[best]))
+        self._swap(tree, host, int(sender[best]), int(other[best]))
         return True
 
     def _raised(self, tree: int, host: int) -> bool:
-        """Make an exchange of one edge that lowers the price of depths, and return whether one is possible.
+        """Make a swap of one edge that lowers the price of depths, and return whether one is possible.
 
         Of those that lower it by at least half as much as the best one, the cheapest one for links is taken.
         """
@@ -176,10 +177,10 @@ class Exchanges:
             return False
         fits &= 2 * gain >= gain[fits][0]
         best = int(np.where(fits, cost, np.iinfo(np.int64).max).argmin())
-        self._exchange(tree, host, int(sender[best]), int(other[best]))
+        self._swap(tree, host, int(sender[best]), int(other[best]))
         return True
 
-    def _exchange(self, tree: int, host: int, sender: int, other: int) -> None:
+    def _swap(self, tree: int, host: int, sender: int, other: int) -> None:
         above = int(self.parent[tree, host])
         self._move(tree, host, sender)
         if other >= 0:
