@@ -9,6 +9,7 @@ import time
 import pytest
 
 from tests.shutter.real import BUSY, FORKS_END, eventually, program, state
+from topompi.shutter import watchdog as watchdogs
 from topompi.shutter.errors import ShutterError
 from topompi.shutter.holds import Process
 from topompi.shutter.jobs import Job
@@ -300,3 +301,23 @@ def test_what_is_stopped_later_than_the_watchdog_waits_is_resumed_when_the_daemo
         watchdog.close()
         eventually(lambda: not hold.is_stopped())
         hold.close()
+
+
+def test_the_watchdog_has_left_the_daemons_session_before_anything_can_be_stopped(monkeypatch):
+    """A signal to the daemon's process group would end it, too."""
+
+    def late(kept):
+        time.sleep(0.1)
+        detach(kept)
+
+    detach = watchdogs._detach
+    monkeypatch.setattr(watchdogs, "_detach", late)
+    watchdog = Watchdog()
+    assert os.getsid(watchdog.pid) == watchdog.pid
+    watchdog.close()
+
+
+def test_a_watchdog_that_ends_at_once_is_an_error(monkeypatch):
+    monkeypatch.setattr(watchdogs, "_detach", lambda kept: os._exit(1))
+    with pytest.raises(ShutterError, match="expecting a watchdog"):
+        Watchdog()

@@ -21,7 +21,8 @@ class Watchdog:
 
     The daemon announces a stop before its first signal. The kernel keeps the order of the messages and delivers them
     also after the sender's death, so the watchdog knows every stop when it reads the end of the socket.
-    It ignores the signals that end daemons, and ends when the socket closes.
+    It ignores the signals that end daemons, and ends when the socket closes. Nothing is stopped before it has left the
+    daemon's session.
 
     :param patience: seconds after the announcement of a stop at which the watchdog resumes everything, because the
         daemon itself was stopped, or waits for a disk or a core.
@@ -34,10 +35,13 @@ class Watchdog:
             try:
                 ours.close()
                 _detach(theirs.fileno())
+                theirs.send(b"1")
                 _watch(theirs, patience)
             finally:
                 os._exit(0)
         theirs.close()
+        if not ours.recv(1):  # a signal to the daemon's process group must not end the watchdog, too
+            raise ShutterError(f"expecting a watchdog (process {self.pid}), but it has ended")
         self._socket = ours
         self._numbers: dict[Hold, int] = {}
         self._next = 0
