@@ -57,7 +57,7 @@ class Cell:
         arena = found["network"], found["uplinks"], found["order"], found["ppn"]
         sides = {(one["number"], one["segment"]): one["seconds"] for one in found["sides"] if one["seconds"]}
         times = {side: np.array(values) for side, values in sides.items()}
-        return cls(arena, found["method"], found["nbytes"], times, OWN if found.get("left") else RULES)
+        return cls(arena, found["method"], found["nbytes"], times)
 
     @property
     def gain(self) -> float:

@@ -12,7 +12,7 @@ from .phases import Given
 from .schedule import COPY, REDUCE
 from .transfers import transfers
 
-__all__ = ["Butterfly", "along_ring", "circulant", "halved", "in_steps", "staged"]
+__all__ = ["Butterfly", "along_ring", "circulant", "cuts_between", "halved", "in_steps", "staged"]
 
 Integers = NDArray[np.int64]
 
@@ -151,3 +151,15 @@ def in_steps(tables: Iterable[Integers]) -> Integers:
     rows = np.concatenate([np.empty((0, 5), dtype=np.int64), *tables])
     ordered: Integers = rows[np.argsort(rows[:, 0], kind="stable")]
     return ordered
+
+
+def cuts_between(cuts: Integers, own: NDArray[np.bool_]) -> Integers:
+    """The cuts between what some of the ranks hold, nearest to equal parts, if the others are left out.
+
+    :param cuts: cuts between all ranks, shape (ranks + 1,).
+    :param own: whether each rank stays, shape (ranks,).
+    """
+    number, total = int(own.sum()), int(cuts[-1])
+    even = (total * np.arange(1, number) + number // 2) // number
+    inner = np.clip(even, cuts[1:][own][:-1], cuts[:-1][own][1:])
+    return np.concatenate(([0], inner, [total]))

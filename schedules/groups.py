@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .butterfly import Butterfly, in_steps, staged
+from .butterfly import Butterfly, cuts_between, in_steps, staged
 from .swing import ring_stages
 from .trees import depth_first
 
@@ -105,7 +105,7 @@ def _messages(top: _Node, size: int) -> Iterator[Integers]:
         start = max((child.height for child in node.children), default=0)
         if node.of_first is not None:
             parts = zip(node.children, (node.of_first, ~node.of_first), strict=True)
-            sides = [(child, own, _cuts(cuts, own)) for child, own in parts]
+            sides = [(child, own, cuts_between(cuts, own)) for child, own in parts]
             for (child, _, held), (taking, own, _) in (sides, sides[::-1]):
                 yield _handed(start, child.ranks, held, taking.ranks, cuts[:-1][own], cuts[1:][own])
             waiting += [(child, held) for child, _, held in sides]
@@ -122,18 +122,6 @@ def _messages(top: _Node, size: int) -> Iterator[Integers]:
             )
             yield np.stack(np.broadcast_arrays(*columns), axis=-1).reshape(-1, 5)
             waiting += [(child, cuts[::number]) for child in node.children]
-
-
-def _cuts(cuts: Integers, own: NDArray[np.bool_]) -> Integers:
-    """The cuts between the shares of some of the ranks, nearest to equal parts, if the others are left out.
-
-    :param cuts: cuts between all ranks, shape (ranks + 1,).
-    :param own: whether each rank stays, shape (ranks,).
-    """
-    number, total = int(own.sum()), int(cuts[-1])
-    even = (total * np.arange(1, number) + number // 2) // number
-    inner = np.clip(even, cuts[1:][own][:-1], cuts[:-1][own][1:])
-    return np.concatenate(([0], inner, [total]))
 
 
 def _handed(step: int, givers: Integers, held: Integers, takers: Integers, begin: Integers, end: Integers) -> Integers:

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from .butterfly import Butterfly, in_steps
+from .butterfly import Butterfly, cuts_between, in_steps
 from .network import Network
 from .trees import depth_first
 
@@ -124,21 +124,9 @@ def _messages(top: _Node) -> Iterator[Integers]:
         node, cuts = waiting.pop()
         if not node.children:
             continue
-        held = [_cuts(cuts, node.child == number) for number in range(len(node.children))]
+        held = [cuts_between(cuts, node.child == number) for number in range(len(node.children))]
         yield _handed(node, cuts, held)
         waiting += zip(node.children, held, strict=True)
-
-
-def _cuts(cuts: Integers, own: NDArray[np.bool_]) -> Integers:
-    """The cuts between some of the ranks if the others are left out, nearest to equal parts.
-
-    :param cuts: cuts between all ranks, shape (ranks + 1,).
-    :param own: whether each rank stays, shape (ranks,).
-    """
-    number, total = int(own.sum()), int(cuts[-1])
-    even = (total * np.arange(1, number) + number // 2) // number
-    inner = np.clip(even, cuts[1:][own][:-1], cuts[:-1][own][1:])
-    return np.concatenate(([0], inner, [total]))
 
 
 def _handed(node: _Node, cuts: Integers, held: list[Integers]) -> Integers:

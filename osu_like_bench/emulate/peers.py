@@ -83,8 +83,8 @@ PEERS: Mapping[str, Peer] = {
     ),
 }
 
-# The same for programs that another launcher starts, such as Slurm's srun: without it messages would also take the
-# second interface of the hosts, which passes no emulated link.
+# The same settings as variables, for programs that Slurm starts. Hosts have a second interface, which passes no
+# emulated link, and MPI libraries use all interfaces unless one is named.
 VARIABLES: Mapping[str, str] = {
     **{f"OMPI_MCA_{name}": value for name, value in _PARAMETERS.items()},
     "OMPI_MCA_pml": "ob1,monitoring",  # so that programs can be recorded

@@ -318,6 +318,13 @@ def test_a_wrong_granularity_is_refused_before_the_program_runs(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_crash_without_records_names_a_likely_cause(tmp_path):
+    words = ["profile", "-o", str(tmp_path / "a.topoprof"), "--", sys.executable, "-c", "raise SystemExit(139)"]
+    done = CliRunner().invoke(app, words)
+    assert "(exit code 139); Open MPI 5 crashes here" in str(done.exception)
+    assert "--mca coll_han_priority 0" in str(done.exception)
+
+
 def test_another_mpi_is_said_to_have_recorded_nothing(tmp_path):
     done = CliRunner().invoke(app, ["profile", "-o", str(tmp_path / "a.topoprof"), "--", sys.executable, "-c", "1"])
     assert isinstance(done.exception, ProfileError)

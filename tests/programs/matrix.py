@@ -1,8 +1,8 @@
 """Every operation by every algorithm, in every spelling, from every root, on every placement, against the MPI library.
 
-``matrix.py [--seed N] [--WHICH] PARTITION...`` where a partition of the ranks, as ``5`` or ``3+2``, says
-the sizes of the communicators that work side by side. A case is one value of each factor of an operation: algorithm,
-spelling, root, placement, content, length, size of the communicator, form of the call. Rules files force the
+``matrix.py [--seed N] [--WHICH] [--only METHOD,...] PARTITION...`` where a partition of the ranks, as ``5`` or
+``3+2``, says the sizes of the communicators that work side by side. A case is one value of each factor of an operation:
+algorithm, spelling, root, placement, content, length, size of the communicator, form of the call. Rules files force the
 algorithms. Each call is made natively and by ours on equal data, and the memory behind them is compared byte by byte.
 
 By default every algorithm and every spelling of an operation meets every value of every other factor; with
@@ -33,7 +33,8 @@ from topompi.topology import TopologyInterface, load
 os.environ["TOPOMPI_NATIVE_CALLS"] = "0"  # so that split communicators run what is chosen at once
 WORLD = MPI.Intracomm(MPI.COMM_WORLD)
 RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
-FABRIC = load("xgft:2,2,2;1,1,1")  # three levels, two hosts a leaf, two leaves a pod
+# Of 8 hosts; by default three levels, two hosts a leaf, two leaves a pod.
+FABRIC = load(os.environ.get("MATRIX_FABRIC", "xgft:2,2,2;1,1,1"))
 PLACEMENTS = {
     "block": [rank // 2 % 8 for rank in range(16)],
     "cyclic": [rank % 3 * 2 for rank in range(16)],
@@ -184,7 +185,7 @@ def main():
     options = arguments()
     partitions = [[int(size) for size in one.split("+")] for one in options.partitions]
     sizes = sorted({size for partition in partitions for size in partition})
-    chosen = [one for one in OPERATIONS if options.only in ("", one.method)]
+    chosen = [one for one in OPERATIONS if not options.only or one.method in options.only.split(",")]
     folder = WORLD.bcast(tempfile.mkdtemp() if RANK == 0 else None)
     plan = None
     if RANK == 0:

@@ -41,6 +41,7 @@ class Watchdog:
                 os._exit(0)
         theirs.close()
         if not ours.recv(1):  # a signal to the daemon's process group must not end the watchdog, too
+            os.waitpid(self.pid, 0)
             raise ShutterError(f"expecting a watchdog (process {self.pid}), but it has ended")
         self._socket = ours
         self._numbers: dict[Hold, int] = {}

@@ -52,6 +52,13 @@ def test_every_operation_equals_native_on_other_partitions():
     equals_native(8, "--seed", "2", "8", "5+3")
 
 
+@pytest.mark.skipif(MPICH, reason="with Open MPI: what ports add is in the schedules")
+def test_calls_whose_shares_are_divided_over_ports_equal_native():
+    """Each exchange has a piece of every share, of fewer bytes than ports too."""
+    fabric = {"MATRIX_FABRIC": "torus:2x2x2@ports=6"}
+    equals_native(8, "--sparse", "--only", "Allgatherv,Reduce_scatter", "8", env=fabric)
+
+
 @pytest.mark.long
 @pytest.mark.skipif(MPICH, reason="with Open MPI: what 16 ranks add to 8 is in the schedules")
 def test_operations_equal_native_on_sixteen_ranks():
