@@ -18,6 +18,8 @@ def parse_json(
     name: str,
     error: type[TopompiError],
     pairs: Callable[[list[tuple[str, Any]]], dict[str, Any]] | None = None,
+    *,
+    line: int = 1,
 ) -> Any:
     """Parse a JSON text.
 
@@ -29,16 +31,17 @@ def parse_json(
     :param error: class of the error that is raised.
     :param pairs: function that makes an object from its (name, value) pairs; by default the last value of a name
         counts.
+    :param line: number of the text's first line in the file.
     :raises TopompiError: ``error``, if the text is not JSON; with file and, if known, line.
     """
     try:
         content = text.decode("utf-8-sig") if isinstance(text, bytes) else text
         return _loads(content, parse_constant=_constant, object_pairs_hook=pairs)
     except json.JSONDecodeError as problem:
-        raise error(f"{name}:{problem.lineno}: expecting JSON: {problem.msg}") from problem
+        raise error(f"{name}:{line + problem.lineno - 1}: expecting JSON: {problem.msg}") from problem
     except UnicodeDecodeError as problem:
-        line = text[: problem.start].count(b"\n") + 1 if isinstance(text, bytes) else 1
-        raise error(f"{name}:{line}: expecting JSON in UTF-8, got other bytes") from problem
+        before = text[: problem.start].count(b"\n") if isinstance(text, bytes) else 0
+        raise error(f"{name}:{line + before}: expecting JSON in UTF-8, got other bytes") from problem
     except RecursionError as problem:
         raise error(f"{name}: expecting JSON with brackets nested within reason, got more") from problem
     except _ConstantError as problem:

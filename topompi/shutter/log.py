@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..inputs.appending import AppendedLines
 from .errors import ShutterError
 
 __all__ = ["FORMAT", "REGIONS", "VERSION", "Contents", "Log", "Moment", "Readings", "Record", "read_log"]
@@ -83,42 +84,30 @@ class Log:
     """
 
     def __init__(self, path: str | os.PathLike[str], header: Mapping[str, Any]) -> None:
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o640)
-        size = os.fstat(self._fd).st_size
-        if size:
-            first, newline, _ = os.pread(self._fd, 65536, 0).partition(b"\n")
-            if newline or not (first.startswith(_BEGINNING) or _BEGINNING.startswith(first)):
-                _check_header(first, str(path))
-            os.ftruncate(self._fd, _end_of_lines(self._fd, size))
-        if not os.fstat(self._fd).st_size:
-            self._lines([{"format": FORMAT, "version": VERSION, **header}])
+        first = _line({"format": FORMAT, "version": VERSION, **header})
+        self._file = AppendedLines(path, first, _BEGINNING, lambda line: _check_header(line, str(path)), ShutterError)
 
     def write(self, readings: Iterable[Readings]) -> None:
         """Append measurements.
 
         :param readings: the readings of one shutter.
         """
-        self._append("".join(map(_lines_of, readings)))
+        self._file.write("".join(map(_lines_of, readings)).encode())
 
     def note(self, **fields: Any) -> None:
         """Append an event.
 
         :param fields: the event's fields.
         """
-        self._lines([fields])
+        self._file.write(_line(fields))
 
     def close(self) -> None:
         """Write the log to the disk and close it."""
-        os.fsync(self._fd)
-        os.close(self._fd)
+        self._file.close()
 
-    def _lines(self, values: list[Any]) -> None:
-        self._append("".join(json.dumps(value, separators=(",", ":")) + "\n" for value in values))
 
-    def _append(self, text: str) -> None:
-        left = text.encode()
-        while left:  # a short write happens only if the disk is full or a signal arrives
-            left = left[os.write(self._fd, left) :]
+def _line(value: Mapping[str, Any]) -> bytes:
+    return (json.dumps(value, separators=(",", ":")) + "\n").encode()
 
 
 _quoted = lru_cache(json.dumps)
@@ -143,21 +132,6 @@ def _lines_of(readings: Readings) -> str:
             cycles = "" if base is None or later is None else f",{later - base}"
             lines.append(f"{head}{began},{ended},{end - start}{cycles}]\n")
     return "".join(lines)
-
-
-def _end_of_lines(fd: int, size: int) -> int:
-    """Return the length in bytes of the complete lines of a file.
-
-    :param fd: descriptor of the file.
-    :param size: size of the file in bytes.
-    """
-    while size:
-        start = max(0, size - 65536)
-        at = os.pread(fd, size - start, start).rfind(b"\n")
-        if at >= 0:
-            return start + at + 1
-        size = start
-    return 0
 
 
 def _check_header(line: bytes, name: str) -> dict[str, Any]:

@@ -138,10 +138,36 @@ def test_a_journal_cut_at_any_byte_keeps_its_complete_runs(tmp_path):
         assert Journal(path, PROGRAMS, CORES).runs == [*kept, runs[1]]
 
 
+@pytest.mark.parametrize("content", ["precious", "precious\n", "a\nb", "{", '{"format": "other"}', "\0" * 9])
+def test_a_file_that_is_no_journal_stays_as_it_is(tmp_path, content):
+    path = tmp_path / "runs"
+    path.write_text(content)
+    if content == "{":  # a journal that was torn in its first byte
+        Journal(path, PROGRAMS, CORES).close()
+    else:
+        with pytest.raises(ColocationError, match=":1: expecting"):
+            Journal(path, PROGRAMS, CORES)
+        assert path.read_text() == content
+
+
+def test_a_journal_follows_no_link_and_trusts_no_file_of_others(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    with pytest.raises(ColocationError, match="got a link"):
+        Journal(tmp_path / "link", PROGRAMS, CORES)
+    assert not (tmp_path / "target").exists()
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(ColocationError, match="got no regular file"):
+        Journal(tmp_path / "fifo", PROGRAMS, CORES)
+    (tmp_path / "shared").touch()
+    (tmp_path / "shared").chmod(0o666)
+    with pytest.raises(ColocationError, match="others may write"):
+        Journal(tmp_path / "shared", PROGRAMS, CORES)
+
+
 def test_a_journal_of_other_cores_or_commands_and_malformed_lines_are_refused(tmp_path):
     path = tmp_path / "runs"
     Journal(path, PROGRAMS, CORES).close()
-    with pytest.raises(ColocationError, match=r"line 1: expecting .*cores"):
+    with pytest.raises(ColocationError, match=r":1: expecting .*cores"):
         Journal(path, PROGRAMS, ([0], [2]))
     with pytest.raises(ColocationError, match=r"a: expecting the command \['true'\], got \['false'\]"):
         Journal(path, [Program("a", ("false",))], CORES)
@@ -149,7 +175,7 @@ def test_a_journal_of_other_cores_or_commands_and_malformed_lines_are_refused(tm
     wrong = ("x", "[1]", '["run",["a"],0,"a",null,1]', '["run",["a","b"],0,"a",null,-1]', '["run",["a","b"],0,"a",7,1]')
     for line in (*wrong, json.dumps(["run", ["a", "b"], 0, "a", None, "x"])):
         path.write_text(f"{text}{line}\n")
-        with pytest.raises(ColocationError, match="line 4: expecting"):
+        with pytest.raises(ColocationError, match=":4: expecting"):
             Journal(path, PROGRAMS, CORES)
 
 

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ...inputs.appending import AppendedLines
 from ...inputs.files import read_text
+from ...inputs.jsontext import parse_json
 from ..errors import ColocationError
 from .plan import Program, Run
 
 __all__ = ["Journal"]
 
 HEADER = {"format": "topompi runs of pairs", "version": 1}
+_MARK = json.dumps(HEADER)[:-1].encode()  # every first line begins so, because the cores follow the version
+
+
+def _line(value: Any) -> bytes:
+    return (json.dumps(value) + "\n").encode()
 
 
 class Journal:
@@ -32,17 +38,23 @@ class Journal:
     def __init__(self, path: Path, programs: Sequence[Program], cores: Sequence[Sequence[int]]) -> None:
         self.path, self.runs = path, list[Run]()
         head = {**HEADER, "cores": [list(one) for one in cores]}
-        known = self._read(head) if path.exists() and path.stat().st_size else None
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        if known is None:
-            self._append(head)
+        self._file = AppendedLines(path, _line(head), _MARK, lambda line: self._check(line, head), ColocationError)
+        try:
+            self._begin(programs)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _begin(self, programs: Sequence[Program]) -> None:
+        """Read the runs so far, and append the commands of programs that are new."""
+        known = self._read()
         for one in programs:
-            old = (known or {}).get(one.name)
+            old = known.get(one.name)
             if old is None:
-                self._append({"program": one.name, "command": list(one.command)})
+                self._file.write(_line({"program": one.name, "command": list(one.command)}))
             elif old != list(one.command):
                 raise ColocationError(
-                    f"{path}: {one.name}: expecting the command {old}, got {list(one.command)}; "
+                    f"{self.path}: {one.name}: expecting the command {old}, got {list(one.command)}; "
                     "remove the journal to begin again"
                 )
 
@@ -52,29 +64,22 @@ class Journal:
         :param run: the run.
         """
         self.runs.append(run)
-        self._append(["run", run.pair, run.block, run.program, run.beside, run.seconds])
-        os.fsync(self._fd)
+        self._file.write(_line(["run", run.pair, run.block, run.program, run.beside, run.seconds]))
+        self._file.sync()
 
     def close(self) -> None:
         """Close the file."""
-        os.close(self._fd)
+        self._file.close()
 
-    def _append(self, value: Any) -> None:
-        text = (json.dumps(value) + "\n").encode()
-        while text:
-            text = text[os.write(self._fd, text) :]
+    def _check(self, line: bytes, head: dict[str, Any]) -> None:
+        """Raise an error if a first line is not ``head``, which has the cores."""
+        if self._parsed(1, line.decode(errors="replace")) != head:
+            shown = line[:200].decode(errors="replace")
+            raise ColocationError(f"{self.path}:1: expecting {json.dumps(head)}, got {shown}")
 
-    def _read(self, head: dict[str, Any]) -> dict[str, list[str]] | None:
-        """Read the runs and return the commands by program; None if not even the header is complete."""
-        text = read_text(self.path, ColocationError, "a journal of runs")
-        *lines, torn = text.split("\n")
-        if torn:
-            os.truncate(self.path, len(text.encode()) - len(torn.encode()))
-        if not lines:
-            return None
-        found = self._parsed(1, lines[0])
-        if found != head:
-            raise ColocationError(f"{self.path}: line 1: expecting {json.dumps(head)}, got {lines[0][:200]}")
+    def _read(self) -> dict[str, list[str]]:
+        """Read the runs, and return the commands by program."""
+        lines = read_text(self.path, ColocationError, "a journal of runs").split("\n")[:-1]
         commands: dict[str, list[str]] = {}
         for number, line in enumerate(lines[1:], 2):
             value = self._parsed(number, line)
@@ -85,10 +90,7 @@ class Journal:
         return commands
 
     def _parsed(self, number: int, line: str) -> Any:
-        try:
-            return json.loads(line)
-        except ValueError:
-            raise ColocationError(f"{self.path}: line {number}: expecting JSON, got {line[:60]!r}") from None
+        return parse_json(line, str(self.path), ColocationError, line=number)
 
     def _run(self, number: int, value: Any) -> Run:
         wanted = "a run: pair, block, program, neighbour, seconds"
@@ -100,5 +102,5 @@ class Journal:
         except (TypeError, ValueError):
             good = False
         if not good:
-            raise ColocationError(f"{self.path}: line {number}: expecting {wanted}, got {str(value)[:60]}")
+            raise ColocationError(f"{self.path}:{number}: expecting {wanted}, got {str(value)[:60]}")
         return Run((one, other), block, program, beside, float(seconds))
