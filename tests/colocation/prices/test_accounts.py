@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -102,8 +103,9 @@ def test_a_charge_is_not_there_if_its_writer_dies_just_before_the_end(path: Path
 
 def test_a_transaction_that_fails_leaves_nothing(path: Path):
     with Ledger(path) as ledger:
-        with pytest.raises(ValueError, match="JSON"):
-            ledger.charge("p", "7", "poppa", 1, basis={"not": float("nan")})
+        for basis in ({"not": float("nan")}, {"not": {1, 2}}):
+            charge = partial(ledger.charge, basis=basis)
+            assert "JSON" in refusal(charge, "p", "7", "poppa", 1, error=ColocationError)
         assert "project" in refusal(ledger.charge, "nobody", "7", "poppa", 1, error=ColocationError)
         assert not ledger.charges()
 
@@ -170,4 +172,121 @@ def test_another_file_is_no_ledger(tmp_path: Path):
     assert "expecting a ledger" in refusal(Ledger, other, error=ColocationError)
     newer = tmp_path / "newer"
     sqlite3.connect(newer).execute("PRAGMA user_version = 9")
-    assert "version 1, got 9" in refusal(Ledger, newer, error=ColocationError)
+    assert "version 2, got 9" in refusal(Ledger, newer, error=ColocationError)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TRIGGER free AFTER INSERT ON entry BEGIN UPDATE entry SET amount = 0; END",
+        "CREATE TABLE more (x)",
+        "CREATE VIEW shown AS SELECT * FROM entry",
+        "DROP INDEX once",
+        "DROP TRIGGER keep",
+    ],
+)
+def test_a_schema_that_is_not_the_ledgers_is_refused_at_opening_and_by_a_ledger_that_is_open(path: Path, statement):
+    with Ledger(path) as ledger:
+        with sqlite3.connect(path) as base:
+            base.execute(statement)
+        assert "tables of a ledger" in refusal(ledger.charge, "p", "7", "poppa", 5, error=ColocationError)
+    assert "tables of a ledger" in refusal(Ledger, path, error=ColocationError)
+
+
+def tampered(path: Path, *statements: str) -> None:
+    """Change a ledger as somebody who knows SQLite would: without the triggers, which are then made again."""
+    with sqlite3.connect(path) as base:
+        triggers = base.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+        for name in ("keep", "hold"):
+            base.execute(f"DROP TRIGGER {name}")
+        for statement in (*statements, *(sql for (sql,) in triggers)):
+            base.execute(statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entry SET amount = 1 WHERE job = '7'",
+        "UPDATE entry SET at = at + 1 WHERE number = 1",
+        "UPDATE entry SET basis = '{}' WHERE job = '8'",
+        "UPDATE entry SET user = 'eve' WHERE job = '7'",
+        "DELETE FROM entry WHERE number = 2",
+        "UPDATE entry SET number = number + 10",
+        "INSERT INTO entry SELECT number + 9, kind, project, '9', rule, key, user, amount, basis, at, digest FROM entry "
+        "WHERE job = '7'",
+    ],
+)
+def test_a_changed_moved_or_removed_entry_is_seen(path: Path, statement):
+    with Ledger(path) as ledger:
+        for job in "78":
+            ledger.charge("p", job, "poppa", 5, basis={"job": job})
+        ledger.refund("7", "poppa", "x", 1, "")
+        assert ledger.verify()[0] == 4
+    tampered(path, statement)
+    with Ledger(path) as ledger:
+        assert "as it was written" in refusal(ledger.verify, error=ColocationError)
+
+
+def test_entries_cut_off_at_the_end_change_the_last_digest(path: Path):
+    with Ledger(path) as ledger:
+        ledger.charge("p", "7", "poppa", 5)
+        before = ledger.verify()
+        assert before[1] in to_html(ledger)
+        assert json.loads(to_json(ledger))["digest"] == before[1]
+    tampered(path, "DELETE FROM entry WHERE number = 2")
+    with Ledger(path) as ledger:
+        assert ledger.verify() != before
+
+
+def test_entries_cannot_be_changed_or_deleted_by_statements(path: Path):
+    base = sqlite3.connect(path)
+    for statement in ("UPDATE entry SET amount = 0", "DELETE FROM entry"):
+        with pytest.raises(sqlite3.IntegrityError, match="entries are never"):
+            base.execute(statement)
+
+
+def test_sums_beyond_64_bits_are_exact(path: Path):
+    most = 4e12  # service units; four of them exceed 2^63 millionths
+    with Ledger(path) as ledger:
+        for number in range(4):
+            ledger.grant("q", str(number), most)
+            ledger.charge("q", str(number), "poppa", most)
+        assert [(one.budget, one.charged, one.left) for one in ledger.balances()][1] == (4 * most, 4 * most, 0)
+
+
+def test_a_ledger_is_private_and_neither_a_link_nor_in_a_folder_of_others(tmp_path: Path):
+    Ledger(tmp_path / "new.db").close()
+    assert (tmp_path / "new.db").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    assert "a link" in refusal(Ledger, tmp_path / "link", error=ColocationError)
+    (tmp_path / "new.db").chmod(0o620)
+    assert "others may write" in refusal(Ledger, tmp_path / "new.db", error=ColocationError)
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o1777)
+    assert "nobody else can" in refusal(Ledger, tmp_path / "open" / "ledger.db", error=ColocationError)
+
+
+@pytest.mark.parametrize("word", ["", "a\0b", "\ud800", "x" * 1001])
+def test_names_that_cannot_be_kept_are_refused_in_our_words(path: Path, word: str):
+    with Ledger(path) as ledger:
+        for call in (ledger.grant, ledger.charge):
+            refusal(call, *((word, "k", 1) if call == ledger.grant else ("p", word, "poppa", 1)), error=ColocationError)
+
+
+def test_a_locked_or_damaged_ledger_gives_our_error(path: Path, monkeypatch):
+    monkeypatch.setattr("topompi.colocation.prices.accounts.PATIENCE", 0.01)
+    with Ledger(path) as ledger, sqlite3.connect(path, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert "locked" in refusal(ledger.balances, error=ColocationError)
+        other.execute("ROLLBACK")
+    data = bytearray(path.read_bytes())
+    data[4096:] = b"\xff" * (len(data) - 4096)
+    path.write_bytes(data)
+    assert "expecting a ledger" in refusal(lambda: Ledger(path).balances(), error=ColocationError)
+
+
+def test_reports_show_control_characters_as_escapes(path: Path):
+    with Ledger(path) as ledger:
+        ledger.charge("p", "7\x1b[2J", "poppa", 1, user="a\u202eb")
+        for text in (to_csv(ledger), to_html(ledger), to_json(ledger)):
+            assert not set("\x1b\u202e") & set(text)

@@ -25,16 +25,15 @@ from ..terminal import console
 
 __all__ = ["price_command"]
 
+_FILES = """\
+Logs of topompi shutter, one per node; last the jobs: sacct (-P, --json), or CSV job,seconds,cores[,project,user,solo_seconds]."""
 WRITERS = {".csv": to_csv, ".json": to_json, ".html": to_html}
 
 
 def price_command(
-    logs: Annotated[list[Path], typer.Argument(help="Logs of topompi shutter, one per node.")],
-    jobs: Annotated[
-        Path, typer.Argument(help="sacct (-P, --json), or CSV: job,seconds,cores[,project,user,solo_seconds].")
-    ],
+    files: Annotated[list[Path] | None, typer.Argument(metavar="LOG... JOBS", help=_FILES, show_default=False)] = None,
     *,
-    rate: Annotated[float, typer.Option("--rate", help="Service units per core and hour.", min=0)],
+    rate: Annotated[float | None, typer.Option("--rate", help="Service units per core and hour.", min=0)] = None,
     rule: Annotated[
         str, typer.Option("--rule", help=f"{', '.join(RULES)}, or module:function of a site's factor.")
     ] = "poppa",
@@ -53,6 +52,9 @@ def price_command(
     report: Annotated[
         Path | None, typer.Option("--report", help="FILE.csv, .json or .html: the accounts of --ledger.")
     ] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Check that no entry of --ledger was changed; needs no files.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Price jobs that shared nodes by what the shutter measured; show estimates, intervals and discounts.
@@ -61,10 +63,19 @@ def price_command(
     which the shutter stopped the job is not charged. Estimates above 1 count as 1. A job on several nodes has the
     performance of its slowest node.
     """
-    if ledger is None and (grant or report):
-        raise ColocationError(f"{'--grant' if grant else '--report'}: expecting --ledger, too, got none")
+    if ledger is None and (grant or report or verify):
+        option = "--grant" if grant else "--report" if report else "--verify"
+        raise ColocationError(f"{option}: expecting --ledger, too, got none")
     if report is not None and report.suffix not in WRITERS:
         raise ColocationError(f"--report: expecting a name that ends with {', '.join(WRITERS)}, got {report}")
+    if verify and ledger is not None:
+        _verify(ledger, as_json=as_json)
+        if not files:
+            return
+    *logs, jobs = files or [Path()]
+    if not logs or rate is None:
+        got = "no --rate" if logs else f"{len(files or [])} files"
+        raise ColocationError(f"jobs price: expecting logs of the shutter, a list of jobs and --rate, got {got}")
     runs, records = _runs(jobs, cores), [read_records(log) for log in logs]
     bills = bill(records, runs, rate / 3600, rule, method, seed=seed)
     others = sorted({job for log in records for job in log.jobs} - {run.job for run in runs})
@@ -99,14 +110,27 @@ def _runs(path: Path, cores: int | None) -> list[Run]:
 
 
 def _account(path: Path, grants: list[str], bills: list[Bill], report: Path | None) -> int:
-    """Grant budgets, charge bills, write the report, and return the number of new charges."""
+    """Check the ledger, grant budgets, charge bills, write the report, and return the number of new charges."""
     with Ledger(path) as ledger:
+        ledger.verify()
         for text in grants:
             ledger.grant(*_granted(text))
         new = charge_all(ledger, bills)
         if report is not None:
             write_text(report, WRITERS[report.suffix](ledger))
     return new
+
+
+def _verify(path: Path, *, as_json: bool) -> None:
+    """Check a ledger's entries, and say their number and the last digest."""
+    if not path.exists():
+        raise ColocationError(f"{path}: expecting a ledger, got no file")
+    with Ledger(path) as ledger:
+        entries, digest = ledger.verify()
+    if as_json:
+        print(json.dumps({"entries": entries, "digest": digest}))
+    else:
+        console().print(f"{path}: {entries:,} entries, none changed; the last digest is {digest or '-'}", markup=False)
 
 
 def _granted(text: str) -> tuple[str, str, float]:

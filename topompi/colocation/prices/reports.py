@@ -10,12 +10,12 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict
 
+from ...visible import csv_cell, visible
 from .accounts import Charge, Ledger
 
 __all__ = ["to_csv", "to_html", "to_json"]
 
 _COLUMNS = ("job", "rule", "project", "user", "amount", "refunded", "at", "basis")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _STYLE = "body{font-family:sans-serif}td,th{padding:.2em .8em;text-align:right}td:first-child{text-align:left}"
 
 
@@ -28,21 +28,23 @@ def to_csv(ledger: Ledger, project: str | None = None) -> str:
     rows = csv.writer(stream, lineterminator="\n")
     rows.writerow(_COLUMNS)
     for one in ledger.charges(project):
-        words = (one.job, one.rule, one.project, one.user)
-        safe = [f"'{word}" if word.startswith(_FORMULA) else word for word in words]
+        safe = map(csv_cell, (one.job, one.rule, one.project, one.user))
         rows.writerow([*safe, f"{one.amount:.6f}", f"{one.refunded:.6f}", _time(one), json.dumps(dict(one.basis))])
     return stream.getvalue()
 
 
 def to_json(ledger: Ledger, project: str | None = None) -> str:
-    """Write balances and charges of a project, or of all."""
+    """Write balances and charges of a project, or of all, with the number of entries and the last digest."""
+    entries, digest = ledger.verify()
     balances = [asdict(one) | {"left": one.left} for one in ledger.balances() if project in (None, one.project)]
     charges = [asdict(one) for one in ledger.charges(project)]
-    return json.dumps({"format": "topompi ledger", "version": 1, "projects": balances, "charges": charges})
+    head = {"format": "topompi ledger", "version": 1, "entries": entries, "digest": digest}
+    return json.dumps(head | {"projects": balances, "charges": charges})
 
 
 def to_html(ledger: Ledger, project: str | None = None) -> str:
     """Write a page with the balances and the charges of a project, or of all, without scripts or links."""
+    entries, digest = ledger.verify()
     balances = [
         (one.project, *(f"{value:,.2f}" for value in (one.budget, one.charged, one.refunded, one.left)))
         for one in ledger.balances()
@@ -55,7 +57,9 @@ def to_html(ledger: Ledger, project: str | None = None) -> str:
     tables = _table(("project", "budget", "charged", "refunded", "left"), balances)
     tables += _table(("job", "project", "user", "rule", "charged", "refunded", "rests on", "at"), charges)
     head = f'<meta charset="utf-8"><title>Accounts</title><style>{_STYLE}</style>'
-    body = f"<h1>Accounts, in service units</h1>{tables}"
+    body = (
+        f"<h1>Accounts, in service units</h1>{tables}<p>Entries: {entries:,}. Digest of the last entry: {digest or '-'}"
+    )
     return f"<!DOCTYPE html><html lang=en><head>{head}</head><body>{body}</body></html>\n"
 
 
@@ -70,5 +74,5 @@ def _time(charge: Charge) -> str:
 
 def _table(names: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-    lines = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
+    lines = ("".join(f"<td>{html.escape(visible(cell))}</td>" for cell in row) for row in rows)
     return f"<table><tr>{head}</tr>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
