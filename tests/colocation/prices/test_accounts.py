@@ -212,8 +212,8 @@ def tampered(path: Path, *statements: str) -> None:
         "UPDATE entry SET user = 'eve' WHERE job = '7'",
         "DELETE FROM entry WHERE number = 2",
         "UPDATE entry SET number = number + 10",
-        "INSERT INTO entry SELECT number + 9, kind, project, '9', rule, key, user, amount, basis, at, digest FROM entry "
-        "WHERE job = '7'",
+        "INSERT INTO entry SELECT number + 9, kind, project, '9', rule, key, user, amount, basis, at, digest "
+        "FROM entry WHERE job = '7'",
     ],
 )
 def test_a_changed_moved_or_removed_entry_is_seen(path: Path, statement):

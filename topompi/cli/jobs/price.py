@@ -25,8 +25,10 @@ from ..terminal import console
 
 __all__ = ["price_command"]
 
-_FILES = """\
-Logs of topompi shutter, one per node; last the jobs: sacct (-P, --json), or CSV job,seconds,cores[,project,user,solo_seconds]."""
+_FILES = (
+    "Logs of topompi shutter, one per node; last the jobs: sacct (-P, --json), or CSV "
+    "job,seconds,cores[,project,user,solo_seconds]."
+)
 WRITERS = {".csv": to_csv, ".json": to_json, ".html": to_html}
 
 

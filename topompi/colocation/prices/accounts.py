@@ -34,8 +34,8 @@ LARGEST = 2**62
 LONGEST = 1000  # characters of a name
 _TABLES = (
     """CREATE TABLE entry (
-    number INTEGER PRIMARY KEY, kind TEXT NOT NULL CHECK (kind IN ('budget', 'charge', 'refund')), project TEXT NOT NULL,
-    job TEXT NOT NULL, rule TEXT NOT NULL, key TEXT NOT NULL, user TEXT NOT NULL, amount INTEGER NOT NULL,
+    number INTEGER PRIMARY KEY, kind TEXT NOT NULL CHECK (kind IN ('budget', 'charge', 'refund')),
+    project TEXT NOT NULL, job TEXT NOT NULL, rule TEXT NOT NULL, key TEXT NOT NULL, user TEXT NOT NULL, amount INTEGER NOT NULL,
     basis TEXT NOT NULL, at REAL NOT NULL, digest TEXT NOT NULL) STRICT""",
     "CREATE UNIQUE INDEX once ON entry (kind, job, rule, key, CASE kind WHEN 'budget' THEN project ELSE '' END)",
     "CREATE TRIGGER keep BEFORE UPDATE ON entry BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END",
@@ -48,7 +48,7 @@ _FOUND = "SELECT project, amount FROM entry WHERE kind = ? AND job = ? AND rule 
 
 
 class _Entry(NamedTuple):
-    """An entry without its number and its digest; a budget has no job and rule, and only a refund and a budget a key."""
+    """An entry without its number and its digest. A budget has no job and no rule; a charge has no key."""
 
     kind: str
     project: str
@@ -249,8 +249,10 @@ class Ledger:
         units = _whole(amount)
         if units < 0:
             raise ColocationError(f"charge of job {job}: expecting 0 or more, got {amount!r}")
-        text, names = _facts(job, basis), [_name(*one) for one in ((project, "project"), (job, "job"), (rule, "rule"))]
-        entry = _Entry("charge", *names, "", _name(user, "user", least=0), units, text, time.time())
+        for word, what in ((project, "project"), (job, "job"), (rule, "rule")):
+            _name(word, what)
+        words = (project, job, rule, "", _name(user, "user", least=0))
+        entry = _Entry("charge", *words, units, _facts(job, basis), time.time())
         with self._transaction() as base:
             if not base.execute("SELECT 1 FROM entry WHERE kind = 'budget' AND project = ?", (project,)).fetchone():
                 raise ColocationError(f"{self.path}: expecting a project with a budget, got {project!r}")
@@ -327,13 +329,12 @@ class Ledger:
                 refunded[entry.job, entry.rule] = refunded.get((entry.job, entry.rule), 0) + entry.amount
             elif entry.kind == "charge" and project in (None, entry.project):
                 charges.append(entry)
-        return [
-            Charge(
-                one.job, one.rule, one.project, one.user, one.amount / UNIT, refunded.get((one.job, one.rule), 0) / UNIT,
-                parse_json(one.basis, f"{self.path}: job {one.job}", ColocationError), one.at,
-            )
-            for one in charges
-        ]  # fmt: skip
+        return [self._charge(one, refunded.get((one.job, one.rule), 0)) for one in charges]
+
+    def _charge(self, one: _Entry, refunded: int) -> Charge:
+        basis = parse_json(one.basis, f"{self.path}: job {one.job}", ColocationError)
+        amounts = (one.amount / UNIT, refunded / UNIT)
+        return Charge(one.job, one.rule, one.project, one.user, *amounts, basis, one.at)
 
 
 def _require_private(path: str) -> None:
