@@ -35,8 +35,8 @@ LONGEST = 1000  # characters of a name
 _TABLES = (
     """CREATE TABLE entry (
     number INTEGER PRIMARY KEY, kind TEXT NOT NULL CHECK (kind IN ('budget', 'charge', 'refund')),
-    project TEXT NOT NULL, job TEXT NOT NULL, rule TEXT NOT NULL, key TEXT NOT NULL, user TEXT NOT NULL, amount INTEGER NOT NULL,
-    basis TEXT NOT NULL, at REAL NOT NULL, digest TEXT NOT NULL) STRICT""",
+    project TEXT NOT NULL, job TEXT NOT NULL, rule TEXT NOT NULL, key TEXT NOT NULL, user TEXT NOT NULL,
+    amount INTEGER NOT NULL, basis TEXT NOT NULL, at REAL NOT NULL, digest TEXT NOT NULL) STRICT""",
     "CREATE UNIQUE INDEX once ON entry (kind, job, rule, key, CASE kind WHEN 'budget' THEN project ELSE '' END)",
     "CREATE TRIGGER keep BEFORE UPDATE ON entry BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END",
     "CREATE TRIGGER hold BEFORE DELETE ON entry BEGIN SELECT RAISE(ABORT, 'entries are never deleted'); END",
