@@ -26,6 +26,7 @@ from topompi.colocation.estimates.overhead import asleep, dilated
 from topompi.shutter.decide import Settings
 from topompi.shutter.holds import Process
 from topompi.shutter.log import Record, read_log
+from topompi.shutter.published import path_of
 from topompi.shutter.sources import SOURCES
 
 ROOT = Path(__file__).parents[1]
@@ -73,7 +74,7 @@ def running(program: Path, kernel: str, core: int, group: int = 0) -> Iterator[s
     finally:
         made.kill()
         made.wait()
-        Path(f"/dev/shm/topompi-progress.{os.geteuid()}.{made.pid}").unlink(missing_ok=True)
+        Path(path_of(os.geteuid(), made.pid)).unlink(missing_ok=True)
 
 
 @contextmanager
@@ -141,7 +142,7 @@ def rates_of(jobs: Sequence[subprocess.Popen[bytes]], seconds: float) -> list[fl
     :param jobs: the jobs.
     :param seconds: seconds of the block.
     """
-    holds = [Process.open(job.pid) for job in jobs]
+    holds = [Process.open(job.pid, frozenset({os.geteuid()})) for job in jobs]
     readers = [SOURCES["counter"].open(hold) for hold in holds]
     rows = []
     for _ in range(max(1, round(seconds / SLICE)) + 1):

@@ -12,15 +12,14 @@ from pathlib import Path
 import pytest
 
 from tests.shutter.real import BUSY, eventually, program, state
+from topompi.shutter.controlgroups import ControlGroup, Freezer
 from topompi.shutter.decide import Settings
 from topompi.shutter.errors import ShutterError
-from topompi.shutter.freezer import Freezer
 from topompi.shutter.jobs import Job
 from topompi.shutter.log import Log, read_log
 from topompi.shutter.loop import Shutters
 from topompi.shutter.sources import SOURCES
-from topompi.shutter.targets import ControlGroup
-from topompi.shutter.wanted import Wanted
+from topompi.shutter.wanted import Places, Wanted
 
 US = frozenset({os.geteuid()})
 
@@ -103,7 +102,13 @@ def test_the_groups_of_a_folder_are_jobs_and_run_alone_in_turn(folder, tmp_path)
         put(folder, "b", two)
         log = tmp_path / "log"
         made = Shutters(
-            Settings(every=0.02), Wanted([], None, folder), Log(log, {}), [SOURCES["clock"]], US, random.Random(1)
+            Settings(every=0.02),
+            Wanted([], None, folder),
+            Places(groups=folder).target,
+            Log(log, {}),
+            [SOURCES["clock"]],
+            US,
+            random.Random(1),
         )
         stop = threading.Event()
         running = threading.Thread(target=made.run, args=[stop])

@@ -13,9 +13,11 @@ from topompi.shutter import watchdog as watchdogs
 from topompi.shutter.errors import ShutterError
 from topompi.shutter.holds import Process
 from topompi.shutter.jobs import Job
-from topompi.shutter.targets import Group, processes_by_group, target_of
+from topompi.shutter.targets import Group, processes_by_group
+from topompi.shutter.wanted import Places
 from topompi.shutter.watchdog import Watchdog
 
+US = frozenset({os.geteuid()})
 THREADS = "import threading\nfor _ in range(3): threading.Thread(target=lambda: [0 for _ in iter(int, 1)]).start()"
 
 COUNTS = """
@@ -33,7 +35,7 @@ print("all", flush=True)
 def held():
     """A busy process and its hold."""
     with program(BUSY) as made:
-        hold = Process.open(made.pid)
+        hold = Process.open(made.pid, US)
         yield made, hold
         hold.close()
 
@@ -41,7 +43,7 @@ def held():
 def test_all_threads_are_in_state_t_when_the_hold_says_stopped():
     with program(THREADS) as made:
         eventually(lambda: len(os.listdir(f"/proc/{made.pid}/task")) == 4)
-        hold = Process.open(made.pid)
+        hold = Process.open(made.pid, US)
         hold.stop()
         eventually(hold.is_stopped)
         threads = os.listdir(f"/proc/{made.pid}/task")
@@ -57,7 +59,7 @@ def test_all_threads_are_in_state_t_when_the_hold_says_stopped():
 def test_a_process_has_stopped_when_all_of_its_living_threads_have(monkeypatch, states, answer):
     with program(THREADS) as made:
         eventually(lambda: len(os.listdir(f"/proc/{made.pid}/task")) == 4)
-        hold = Process.open(made.pid)
+        hold = Process.open(made.pid, US)
         monkeypatch.setattr(hold, "threads", lambda: list(states))
         monkeypatch.setattr(hold, "_state", lambda task: task)
         assert hold.is_stopped() is answer
@@ -96,7 +98,7 @@ def child(pid):
         time.sleep(60)
     assert made == pid, (made, pid)
 child(500)
-hold = Process.open(500)
+hold = Process.open(500, frozenset({os.geteuid()}))
 os.kill(500, signal.SIGKILL)
 os.waitpid(500, 0)
 child(500)
@@ -104,7 +106,7 @@ hold.stop()
 hold.resume()
 assert not hold.is_alive() and not hold.is_stopped()
 time.sleep(0.05)
-assert Process.open(500).status().state == "S"
+assert Process.open(500, frozenset({os.geteuid()})).status().state == "S"
 print("untouched")
 """
     unshare = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", sys.executable, "-c", text]
@@ -118,7 +120,7 @@ print("untouched")
 def test_no_signal_is_lost_while_the_shutter_stops_and_resumes(rounds):
     with program(COUNTS, str(3 * rounds), stdout=subprocess.PIPE) as made:
         made.stdout.readline()
-        hold = Process.open(made.pid)
+        hold = Process.open(made.pid, US)
         for _ in range(rounds):
             made.send_signal(signal.SIGRTMIN)
             hold.stop()
@@ -146,7 +148,7 @@ def test_a_terminal_stop_during_a_shutter_still_reaches_the_process():
     caught = "import signal; signal.signal(signal.SIGTSTP, lambda *_: print('caught', flush=True)); print(flush=True)"
     with program(f"{caught}\n{BUSY}", stdout=subprocess.PIPE) as made:
         made.stdout.readline()
-        hold = Process.open(made.pid)
+        hold = Process.open(made.pid, US)
         hold.stop()
         eventually(hold.is_stopped)
         made.send_signal(signal.SIGTSTP)
@@ -256,14 +258,14 @@ def test_a_session_has_the_process_groups_that_a_launcher_makes_for_its_ranks():
 )
 def test_targets_that_are_no_job_are_refused(words):
     with pytest.raises(ShutterError, match="expecting"):
-        target_of(words)
+        Places().target(words)
 
 
 def test_the_own_process_group_is_refused():
     with pytest.raises(ShutterError, match="expecting the process group or session of a job"):
-        target_of(f"pgid:{os.getpgrp()}")
+        Places().target(f"pgid:{os.getpgrp()}")
     with pytest.raises(ShutterError, match="expecting the process group or session of a job"):
-        target_of(f"sid:{os.getsid(0)}")
+        Places().target(f"sid:{os.getsid(0)}")
 
 
 PINNED = """
@@ -284,7 +286,7 @@ threading.Event().wait()
 def test_the_cores_of_a_process_are_those_of_all_its_threads():
     every = os.sched_getaffinity(0)
     with program(PINNED) as made:
-        process = Process.open(made.pid)
+        process = Process.open(made.pid, US)
         eventually(lambda: os.sched_getaffinity(made.pid) == {min(every)})
         assert process.cores() == {min(every), max(every)}
         process.close()
@@ -293,7 +295,7 @@ def test_the_cores_of_a_process_are_those_of_all_its_threads():
 def test_what_is_stopped_later_than_the_watchdog_waits_is_resumed_when_the_daemon_ends():
     """A daemon without a core may announce a stop long before its signal."""
     with program(BUSY) as made:
-        hold, watchdog = Process.open(made.pid), Watchdog(patience=0.02)
+        hold, watchdog = Process.open(made.pid, US), Watchdog(patience=0.02)
         watchdog.announce([hold])
         time.sleep(0.2)
         hold.stop()

@@ -18,6 +18,7 @@ import pytest
 
 from tests.shutter.real import BUSY, ENVIRONMENT, FORKS_END, end_with_parent, eventually, program, state
 from topompi.shutter.log import read_log
+from topompi.shutter.published import path_of
 
 COUNTING = "from topompi.shutter import progress\nwhile True: progress()"
 ONCE = ["--repeats", "1", "--length", "3.2"]
@@ -102,7 +103,7 @@ def test_a_region_has_ten_windows_without_gaps(tmp_path):
 def test_a_process_that_publishes_is_measured_by_its_counter_and_another_by_its_clock(tmp_path):
     log = tmp_path / "log"
     with jobs(COUNTING, BUSY) as made:
-        eventually(lambda: os.path.exists(f"/dev/shm/topompi-progress.{os.geteuid()}.{made[0].pid}"))
+        eventually(lambda: os.path.exists(path_of(os.geteuid(), made[0].pid)))
         with daemon(log, *named(made), "--every", "20"):
             eventually(lambda: any(one.delta > 0 for one in regions(log) if one.job == "a"))
     sources = {note["job"]: note for note in read_log(log).notes if note["event"] == "source"}
@@ -302,14 +303,18 @@ def test_the_watchdog_resumes_the_jobs_of_a_daemon_that_was_stopped_in_a_shutter
 
 KILLED = """
 import random, sys, threading
+from pathlib import Path
 from topompi.shutter.decide import Settings
 from topompi.shutter.log import Log
 from topompi.shutter.loop import Shutters
 from topompi.shutter.sources import SOURCES
+from topompi.shutter.wanted import Places, Wanted
 log, user, *targets = sys.argv[1:]
-wanted = {f"j{number}": target for number, target in enumerate(targets)}
+wanted = Wanted([f"j{number}={target}" for number, target in enumerate(targets)])
 settings = Settings(length=0.02, every=0.0005, repeats=1)
-made = Shutters(settings, lambda: wanted, Log(log, {}), [SOURCES["clock"]], frozenset({int(user)}), random.Random())
+groups = Path(targets[0].removeprefix("cgroup:")).parent if targets[0].startswith("cgroup:") else None
+places, users = Places(groups=groups), frozenset({int(user)})
+made = Shutters(settings, wanted, places.target, Log(log, {}), [SOURCES["clock"]], users, random.Random())
 print(flush=True)
 made.run(threading.Event())
 """

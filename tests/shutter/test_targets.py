@@ -1,17 +1,16 @@
 """Jobs named by their first process or by their number in Slurm, on real processes."""
 
 import os
-import signal
 import subprocess
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from tests.shutter.real import FORKS_END, eventually, program, state
 from topompi.shutter.errors import ShutterError
 from topompi.shutter.jobs import Job
-from topompi.shutter.targets import SlurmJob, Tree, processes_by_group
+from topompi.shutter.steps import slurm_job
+from topompi.shutter.targets import Tree, processes_by_group
 
 US = frozenset({os.geteuid()})
 # A process, its child in a session of its own, and a grandchild; it prints their numbers, and its child ends on a line.
@@ -80,31 +79,32 @@ def test_a_process_of_another_tree_does_not_belong():
         assert not {*job.add(others)}
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="a slurmstepd belongs to root")
-def test_a_slurm_job_has_the_descendants_of_its_steps_and_not_the_step_itself(tmp_path):
-    """With a stand-in for slurmstepd: a program of its name, which writes the title of a step over its words."""
-    source = """
-#include <string.h>
-#include <sys/prctl.h>
-#include <unistd.h>
-int main(int count, char **words) {
-    prctl(PR_SET_PDEATHSIG, 9);
-    if (!fork()) { prctl(PR_SET_PDEATHSIG, 9); execvp(words[2], words + 2); _exit(1); }
-    strcpy(words[0], "slurmstepd: [71.0]");
-    return pause() && count;
-}
+STEP = """
+import os, socket, sys, time
+listening = socket.socket(socket.AF_UNIX)
+listening.bind(sys.argv[1])
+listening.listen()
+if os.fork() == 0:
+    time.sleep(60)
+print(flush=True)
+time.sleep(60)
 """
-    (tmp_path / "step.c").write_text(source)
-    subprocess.run(["cc", "-o", str(tmp_path / "slurmstepd"), str(tmp_path / "step.c")], check=True, timeout=60)
-    words = [str(tmp_path / "slurmstepd"), "a long word for the title", "sleep", "60"]
-    step = subprocess.Popen(words, start_new_session=True)
-    try:
-        eventually(lambda: processes_by_group().get(("ppid", step.pid)))
-        eventually(lambda: Path(f"/proc/{step.pid}/cmdline").read_bytes().startswith(b"slurmstepd: [71.0"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a slurmstepd belongs to root")
+def test_a_slurm_job_has_the_descendants_of_the_listeners_at_its_sockets_and_not_the_listeners_themselves(tmp_path):
+    """With a stand-in for slurmstepd: a program of root's that listens at a socket of the step's name."""
+    words = {number: str(tmp_path / f"n1_{number}.0") for number in (71, 7)}
+    with (
+        program(FORKS_END + STEP, words[71], stdout=subprocess.PIPE) as step,
+        program(FORKS_END + STEP, words[7], stdout=subprocess.PIPE) as another,
+    ):
+        for one in (step, another):
+            one.stdout.readline()
         (task,) = processes_by_group()["ppid", step.pid]
-        with registered(SlurmJob(71)) as job, registered(SlurmJob(7)) as other:
+        with registered(slurm_job(71, str(tmp_path))) as job, registered(slurm_job(1, str(tmp_path))) as other:
             assert refreshed(job) == [task]
             assert refreshed(other) == []
-    finally:
-        os.killpg(step.pid, signal.SIGKILL)
-        step.wait(10)
+    (tmp_path / "n1_71.1").write_text("no socket")
+    with registered(slurm_job(71, str(tmp_path))) as job:
+        assert refreshed(job) == []  # the sockets of steps that died refuse connections

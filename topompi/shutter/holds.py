@@ -36,8 +36,11 @@ class Hold:
     def __init__(self, fd: int) -> None:
         self.fd = fd
 
-    def stop(self) -> None:
-        """Ask the kernel to stop the processes; they may run on for some microseconds."""
+    def stop(self) -> bool:
+        """Ask the kernel to stop the processes; they may run on for some microseconds.
+
+        Return False, and stop nothing, if a process may not be stopped, or if this cannot be found out.
+        """
         raise NotImplementedError
 
     def is_stopped(self) -> bool:
@@ -71,23 +74,25 @@ class Process(Hold):
 
     :param fd: descriptor of /proc/PID.
     :param pid: number of the process, for messages.
+    :param users: user numbers of which the process must have no other when it is stopped.
     """
 
     kind = "process"
 
-    def __init__(self, fd: int, pid: int = 0) -> None:
+    def __init__(self, fd: int, pid: int = 0, users: frozenset[int] = frozenset()) -> None:
         super().__init__(fd)
-        self.pid = pid
+        self.pid, self.allowed = pid, users
         self._files: dict[str, int] = {}
 
     @classmethod
-    def open(cls, pid: int) -> Process:
+    def open(cls, pid: int, users: frozenset[int] = frozenset()) -> Process:
         """Hold a process.
 
         :param pid: number of the process.
+        :param users: user numbers of which the process must have no other when it is stopped.
         :raises OSError: if there is no such process.
         """
-        return cls(os.open(f"/proc/{pid}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), pid)
+        return cls(os.open(f"/proc/{pid}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), pid, users)
 
     def read(self, name: str) -> bytes:
         """Read a file of the process's directory in /proc.
@@ -131,13 +136,16 @@ class Process(Hold):
         fields = self._reread("stat").rpartition(b")")[2].split(None, 18)
         return fields[0], int(fields[17])
 
-    def user(self) -> set[int]:
-        """Return the real, effective, saved and file-system user numbers of the process; empty if it has ended."""
-        with suppress(OSError):
-            for line in self.read("status").splitlines():
-                if line.startswith(b"Uid:"):
-                    return {int(word) for word in line.split()[1:]}
-        return set()
+    def users(self) -> frozenset[int]:
+        """Return the real, effective, saved and file-system user numbers of the process.
+
+        :raises OSError: if they cannot be read; ProcessLookupError if the process has ended.
+        """
+        text = self._reread("status")
+        words = text[text.find(b"\nUid:\t") + 6 :].split(b"\n", 1)[0].split()
+        if b"\nUid:\t" not in text or len(words) != 4:
+            raise OSError(f"expecting four users in the status of process {self.pid}")
+        return frozenset(map(int, words))
 
     def cores(self) -> set[int]:
         """Return the cores on which threads of the process may run; empty if it has ended."""
@@ -148,13 +156,15 @@ class Process(Hold):
         return found
 
     def catches(self, number: int) -> bool:
-        """Return whether the process has a handler for a signal.
+        """Return whether the process has a handler for a signal, or whether this cannot be read.
 
         :param number: number of the signal.
         """
-        with suppress(OSError):
-            return bool(int(self.read("status").partition(b"\nSigCgt:")[2].split(None, 1)[0], 16) >> (number - 1) & 1)
-        return False
+        try:
+            handled = self._reread("status").partition(b"\nSigCgt:")[2].split(None, 1)[0]
+        except (OSError, IndexError):
+            return True
+        return bool(int(handled, 16) >> (number - 1) & 1)
 
     def threads(self) -> list[str]:
         """Return the directories of the process's threads, relative to its own, each with a final slash."""
@@ -203,10 +213,17 @@ class Process(Hold):
         except OSError:
             return "X"
 
-    def stop(self) -> None:
-        """Send SIGSTOP."""
-        with suppress(ProcessLookupError):
+    def stop(self) -> bool:
+        """Send SIGSTOP, unless the process has, or has had, the rights of another user."""
+        try:
+            if not self.users() <= self.allowed:
+                return False
             signal.pidfd_send_signal(self.fd, signal.SIGSTOP)
+        except ProcessLookupError:
+            return True
+        except OSError:
+            return False
+        return True
 
     def resume(self) -> bool:
         """Send SIGCONT, unless a second SIGSTOP waits: the first was the shutter's, so the second is the user's.
@@ -235,7 +252,7 @@ class Process(Hold):
         try:
             state, waiting = self._signals()
         except OSError:
-            return True
+            return False
         return not (waiting >> (signal.SIGSTOP - 1) & 1 or (state in b"TZX" and self.is_stopped()))
 
     def _signals(self) -> tuple[bytes, int]:
@@ -252,5 +269,10 @@ class Process(Hold):
     def close(self) -> None:
         """Close all descriptors."""
         super().close()
+        self.close_files()
+
+    def close_files(self) -> None:
+        """Close the files that stay open between readings; the next reading opens them again."""
         for fd in self._files.values():
             os.close(fd)
+        self._files.clear()

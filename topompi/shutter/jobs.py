@@ -7,11 +7,12 @@ import signal
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from .controlgroups import Freezer
 from .errors import ShutterError
-from .freezer import Freezer
 from .holds import Hold, Process
 from .sources import Reader, Source, choose
-from .targets import Groups, Target
+from .targets import Groups
+from .wanted import Target
 
 __all__ = ["Job"]
 
@@ -61,6 +62,7 @@ class Job:
         """
         for process in [one for one in self.ranks if not self._belongs(one)]:
             self._drop(process, forget)
+        self.require_stoppable()
         known = list(self.ranks)
         if self._next and not known:
             return False
@@ -111,7 +113,7 @@ class Job:
         :param pid: number of the process.
         """
         try:
-            process = Process.open(pid)
+            process = Process.open(pid, self.users)
         except OSError:
             return None
         try:
@@ -126,15 +128,35 @@ class Job:
         process.close()
         return None
 
+    def require_stoppable(self) -> None:
+        """Check again that every process of the job may be stopped: a process can become another user's.
+
+        Of a control group that is frozen as a whole, the processes are listed again first.
+
+        :raises ShutterError: if a process may not be stopped, or if this cannot be found out.
+        """
+        if self.freezer is not None:
+            try:
+                self.add(pid for pid in self.target.pids({}) if pid not in self._known)
+            except OSError as problem:
+                raise ShutterError(f"job {self.name}: expecting the list of its processes, got {problem}") from None
+        for process in self.ranks:
+            self._require_stoppable(process)
+
     def _require_stoppable(self, process: Process) -> None:
         """Check that a process is not the daemon's own and belongs to a user whose processes may be stopped.
 
         :param process: the process.
-        :raises ShutterError: if it may not be stopped.
+        :raises ShutterError: if it may not be stopped, or if its users cannot be read.
         """
         if process.pid in self.own:
             raise ShutterError(f"job {self.name}: expecting processes of a job, got the shutter's own, {process.pid}")
-        found = process.user()
+        try:
+            found = process.users()
+        except ProcessLookupError:
+            return  # it has ended
+        except OSError as problem:
+            raise ShutterError(f"job {self.name}: expecting the user of process {process.pid}, got {problem}") from None
         if not found <= self.users:
             strangers = ", ".join(map(str, sorted(found - self.users)))
             raise ShutterError(

@@ -17,7 +17,8 @@ from .holds import Hold
 from .jobs import Job
 from .log import Log, Moment, Readings
 from .sources import Reader, Source
-from .targets import Groups, Newest, processes_by_group, target_of
+from .targets import Groups, Newest, processes_by_group
+from .wanted import Target, Wanted
 from .watchdog import Watchdog
 
 __all__ = ["Shutters"]
@@ -34,7 +35,8 @@ class Shutters:
     """The shutter of one node.
 
     :param settings: parameters and limits.
-    :param wanted: function that returns the target of each job, by the job's name.
+    :param wanted: the target of each job, by the job's name.
+    :param target: function that finds the processes of a target.
     :param log: log for the measurements.
     :param sources: sources of progress of this machine, the best first.
     :param users: numbers of the users whose processes may be stopped.
@@ -44,22 +46,25 @@ class Shutters:
     def __init__(
         self,
         settings: Settings,
-        wanted: Callable[[], Mapping[str, str]],
+        wanted: Wanted,
+        target: Callable[[str], Target],
         log: Log,
         sources: Sequence[Source],
         users: frozenset[int],
         generator: random.Random,
     ) -> None:
-        self.settings, self._wanted, self._log = settings, wanted, log
+        self.settings, self._wanted, self._target, self._log = settings, wanted, target, log
         self._sources, self._users, self._generator = list(sources), users, generator
         self.jobs: dict[str, Job] = {}
         self._over: dict[str, str] = {}  # targets of jobs that ended or were refused, by name
+        self._refused: set[str] = set()  # malformed lines that the log names already
         self._next, self._last = 0, -1
         self.watchdog = Watchdog(_LATE + settings.patience + 3 * settings.region + settings.warm)
         self._newest = Newest()
         self._warmed = time.monotonic()
         self._end_shutter()
         self._groups: Groups = {}
+        self._named: Mapping[str, str] = {}  # targets of jobs by name, as of the last look
         self._looks, self._scanned = 0, b""  # newest process of the node before its processes were listed last
         self._cores = self._present = frozenset(os.sched_getaffinity(0))  # all that may be used, and those in use
         self._listed = b""  # newest process of the node before the children of jobs were listed last
@@ -109,6 +114,9 @@ class Shutters:
     def look(self) -> None:
         """Register new jobs, drop those that ended or are no longer wanted, and find the processes of all."""
         wanted = self._wanted()
+        for line in self._wanted.refused.keys() - self._refused:
+            self._note("refused", line=line, reason=self._wanted.refused[line])
+        self._refused = set(self._wanted.refused)
         self._over = {name: target for name, target in self._over.items() if wanted.get(name) == target}
         for name in [name for name in self.jobs if name not in wanted]:
             self._drop(name, "withdrawn")
@@ -116,6 +124,7 @@ class Shutters:
         if newest != self._scanned or self._looks % _SCAN == 0:
             self._scanned, self._groups = newest, processes_by_group()
         self._looks += 1
+        self._named = wanted
         for name, target in wanted.items():
             if name not in self._over:
                 self._look_at(name, target, self._groups)
@@ -131,7 +140,7 @@ class Shutters:
             job = self.jobs.get(name)
             if job is None:
                 own = frozenset({os.getpid(), self.watchdog.pid})
-                job = self.jobs[name] = Job(name, self._next, target_of(target), self._users, own)
+                job = self.jobs[name] = Job(name, self._next, self._target(target), self._users, own)
                 self._next += 1
             before, launchers = job.source, len(job.launchers)
             if not job.refresh(self._sources, self.watchdog.forget, groups):
@@ -144,9 +153,13 @@ class Shutters:
             if job.source is not None and job.source is not before:
                 source = job.source
                 self._note("source", job=name, source=source.name, unit=source.unit, warning=source.warning)
-        except ShutterError as error:
-            self._over[name] = target
-            self._drop(name, f"refused: {error}")
+        except (ShutterError, OSError) as error:  # what cannot be read may not be stopped
+            self._refuse(name, target, error)
+
+    def _refuse(self, name: str, target: str, error: Exception) -> None:
+        """Forget a job for as long as its target is named."""
+        self._over[name] = target
+        self._drop(name, f"refused: {error}")
 
     def _drop(self, name: str, reason: str) -> None:
         """Forget a job.
@@ -171,9 +184,10 @@ class Shutters:
         by_number = {job.number: job for job in self.jobs.values()}
         alone, paused = by_number[shutter.alone], [by_number[number] for number in shutter.paused]
         newest = self._newest()
-        if newest != self._listed:
-            _newborn([alone, *paused])
-            self._listed = newest
+        if not self._may_stop([alone, *paused], is_new=newest != self._listed):
+            self._end_shutter()
+            return
+        self._listed = newest
         self._move_to(alone)
         holds = [hold for job in paused for hold in job.holds()]
         self.watchdog.announce(holds)  # before the first region, because the watchdog's waking would disturb the second
@@ -188,6 +202,23 @@ class Shutters:
         if shutter.is_long and during:
             self._warmed = time.monotonic()
         self._end_shutter()
+
+    def _may_stop(self, jobs: Sequence[Job], *, is_new: bool) -> bool:
+        """Check all processes of jobs again; refuse the jobs with one that may not be stopped, and return False.
+
+        :param jobs: the jobs of a shutter.
+        :param is_new: whether processes may have started since the jobs' were last listed.
+        """
+        sound = True
+        for job in jobs:
+            try:
+                if is_new:
+                    _newborn([job])
+                job.require_stoppable()
+            except (ShutterError, OSError) as error:
+                self._refuse(job.name, self._named[job.name], error)
+                sound = False
+        return sound
 
     def _move_to(self, alone: Job) -> None:
         """Run on cores that no job uses, else on those of the job that is measured alone.
@@ -219,7 +250,8 @@ class Shutters:
         still: list[bool] = []
         try:
             if not self._stop(paused, holds, newest):
-                self._note("given up", job=alone.name, reason=f"not stopped within {self.settings.patience} s")
+                wanted = f"stopped processes of their users within {self.settings.patience} s"
+                self._note("given up", job=alone.name, reason=f"expecting {wanted}, got others")
                 return []
             readings = self._measure("during", [alone])
             if is_long:
@@ -244,14 +276,18 @@ class Shutters:
         limit = time.monotonic() + self.settings.patience
         new = holds
         while new:
-            for hold in new:
-                hold.stop()
-            if not _await_stop(new, limit):
+            refused = [hold for hold in new if not hold.stop()]
+            for hold in refused:
+                holds.remove(hold)  # it may be another user's by now, and is not resumed either
+            if refused or not _await_stop(new, limit):
                 return False
             before, newest = newest, self._newest()
             if newest == before:
                 return True
-            new = _newborn(paused)
+            try:
+                new = _newborn(paused)
+            except ShutterError:
+                return False  # the next check before a shutter refuses the job, and says why
             self.watchdog.announce(new)
             holds += new
         return True

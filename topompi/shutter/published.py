@@ -6,9 +6,10 @@ import mmap
 import os
 import stat
 import struct
+import sys
 from contextlib import suppress
 
-__all__ = ["COUNTER_AT", "SIZE", "count_call", "path_of", "progress", "read_counter", "start_of"]
+__all__ = ["COUNTER_AT", "SIZE", "count_call", "open_folder", "path_of", "progress", "read_counter", "start_of"]
 
 # topompi_progress.h repeats this layout: magic, version, pid, start of the process in clock ticks, counter at byte 64.
 _HEADER = struct.Struct("=8sIIQ")
@@ -26,7 +27,22 @@ def path_of(user: int, pid: int, kind: str = "progress") -> str:
     :param pid: number of the process.
     :param kind: "progress" for the steps that the program counts, or "calls" for its MPI calls.
     """
-    return f"/dev/shm/topompi-{kind}.{user}.{pid}"
+    return f"/dev/shm/topompi-{user}/{kind}.{pid}"
+
+
+def open_folder(user: int) -> int:
+    """Open the folder of a user's counters, and return its descriptor.
+
+    :param user: number of the user.
+    :raises OSError: if there is none, or if anybody else owns it or may write to it: everybody can add to /dev/shm.
+    """
+    path = os.path.dirname(path_of(user, 0))
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    found = os.fstat(fd)
+    if found.st_uid != user or found.st_mode & 0o077:
+        os.close(fd)
+        raise PermissionError(f"expecting a folder of user {user} alone, got {path}")
+    return fd
 
 
 def start_of(line: bytes) -> int:
@@ -59,14 +75,37 @@ def count_call() -> None:
 
 
 def _publish(kind: str) -> memoryview:
-    """Make a counter of this process, in a file that only its user can open.
+    """Make a counter of this process, in a file that only its user can open; if that fails, count in vain.
+
+    The program goes on whatever somebody else has put at the place, and one line on standard error says so.
 
     :param kind: kind of the counter, as in ``path_of``.
     """
     path = path_of(os.geteuid(), os.getpid(), kind)
-    with suppress(FileNotFoundError):
-        os.unlink(path)  # left by an earlier process of this number
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        return _shared(path)
+    except OSError as problem:
+        with suppress(OSError, ValueError, AttributeError):
+            print(f"topompi: the shutter cannot see this process's {kind}: {problem}", file=sys.stderr, flush=True)
+        return memoryview(bytearray(8)).cast("Q")
+
+
+def _shared(path: str) -> memoryview:
+    """Make a counter's file.
+
+    :param path: path of the file.
+    :raises OSError: if the file cannot be made, or its folder is not this user's alone.
+    """
+    with suppress(FileExistsError):
+        os.mkdir(os.path.dirname(path), 0o700)
+    folder, name = open_folder(os.geteuid()), os.path.basename(path)
+    try:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=folder)  # left by an earlier process of this number
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        fd = os.open(name, flags, 0o600, dir_fd=folder)
+    finally:
+        os.close(folder)
     try:
         os.ftruncate(fd, SIZE)
         shared = mmap.mmap(fd, SIZE)
@@ -115,7 +154,7 @@ def read_counter(fd: int, pid: int, start: int) -> int | None:
     """
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         return None
-    header, value = os.pread(fd, _HEADER.size, 0), os.pread(fd, 8, COUNTER_AT)
-    if len(value) < 8 or _HEADER.unpack(header) != (_MAGIC, _VERSION, pid, start):
+    text = os.pread(fd, COUNTER_AT + 8, 0)  # at once, because the user may shorten the file meanwhile
+    if len(text) < COUNTER_AT + 8 or _HEADER.unpack_from(text) != (_MAGIC, _VERSION, pid, start):
         return None
-    return int.from_bytes(value, "little")
+    return int.from_bytes(text[COUNTER_AT:], "little")

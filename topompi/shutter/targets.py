@@ -1,35 +1,20 @@
-"""The processes of a job as users name them: process groups, trees, steps of a Slurm job, and control groups."""
+"""The processes of a job as users name them by numbers: process groups, sessions and trees."""
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from .errors import ShutterError
-from .freezer import Freezer
 from .holds import Process
 from .published import start_of
 
-__all__ = [
-    "ControlGroup",
-    "Group",
-    "Groups",
-    "Newest",
-    "SlurmJob",
-    "Target",
-    "Tree",
-    "parse_job",
-    "processes_by_group",
-    "target_of",
-]
+__all__ = ["Group", "Groups", "Newest", "Tree", "processes_by_group", "start_of_process"]
 
 # The numbers of the node's processes by process group ("pgid", number), session ("sid", number) and parent
-# ("ppid", number), and those of the daemons of Slurm's job steps ("slurmstepd", 0).
+# ("ppid", number).
 Groups = Mapping[tuple[str, int], Sequence[int]]
-FORMS = "pgid:NUMBER, sid:NUMBER, tree:PID, slurm:JOBID or cgroup:/PATH"
-_NAME = re.compile(r"[\w.:@-]{1,200}")
 
 
 class Group:
@@ -60,9 +45,8 @@ class Group:
         status = process.status()
         return self.number == (status.group if self.kind == "pgid" else status.session)
 
-    def freezer(self) -> Freezer | None:
+    def freezer(self) -> None:
         """Return None: a process group has no freezer."""
-        return None
 
 
 class Tree:
@@ -73,7 +57,7 @@ class Tree:
     """
 
     def __init__(self, pid: int) -> None:
-        start = _start(pid)
+        start = start_of_process(pid)
         if pid < 2 or start is None:
             raise ShutterError(f"expecting the number of a process, got tree:{pid}")
         self.roots = [pid]
@@ -98,40 +82,16 @@ class Tree:
         """
         status = process.status()
         known = (process.pid, status.start) in self._members
-        if not known and (status.parent, _start(status.parent)) in self._members:
+        if not known and (status.parent, start_of_process(status.parent)) in self._members:
             self._members.add((process.pid, status.start))
             known = True
         return known
 
-    def freezer(self) -> Freezer | None:
+    def freezer(self) -> None:
         """Return None: a tree has no freezer."""
-        return None
 
 
-class SlurmJob(Tree):
-    """The processes of a Slurm job on this node: all descendants of its steps' ``slurmstepd``, which run as root.
-
-    :param number: number of the job.
-    """
-
-    def __init__(self, number: int) -> None:
-        self.roots, self._members, self._number = [], set(), number
-
-    def pids(self, groups: Groups) -> Iterator[int]:
-        """Yield the numbers of the processes, without ``slurmstepd`` itself.
-
-        :param groups: processes of each parent of the node, and the node's ``slurmstepd``.
-        """
-        self.roots = []
-        for pid in groups.get(("slurmstepd", 0), ()):
-            start = _start(pid)
-            if start is not None and _is_step(pid, self._number):
-                self.roots.append(pid)
-                self._members.add((pid, start))
-        return (pid for pid in super().pids(groups) if pid not in self.roots)
-
-
-def _start(pid: int) -> int | None:
+def start_of_process(pid: int) -> int | None:
     """Return the start of a process in clock ticks since boot; None if it has ended.
 
     :param pid: number of the process.
@@ -141,59 +101,6 @@ def _start(pid: int) -> int | None:
             return start_of(file.read())
     except OSError:
         return None
-
-
-def _is_step(pid: int, job: int) -> bool:
-    """Return whether a process of root calls itself a step of a Slurm job.
-
-    :param pid: number of the process.
-    :param job: number of the job.
-    """
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return os.fstat(file.fileno()).st_uid == 0 and file.read(200).startswith(b"slurmstepd: [%d." % job)
-    except OSError:
-        return False
-
-
-class ControlGroup:
-    """A control group of version 2: it is frozen as a whole if this user may write cgroup.freeze.
-
-    :param path: directory of the group.
-    """
-
-    def __init__(self, path: str) -> None:
-        if not os.path.exists(f"{path}/cgroup.events"):
-            raise ShutterError(f"expecting the directory of a control group (version 2), not the root, got {path}")
-        self.path = path
-
-    def pids(self, groups: Groups | None = None) -> Iterator[int]:
-        """Yield the numbers of the processes of the control group and of those below it.
-
-        :param groups: processes of each process group; not used.
-        """
-        for folder, _, _ in os.walk(self.path):
-            with suppress(OSError), open(f"{folder}/cgroup.procs", encoding="ascii") as file:
-                yield from map(int, file.read().split())
-
-    def has(self, process: Process) -> bool:
-        """Return whether a process is still there after ``pids`` has listed its number.
-
-        :param process: a process.
-        :raises OSError: if the process has ended.
-        """
-        process.status()
-        return process.pid in set(self.pids())
-
-    def freezer(self) -> Freezer | None:
-        """Return the group's freezer; None if it is not delegated to this user."""
-        try:
-            return Freezer.open(self.path)
-        except OSError:
-            return None
-
-
-Target = Group | Tree | ControlGroup
 
 
 def processes_by_group() -> dict[tuple[str, int], list[int]]:
@@ -209,8 +116,6 @@ def processes_by_group() -> dict[tuple[str, int], list[int]]:
             fields = line.rpartition(b")")[2].split(None, 4)
             for key in (("ppid", int(fields[1])), ("pgid", int(fields[2])), ("sid", int(fields[3]))):
                 found.setdefault(key, []).append(int(name))
-            if b"(slurmstepd)" in line:
-                found.setdefault(("slurmstepd", 0), []).append(int(name))
     return found
 
 
@@ -227,33 +132,3 @@ class Newest:
     def close(self) -> None:
         """Close the descriptor."""
         os.close(self._fd)
-
-
-def target_of(words: str) -> Target:
-    """Read the processes of a job, for example ``pgid:NUMBER`` or ``cgroup:/PATH``.
-
-    :param words: the text.
-    :raises ShutterError: if the text has another form.
-    """
-    kind, _, value = words.partition(":")
-    if kind in ("pgid", "sid") and value.isdecimal():
-        return Group(int(value), kind)
-    if kind == "tree" and value.isdecimal():
-        return Tree(int(value))
-    if kind == "slurm" and value.isdecimal():
-        return SlurmJob(int(value))
-    if kind == "cgroup" and value.startswith("/"):
-        return ControlGroup(value.rstrip("/"))
-    raise ShutterError(f"expecting {FORMS}, got {words}")
-
-
-def parse_job(words: str) -> tuple[str, str]:
-    """Split ``NAME=TARGET``; the target is checked when the job is registered.
-
-    :param words: the text.
-    :raises ShutterError: if the text has another form.
-    """
-    name, equal, target = words.partition("=")
-    if not equal or not _NAME.fullmatch(name):
-        raise ShutterError(f"expecting NAME=TARGET, where TARGET is {FORMS}, got {words}")
-    return name, target

@@ -7,8 +7,8 @@ import signal
 import socket
 from collections.abc import Iterable
 
+from .controlgroups import hold_of
 from .errors import ShutterError
-from .freezer import hold_of
 from .holds import Hold
 
 __all__ = ["Watchdog"]

@@ -25,14 +25,15 @@ from ...shutter.errors import ShutterError
 from ...shutter.log import Log
 from ...shutter.loop import Shutters
 from ...shutter.sources import usable
-from ...shutter.targets import FORMS
-from ...shutter.wanted import Wanted
+from ...shutter.steps import PLACES
+from ...shutter.wanted import FORMS, Places, Wanted
 
 __all__ = ["run"]
 
 _JOB = f"NAME=TARGET; TARGET is {FORMS}; may be repeated."
 _FILE = "File with a job per line in the form of --job; it is read every second."
 _FOLDER = "Directory of control groups (version 2), each a job."
+_SLURM = f"Folder of Slurm's control groups, or SlurmdSpoolDir; by default the first of {', '.join(PLACES)}."
 _USER = "As root: a user whose processes may be stopped; may be repeated."
 _EVERY = "Milliseconds between shutters: the mean of an exponential distribution."
 _CORE = "Core to run on; by default one that no job uses, else one of the job that is measured alone."
@@ -46,6 +47,7 @@ def run(
     job: Annotated[list[str] | None, typer.Option("--job", help=_JOB)] = None,
     jobs: Annotated[Path | None, typer.Option("--jobs", help=_FILE)] = None,
     cgroups: Annotated[Path | None, typer.Option("--cgroups", help=_FOLDER)] = None,
+    slurm: Annotated[Path | None, typer.Option("--slurm", help=_SLURM)] = None,
     length: Annotated[float, typer.Option("--length", help="Milliseconds of one measurement.")] = 0.32,
     every: Annotated[float, typer.Option("--every", help=_EVERY)] = 200.0,
     repeats: Annotated[int, typer.Option("--repeats", help="Measurements per region.", min=1)] = 10,
@@ -86,7 +88,8 @@ def run(
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    made = Shutters(settings, wanted, Log(log, header), sources, users, random.Random())
+    places = Places(slurm, cgroups)
+    made = Shutters(settings, wanted, places.target, Log(log, header), sources, users, random.Random())
     for name, why in missing.items():
         logging.getLogger("topompi.shutter").warning("no source %s: %s", name, why)
     gc.freeze()  # collections then skip the objects of the imports, which take milliseconds to look through

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ..holds import Process
-from ..published import COUNTER_AT, path_of, read_counter
+from ..published import COUNTER_AT, open_folder, path_of, read_counter
 from .base import Reading, UnavailableError
 
 __all__ = ["Counter"]
@@ -25,21 +25,39 @@ class Counter:
         :param process: the process.
         :raises UnavailableError: if the process publishes none, or another user owns the file.
         """
-        users = process.user()
-        for user in users:
-            path = path_of(user, process.pid, self.kind)
-            try:
-                fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-            except OSError:
-                continue
-            try:
-                owned = os.fstat(fd).st_uid in users
-                if owned and read_counter(fd, process.pid, process.status().start) is not None:
+        try:
+            for user in process.users():
+                fd = self._file(user, process.pid)
+                if fd < 0:
+                    continue
+                if read_counter(fd, process.pid, process.status().start) is not None:
                     return _CounterReader(fd, process)
-            except OSError:
-                pass
-            os.close(fd)
+                os.close(fd)
+        except OSError:
+            pass
         raise UnavailableError("the process publishes no counter")
+
+    def _file(self, user: int, pid: int) -> int:
+        """Open the counter's file of a process in the folder of a user; return its descriptor, -1 if there is none.
+
+        :param user: number of the user, who must own the file.
+        :param pid: number of the process.
+        """
+        try:
+            folder = open_folder(user)
+        except OSError:
+            return -1
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        try:
+            fd = os.open(os.path.basename(path_of(user, pid, self.kind)), flags, dir_fd=folder)
+        except OSError:
+            return -1
+        finally:
+            os.close(folder)
+        if os.fstat(fd).st_uid == user:
+            return fd
+        os.close(fd)
+        return -1
 
 
 class _CounterReader:
