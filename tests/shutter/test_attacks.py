@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import resource
+import shutil
 import signal
 import socket
 import stat
@@ -28,6 +30,7 @@ from topompi.shutter.published import open_folder, path_of, read_counter
 from topompi.shutter.sources import SOURCES, UnavailableError
 from topompi.shutter.steps import slurm_job
 from topompi.shutter.targets import Group, Tree, processes_by_group
+from topompi.shutter.unit import unit_text
 from topompi.shutter.wanted import Places, Wanted
 
 ANN, BOB = 65001, 65002  # numbers of two ordinary users; they need no names
@@ -247,7 +250,7 @@ def test_a_control_group_behind_a_link_is_refused(tmp_path):
     (tmp_path / "link").symlink_to(group_of_kernel())
     with pytest.raises(ShutterError, match="control group"):
         ControlGroup(str(tmp_path / "link"))
-    with pytest.raises(OSError, match="Not a directory|symbolic links"):
+    with pytest.raises(OSError, match=r"Not a directory|symbolic links"):
         open_group(str(tmp_path / "link"))
 
 
@@ -370,7 +373,7 @@ def test_the_daemon_reads_no_counter_in_a_folder_of_somebody_else(place_of_ann, 
         hold = Process.open(made.pid, frozenset({ANN}))
         with pytest.raises(UnavailableError):
             SOURCES["counter"].open(hold)
-        with pytest.raises(OSError, match="Not a directory|symbolic links"):
+        with pytest.raises(OSError, match=r"Not a directory|symbolic links"):
             open_folder(ANN)
         hold.close()
 
@@ -393,3 +396,36 @@ def test_a_log_at_a_link_is_refused(tmp_path):
 def test_a_tree_of_the_daemon_itself_is_refused():
     with registered(Tree(os.getpid()), 0) as job, pytest.raises(ShutterError, match="the shutter's own"):
         refresh(job)
+
+
+def test_the_rights_of_the_unit_suffice_to_measure_jobs_of_users(tmp_path):
+    """The daemon runs as root without all capabilities but those of its systemd unit."""
+    if shutil.which("setpriv") is None:
+        pytest.skip("setpriv is not here")
+    rights = re.search(r"CapabilityBoundingSet=(CAP.*)", unit_text(["true"], tmp_path / "log"))[1].lower().split()
+    bounded = ",".join(["-all", *(f"+{name.removeprefix('cap_')}" for name in rights)])
+    log = tmp_path / "log"
+    with of_user(ANN) as one, of_user(ANN) as two:
+        words = ["--log", str(log), "--user", str(ANN), "--every", "20", "--warm", "0"]
+        words += ["--job", f"a=pgid:{one.pid}", "--job", f"b=pgid:{two.pid}"]
+        held = ["setpriv", "--no-new-privs", f"--bounding-set={bounded}"]
+        command = [*held, sys.executable, "-m", "topompi", "shutter", "run", *words]
+        made = subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.DEVNULL, start_new_session=True)
+        try:
+            eventually(lambda: log.exists() and b"\n" in log.read_bytes())
+            eventually(lambda: {"a", "b"} <= {one.job for one in read_log(log).records if one.region == "during"})
+        finally:
+            made.terminate()
+            assert made.wait(10) == 0
+
+
+def test_the_unit_is_one_that_systemd_reads(tmp_path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not here")
+    file = tmp_path / "topompi-shutter.service"
+    file.write_text(unit_text([sys.executable, "-V"], Path("/var/log/topompi/shutter.log")))
+    done = subprocess.run(
+        ["systemd-analyze", "--man=no", "verify", str(file)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert str(file) not in done.stderr
+    assert file.name not in done.stderr

@@ -10,13 +10,19 @@ from tests.shutter.real import eventually, state
 from tests.shutter.test_run import daemon, has_begun
 from tests.slurm import slurm_cluster  # noqa: F401 - a fixture
 from topompi.shutter.log import read_log
-from topompi.shutter.targets import processes_by_group, target_of
+from topompi.shutter.steps import slurm_job
+from topompi.shutter.targets import processes_by_group
 
 ENDLESS = "while :; do :; done"
 
 
-def pids_of(number):
-    return set(target_of(f"slurm:{number}").pids(processes_by_group()))
+def pids_of(slurm, number):
+    return set(slurm_job(number, spool(slurm)).pids(processes_by_group()))
+
+
+def spool(slurm):
+    """The folder of the first host's slurmd, which on a real node is /var/spool/slurmd."""
+    return str(slurm.folder / f"s-{slurm.hosts[0]}")
 
 
 def measured_alone(log):
@@ -31,25 +37,35 @@ def command_of(pid):
 
 @pytest.fixture
 def numbers(slurm):
-    """Two jobs of one node each, whose step keeps a core busy."""
-    submit = ["sbatch", "--parsable", "--nodes=1", "--output=/dev/null", "--wrap", f"srun sh -c '{ENDLESS}'"]
+    """Two jobs of one core each on one node, whose steps keep a core busy."""
+    submit = [
+        "sbatch",
+        "--parsable",
+        "-n1",
+        f"--nodelist={slurm.hosts[0]}",
+        "--output=/dev/null",
+        "--wrap",
+        f"srun sh -c '{ENDLESS}'",
+    ]
     found = [int(slurm.run(submit).stdout) for _ in range(2)]
     yield found
     slurm.run(["scancel", *map(str, found)])
-    eventually(lambda: not any(map(pids_of, found)))
+    eventually(lambda: not any(pids_of(slurm, one) for one in found))
 
 
-def test_the_steps_of_slurm_jobs_are_measured_alone_and_run_on(numbers, tmp_path):
+def test_the_steps_of_slurm_jobs_are_measured_alone_and_run_on(slurm, numbers, tmp_path):
     def busy(number):
         return [
-            pid for pid in pids_of(number) if ENDLESS.encode() in command_of(pid) and b"srun" not in command_of(pid)
+            pid
+            for pid in pids_of(slurm, number)
+            if ENDLESS.encode() in command_of(pid) and b"srun" not in command_of(pid)
         ]
 
     eventually(lambda: all(map(busy, numbers)))
-    assert not pids_of(numbers[0]) & pids_of(numbers[1])
+    assert not pids_of(slurm, numbers[0]) & pids_of(slurm, numbers[1])
     log = tmp_path / "log"
     words = [word for name, number in zip("ab", numbers, strict=True) for word in ("--job", f"{name}=slurm:{number}")]
-    with daemon(log, "--source", "clock", "--every", "30", "--warm", "0", *words):
+    with daemon(log, "--source", "clock", "--every", "30", "--warm", "0", "--slurm", spool(slurm), *words):
         eventually(lambda: has_begun(log) and {"a", "b"} <= measured_alone(log))
     for number in numbers:
         assert busy(number)

@@ -27,7 +27,7 @@ LimitNOFILE={files}
 MemoryMax={memory}
 Environment=PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1
 
-# It reads files and answers questions.
+# What no daemon of topompi needs is taken away; the lines at the end give some of it back.
 UMask=0077
 NoNewPrivileges=yes
 CapabilityBoundingSet=

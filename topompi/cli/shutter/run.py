@@ -12,6 +12,7 @@ import pwd
 import random
 import resource
 import signal
+import sys
 import threading
 from pathlib import Path
 from typing import Annotated
@@ -20,12 +21,14 @@ import typer
 
 from ...daemon.log import log_as_json
 from ...daemon.notify import notify
+from ...daemon.unit import own_command
 from ...shutter.decide import Settings
 from ...shutter.errors import ShutterError
 from ...shutter.log import Log
 from ...shutter.loop import Shutters
 from ...shutter.sources import usable
 from ...shutter.steps import PLACES
+from ...shutter.unit import unit_text
 from ...shutter.wanted import FORMS, Places, Wanted
 
 __all__ = ["run"]
@@ -57,6 +60,9 @@ def run(
     most: Annotated[float, typer.Option("--most-stopped", help=_MOST)] = math.inf,
     user: Annotated[list[str] | None, typer.Option("--user", help=_USER)] = None,
     core: Annotated[int | None, typer.Option("--core", help=_CORE)] = None,
+    print_unit: Annotated[
+        bool, typer.Option("--print-unit", help="Print a systemd unit that does this, and end.")
+    ] = False,
 ) -> None:
     """Stop all jobs of a node but one for milliseconds, in turn, and log each job's progress before, alone and after.
 
@@ -69,6 +75,9 @@ def run(
     if not (job or jobs or cgroups):
         raise ShutterError("expecting --job, --jobs or --cgroups, got none")
     wanted = Wanted(job or [], jobs, cgroups)
+    if print_unit:
+        print(unit_text(own_command(sys.argv[1:], "run", without="--print-unit"), log), end="")
+        return
     sources, missing = usable(source)
     if core is not None:
         _pin(core)
