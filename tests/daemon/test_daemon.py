@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
+import socket
 import subprocess
 import sys
+import threading
+import time
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from topompi.daemon import counters, log, notify, unit
+from topompi.daemon import counters, log, notify, pages, unit
 
 
 def test_the_room_needs_the_standard_library_and_the_errors_alone() -> None:
@@ -77,3 +81,63 @@ def test_an_event_is_a_line_of_json_with_its_fields() -> None:
     line = log.AsJson().format(record)
     assert "\n" not in line
     assert {"level": "warning", "event": "stale", "source": "a\nb"}.items() <= json.loads(line).items()
+
+
+def request(port: int, text: bytes) -> bytes:
+    """The answer to a request; b"" if the connection is closed without one."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+        client.sendall(text)
+        with suppress(ConnectionError):
+            return client.makefile("rb").read()
+    return b""
+
+
+WHOLE = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def test_more_clients_than_the_limit_wait_for_none_and_others_are_served_after_them(monkeypatch) -> None:
+    monkeypatch.setattr(pages, "MOST_CLIENTS", 3)
+    with pages.served(("127.0.0.1", 0), {"/": lambda: ("text/plain", "x")}) as port, ExitStack() as silent:
+        held = [silent.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(3)]
+        assert request(port, WHOLE) == b""
+        for one in held:
+            one.close()
+        assert any(request(port, WHOLE).endswith(b"x") for _ in range(100))
+
+
+@pytest.mark.parametrize(
+    "text", [b"GET / HTTP/1.1\r\n" + b"x: y\r\n" * 9000, b"\xff" * 20_000 + b"\r\n\r\n", b"\0\r\n\r\n"]
+)
+def test_a_request_that_is_too_long_or_none_gets_no_page(text: bytes) -> None:
+    with pages.served(("127.0.0.1", 0), {"/": lambda: ("text/plain", "x")}) as port:
+        assert not request(port, text).startswith(b"HTTP/1.0 200")
+        assert request(port, WHOLE).startswith(b"HTTP/1.0 200")
+
+
+def test_a_client_that_sends_byte_after_byte_is_let_go_after_the_limit_for_the_whole_request(monkeypatch) -> None:
+    monkeypatch.setattr(pages, "SECONDS", 0.2)
+    with pages.served(("127.0.0.1", 0), {"/": lambda: ("text/plain", "x")}) as port, suppress(ConnectionError):
+        with closing(socket.create_connection(("127.0.0.1", port), timeout=30)) as client:
+            for _ in range(3000):  # the connection ends long before
+                client.sendall(b"G")
+                time.sleep(0.01)
+            pytest.fail("the connection was not closed")
+
+
+def test_pages_are_made_one_at_a_time() -> None:
+    busy, most = [0], [0]
+
+    def page() -> tuple[str, str]:
+        busy[0] += 1
+        most[0] = max(most[0], busy[0])
+        time.sleep(0.01)
+        busy[0] -= 1
+        return "text/plain", "x"
+
+    with pages.served(("127.0.0.1", 0), {"/": page}) as port:
+        clients = [threading.Thread(target=request, args=(port, WHOLE)) for _ in range(8)]
+        for one in clients:
+            one.start()
+        for one in clients:
+            one.join(30)
+    assert most == [1]

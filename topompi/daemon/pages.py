@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import ipaddress
+import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from ..errors import SettingError
 
-__all__ = ["is_loopback", "parse_address", "served"]
+__all__ = ["audience", "is_loopback", "parse_address", "served"]
 
 # Path of a request -> function that returns the media type and the text of the answer.
 Pages = Mapping[str, Callable[[], tuple[str, str]]]
-SECONDS = 10  # time limit of a request
+SECONDS = 10.0  # within which a whole request must have come, and within which a client must take a whole answer
+MOST_CLIENTS = 32  # connections at once; a further one is closed at once
+MOST_BYTES = 16_384  # of a request with its headers
 
 
 def parse_address(text: str) -> tuple[str, int]:
@@ -37,6 +43,15 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def audience(host: str) -> str:
+    """Say who may connect to an address that pages are served at: nobody is asked who he is.
+
+    :param host: an IP address or a name.
+    """
+    who = "every user of this machine" if is_loopback(host) else "everybody who reaches this machine's address"
+    return f"{who} can read it, and nobody is asked who he is"
 
 
 @contextmanager
@@ -66,10 +81,40 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     pages: Pages
 
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.free = threading.BoundedSemaphore(MOST_CLIENTS)
+        self.turn = threading.Lock()  # pages are made one at a time, however many clients ask
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread of its own, if there are not too many."""
+        if not self.free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self.free.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer a client; errors of its connection are its own."""
+        try:
+            with suppress(OSError):
+                self.finish_request(request, client_address)
+        finally:
+            self.shutdown_request(request)
+            self.free.release()
+
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
-    timeout = SECONDS
+
+    def setup(self) -> None:
+        """Read the whole request, within limits of bytes and seconds, before any of it is parsed."""
+        super().setup()
+        self.rfile = io.BufferedReader(io.BytesIO(_request(self.connection)))
+        self.connection.settimeout(SECONDS)
 
     def do_GET(self) -> None:
         asked = self.headers.get("Host", "localhost")
@@ -82,7 +127,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(404)
             return
         try:
-            kind, text = page()
+            with self.server.turn:
+                kind, text = page()
         except Exception as error:
             self.send_error(500, explain=str(error))
             return
@@ -97,3 +143,24 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Write nothing: the daemon's log is about its own events."""
+
+
+def _request(connection: socket.socket) -> bytes:
+    """Read a request up to the empty line after its headers; return b"" if it is too long or takes too long.
+
+    :param connection: the client's connection.
+    """
+    until, found = time.monotonic() + SECONDS, bytearray()
+    while b"\r\n\r\n" not in found and b"\n\n" not in found:
+        left = until - time.monotonic()
+        if left <= 0 or len(found) > MOST_BYTES:
+            return b""
+        connection.settimeout(left)
+        try:
+            part = connection.recv(4096)
+        except TimeoutError:
+            return b""
+        if not part:
+            break
+        found += part
+    return bytes(found)

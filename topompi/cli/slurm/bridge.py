@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from contextlib import ExitStack
 from typing import Annotated
@@ -10,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ...daemon.log import log_as_json
-from ...daemon.pages import parse_address, served
+from ...daemon.pages import audience, parse_address, served
 from ...errors import SourceError
 from ...jobs import AllocationError
 from ...slurm.bridge import Planner, Policy
@@ -76,4 +77,5 @@ def bridge(
             text = "text/plain; version=0.0.4"
             pages = {"/metrics": lambda: (text, made.metrics()), "/health": lambda: ("text/plain", made.health())}
             stack.enter_context(served(parse_address(listen), pages))
+            print(f"topompi: {listen}: {audience(parse_address(listen)[0])}", file=sys.stderr)
         made.run(stop)

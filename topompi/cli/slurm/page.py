@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ...daemon.pages import is_loopback, parse_address, served
+from ...daemon.pages import audience, parse_address, served
 from ...errors import SourceError
 from ...inputs.figures import bare_name
 from ...inputs.writing import write_text
@@ -65,8 +65,7 @@ def page(
         return
     with served(address, live.answers) as port:
         print(f"topompi: http://{address[0]}:{port}/ shows {site.name} until Ctrl-C or SIGTERM", file=sys.stderr)
-        if not is_loopback(address[0]):
-            print("topompi: the page is shown beyond this machine, and nobody is asked who he is", file=sys.stderr)
+        print(f"topompi: {audience(address[0])}", file=sys.stderr)
         done = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: done.set())
