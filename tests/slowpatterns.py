@@ -11,8 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-ROOMS = ("topompi.topology", "topompi.mapping.readers", "topompi.mapping.rankfiles", "topompi.jobs", "topompi.inputs")
-ROOMS += ("topompi.selection",)
+ROOMS = ("topompi", "osu_like_bench")  # every module that is imported without MPI: a new reader is found by itself
 UNITS = (
     " ",
     "\t",
@@ -70,6 +69,16 @@ UNITS += (
     "Switch ",
     "\\",
     '{"a":',
+    "/*",
+    "l1: calc 1 cpu 1 ",
+    "1 <not counted> ",
+    "send 1b to 1 tag 1 ",
+    "1,",
+    "1;;",
+    "a requires ",
+    "1.",
+    "@---",
+    "__A__",
 )
 STARTS = (
     "",

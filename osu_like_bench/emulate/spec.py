@@ -21,9 +21,9 @@ SLOWEST = 64e3 / 8
 MOST_HOSTS = 254
 UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 
-_RATE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kKMG]?)(?:bit)?(?:/s)?\s*")
+_RATE = re.compile(r"\s*+([0-9]++(?:\.[0-9]++)?)\s*+([kKMG]?)(?:bit)?(?:/s)?\s*+")
 _SHAPE = re.compile(r"\s*[0-9]{1,4}(?:\s*[x,;]\s*[0-9]{1,4})*\s*")
-_ENTRY = re.compile(r"\s*((?:[^=\[\],]|\[[^\]]*\])+)=([^,=]+)(?:,|$)")
+_ENTRY = re.compile(r"\s*+((?:[^=\[\],]|\[[^\]]*\])++)=([^,=]++)(?:,|$)")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _NUMBERED = re.compile(r"(.*?)0*([0-9]+)")
 

@@ -116,12 +116,15 @@ def test_a_request_that_is_too_long_or_none_gets_no_page(text: bytes) -> None:
 
 def test_a_client_that_sends_byte_after_byte_is_let_go_after_the_limit_for_the_whole_request(monkeypatch) -> None:
     monkeypatch.setattr(pages, "SECONDS", 0.2)
-    with pages.served(("127.0.0.1", 0), {"/": lambda: ("text/plain", "x")}) as port, suppress(ConnectionError):
-        with closing(socket.create_connection(("127.0.0.1", port), timeout=30)) as client:
-            for _ in range(3000):  # the connection ends long before
-                client.sendall(b"G")
-                time.sleep(0.01)
-            pytest.fail("the connection was not closed")
+    with (
+        pages.served(("127.0.0.1", 0), {"/": lambda: ("text/plain", "x")}) as port,
+        suppress(ConnectionError),
+        closing(socket.create_connection(("127.0.0.1", port), timeout=30)) as client,
+    ):
+        for _ in range(3000):  # the connection ends long before
+            client.sendall(b"G")
+            time.sleep(0.01)
+        pytest.fail("the connection was not closed")
 
 
 def test_pages_are_made_one_at_a_time() -> None:

@@ -22,7 +22,7 @@ __all__ = ["JobSpec", "read_jobs"]
 _OPTION = r"[a-z_]+(?:=[^,@]*)?"
 _SPEC = re.compile(rf"(?:(?P<name>\w[\w.-]*)=)?(?P<what>.+?)(?:@(?P<options>{_OPTION}(?:,{_OPTION})*))?")
 _SIZE = re.compile(r"([0-9]{1,15})([KMG]?)")
-_REAL = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+_REAL = re.compile(r"(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]{1,3})?")
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 JOB_KEYS = ("copies", "ppn", "speed", "lane", "start", "base")
 KERNEL_KEYS = ("ranks", "grid", "periodic", "faces", "size", "iterations", "burst")

@@ -16,7 +16,7 @@ HIDDEN = "***"
 _SECRETS = "password passwd passphrase passcode pass pwd token secret key apikey credential auth authorization bearer"
 _WORDS = {*_SECRETS.split(), *(f"{word}s" for word in _SECRETS.split())}
 _JOINED = ("password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "privatekey", "credential")
-_ASSIGNED = re.compile(r"([A-Za-z_][\w.-]*)\s*[=:]\s*(?=[^\s/])")  # a URL is not an assignment
+_ASSIGNED = re.compile(r"(?<![\w.-])([\w.-]++)\s*+[=:]\s*+(?=[^\s/])")  # a URL is not an assignment
 _LOGIN = re.compile(r"(://[^/\s:@]*:)[^\s@]*@")
 _NAMED_NEXT = ("-env", "--env", "-genv", "-x")  # launchers' options followed by a variable, then by its value
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...inputs.files import read_text
 from ...inputs.jsontext import parse_json
+from ...inputs.limits import current_limits
 from ...inputs.writing import write_text
 from ..errors import ColocationError
 from ..speedups.bands import CLASSES
@@ -53,6 +54,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Predictio
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ColocationError(f"{path}: programs: expecting a list of names, got {names!r:.60}")
     n = len(names)
+    current_limits().check("rows", n * n, f"{path}: programs", ColocationError)
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_SQUARE, (n, n))
     shapes |= {"chance": (n, n, 3), "scores": (-1,), "terms": (), "level": ()}
     made = {name: _array(content, name, shape, str(path)) for name, shape in shapes.items()}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ...inputs.csvtext import csv_rows
 from ...inputs.files import read_text
 from ..errors import ColocationError
 from ..estimates.estimators import Estimate
@@ -18,6 +18,7 @@ from .rules import Price, Run, price
 
 __all__ = ["Bill", "bill", "charge_all", "is_list", "read_runs"]
 
+_HEAD = 65_536  # characters that are looked at to recognise a list
 _NEEDED = ("job", "seconds", "cores")
 _COLUMNS = (*_NEEDED, "project", "user", "solo_seconds")
 
@@ -100,7 +101,7 @@ def charge_all(ledger: Ledger, bills: Sequence[Bill]) -> int:
 
 def is_list(text: str) -> bool:
     """Return whether a text is a list of runs: CSV whose first line names the columns job, seconds and cores."""
-    first = next(csv.reader(text.splitlines()[:1]), [])
+    first = next(iter(csv_rows(text[:_HEAD].splitlines()[:1], "jobs", ColocationError)), (1, []))[1]
     return set(_NEEDED) <= {name.strip() for name in first}
 
 
@@ -109,16 +110,18 @@ def read_runs(path: str | os.PathLike[str]) -> list[Run]:
 
     :raises ColocationError: if a line is malformed; the message names file, line and field.
     """
-    rows = csv.DictReader(read_text(path, ColocationError, "a list of jobs").splitlines(), skipinitialspace=True)
-    unknown = set(rows.fieldnames or ()) - set(_COLUMNS)
-    if unknown or not set(_NEEDED) <= set(rows.fieldnames or ()):
-        raise ColocationError(f"{path}: line 1: expecting columns of {', '.join(_COLUMNS)}, got {rows.fieldnames}")
-    return [_run(f"{path}: line {rows.line_num}", row) for row in rows]
+    (first, names), *rows = csv_rows(
+        read_text(path, ColocationError, "a list of jobs").splitlines(), str(path), ColocationError
+    )
+    if len(set(names)) < len(names) or not set(_NEEDED) <= set(names) <= set(_COLUMNS):
+        raise ColocationError(f"{path}:{first}: expecting columns of {', '.join(_COLUMNS)}, got {names!r:.200}")
+    return [_run(f"{path}:{number}", names, row) for number, row in rows]
 
 
-def _run(where: str, row: dict[str, Any]) -> Run:
-    if None in row or None in row.values():
-        raise ColocationError(f"{where}: expecting as many fields as columns, got {list(row.values())}")
+def _run(where: str, names: list[str], fields: list[str]) -> Run:
+    if len(fields) != len(names):
+        raise ColocationError(f"{where}: expecting {len(names)} fields, got {len(fields)}")
+    row = dict(zip(names, fields, strict=True))
     numbers: dict[str, Any] = {}
     for name, kind in (("seconds", float), ("cores", int), ("solo_seconds", float)):
         text = row.get(name, "").strip()

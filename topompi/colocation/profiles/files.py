@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -38,8 +39,7 @@ def read_profiles(path: str | os.PathLike[str]) -> list[Profile]:
         made = [_profile(one, f"programs[{at}]") for at, one in enumerate(programs)]
     except ColocationError as error:
         raise ColocationError(f"{path}: {error}") from None
-    names = [one.program for one in made]
-    twice = next((name for name in names if names.count(name) > 1), None)
+    twice = next((name for name, count in Counter(one.program for one in made).items() if count > 1), None)
     if twice is not None:
         raise ColocationError(f"{path}: programs: expecting each program once, got {twice!r} twice")
     return made

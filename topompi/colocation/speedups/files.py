@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import os
@@ -13,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ...inputs.csvtext import csv_rows
 from ...inputs.files import read_text
 from ...inputs.jsontext import parse_json
+from ...inputs.limits import current_limits
 from ...inputs.writing import write_text
 from ..errors import ColocationError
 from .matrix import Speedups
@@ -41,7 +41,7 @@ def read_speedups(path: str | os.PathLike[str]) -> Speedups:
     try:
         if text.lstrip()[:1] == "{":
             return _of_json(parse_json(text, str(path), ColocationError))
-        rows = [(number, row) for number, row in enumerate(csv.reader(io.StringIO(text)), 1) if row]
+        rows = list(csv_rows(text.splitlines(), str(path), ColocationError))
         if rows and tuple(rows[0][1]) == RUN_COLUMNS:
             return speedups_of_runs(_runs(rows[1:]))
         return _of_table(rows)
@@ -97,6 +97,7 @@ def speedups_of_runs(runs: Iterable[Run]) -> Speedups:
     names = sorted({name for name, beside in medians if beside == COMPACT})
     if not names:
         raise ColocationError(f"expecting runs in {COMPACT} mode, got none")
+    _numbered(names)
     compact = np.array([medians[name, COMPACT] for name in names])
     time = np.array([[medians.get((one, other), np.nan) for other in names] for one in names])
     return Speedups.of(names, compact[:, None] / time, compact=compact, processes=[processes[name] for name in names])
@@ -111,7 +112,7 @@ def _of_json(content: Any) -> Speedups:
         raise ColocationError(f"expecting an object with {json.dumps(HEADER)}, got other content")
     programs, cells = (_objects(content, name) for name in ("programs", "cells"))
     names = [_field(one, "name", str, f"programs[{at}]") for at, one in enumerate(programs)]
-    number = {name: at for at, name in enumerate(names)}
+    number = _numbered(names)
     ratio, low, high = np.full((3, len(names), len(names)), np.nan)
     for at, cell in enumerate(cells):
         where = f"cells[{at}]"
@@ -127,6 +128,19 @@ def _of_json(content: Any) -> Speedups:
         for name, kind, default in (("compact", float, math.nan), ("alone", float, math.nan), ("processes", int, 0))
     }
     return Speedups.of(names, ratio, low=low, high=high, **optional)
+
+
+def _numbered(names: list[str]) -> dict[str, int]:
+    """Return the row of each program, before a matrix of them is made.
+
+    :raises ColocationError: if a name is there twice, or the matrix has more cells than the limit of rows.
+    """
+    current_limits().check("rows", len(names) ** 2, "programs", ColocationError)
+    number = {name: at for at, name in enumerate(names)}
+    if len(number) < len(names):
+        twice = next(name for at, name in enumerate(names) if number[name] != at)
+        raise ColocationError(f"programs: expecting each program once, got {twice!r} twice")
+    return number
 
 
 def _objects(content: dict[str, Any], name: str) -> list[dict[str, Any]]:
@@ -167,7 +181,7 @@ def _of_table(rows: list[tuple[int, list[str]]]) -> Speedups:
     if len(rows) < 2 or len(rows[0][1]) < 2:
         raise ColocationError("expecting a matrix with a row and a column of names, got no matrix")
     names = [word.strip() for word in rows[0][1][1:]]
-    number = {name: at for at, name in enumerate(names)}
+    number = _numbered(names)
     ratio, seen = np.full((len(names), len(names)), np.nan), set[str]()
     for line, (first, *cells) in rows[1:]:
         name = first.strip()

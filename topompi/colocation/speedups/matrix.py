@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -65,9 +66,8 @@ class Speedups:
         """
         n = len(programs)
         if len(set(programs)) < n:
-            raise ColocationError(
-                f"programs: expecting each name once, got {max(programs, key=programs.count)!r} twice"
-            )
+            twice = max(Counter(programs).items(), key=lambda one: one[1])[0]
+            raise ColocationError(f"programs: expecting each name once, got {twice!r} twice")
         made: dict[str, Reals] = {}
         for name, value in (("ratio", ratio), ("low", low), ("high", high), ("compact", compact), ("alone", alone)):
             shape = (n, n) if name in ("ratio", "low", "high") else (n,)

@@ -19,7 +19,7 @@ __all__ = ["NANOSECONDS", "read_goal", "recognise"]
 
 NANOSECONDS = 1e-9  # seconds; unit of calc
 WANTED = "a program in GOAL"
-_COMMENT = re.compile(r"//.*|/\*.*?\*/|#.*")
+_MARK = re.compile(r"//|/\*|#")
 _SIZE = re.compile(r"num_ranks\s+([0-9]{1,7})", re.IGNORECASE)
 _RANK = re.compile(r"rank\s+([0-9]{1,7})\s*\{", re.IGNORECASE)
 _OPERATION = re.compile(
@@ -29,7 +29,7 @@ _OPERATION = re.compile(
     re.IGNORECASE,
 )
 _NEEDS = re.compile(r"(\w+)\s+(i?requires)\s+(\w+)", re.IGNORECASE)
-_EMPTY = re.compile(r"\s*\}?\s*")
+_EMPTY = re.compile(r"\s*+(?:\}\s*+)?")
 
 
 @dataclass
@@ -59,7 +59,20 @@ def recognise(text: str) -> bool:
 
     :param text: beginning of the file.
     """
-    return bool(_SIZE.match(_COMMENT.sub("", text).lstrip()))
+    return bool(_SIZE.match(_uncommented(text)[0].lstrip()))
+
+
+def _uncommented(text: str) -> tuple[str, bool]:
+    """Return a text without its comments, and whether it ends in a comment that the text after it may close."""
+    found, at = [], 0
+    while mark := _MARK.search(text, at):
+        found.append(text[at : mark.start()])
+        closing = "*/" if mark[0] == "/*" else "\n"
+        end = text.find(closing, mark.end())
+        if end < 0:
+            return " ".join(found), mark[0] == "/*"
+        at = end + 2 if mark[0] == "/*" else end
+    return " ".join([*found, text[at:]]), False
 
 
 def read_goal(path: str | os.PathLike[str], *, unit: float = NANOSECONDS, partial: bool = False) -> Trace:
@@ -136,9 +149,8 @@ class _Reader:
             if within:
                 _, end, line = line.partition("*/")
                 within = not end
-            line = _COMMENT.sub(" ", line)
-            if "/*" in line:
-                line, within = line.partition("/*")[0], True
+            if not within:
+                line, within = _uncommented(line)
             heading = _RANK.match(line.strip())
             if heading:
                 yield number, heading[0]

@@ -18,7 +18,7 @@ TYPES = dict(
     )
 ) | {38: 4, 57: 1, 59: 8}
 BYTE, DOUBLE = 6, 0
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(\d++(?:\.\d*+)?|\.\d++)([eE][+-]?\d++)?")
 
 
 @dataclass
