@@ -98,7 +98,7 @@ def test_charges_are_made_once_and_reported(folder: Path, tmp_path: Path):
         (("list.csv", "--rate", 1, "--rule", "oracle"), "job 1: expecting its run time alone"),
         (("list.csv", "--rate", 1, "--ledger", "new.db"), "expecting a project with a budget, got 'p'"),
         (("twice.csv", "--rate", 1), "job 0: expecting one run per job"),
-        (("wrong.csv", "--rate", 1), "wrong.csv: line 2: cores: expecting a number, got 'many'"),
+        (("wrong.csv", "--rate", 1), "wrong.csv:2: cores: expecting a number, got 'many'"),
     ],
 )
 def test_errors_have_one_line(folder: Path, tmp_path: Path, words, error):

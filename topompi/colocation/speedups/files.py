@@ -139,7 +139,7 @@ def _numbered(names: list[str]) -> dict[str, int]:
     number = {name: at for at, name in enumerate(names)}
     if len(number) < len(names):
         twice = next(name for at, name in enumerate(names) if number[name] != at)
-        raise ColocationError(f"programs: expecting each program once, got {twice!r} twice")
+        raise ColocationError(f"programs: expecting each name once, got {twice!r} twice")
     return number
 
 
