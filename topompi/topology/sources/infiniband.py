@@ -235,7 +235,7 @@ class Cabling:
     def _hosts(self) -> Iterator[tuple[str, str]]:
         """Yield each adapter with its host name: hosts in order of appearance, their adapters in rail order."""
         adapters = {key: adapter for key, adapter in self._adapters.items() if key not in self._ignored}
-        groups, self.naming = self.report.naming.hosts(adapters, self._cards)
+        groups, self.naming = self.report.naming.hosts(adapters, self._cards, self.report.problem)
         for host, members in groups.items():
             twice = {again.identity: first for again, first in repeated(members)}
             for one in members:
