@@ -83,7 +83,7 @@ def learn_devices(adapters: Collection[Described]) -> Learnt:
         left = [text for text in words.values() if text not in parts]
         if left and found.is_doubtful(prefix) and len(left) + (prefix in found.hosts) > 1:
             doubts.setdefault(frozenset(words), ([*left, prefix][0], [*left, prefix][1]))
-    return Learnt(parts, tuple(doubts.values()))
+    return Learnt(parts, tuple(dict.fromkeys(doubts.values())))
 
 
 def _splits(text: str) -> Iterator[tuple[str, str]]:
@@ -178,7 +178,7 @@ def _nearness(adapters: Collection[Described]) -> Callable[[Words], bool]:
         at = bisect_left(everyone, own[0])
         widest = max(high - low for low, high in pairwise(own))
         around = everyone[max(0, at - 1) : at] + everyone[at + len(own) : at + len(own) + 1]
-        apart = min((min(abs(node - own[0]), abs(node - own[-1])) for node in around), default=widest + 1)
+        apart = min((min(abs(node - own[0]), abs(node - own[-1])) for node in around), default=0)
         return widest <= NEAR and widest < apart and everyone[at : at + len(own)] == own
 
     return is_near

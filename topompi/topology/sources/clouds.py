@@ -189,11 +189,20 @@ def _of_graph(root: dict[str, Any], name: str) -> Iterator[Place]:
         if isinstance(metadata, dict) and metadata.get("type") == "node":
             paths = metadata.get("paths")
             path = paths.get("containment") if isinstance(paths, dict) else None
-            place = f"{name}: node {number}"
-            found.append((_named(metadata.get("name"), place), place, _above(path if isinstance(path, str) else "")))
+            path, place = path if isinstance(path, str) else "", f"{name}: node {number}"
+            found.append((_named(_name_of(metadata, path), place), place, _above(path)))
     if all(len(above) < 2 for _, _, above in found):
         raise SourceError(f"{name}: expecting racks or switches between cluster and nodes, got none: use --hosts")
     yield from found
+
+
+def _name_of(metadata: dict[str, Any], path: str) -> Any:
+    """Return the name of a vertex, which Flux leaves out if it is the basename with the id (-1 for none)."""
+    base, number = metadata.get("basename"), metadata.get("id")
+    last = path.rstrip("/").rpartition("/")[2]
+    if isinstance(base, str) and base and not last.startswith(base):  # a padded number stands only in the path
+        last = base + (str(number) if isinstance(number, int) and number >= 0 else "")
+    return metadata.get("name") or last
 
 
 def _items(root: Any, name: str) -> list[Any]:

@@ -14,7 +14,7 @@ from ..discovery import Discovery, Report
 from ..fabric import Fabric, infiniband_rate
 from ..hostnaming import NO_GUID, Adapter, NamedAdapter, repeated
 
-__all__ = ["Adapter", "Cabling", "End", "guid", "link_rate", "numbers_fit", "source_name"]
+__all__ = ["Adapter", "Cabling", "End", "guid", "link_rate", "numbers_fit", "refuse_difference", "source_name"]
 
 # End of a link: (node GUID, port number) at a switch, (port GUID, port number) at an adapter.
 End = tuple[str, int]
@@ -27,6 +27,17 @@ _SWITCH_INTERNAL = "Aggregation Node"
 def guid(digits: str) -> str:
     """Write a GUID, given by its hexadecimal digits, in the spelling of a fabric's ids."""
     return f"0x{int(digits, 16):016x}"
+
+
+def refuse_difference(line: str, place: str) -> None:
+    """Raise an error if a line begins as those in which two fabrics differ (``ibnetdiscover --diff``).
+
+    :param line: the line.
+    :param place: place of the line, ``file:line``.
+    :raises SourceError: also if the report is partial, because the other lines are no fabric.
+    """
+    if line.startswith(("< ", "> ")):
+        raise SourceError(f"{place}: expecting the report of one fabric, got the differences of two (--diff)")
 
 
 def source_name(texts: Sequence[InputFile]) -> str:
