@@ -164,7 +164,9 @@ def grouped(adapters: dict[str, Adapter], cards: dict[str, str] | None = None) -
 @examples(30)
 @given(
     words=st.one_of(ROLES, NUMBERED),
-    form=st.sampled_from(["mlx5_0 {}", "HCA-1/{}", "mlx5_{}", "hfi1_0 ({})", "mlx4_0:{}", "ib{}", "roce{}", "HCA-1,{}"]),
+    form=st.sampled_from(
+        ["mlx5_0 {}", "HCA-1/{}", "mlx5_{}", "hfi1_0 ({})", "mlx4_0:{}", "ib{}", "roce{}", "HCA-1,{}"]
+    ),
     count=st.integers(2, 6),
 )
 def test_words_behind_a_driver_or_with_its_beginning_are_adapters_of_one_host(words, form, count) -> None:

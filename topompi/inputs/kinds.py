@@ -55,7 +55,10 @@ _TEXT: tuple[tuple[str, str], ...] = (
         r"(Ca|Switch|Router)[ \t]+: 0x[0-9a-f]{16} ports ",
         "a list of nodes (ibhosts, ibswitches, ibnetdiscover -l), which has no cables: ibnetdiscover's report is read",
     ),
-    (r"[<>] (0x[0-9a-f]{16} |vendid=|switchguid=|caguid=|Switch\s|Ca\s|\[\d+\])", "differences of two reports (--diff)"),
+    (
+        r"[<>] (0x[0-9a-f]{16} |vendid=|switchguid=|caguid=|Switch\s|Ca\s|\[\d+\])",
+        "differences of two reports (--diff)",
+    ),
     (r"tleaf\s*$|deco \d|sub\s*$", "an architecture of Scotch"),
     (r"; (Version|Computer|UnixStartTime):", "a workload log in Standard Workload Format"),
     (r"(strict\s+)?(di)?graph\s+\S*\s*\{", "a graph in DOT"),

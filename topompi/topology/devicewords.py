@@ -78,7 +78,7 @@ def learn_devices(adapters: Collection[Described]) -> Learnt:
         split = next((split for split in _splits(text) if split[1] in devices), None)
         if split is not None:
             parts.setdefault(text, split)
-    doubts = {}
+    doubts: dict[frozenset[str], tuple[str, str]] = {}
     for prefix, words in groups.items():
         left = [text for text in words.values() if text not in parts]
         if left and found.is_doubtful(prefix) and len(left) + (prefix in found.hosts) > 1:
@@ -110,7 +110,7 @@ def _by_card(adapters: Iterable[Described]) -> dict[str, tuple[str, str]]:
     of_card: dict[str, dict[str, bool]] = defaultdict(dict)
     for one in adapters:
         of_card[one.card][one.text] = one.is_whole
-    parts = {}
+    parts: dict[str, tuple[str, str]] = {}
     for texts in of_card.values():
         if len(texts) < 2:
             continue

@@ -103,7 +103,9 @@ class HostNaming:
         :param cards: node GUID -> system image GUID, for cards of which both are known.
         :param problem: function that is called with an error if descriptions may name one host or several.
         """
-        named = _learnt([self._named(identity, adapter, cards) for identity, adapter in adapters.items()], cards, problem)
+        named = _learnt(
+            [self._named(identity, adapter, cards) for identity, adapter in adapters.items()], cards, problem
+        )
         same = _spellings(named)
         named = [
             replace(one, host=same[one.host], way=_BY_SPELLING)
@@ -154,10 +156,7 @@ def _learnt(named: Sequence[NamedAdapter], cards: Mapping[str, str], problem: Pr
     """Remove device names that a comparison of the descriptions finds, and report descriptions that leave a doubt."""
     found = [one for one in named if one.host and one.way in _DESCRIBED]
     learnt = learn_devices(
-        [
-            Described(one.host, one.adapter.card, _card(one.adapter, cards), one.way == _BY_WHOLE)
-            for one in found
-        ]
+        [Described(one.host, one.adapter.card, _card(one.adapter, cards), one.way == _BY_WHOLE) for one in found]
     )
     places = {one.host: one.adapter.place for one in reversed(found)}
     for one, other in learnt.doubts:

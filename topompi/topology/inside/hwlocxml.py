@@ -169,7 +169,9 @@ class _Reader:
             self.fail("a host with CPUs (objects of the type PU)", "none")
         if not any(part.kind == NUMA for part in self._parts):  # hwloc 1 omits the node if there is only one
             self._parts.append(Part(NUMA, 0, self._cpus))
-        return Inside.of(f"{NAME}, {self.name}", self._infos.get("HostName", ""), self._cpus, self._parts, self._adapters)
+        return Inside.of(
+            f"{NAME}, {self.name}", self._infos.get("HostName", ""), self._cpus, self._parts, self._adapters
+        )
 
 
 def _kind_of(type_: str, attributes: dict[str, str]) -> str | None:

@@ -120,7 +120,7 @@ class _Reader:
         self.report.problem(SourceError(f"{self.place}: expecting {wanted}, got {got.strip()[:80]!r}"))
 
     def _end(self) -> None:
-        """End the section; a second one of the device, as ``-g`` prints for a chassis, must say the same as the first."""
+        """End the section; a second one of its device, which ``-g`` prints of a chassis, must repeat the first one."""
         section, self.section = self.section, None
         if section is not None and section.first is not None and section.words != section.first.words:
             message = f"expecting GUID {section.guid} once, as at {section.first.place}, got other ports"

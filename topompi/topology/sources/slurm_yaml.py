@@ -21,7 +21,8 @@ def read(texts: Sequence[InputFile], report: Report, name: str | None = None) ->
     :param texts: the files.
     :param report: receiver of problems.
     :param name: name of the topology to read instead; None for the default one.
-    :raises SourceError: if the file is invalid, the topology is flat or a ring, or there is none of that name, with file and line.
+    :raises SourceError: if the file is invalid, the topology is flat or a ring, or there is none of that name, with
+        file and line.
     :raises FabricError: if definitions of switches contradict each other, with file and line.
     """
     found = read_topology(texts, report.problem, report.note, name)
