@@ -230,12 +230,21 @@ BAD_REPORTS = {
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [('"[1]', '"[3]'), ("4xQDR", "4xDDR"), ("\n[2]", "\n# 2]"), ("sw2:X", "sw9:X")]
+    ("old", "new"),
+    [(r'"\[1\]', '"[3]'), ("4xQDR", "4xDDR"), (r"\n\[2\].*", ""), ("sw2:X", "sw9:X"), ("lid 2 lmc", "lid 9 lmc")],
 )
 def test_switches_that_are_said_twice_in_other_words_are_refused(old: str, new: str) -> None:
     first, second = said_twice(default_report(pair()))
     with pytest.raises(SourceError, match=r"expecting GUID .* once, as at|leads to port"):
-        read_default(first + second.replace(old, new, 1))
+        read_default(first + re.sub(old, new, second, count=1))
+
+
+@pytest.mark.parametrize("rate", ["?? QDR", "4x ???", "?? ???"])
+def test_a_port_report_with_an_unknown_width_or_speed_has_the_same_links(rate: str) -> None:
+    usual = port_report(pair())
+    found = ibports.read([source(usual.replace("4x QDR", rate))], Report()).fabric
+    assert links_of(found) == links_of(ibports.read([source(usual)], Report()).fabric)
+    assert np.isnan(found.link_rate).all()
 
 
 def test_a_reported_chassis_is_the_fabric_of_the_plain_report() -> None:

@@ -237,8 +237,10 @@ def _name_of(metadata: dict[str, Any], path: str) -> Any:
     """Return the name of a vertex, which Flux leaves out if it is the basename with the id (-1 for none)."""
     base, number = metadata.get("basename"), metadata.get("id")
     last = path.rstrip("/").rpartition("/")[2]
-    if isinstance(base, str) and base and not last.startswith(base):  # a padded number stands only in the path
-        last = base + (str(number) if isinstance(number, int) and number >= 0 else "")
+    if isinstance(base, str) and base:
+        digits = str(number) if isinstance(number, int) and number >= 0 else ""
+        padded = last.removeprefix(base).lstrip("0")  # a number with zeros before it stands only in the path
+        last = last if last.startswith(base) and padded == digits.lstrip("0") else base + digits
     return metadata.get("name") or last
 
 
