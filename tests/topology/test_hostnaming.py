@@ -221,6 +221,7 @@ def test_machines_of_racks_are_never_joined(words: list[str], racks: int, shape:
         ("Storage Node 1", "Storage Node 2", "Login Node 1", "Login Node 2"),
         ("rack A n1", "rack A n2", "rack B n3", "rack B n4"),
         ("Storage Node A", "Storage Node B", "Storage Node C"),
+        tuple(f"MF0;gw{switch}:SX6036G/GW{port}" for switch in (1, 2) for port in (1, 2)),
         ("r1 n0 HCA-1", "r1 n1 HCA-1", "r2 n0 HCA-1", "r2 n1 HCA-1"),
     ],
 )

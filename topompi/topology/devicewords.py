@@ -15,6 +15,7 @@ from .descriptions import is_device
 __all__ = ["Described", "Learnt", "learn_devices"]
 
 _GAP = re.compile(r"(?<=[^\s@:/,;|=])[\s@:/,;|=]{1,9}(?=[^\s@:/,;|=])")
+_CHIP = re.compile(r"[^;]+;[^:]+:[^/]+/.+")  # a chip or gateway of a switch (``MF0;sw1:SX6036G/GW1``)
 _LETTER = re.compile(r"[^\W\d_]")
 _NO_LETTERS = re.compile(r"[\W\d_]+")
 _GUID = re.compile(r"0x[0-9a-f]{1,16}")
@@ -91,7 +92,7 @@ def _splits(text: str) -> Iterator[tuple[str, str]]:
 
     A number behind words without digits is a host's (``Storage Node 1``), and yields nothing.
     """
-    for gap in reversed(list(_GAP.finditer(text))):
+    for gap in [] if _CHIP.fullmatch(text) else reversed(list(_GAP.finditer(text))):
         prefix, words = text[: gap.start()], text[gap.end() :]
         if _LETTER.search(words.split()[-1]) or any(map(str.isdecimal, prefix)):
             yield prefix, words
