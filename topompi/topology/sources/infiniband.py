@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan, nan
@@ -24,6 +25,9 @@ End = tuple[str, int]
 _SWITCH_INTERNAL = "Aggregation Node"
 
 
+_DIFFERENCE = re.compile(r"[<>] (0x[0-9a-f]{16}\s|\w{4,10}id=0x|(Switch|Ca|Rt)\s*\d|\[\d)")
+
+
 def guid(digits: str) -> str:
     """Write a GUID, given by its hexadecimal digits, in the spelling of a fabric's ids."""
     return f"0x{int(digits, 16):016x}"
@@ -36,7 +40,7 @@ def refuse_difference(line: str, place: str) -> None:
     :param place: place of the line, ``file:line``.
     :raises SourceError: also if the report is partial, because the other lines are no fabric.
     """
-    if line.startswith(("< ", "> ")):
+    if _DIFFERENCE.match(line):
         raise SourceError(f"{place}: expecting the report of one fabric, got the differences of two (--diff)")
 
 
