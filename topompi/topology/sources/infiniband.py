@@ -25,7 +25,7 @@ End = tuple[str, int]
 _SWITCH_INTERNAL = "Aggregation Node"
 
 
-_DIFFERENCE = re.compile(r"[<>] (0x[0-9a-f]{16}\s|\w{4,10}id=0x|(Switch|Ca|Rt)\s*\d|\[\d)")
+_DIFFERENCE = re.compile(r"[<>] (0x[0-9a-f]{16}\s|\w{3,10}id=0x|(Switch|Ca|Rt)\s*\d|\[\d)")
 
 
 def guid(digits: str) -> str:
