@@ -745,7 +745,7 @@ BAD_YAML = {
     ),
     "no switches": (
         "- topology: t\n  tree:\n    switches: []\n",
-        "f:1: expecting a list of switches, got none",
+        "f:3: expecting a list of switches, got none",
     ),
     "no name": (yaml_tree("- nodes: n1"), "f:4: expecting a field switch, got none"),
     "unknown field": (

@@ -59,22 +59,48 @@ def join_blocks(blocks: Sequence[SwitchRow], aggregates: Sequence[Aggregate], pr
     :param problem: function that is called with an error if an aggregate has an unknown block, or only a part of
         another aggregate.
     """
-    rows = list(blocks)
-    above = {block.name: block.name for block in blocks}  # block -> topmost switch so far
-    sizes = dict.fromkeys(above, 1)
+    tree = _Tree(blocks)
     for names, place in sorted(aggregates, key=lambda one: len(one.blocks)):
-        strange = [name for name in names if name not in above]
-        parts = dict.fromkeys(above[name] for name in names if name in above)
-        if strange or sum(sizes[part] for part in parts) != len(names):
+        strange = [name for name in names if name not in tree.top]
+        parts = dict.fromkeys(tree.top[name] for name in names if name in tree.top)
+        if strange or sum(tree.blocks[part] for part in parts) != len(names):
             got = f"{strange[0]}, which is no block" if strange else f"{compress(names)}, a part of another"
             problem(FabricError(f"{place}: expecting aggregated blocks of whole blocks, got {got}"))
         elif len(parts) > 1:
-            rows.append(_joined(compress(names) if len(names) < len(above) else BLOCK_TOP, list(parts), place))
-            sizes[rows[-1].name] = len(names)
-            above |= dict.fromkeys(names, rows[-1].name)
-    tops = list(dict.fromkeys(above.values()))
-    return [*rows, _joined(BLOCK_TOP, tops, blocks[0].place)] if len(tops) > 1 else rows
+            tree.join(compress(names) if len(names) < len(tree.top) else BLOCK_TOP, names, place)
+    if len(set(tree.top.values())) > 1:
+        tree.join(BLOCK_TOP, list(tree.top), blocks[0].place)
+    return tree.rows
 
 
-def _joined(name: str, parts: Sequence[str], place: str) -> SwitchRow:
-    return SwitchRow(name, (), tuple(parts), place)
+class _Tree:
+    """Blocks and the switches above them so far.
+
+    :param blocks: the blocks.
+    :ivar rows: definitions of the blocks and of all switches.
+    :ivar top: block -> topmost switch above it.
+    :ivar blocks: topmost switch -> number of blocks below it.
+    """
+
+    def __init__(self, blocks: Sequence[SwitchRow]) -> None:
+        self.rows = list(blocks)
+        self.top = {block.name: block.name for block in blocks}
+        self.blocks = dict.fromkeys(self.top, 1)
+        self._height = dict.fromkeys(self.top, 1)
+
+    def join(self, name: str, blocks: Sequence[str], place: str) -> None:
+        """Put a switch above the topmost switches of some blocks."""
+        parts = list(dict.fromkeys(self.top[block] for block in blocks))
+        height = max(self._height[part] for part in parts)
+        children = tuple(self._raised(part, height, place) for part in parts)
+        self.rows.append(SwitchRow(name, (), children, place))
+        self._height[name], self.blocks[name] = height + 1, len(blocks)
+        self.top |= dict.fromkeys(blocks, name)
+
+    def _raised(self, part: str, height: int, place: str) -> str:
+        """Put single switches above a lower part, so that hops count levels for its blocks as for the others."""
+        name = part
+        for level in range(self._height[part], height):
+            self.rows.append(SwitchRow(f"{part}/{level}", (), (name,), place))
+            name = self.rows[-1].name
+        return name

@@ -28,9 +28,9 @@ def build_tori(name: str, tori: Sequence[Torus], report: Report) -> Discovery:
     Cost: linear in coordinates.
     """
     builder = FabricBuilder(name)
-    unique = {torus.name: torus for torus in reversed(tori)}
+    unique: dict[str, Torus] = {}
     for torus in tori:
-        if unique[torus.name] is not torus:
+        if unique.setdefault(torus.name, torus) is not torus:
             report.problem(FabricError(f"{torus.place}: torus {torus.name} appears twice"))
     for torus in unique.values():
         for cell in product(*map(range, torus.dims)):
