@@ -140,6 +140,7 @@ def test_reported_graphs_of_flux_name_nodes_by_basename_and_id(name: str) -> Non
         ({"basename": "n", "id": 3}, "n3"),
         ({"basename": "login", "id": -1}, "login"),
         ({"basename": "x", "id": 3, "last": "x03"}, "x03"),
+        ({"basename": "x", "id": 0, "last": "x00"}, "x00"),
         ({"last": "n03"}, "n03"),
         ({"name": "n7", "basename": "x", "id": 3}, "n7"),
     ],
