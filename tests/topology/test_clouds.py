@@ -127,6 +127,70 @@ FORMS = (
 )
 
 
+@pytest.mark.parametrize("name", ["jgf.json", "R.json", "jgf_named.json"])
+def test_reported_graphs_of_flux_name_nodes_by_basename_and_id(name: str) -> None:
+    fabric = load(shared_data(f"cases/D05-flux-noname/{name}")).fabric
+    assert fabric.hosts == ("fluke0", "fluke1", "fluke2", "fluke3")
+    assert np.unique(fabric.adapter_leaf, return_counts=True)[1].tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"basename": "n", "id": 3}, "n3"),
+        ({"basename": "login", "id": -1}, "login"),
+        ({"basename": "x", "id": 3, "last": "x03"}, "x03"),
+        ({"basename": "x", "id": 0, "last": "x00"}, "x00"),
+        ({"last": "n03"}, "n03"),
+        ({"name": "n7", "basename": "x", "id": 3}, "n7"),
+    ],
+)
+def test_a_node_of_flux_without_a_name_has_one(given: dict[str, object], name: str) -> None:
+    path = f"/c0/rack0/{given.pop('last', 'node9')}"
+    graph = {"graph": {"nodes": [{"metadata": {"type": "node", "paths": {"containment": path}, **given}}]}}
+    assert clouds.read([text_of(json.dumps(graph))], Report()).fabric.hosts == (name,)
+
+
+KEYS = st.lists(
+    st.from_regex(r"[a-z]{1,5}\.[a-z]{1,5}/[a-z-]{0,5}[0-9]", fullmatch=True), min_size=3, max_size=3, unique=True
+)
+
+
+@pytest.mark.parametrize("form", ["labels", "kubectl"])
+@examples(25)
+@given(places=TREES, keys=KEYS)
+def test_any_keys_of_labels_name_the_switches(places: list[tuple[int, int, int]], keys: list[str], form: str) -> None:
+    usual = written(places, form)
+    renamed = usual
+    for level, key in zip(("core", "spine", "leaf"), keys, strict=True):
+        renamed = renamed.replace(NVIDIA + level, key)
+    expected = hops_of(clouds.read([text_of(usual)], Report()))
+    assert hops_of(clouds.read([text_of(renamed)], Report(labels=tuple(keys)))) == expected
+    message = refusal(clouds.read, [text_of(renamed)], Report())
+    assert all(key in message for key in keys)
+    assert "--labels TOP,...,LEAF" in message
+    strange = refusal(clouds.read, [text_of(renamed)], Report(labels=(*keys, "a/b")))
+    assert strange.startswith("f: expecting label a/b of a node, got ")
+    assert all(key in strange for key in keys)
+
+
+def test_reported_labels_are_a_tree_by_their_keys() -> None:
+    keys = tuple(f"backend.coreweave.cloud/{level}" for level in ("fabric", "superpod", "leafgroup"))
+    found, usual = (
+        hops_of(load(shared_data(f"cases/D14-labels/{name}"), report=Report(labels=labels)))
+        for name, labels in (("coreweave.json", keys), ("topographnew.json", ()))
+    )
+    assert list(found.values()) == list(usual.values())
+
+
+@pytest.mark.parametrize("source", ["torus:4x4", "topology.conf", "auto"])
+def test_labels_of_a_source_without_labels_are_refused(source: str, tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "topology.conf").write_text("SwitchName=s Nodes=n1\n")
+    monkeypatch.chdir(tmp_path)
+    message = refusal(load, source, None, Report(labels=("a",)))
+    assert message.startswith("--labels: expecting nodes of Kubernetes with labels, got ")
+
+
 @pytest.mark.parametrize("form", FORMS)
 @examples(25)
 @given(places=TREES)
@@ -181,6 +245,8 @@ def test_a_graph_of_flux_without_racks_says_nothing_about_switches() -> None:
 
 
 NAMED = {
+    "list of nodes": ('Switch\t : 0xb0cf0e0300000000 ports 145 devid 0xd2f4 vendid 0x2c9 "leaf0"\n', "a list of nodes"),
+    "differences": ('< 0xb0cf0e0300000000 "sw1" 1 1[  ] ==( 4X', "differences of two reports (--diff)"),
     "flux R": (
         '{"version": 1, "execution": {"R_lite": [{"rank": "0"}], "nodelist": ["n[1-4]"]}}',
         "a resource set of Flux (R)",

@@ -34,6 +34,7 @@ CASES = {
         f"0x{guid:016x}": 1 for guid in (0xC000000000000001, 0xC000000000000002, 0xC000000000000003, 0xC000000100000001)
     },
     "A08-spaces/topo.txt": {f"Storage Node {number}": 1 for number in (1, 2, 3)} | {"n1": 1, "n2": 1},
+    **{f"D04-devices/{name}.txt": {"n00": 2, "n01": 2} for name in ("smi", "plane", "hcaport", "storage")},
     "A08-spaces/quote.txt": dict.fromkeys(('rack "A" n1', "n's2", "n3[a]", "n4,x", "n5;gw:SX6036G/GW1"), 1),
 }
 
@@ -129,6 +130,109 @@ def test_names_with_and_without_domain_and_in_another_case_are_one_host(
     descriptions: tuple[str, ...], expected: dict[str, int]
 ) -> None:
     assert hosts_of(*descriptions) == expected
+
+
+MACHINES = [f"n{number:02d}" for number in range(6)]
+# Roles, which differ in more than a number; numbers of planes, rails or machines; names as udev's rules make them.
+ROLES = st.lists(st.from_regex(r"[qvxz][a-z]{3,8}", fullmatch=True), min_size=2, max_size=4, unique=True)
+NUMBERED = st.builds(
+    lambda stem, count: [f"{stem}{number}" for number in range(count)],
+    st.from_regex(r"[qvxz][a-z]{0,6}", fullmatch=True),
+    st.integers(2, 4),
+)
+EVEN = None  # node GUIDs without a gap between hosts
+
+
+def paired(host: int, word: int) -> int:
+    return host * 0x1000 + word
+
+
+def adapters_of(hosts: list[str], words: list[str], node) -> dict[str, Adapter]:
+    """An adapter per host and word; ``node`` gives the node GUID by the numbers of the host and the word."""
+    pairs = [(host, word) for host in range(len(hosts)) for word in range(len(words))]
+    nodes = {pair: number if node is None else node(*pair) for number, pair in enumerate(pairs, 1)}
+    return {
+        f"0x{number:x}": Adapter(f"{hosts[pair[0]]} {words[pair[1]]}", 1, f"0x{nodes[pair] + 1:x}", f"f:{number}")
+        for number, pair in enumerate(pairs, 1)
+    }
+
+
+def grouped(adapters: dict[str, Adapter], cards: dict[str, str] | None = None) -> dict[str, int]:
+    return {host: len(members) for host, members in HostNaming().hosts(adapters, cards or {})[0].items()}
+
+
+@examples(30)
+@given(
+    words=st.one_of(ROLES, NUMBERED),
+    form=st.sampled_from(
+        ["mlx5_0 {}", "HCA-1/{}", "mlx5_{}", "hfi1_0 ({})", "mlx4_0:{}", "ib{}", "roce{}", "HCA-1,{}"]
+    ),
+    count=st.integers(2, 6),
+)
+def test_words_behind_a_driver_or_with_its_beginning_are_adapters_of_one_host(words, form, count) -> None:
+    found = adapters_of(MACHINES[:count], [form.format(word) for word in words], EVEN)
+    assert grouped(found) == dict.fromkeys(MACHINES[:count], len(words))
+
+
+@examples(30)
+@given(words=st.one_of(ROLES, NUMBERED), count=st.integers(2, 6), data=st.data())
+def test_invented_words_are_adapters_of_one_host_if_cards_guids_or_known_devices_say_it(words, count, data) -> None:
+    hosts, expected = MACHINES[:count], dict.fromkeys(MACHINES[:count], len(words))
+    assert grouped(adapters_of(hosts, words, paired)) == expected
+    spread = adapters_of(hosts, words, EVEN)
+    systems = {one.card: one.description.split()[0] for one in spread.values()}
+    assert grouped(spread, systems) == expected
+    known = {f"0xf{at}": Adapter(f"{host} mlx5_0", 1, f"0xf{at}0000", "f:1") for at, host in enumerate(hosts)}
+    assert grouped(known | spread) == dict.fromkeys(hosts, len(words) + 1)
+    lone = {"0xeeee": Adapter(f"n99 {data.draw(st.sampled_from(words))}", 1, "0xe0000", "f:9")}
+    assert grouped(lone | adapters_of(hosts, words, paired)) == {"n99": 1} | expected
+
+
+@examples(30)
+@given(words=ROLES)
+def test_the_same_roles_behind_many_hosts_are_adapters(words: list[str]) -> None:
+    assert grouped(adapters_of(MACHINES, words, EVEN)) == dict.fromkeys(MACHINES, len(words))
+
+
+@examples(30)
+@given(words=NUMBERED, racks=st.integers(2, 6), shape=st.sampled_from(["r{}", "rack {}", "pod{} row"]))
+def test_machines_of_racks_are_never_joined(words: list[str], racks: int, shape: str) -> None:
+    names = [shape.format(rack) for rack in range(racks)]
+    repeated = adapters_of(names, words, EVEN)
+    with pytest.raises(SourceError, match="which may be two hosts or two adapters of one"):
+        grouped(repeated)
+    report = Report(partial=True)
+    groups, _ = HostNaming().hosts(repeated, {}, report.problem)
+    assert len(groups) == len(repeated)
+    assert len(report.problems) == 1
+    rule = naming_of(None, r".*")
+    assert len(rule.hosts(repeated, {})[0]) == len(repeated)
+    unlike = {
+        key: Adapter(f"{one.description}{number:03d}", 1, one.card, one.place)
+        for number, (key, one) in enumerate(repeated.items())
+    }
+    assert len(grouped(unlike)) == len(unlike)
+
+
+@pytest.mark.parametrize(
+    "descriptions",
+    [
+        ("login node", "compute node", "storage node"),
+        ("Storage Node 1", "Storage Node 2", "Login Node 1", "Login Node 2"),
+        ("rack A n1", "rack A n2", "rack B n3", "rack B n4"),
+        ("Storage Node A", "Storage Node B", "Storage Node C"),
+        tuple(f"MF0;gw{switch}:SX6036G/GW{port}" for switch in (1, 2) for port in (1, 2)),
+        ("r1 n0 HCA-1", "r1 n1 HCA-1", "r2 n0 HCA-1", "r2 n1 HCA-1"),
+    ],
+)
+def test_hosts_of_several_words_stay_distinct(descriptions: tuple[str, ...]) -> None:
+    names = [text.removesuffix(" HCA-1") for text in descriptions]
+    assert hosts_of(*descriptions) == dict.fromkeys(names, 1)
+
+
+def test_a_word_behind_a_known_host_that_no_other_host_has_is_refused() -> None:
+    with pytest.raises(SourceError, match="got 'n1 spare' and 'n1', which may be two hosts"):
+        hosts_of("n1 mlx5_0", "n1 spare", "n2 mlx5_0")
 
 
 def hosts_of(*descriptions: str) -> dict[str, int]:

@@ -28,9 +28,10 @@ from tests.ibreports import (
     read_default,
     source,
 )
-from tests.support import examples
+from tests.support import examples, shared_data
 from topompi.errors import SourceError, TopompiError
 from topompi.inputs import open_inputs
+from topompi.topology import load
 from topompi.topology.discovery import Report
 from topompi.topology.sources import ibnetdiscover, ibports, tables
 
@@ -60,6 +61,16 @@ def banner_after(line: int) -> Callable[[str], str]:
     return lambda text: "\n".join((lines := text.split("\n"))[:line] + banner + lines[line:])
 
 
+def said_twice(text: str) -> tuple[str, str]:
+    """A report as ``-g`` writes it: the switches with labels of ports, then the same without; and the latter part."""
+    head, *sections = text.split("\n\n")
+    switches = [section for section in sections if "Switch" in section]
+    labelled = [re.sub(r"^\[(\d+)\]", r"[\1][ext \1]", section, flags=re.M) for section in switches]
+    rest = [section for section in sections if "Switch" not in section]
+    first = "\n\n".join([head, "Chassis 1 (guid 0x5010)\n\n# Line Nodes", *labelled, "# Chassis Switches\n"])
+    return first, "\n\n".join([*switches, "Non-Chassis Nodes", *rest])
+
+
 MUTATIONS: dict[str, Callable[[str], str]] = {
     "CRLF": lambda text: text.replace("\n", "\r\n"),
     "tabs to spaces": lambda text: text.replace("\t", "    "),
@@ -69,6 +80,7 @@ MUTATIONS: dict[str, Callable[[str], str]] = {
     "log line with a process id first": lambda text: "[2011] opening umad port\n" + text,
     "banner within": banner_after(9),
     "labels of chassis ports": lambda text: re.sub(r"^\[(\d+)\]\t", r"[\1][ext 3]\t", text, flags=re.M),
+    "switches said twice": lambda text: "\n".join(said_twice(text)),
     "full information": lambda text: text.replace(" 4xQDR", " 4xQDR s=4 w=2 v=5"),
     "sections of adapters lost": lambda text: text.partition("vendid=0x2c9\ndevid=0x673c")[0],
     "ports of switches to adapters lost": lambda text: re.sub(r'^\[\d+\]\t"H-.*\n', "", text, flags=re.M),
@@ -215,6 +227,30 @@ BAD_REPORTS = {
         f"fabric.txt:35: host 'left HCA-1' port 1 appears twice, as {A2} and as {A1} at fabric.txt:28",
     ),
 }
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(r'"\[1\]', '"[3]'), ("4xQDR", "4xDDR"), (r"\n\[2\].*", ""), ("sw2:X", "sw9:X"), ("lid 2 lmc", "lid 9 lmc")],
+)
+def test_switches_that_are_said_twice_in_other_words_are_refused(old: str, new: str) -> None:
+    first, second = said_twice(default_report(pair()))
+    with pytest.raises(SourceError, match=r"expecting GUID .* once, as at|leads to port"):
+        read_default(first + re.sub(old, new, second, count=1))
+
+
+@pytest.mark.parametrize("rate", ["?? QDR", "4x ???", "?? ???"])
+def test_a_port_report_with_an_unknown_width_or_speed_has_the_same_links(rate: str) -> None:
+    usual = port_report(pair())
+    found = ibports.read([source(usual.replace("4x QDR", rate))], Report()).fabric
+    assert links_of(found) == links_of(ibports.read([source(usual)], Report()).fabric)
+    assert np.isnan(found.link_rate).all()
+
+
+def test_a_reported_chassis_is_the_fabric_of_the_plain_report() -> None:
+    group, plain = (load(shared_data(f"cases/D10-ibnetdiscover-g/{name}.txt")).fabric for name in ("group", "plain"))
+    assert links_of(group) == links_of(plain)
+    assert group.num_links == 16
 
 
 @pytest.mark.parametrize("name", BAD_REPORTS)

@@ -168,6 +168,15 @@ def test_version_1_is_read() -> None:
     assert found.domains(0b0010) == {"package": 0, "NUMA node": 0, "L3": -1}
 
 
+def test_version_3_names_the_host_beside_the_objects() -> None:
+    named = VERSION_1.replace('<info name="HostName" value="old01"/>', "")
+    assert read(xml(named)).host == ""
+    beside = named.replace("</topology>", '<cpukind><info name="HostName" value="no"/></cpukind></topology>')
+    assert read(xml(beside.replace("</topology>", '<info name="HostName" value="n01"/></topology>'))).host == "n01"
+    assert read(xml(beside)).host == ""
+    assert read_file(shared_data("cases/D09-hwloc3-host/v3.xml")).host == "n01"
+
+
 def test_version_2_is_read() -> None:
     found = read(xml(VERSION_2))
     assert [(one.number, one.cpus) for one in found.packages] == [(0, 1), (1, 2)]

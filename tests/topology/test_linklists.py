@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
+import numpy as np
 import pytest
 from hypothesis import given
 
-from tests.ibreports import A1, A2, Model, default_report, links_of, models, pair, read_default
+from tests.ibreports import A1, A2, S1, Model, default_report, links_of, models, pair, read_default
 from tests.support import examples, shared_data, text_of
 from topompi.errors import SourceError, TopompiError
 from topompi.topology import HostRoutes, compute_routes, load
 from topompi.topology.discovery import Report
-from topompi.topology.sources import FORMATS, dbcsv, iblinkinfo, opalinks
+from topompi.topology.sources import FORMATS, dbcsv, iblinkinfo, ibnetdiscover, opalinks
 
 
 def line_report(model: Model, *, switches_only: bool = False) -> str:
@@ -114,6 +115,7 @@ def test_a_cut_text_is_refused_or_gives_no_wrong_link(form: str, model: Model) -
     [
         ("A21-opa/links.csv", ("em102", "em103", "em104"), 10, set()),
         ("A24-iblinkinfo/line.txt", ("n01", "n02"), 4, {12.5e9}),
+        ("D17-undefined-speed/il_undef.txt", ("n00", "n01", "n02", "n03"), 16, set()),
         ("A24-iblinkinfo/db_csv", ("n01",), 2, set()),
     ],
 )
@@ -122,6 +124,35 @@ def test_reported_lists_are_read(name: str, hosts: tuple[str, ...], links: int, 
     assert fabric.hosts == hosts
     assert fabric.num_links == links
     assert {rate for rate in fabric.link_rate.tolist() if rate == rate} == rates
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "4X undefined (128) Active/  LinkUp",
+        "undefined (64) undefined (0) Active/  LinkUp",
+        "4X No Extended Speed Active/  LinkUp",
+        "4X          10.0 Gbps Active/  LinkUp) (HOQ:19 VL_Stall:7",
+    ],
+)
+def test_iblinkinfo_reads_links_of_unknown_speed_and_with_settings_of_switches(state: str) -> None:
+    usual = line_report(pair())
+    text = usual.replace("4X          10.0 Gbps Active/  LinkUp", state)
+    text += f'{S1} "sw1" 1 50[  ] ==( 4X 10.0 Gbps Active/  LinkUp)==>      "Port not available"\n'
+    found, expected = (iblinkinfo.read([text_of(one)], Report()).fabric for one in (text, usual))
+    assert links_of(found) == links_of(expected)
+    rates = found.link_rate
+    np.testing.assert_array_equal(rates, expected.link_rate if "HOQ" in state else np.full(len(rates), np.nan))
+
+
+def test_differences_of_two_fabrics_are_refused_in_every_report() -> None:
+    for module, text in ((iblinkinfo, line_report(pair())), (ibnetdiscover, default_report(pair()))):
+        for sign in "<>":
+            lines = text.splitlines()
+            for at in (next(at for at, line in enumerate(lines) if S1[2:] in line), len(lines) - 2):
+                mixed = "\n".join([*lines[:at], f"{sign} {lines[at]}", *lines[at + 1 :]])
+                with pytest.raises(SourceError, match=rf"f:{at + 1}: expecting the report of one fabric, got the diff"):
+                    module.read([text_of(mixed)], Report(partial=True))
 
 
 BAD = {

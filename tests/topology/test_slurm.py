@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -13,15 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import examples, refusal, shared_data, text_of
 from tests.support import read_text as read
-from tests.support import refusal, shared_data, text_of
 from topompi.errors import SourceError, TopompiError
 from topompi.inputs import open_inputs
 from topompi.inputs.hostlist import compress
-from topompi.topology import load
+from topompi.topology import load, synthetic
 from topompi.topology.discovery import Report
 from topompi.topology.fabric import Fabric
-from topompi.topology.sources import slurm, slurm_yaml
+from topompi.topology.sources import slurm, slurm_nodes, slurm_yaml
 
 GO_ON = "--partial of topompi topology show and export"
 
@@ -153,6 +154,256 @@ def test_blocks_are_leaf_switches_below_one_switch() -> None:
         "AggregatedBlock=b[1-2] BlockIndex=2 Nodes=n[1-4] BlockSize=4\n"
     )
     assert conf(shown).switch_ids == fabric.switch_ids  # what scontrol prints, since Slurm 24.11
+
+
+def blocks_of(count: int, sizes: list[int], form: str) -> str:
+    """Blocks of two nodes, with sizes of aggregates, as Slurm's files have them or as scontrol prints them."""
+    nodes = [f"n{block:02d}[0-1]" for block in range(count)]
+    if form == "yaml":
+        lines = "".join(f"    - {{block: b{at}, nodes: '{names}'}}\n" for at, names in enumerate(nodes))
+        return f"- topology: t\n  block:\n    block_sizes: {sizes}\n    blocks:\n{lines}"
+    lines = "".join(f"BlockName=b{at} Nodes={names}\n" for at, names in enumerate(nodes))
+    if form == "conf":
+        return lines + f"BlockSizes={','.join(map(str, sizes))}\n"
+    for size in sizes[1:]:
+        for begin in range(0, count, size // sizes[0]):
+            part = [f"b{at}" for at in range(begin, min(count, begin + size // sizes[0]))]
+            lines += (
+                f"AggregatedBlock={compress(part)} BlockIndex=9 Nodes=n BlockSize={size}\n" if len(part) > 1 else ""
+            )
+    return lines
+
+
+@examples(60)
+@given(
+    count=st.integers(1, 11),
+    base=st.integers(1, 18),
+    powers=st.sets(st.integers(1, 4)),
+    form=st.sampled_from(["conf", "yaml", "show"]),
+)
+def test_hosts_are_as_far_apart_as_the_smallest_aggregate_of_their_blocks(
+    count: int, base: int, powers: set[int], form: str
+) -> None:
+    text = blocks_of(count, [base, *(base << power for power in sorted(powers))], form)
+    fabric = read(slurm_yaml if form == "yaml" else slurm, text)[0].fabric
+    graph = fabric.to_networkx()
+    hops = host_hops(graph, [f"n{block:02d}0" for block in range(count)])
+    together = [1 << power for power in sorted(powers)] + [10**9]
+    for one in range(count):
+        for other in range(one):
+            least = next(many for many in together if one // many == other // many)
+            for third in range(count):  # who is in a larger aggregate is farther away
+                if third not in (one, other) and one // least != third // least:
+                    assert hops[f"n{one:02d}0"][f"n{third:02d}0"] > hops[f"n{one:02d}0"][f"n{other:02d}0"]
+
+
+@pytest.mark.parametrize("name", ["block25.conf", "show-block25.txt"])
+def test_reported_blocks_of_three_sizes_are_three_levels(name: str) -> None:
+    fabric = load(shared_data(f"cases/D15-torus3d/{name}")).fabric
+    hops = host_hops(fabric.to_networkx(), ["n01", "n02", "n05", "n16"])["n01"]
+    assert hops == {"n02": 1, "n05": 3, "n16": 5}
+
+
+TWO_BLOCKS = "BlockName=a Nodes=n1\nBlockName=b Nodes=n2\nBlockName=c Nodes=n3\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("BlockSizes=4,6", "f:4: expecting BlockSizes in nodes, each a power of two times the first, got 4,6"),
+        ("BlockSizes=4,12", "f:4: expecting BlockSizes in nodes, each a power of two times the first, got 4,12"),
+        ("BlockSizes=0", "f:4: expecting BlockSizes in nodes, each a power of two times the first, got 0"),
+        ("AggregatedBlock=a,x", "f:4: expecting aggregated blocks of whole blocks, got x, which is no block"),
+        (
+            "AggregatedBlock=a,b\nAggregatedBlock=b,c",
+            "f:5: expecting aggregated blocks of whole blocks, got b,c, a part of another",
+        ),
+    ],
+)
+def test_wrong_aggregates_are_refused_with_their_line(line: str, message: str) -> None:
+    assert refusal(read, slurm, f"{TWO_BLOCKS}{line}\n") == message
+    fabric, problems = read(slurm, f"{TWO_BLOCKS}{line}\n", partial=True)
+    assert (fabric.fabric.hosts, problems) == (("n1", "n2", "n3"), [message])
+
+
+def torus_yaml(dims: tuple[int, ...], *, cut: int | None = None, gap: int = 0) -> str:
+    """A torus whose node at (x, y, z) is called so; in two regions if ``cut`` along z, the latter without ``gap``."""
+
+    def part(begin: int, end: int) -> tuple[str, str, str]:
+        names = [f"n{x}-{y}-{z}" for z in range(begin, end) for y in range(dims[1]) for x in range(dims[0])]
+        size = {"x": dims[0], "y": dims[1], "z": end - begin}
+        return f"{{x: 0, y: 0, z: {begin}}}", str(size).replace("'", ""), ",".join(names)
+
+    head = "- topology: t\n  torus3d:\n    toruses:\n    - name: p\n"
+    _, size, nodes = part(0, dims[2])
+    if cut is None:
+        return f"{head}      dims: {size}\n      nodes: {nodes}\n      placements: [{{dims: {{x: 1, y: 1, z: 1}}}}]\n"
+    regions = [part(0, cut), part(cut, dims[2] - gap)]
+    text = "".join(f"      - {{anchor: {at}, dims: {dim}, nodes: '{names}'}}\n" for at, dim, names in regions)
+    return f"{head}      dims: {size}\n      regions:\n{text}"
+
+
+@examples(30)
+@given(dims=st.tuples(st.integers(1, 5), st.integers(1, 4), st.integers(2, 4)), data=st.data())
+def test_nodes_of_a_torus_are_as_far_apart_as_their_coordinates(dims: tuple[int, ...], data: st.DataObject) -> None:
+    cut = data.draw(st.none() | st.integers(1, dims[2] - 1))
+    gap = data.draw(st.integers(0, max(0, dims[2] - cut - 1))) if cut else 0
+    discovery = read(slurm_yaml, torus_yaml(dims, cut=cut, gap=gap))[0]
+    fabric = discovery.fabric
+    assert fabric.num_switches == np.prod(dims)
+    assert fabric.num_hosts == dims[0] * dims[1] * (dims[2] - gap)
+    usual = synthetic.torus(dims)
+    assert fabric.num_links - 2 * fabric.num_hosts == usual.num_links - 2 * usual.num_hosts
+    hops = host_hops(fabric.to_networkx(), list(fabric.hosts))
+    for one, found in hops.items():
+        for other, count in found.items():
+            steps = [abs(a - b) for a, b in zip(*(map(int, name[1:].split("-")) for name in (one, other)), strict=True)]
+            assert count == 1 + sum(min(step, size - step) for step, size in zip(steps, dims, strict=True))
+
+
+def test_reported_tori_have_their_nodes_in_the_order_of_x() -> None:
+    fabric = load(shared_data("cases/D15-torus3d/torus.yaml")).fabric
+    hops = host_hops(fabric.to_networkx(), list(fabric.hosts))["node01"]
+    assert {name: hops[name] for name in ("node02", "node04", "node05", "node09", "node07")} == {
+        **dict.fromkeys(("node02", "node04", "node05", "node09"), 2),
+        "node07": 4,
+    }
+    fabric = load(shared_data("cases/D15-torus3d/tor2.yaml")).fabric
+    leaf = {host: fabric.switch_ids[at] for host, at in zip(fabric.hosts, fabric.adapter_leaf.tolist(), strict=True)}
+    assert [leaf[name] for name in ("n01", "n02", "n09")] == ["pod1/0.0.0", "pod1/1.0.0", "pod1/2.0.0"]
+
+
+def one_torus(*lines: str) -> str:
+    return "\n".join(["- topology: t", "  torus3d:", "    toruses:", *(f"    {line}" for line in lines)]) + "\n"
+
+
+BAD_TORI = {
+    "none": ("- topology: t\n  torus3d: {}\n", "f:2: expecting a list of toruses, got none"),
+    "no dims": (one_torus("- {name: p}"), "f:4: expecting name and dims of a torus, got name"),
+    "few nodes": (
+        one_torus("- {name: p, dims: {x: 2, y: 2, z: 1}, nodes: 'n[1-3]'}"),
+        "f:4: expecting 4 nodes, as dims says, got 3",
+    ),
+    "beyond": (
+        one_torus(
+            "- {name: p, dims: {x: 2, y: 1, z: 1}, regions: ["
+            "{anchor: {x: 1, y: 0, z: 0}, dims: {x: 2, y: 1, z: 1}, nodes: 'n[1-2]'}]}"
+        ),
+        "f:4: expecting a region within the torus, got one that ends beyond it",
+    ),
+    "overlap": (
+        one_torus(
+            "- {name: p, dims: {x: 2, y: 1, z: 1}, regions: ["
+            "{dims: {x: 2, y: 1, z: 1}, nodes: 'n[1-2]'}, {dims: {x: 1, y: 1, z: 1}, nodes: n3}]}"
+        ),
+        "f:4: expecting one node at each coordinate, got several at 0,0,0",
+    ),
+    "both": (
+        one_torus("- {name: p, dims: {x: 1, y: 1, z: 1}, nodes: n1, regions: []}"),
+        "f:4: expecting nodes or regions, got both",
+    ),
+    "no number": (
+        one_torus("- {name: p, dims: {x: 0, y: 1, z: a}, nodes: n1}"),
+        "f:4: expecting x from 1 to 99999, got 0",
+    ),
+    "node twice": (
+        one_torus(*(f"- {{name: {name}, dims: {{x: 1, y: 1, z: 1}}, nodes: n1}}" for name in "pq")),
+        "f:5: node n1 appears twice",
+    ),
+    "torus twice": (
+        one_torus(*(f"- {{name: p, dims: {{x: 1, y: 1, z: 1}}, nodes: {node}}}" for node in ("n1", "n2"))),
+        "f:5: torus p appears twice",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), BAD_TORI.values(), ids=BAD_TORI)
+def test_a_malformed_torus_is_refused_with_its_line(content: str, message: str) -> None:
+    assert refusal(read, slurm_yaml, content) == message
+
+
+def test_a_torus_beyond_the_limit_is_refused_before_memory_is_allocated() -> None:
+    content = one_torus("- {name: p, dims: {x: 9999, y: 9999, z: 9999}}")
+    assert "hosts" in refusal(read, slurm_yaml, content)
+
+
+PATHS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2)), min_size=1, max_size=6)
+
+
+def nodes_of(places: list[tuple[int, int]], form: str) -> str:
+    """Nodes below a spine and a leaf each, as slurm.conf has them and as scontrol prints them."""
+    values = [f"other:x,net:s{spine}:l{spine}-{leaf}" for spine, leaf in places]
+    if form == "json":
+        return json.dumps({"nodes": [{"name": f"n{at}", "topology": value} for at, value in enumerate(values)]})
+    lines = {
+        "conf": "NodeName=n{} CPUs=16 \\\n  State=CLOUD topology={} # Topology=net:no:no\n",
+        "quoted": '# NodeName=n Topology=net:no:no\nNODENAME=n{} Topology="{}"\n',
+        "show": "NodeName=n{} Arch=x86_64\n   Comment=a Topology=net:no:no\n   ReservationName=r\n   Topology={}\n\n",
+        "line": "NodeName=n{} Arch=x86_64 Comment=a Topology=net:no:no Topology={}\n",
+    }[form]
+    return "".join(lines.format(*pair) for pair in enumerate(values)) + "PartitionName=p Topology=net:no:no\n"
+
+
+@pytest.mark.parametrize("form", ["conf", "quoted", "show", "line", "json"])
+@examples(20)
+@given(places=PATHS)
+def test_nodes_name_the_switches_above_them_in_every_form(places: list[tuple[int, int]], form: str) -> None:
+    text = text_of(nodes_of(places, form))
+    assert slurm_nodes.recognise(text.head())
+    fabric = slurm_nodes.read([text], Report(), "net").fabric
+    leaf = {host: fabric.switch_ids[at] for host, at in zip(fabric.hosts, fabric.adapter_leaf.tolist(), strict=True)}
+    assert leaf == {f"n{at}": f"l{spine}-{one}" for at, (spine, one) in enumerate(places)}
+    hops = host_hops(fabric.to_networkx(), list(fabric.hosts))
+    for (one, (spine, a)), (two, (other, b)) in itertools.combinations(enumerate(places), 2):
+        expected = 1 if (spine, a) == (other, b) else 3 if spine == other else None
+        assert hops[f"n{one}"].get(f"n{two}") == expected
+
+
+def test_reported_nodes_are_below_their_switches_or_in_their_blocks() -> None:
+    tree = load(shared_data("cases/D14-labels/nodes-topology.txt")).fabric
+    assert (tree.hosts, tree.switch_ids) == (("n01", "n02"), ("root", "leaf1", "leaf2"))
+    blocks = load(shared_data("cases/D14-labels/slurm-nodename.conf")).fabric
+    assert (blocks.num_hosts, blocks.switch_ids) == (4, ("Block1", "Block2", "topology/block"))
+
+
+def test_nodes_may_have_a_default_topology_and_none() -> None:
+    text = (
+        "NodeName=DEFAULT Topology=t:b1\nNodeName=n[1-2]\nNodeName=n3 Topology=t:b2,u:c\nNodeName=DEFAULT Topology=\n"
+    )
+    report = Report()
+    fabric = slurm_nodes.read([text_of(f"{text}NodeName=n4\n")], report).fabric
+    assert np.bincount(fabric.adapter_leaf).tolist() == [2, 1]
+    assert report.notes == [
+        "f: topology t is read; SOURCE#NAME reads another one: u",
+        "f: 1 nodes without Topology= are left out: n4",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "NodeName=n1 Topology=t:r:0\nNodeName=n2 Topology=t:r:1\n",
+            "f:1: expecting switches or a block above each node",
+        ),
+        (
+            "NodeName=n1 Topology=t:p:0:2:1\nNodeName=n2 Topology=t:p:1:0:1\n",
+            "f:1: expecting switches or a block above",
+        ),
+        ("NodeName=n1 Topology=t:a,u\n", "f:1: expecting Topology=NAME:SWITCH, got 'u'"),
+        ("NodeName=n1 Topology=t:a:\n", "f:1: expecting Topology=NAME:SWITCH, got 't:a:'"),
+        ("NodeName=n[1- Topology=t:a\n", "f:1: host list 'n[1-': expecting ']'"),
+    ],
+)
+def test_nodes_with_coordinates_or_malformed_fields_are_refused(text: str, message: str) -> None:
+    assert refusal(slurm_nodes.read, [text_of(text)], Report()).startswith(message)
+
+
+def test_a_folder_with_nodes_and_switches_is_read_by_its_switches(tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text("NodeName=n1 Topology=default:a\n")
+    assert load(tmp_path).fabric.switch_ids == ("a",)
+    (tmp_path / "topology.conf").write_text("SwitchName=s Nodes=n1\n")
+    assert load(tmp_path).fabric.switch_ids == ("s",)
 
 
 # Each: content, the exact note, and the hosts and switches that are read.
@@ -485,16 +736,16 @@ BAD_YAML = {
     ),
     "ring": (
         "- topology: t\n  ring: {}\n- topology: u\n  flat: true\n",
-        "f:1: expecting a tree or block topology, got a ring, which Slurm alone knows how to use"
+        "f:1: expecting a tree, block or torus topology, got a ring, which Slurm alone knows how to use"
         "; SOURCE#NAME reads another one: u",
     ),
     "flat": (
         "- topology: t\n  flat: true\n",
-        "f:1: expecting a tree or block topology, got a flat one, which lists no hosts",
+        "f:1: expecting a tree, block or torus topology, got a flat one, which lists no hosts",
     ),
     "no switches": (
         "- topology: t\n  tree:\n    switches: []\n",
-        "f:1: expecting a list of switches, got none",
+        "f:3: expecting a list of switches, got none",
     ),
     "no name": (yaml_tree("- nodes: n1"), "f:4: expecting a field switch, got none"),
     "unknown field": (

@@ -55,6 +55,11 @@ Names = Annotated[str | None, typer.Option("--names", metavar="FILE", help=_NAME
 _RULE = "Regular expression whose group 'host', or first group, is the host in a node description."
 NameRule = Annotated[str | None, typer.Option("--name-rule", metavar="REGEX", help=_RULE)]
 
+_LABELS = (
+    "Keys of the labels that name the switches above a node of Kubernetes, from the topmost to the leaf: K1,K2,K3."
+)
+Labels = Annotated[str | None, typer.Option("--labels", metavar="KEYS", help=_LABELS)]
+
 
 _RAILS = (
     "Only these adapters: adapter=mlx5_[0-7], switch=leaf*, host=gpu*, rate>=50 (GB/s); ! before one leaves them out."
@@ -109,16 +114,18 @@ def _options(group: type) -> dict[str, inspect.Parameter]:
 
 @dataclass(frozen=True)
 class Adapters:
-    """Options that define the hosts to which InfiniBand adapters belong, and the adapters that are used.
+    """Options that define the hosts of InfiniBand adapters, the adapters that are used, and the switches above nodes.
 
     :param rails: conditions that used adapters meet, see `topompi.topology.inspection.select_rails`; None to use all.
     :param names: path of a file with host names by GUID; None if there is none.
     :param rule: regular expression that finds the host name in a node description; None for the default.
+    :param labels: keys of labels, separated by commas, see `Report`; None for the usual ones.
     """
 
     rails: Rails = None
     names: Names = None
     rule: NameRule = None
+    labels: Labels = None
 
     @property
     def naming(self) -> HostNaming:
@@ -168,7 +175,7 @@ def reporting(
     words: str = "reading",
     *,
     partial: bool | None = None,
-    naming: HostNaming | None = None,
+    how: Adapters | None = None,
 ) -> Iterator[Report]:
     """Provide a `Report` for the reading of an input, and show the progress on a terminal until the context ends.
 
@@ -176,14 +183,16 @@ def reporting(
     :param words: text shown until there is progress.
     :param partial: value of the command's option --partial: True if an input with faults is read in part. If it is
         False, error messages recommend the option if it would help. None if the command has no such option.
-    :param naming: rules by which the hosts of InfiniBand adapters are found; None for the default rules.
+    :param how: options about hosts and switches; None for the default rules.
     """
     with console(to_error=True).status(words) as status:
 
         def progress(what: str, done: int, total: int) -> None:
             status.update(f"{what} {done}/{total}" if total else what)
 
-        report = Report(partial=bool(partial), progress=progress, naming=naming or HostNaming())
+        how = how or Adapters()
+        labels = tuple(key.strip() for key in (how.labels or "").split(",") if key.strip())
+        report = Report(partial=bool(partial), progress=progress, naming=how.naming, labels=labels)
         try:
             yield report
         except TopompiError as problem:
@@ -202,7 +211,7 @@ def reading(source: str, lfts: Path | None, how: Reading) -> Iterator[tuple[Disc
     :param lfts: path of the forwarding tables, if they are separate from the source; else None.
     :param how: options for the reading, except ``rails``, which `routes_of` takes.
     """
-    with reporting(SourceError, f"reading {source}", partial=how.partial, naming=how.naming) as report:
+    with reporting(SourceError, f"reading {source}", partial=how.partial, how=how) as report:
         yield load(source, lfts, report), report
 
 

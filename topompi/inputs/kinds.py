@@ -52,8 +52,12 @@ _TEXT: tuple[tuple[str, str], ...] = (
         "an iblinkinfo report: iblinkinfo -l is read, because it has the GUIDs of both ends",
     ),
     (
-        r"(Ca|Switch)\t: 0x[0-9a-f]{16} ports ",
-        "a list of nodes (ibhosts, ibswitches), which has no cables: ibnetdiscover's report is read",
+        r"(Ca|Switch|Router)[ \t]+: 0x[0-9a-f]{16} ports ",
+        "a list of nodes (ibhosts, ibswitches, ibnetdiscover -l), which has no cables: ibnetdiscover's report is read",
+    ),
+    (
+        r"[<>] (0x[0-9a-f]{16} |vendid=|switchguid=|caguid=|Switch\s|Ca\s|\[\d+\])",
+        "differences of two reports (--diff)",
     ),
     (r"tleaf\s*$|deco \d|sub\s*$", "an architecture of Scotch"),
     (r"; (Version|Computer|UnixStartTime):", "a workload log in Standard Workload Format"),

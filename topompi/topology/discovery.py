@@ -47,6 +47,8 @@ class Report:
     :param progress: callback that long work calls with the current step in words, the number of pieces done, and the
         number of all pieces, 0 if unknown.
     :param naming: rules that find the host of each InfiniBand adapter.
+    :param labels: keys of the labels that name the switches above a node of Kubernetes, topmost first; empty for the
+        usual ones.
     :param problems: messages of the problems met so far; always empty if ``partial`` is false.
     :param notes: remarks for the user on complete but unusual input, with file and line.
     :ivar refused: the first problem, raised because ``partial`` is false; None if no problem was met.
@@ -55,6 +57,7 @@ class Report:
     partial: bool = False
     progress: Callable[[str, int, int], None] | None = None
     naming: HostNaming = field(default_factory=HostNaming)
+    labels: tuple[str, ...] = ()
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     refused: TopompiError | None = field(default=None, init=False)

@@ -4,48 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..errors import SourceError
+from ..errors import SourceError, TopompiError
 from ..inputs import open_inputs
+from .descriptions import split_description
+from .devicewords import Described, learn_devices
 
 __all__ = ["NO_GUID", "Adapter", "HostNaming", "NamedAdapter", "naming_of", "read_names", "repeated"]
 
-# Default node descriptions of firmware and drivers, which adapters have if no administrator has set a host name.
-_NAMELESS = re.compile(r"(localhost\b.*|\(none\).*|MT\d+\b.*|)")
-_NAMELESS_CHIP = re.compile(r".*\bMellanox Technologies\b.*")
-# Model of a card at the end of a description. It cannot serve as a device name, because a host may have two cards of
-# one model.
-_MODEL = re.compile(
-    r"(?<=\S)\s[\s-]{0,9}(?:(?:Mellanox|NVIDIA)\s{1,9})?(?:MT\d{4,5}|ConnectX|Connect-?IB|BlueField|InfiniHost)\b",
-    re.IGNORECASE,
-)
-# Device names that drivers assign (``mlx5_0``), and adapter numbers that init scripts write into descriptions
-# (``HCA-1``).
-_NUMBERED = r"(?:(?:IB[-_])?HCA[-_]?|mlx[45]_|hfi1_)\d{1,4}"
-_DRIVERS = (
-    rf"(?:(?:{_NUMBERED}|(?:mlx[45]_ib|mlx[45]_bond_|mthca|qib|ipath|cxi|bnxt_re|irdma|rdmap)\d{{1,4}}"
-    r"|(?:ibp|ibs|rocep|roces)\d\w{0,40})(?:[/:]\d{1,2})?)"
-)
-# Words that count as device names only after a blank (``n1 NIC2``), because host names may end in them, too.
-_WORDS = r"(?:(?:NIC|CA|RAIL|PORT|IB|P|OPA|EFA|BOND|RDMA|VF)[-_]?\d{1,3}|PORT\s\d{1,3}|HCA(?:\s?#?\d{1,3})?)"
-_DEVICE = rf"(?:{_DRIVERS}|{_WORDS})"
-_BETWEEN = r"[@:/,;|=]"
-_LAST = re.compile(
-    rf"(?P<host>.*\S)(?:\s+(?P<word>{_DEVICE})|\s*[(\[<]\s*(?P<inner>{_DEVICE})\s*[)\]>]"
-    rf"|\s*{_BETWEEN}\s*(?P<device>{_DRIVERS}))",
-    re.IGNORECASE,
-)
-_FIRST = re.compile(
-    rf"(?:(?P<device>{_DRIVERS})(?:\s+|\s*{_BETWEEN}\s*)|(?P<word>{_NUMBERED})-)(?P<host>\S.*)", re.IGNORECASE
-)
-_JOINED = re.compile(rf"(?P<host>.*[^\s_-])[-_](?P<device>{_NUMBERED})", re.IGNORECASE)
-_ALONE = re.compile(_DRIVERS, re.IGNORECASE)
-_LINKING = re.compile(r"(?:of|on|in|at)\s+(?=\S)", re.IGNORECASE)
-_QUOTED = re.compile(r"(?P<sign>[\"'])(?P<name>.+)(?P=sign)")
 _DNS = re.compile(r"(?=[^.]*[a-z])[\w-]+(?:\.[\w-]+)*", re.IGNORECASE)
-LONGEST = 256  # characters of a description that is searched for a device; InfiniBand's have 64 bytes
 # GUIDs as InfiniBand's tools write them, and as Linux does, in four groups (/sys/class/infiniband/*/node_guid).
 _GUID = r"(?:[0-9a-fA-F]{4}(?::[0-9a-fA-F]{4}){3}|(?:0x)?[0-9a-fA-F]{1,16})"
 _ENTRY = re.compile(rf'\s*({_GUID})[\s,;:=]+(?:"([^"]*)"|([^\s"#]+))\s*(?:#.*)?')
@@ -53,6 +22,16 @@ _BY_DEVICE, _BY_WHOLE = _DESCRIBED = ("by the description without its device", "
 _BY_SPELLING = "by another spelling of the name"
 _NUMBER = re.compile("[0-9]")
 NO_GUID = "0x0000000000000000"
+_DOUBT = (
+    "expecting descriptions that tell hosts from adapters, got {!r} and {!r}, which may be two hosts or two adapters of"
+    " one: --name-rule or --names says which, --partial takes each for a host"
+)
+
+Problem = Callable[[TopompiError], None]
+
+
+def _refuse(error: TopompiError) -> None:
+    raise error
 
 
 @dataclass(frozen=True)
@@ -109,20 +88,24 @@ class HostNaming:
     rule: re.Pattern[str] | None = None
 
     def hosts(
-        self, adapters: Mapping[str, Adapter], cards: Mapping[str, str]
+        self, adapters: Mapping[str, Adapter], cards: Mapping[str, str], problem: Problem = _refuse
     ) -> tuple[dict[str, list[NamedAdapter]], str]:
         """Group adapters by host; return the groups by host name in order of appearance, and the ways used, in words.
 
         The host name is the node description without the device name, because drivers and init scripts append only
-        that (rdma-ndd's formats are made of %h, the host, and %d, the device). An adapter whose description contains no
+        that (rdma-ndd's formats are made of %h, the host, and %d, the device). `learn_devices` finds the device names
+        that are not known. An adapter whose description contains no
         host name belongs to the only host that is named on its card; else its card is a host, named by the GUID of the
         card's first port. Adapters with equal descriptions without a device name belong to one host. Names that differ
         in case, and a name with and without its domain, are one host, because DNS and resource managers see one.
 
         :param adapters: the adapters by port GUID.
         :param cards: node GUID -> system image GUID, for cards of which both are known.
+        :param problem: function that is called with an error if descriptions may name one host or several.
         """
-        named = [self._named(identity, adapter, cards) for identity, adapter in adapters.items()]
+        named = _learnt(
+            [self._named(identity, adapter, cards) for identity, adapter in adapters.items()], cards, problem
+        )
         same = _spellings(named)
         named = [
             replace(one, host=same[one.host], way=_BY_SPELLING)
@@ -153,7 +136,7 @@ class HostNaming:
         return {key if is_name else group[0].identity: group for (is_name, key), group in groups.items()}, words
 
     def _named(self, identity: str, adapter: Adapter, cards: Mapping[str, str]) -> NamedAdapter:
-        host, device = _split(adapter.description)
+        host, device = split_description(adapter.description)
         way = _BY_WHOLE if host == adapter.description.strip() else _BY_DEVICE
         if self.rule is not None and (match := self.rule.search(adapter.description)):
             at = "host" if "host" in self.rule.groupindex else min(self.rule.groups, 1)
@@ -169,35 +152,25 @@ class HostNaming:
         return identity, adapter.card, _card(adapter, cards)
 
 
+def _learnt(named: Sequence[NamedAdapter], cards: Mapping[str, str], problem: Problem) -> list[NamedAdapter]:
+    """Remove device names that a comparison of the descriptions finds, and report descriptions that leave a doubt."""
+    found = [one for one in named if one.host and one.way in _DESCRIBED]
+    learnt = learn_devices(
+        [Described(one.host, one.adapter.card, _card(one.adapter, cards), one.way == _BY_WHOLE) for one in found]
+    )
+    places = {one.host: one.adapter.place for one in reversed(found)}
+    for one, other in learnt.doubts:
+        problem(SourceError(f"{places[one]}: {_DOUBT.format(one, other)}"))
+    return [
+        replace(one, host=split[0], device=split[1], way=_BY_DEVICE)
+        if one.way == _BY_WHOLE and (split := learnt.parts.get(one.host))
+        else one
+        for one in named
+    ]
+
+
 def _card(adapter: Adapter, cards: Mapping[str, str]) -> str:
     return cards.get(adapter.card, adapter.card)
-
-
-def _split(description: str) -> tuple[str, str]:
-    """Split a node description into host name and device name; empty for a part that it does not contain."""
-    text = description.strip()
-    devices: list[str] = []
-    if _NAMELESS.fullmatch(text) or len(text) > LONGEST:
-        return (text if len(text) > LONGEST else ""), ""
-    if model := _MODEL.search(text):
-        text = text[: model.start()].rstrip(" -")
-    if _NAMELESS_CHIP.fullmatch(text):
-        return "", ""
-    while match := _LAST.fullmatch(text) or _JOINED.fullmatch(text) or _FIRST.fullmatch(text):
-        found = match.groupdict()
-        devices.insert(0, next(found[key] for key in ("device", "word", "inner") if found.get(key)))
-        text = _bare(match["host"])
-    if _ALONE.fullmatch(text):
-        return "", " ".join([text, *devices])
-    return ("" if _NAMELESS.fullmatch(text) else text), " ".join(devices)
-
-
-def _bare(host: str) -> str:
-    """Remove marks, words and quotes that joined a host name with the device that stood beside it."""
-    text = host.strip(" \t@:/,;|=-")
-    text = _LINKING.sub("", text, count=1) if _LINKING.match(text) else text
-    quoted = _QUOTED.fullmatch(text)
-    return quoted["name"] if quoted else text
 
 
 def _spellings(named: Sequence[NamedAdapter]) -> dict[str, str]:

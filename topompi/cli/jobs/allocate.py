@@ -59,7 +59,7 @@ def allocate(
     From squeue's output, all jobs that hold nodes are taken, also completing and suspended ones. From sinfo's output,
     all nodes that are not idle are closed. The exit code is 1 if the job has to wait.
     """
-    with reporting(SourceError, f"reading {cluster}", partial=how.partial, naming=how.naming) as report:
+    with reporting(SourceError, f"reading {cluster}", partial=how.partial, how=how) as report:
         machine = read_cluster(cluster, nodes, lfts, report, how.rails)
         machine = machine if slots is None else machine.with_slots(slots)
     notes: list[str] = []

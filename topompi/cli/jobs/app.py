@@ -347,7 +347,7 @@ def _tell_check(watch: IsolationCheck, as_json: bool) -> None:
 def _inputs(given: LogOnCluster, adapters: Adapters, lines: Lines) -> tuple[Workload, Cluster]:
     """Read the log and the cluster, return the chosen jobs and the cluster, and print problems on standard error."""
     columns = lines.columns.split(",") if lines.columns else None
-    with reporting(JobsError, f"reading {given.log}", partial=lines.partial, naming=adapters.naming) as report:
+    with reporting(JobsError, f"reading {given.log}", partial=lines.partial, how=adapters) as report:
         workload = read_workload(given.log, given.cores or given.slots or 1, lines.partial, columns, lines.arrivals)
         nodes = workload.machine_nodes if given.nodes is None else given.nodes
         machine = read_cluster(given.cluster, nodes, given.lfts, report, adapters.rails)

@@ -57,7 +57,7 @@ def replay_command(
     question = Question(
         tuple(jobs), wanted, draws, repeats, arriving, pairs=pairs, links=links, plot=plot, draw=drawing
     )
-    with reporting(SourceError, f"reading {cluster}", partial=how.partial, naming=how.naming) as report:
+    with reporting(SourceError, f"reading {cluster}", partial=how.partial, how=how) as report:
         if cluster.startswith("leaves="):
             raise SourceError(f"--cluster: expecting a topology source with routes, got leaves and pods: {cluster}")
         machine, routes = read_routed(cluster, lfts, report, how.rails)

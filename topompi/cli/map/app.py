@@ -131,7 +131,7 @@ def make(
     search = Search(algorithm, objective, seed, budget, effort, partitioner, weight)
     search.check()
     written = _check_files(form, output, plot)
-    with reporting(MapCommandError, partial=partial, naming=place.naming) as progress:
+    with reporting(MapCommandError, partial=partial, how=place) as progress:
         progress.step(f"reading {given.graph}")
         found_graph = given.read()
         found_machine = routed(place.build(found_graph.size, progress), objective)
@@ -176,7 +176,7 @@ def compare(
     place.check()
     if plot is not None:
         check_plot(plot)
-    with reporting(MapCommandError, partial=partial, naming=place.naming) as progress:
+    with reporting(MapCommandError, partial=partial, how=place) as progress:
         progress.step(f"reading {given.graph}")
         found_graph = given.read()
         found_machine = place.build(found_graph.size, progress, _allocation(place, first, second))

@@ -165,7 +165,7 @@ def _by_model(
     mpi: str, source: tuple[str, Path | None, Adapters], hosts: str | None, ppn: int, placement: str, **settings: Any
 ) -> ChoiceFiles:
     """The files for a job that the options name; settings are those of `choice_files`."""
-    with reporting(ExportError, f"reading {source[0]}", naming=source[2].naming) as report:
+    with reporting(ExportError, f"reading {source[0]}", how=source[2]) as report:
         interface = job_view(source, find_hosts(hosts), ppn, placement, report)
         made = choice_files(mpi, interface, report, **settings)
     list_findings(report)

@@ -60,7 +60,7 @@ def launch_kit(
     if mpi not in FILES:
         raise ExportError(f"--mpi: expecting one of {', '.join(FILES)}, got {mpi!r}")
     adapters = Adapters(rails, names, rule)
-    with reporting(ExportError, f"reading {topology}", naming=adapters.naming) as report:
+    with reporting(ExportError, f"reading {topology}", how=adapters) as report:
         routes = adapters.read(topology, lfts, report)
         chosen_hosts = find_hosts(hosts) or list(routes.fabric.hosts)
         require_joined(routes.fabric, chosen_hosts)

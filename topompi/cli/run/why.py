@@ -62,7 +62,7 @@ def why(
     method, nbytes = _method(operation), parse_bytes(size, "BYTES", WhyError)
     pretended = os.environ.get(VIRTUAL_HOSTS)
     adapters = Adapters(rails, names, rule)
-    with reporting(WhyError, f"reading {topology}", naming=adapters.naming) as report:
+    with reporting(WhyError, f"reading {topology}", how=adapters) as report:
         found = find_hosts(hosts or pretended)
         interface = job_view((topology, lfts, adapters), found, ppn, placement, report)
         report.step(f"predicting {method}")

@@ -85,7 +85,7 @@ def schedule(
         raise ScheduleCommandError(f"--cut: expecting a file name in .svg, got {str(cut)!r}")
     adapters = Adapters(rails, names, rule)
     nbytes = parse_bytes(size, "--bytes", ScheduleCommandError)
-    with reporting(ScheduleCommandError, f"reading {topology}", naming=adapters.naming) as report:
+    with reporting(ScheduleCommandError, f"reading {topology}", how=adapters) as report:
         source = topology, lfts, adapters
         interface = job_view(source, find_hosts(hosts), ppn, placement, report, virtual=True)
         network, costs = calibrated(network_of(interface, striped=striped), model)

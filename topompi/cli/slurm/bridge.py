@@ -56,7 +56,7 @@ def bridge(
     rules = Policy(policy, queue, door, run, usual, patience)
 
     def plan() -> Planner:
-        with reporting(SourceError, "reading", partial=how.partial, naming=how.naming) as report:
+        with reporting(SourceError, "reading", partial=how.partial, how=how) as report:
             machine = cluster_now(report) if cluster is None else read_cluster(cluster, None, lfts, report, how.rails)
         list_findings(report)
         return Planner(machine, rules)

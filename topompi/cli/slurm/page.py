@@ -53,7 +53,7 @@ def page(
     if cluster is None and (lfts or how.rails or how.names or how.rule):
         raise AllocationError("expecting --cluster beside --lfts, --rails, --names and --name-rule, got none")
     address = parse_address(listen)
-    with reporting(SourceError, "reading", partial=how.partial, naming=how.naming) as report:
+    with reporting(SourceError, "reading", partial=how.partial, how=how) as report:
         routes = routes_now(report) if cluster is None else routes_of(load(cluster, lfts, report), how.rails)
         site = Site(routes, "Slurm cluster", _TREE) if cluster is None else Site(routes, bare_name(cluster))
         live = LivePage(Commands().snapshot, site, every, log, door)

@@ -99,7 +99,7 @@ def place(
     if where.found and (where.lfts or how.rails or how.names or how.rule):
         raise PlacementError("expecting --topology beside --lfts, --rails, --names and --name-rule, got none")
     notes: list[str] = []
-    with reporting(PlacementError, partial=how.partial, naming=how.naming) as report:
+    with reporting(PlacementError, partial=how.partial, how=how) as report:
         wanted = given.ranks or tasks_of_job(os.environ, where.hosts)
         columns = given.columns.split(",") if given.columns else ()
         graph, why = fitting_graph(given.graph, wanted, given.ranks, columns, notes)

@@ -45,7 +45,7 @@ def select(
     """
     if cluster is None and (lfts or how.rails or how.names or how.rule):
         raise AllocationError("expecting --cluster beside --lfts, --rails, --names and --name-rule, got none")
-    with reporting(SourceError, "reading", partial=how.partial, naming=how.naming) as report:
+    with reporting(SourceError, "reading", partial=how.partial, how=how) as report:
         machine = cluster_now(report) if cluster is None else read_cluster(cluster, None, lfts, report, how.rails)
         nodes = _idle_nodes(idle)
         wanted = expand(nodelist) if nodelist else ()

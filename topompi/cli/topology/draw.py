@@ -55,7 +55,7 @@ def draw(
     check_file(output)
     nbytes = parse_bytes(size, "--bytes", PictureError)
     adapters = Adapters(rails, names, rule)
-    with reporting(PictureError, f"reading {source}", partial=partial, naming=adapters.naming) as report:
+    with reporting(PictureError, f"reading {source}", partial=partial, how=adapters) as report:
         routes = adapters.read(source, lfts, report, down)
         ranks = _ranks(routes.fabric, hosts, ppn, placement, mapping)
         if ranks is None and loads is not None:

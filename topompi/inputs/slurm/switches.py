@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ...errors import SourceError, TopompiError
 from ..limits import current_limits
 
-__all__ = ["BLOCK_TOP", "Note", "Problem", "SwitchRow", "counted", "join_blocks", "no_note"]
+__all__ = ["Note", "Problem", "SwitchRow", "counted", "no_note"]
 
-BLOCK_TOP = "topology/block"  # name of the switch above all blocks; unique, because no name in a file has a slash
 Problem = Callable[[TopompiError], None]  # function that raises an error, or records it and returns
 Note = Callable[[str], None]  # function that records a remark on input that is complete but unusual
 
@@ -47,11 +46,3 @@ def counted(rows: Iterable[SwitchRow]) -> Iterator[SwitchRow]:
         names += len(row.nodes) + len(row.switches)
         current_limits().check("hosts", names, row.place, SourceError)
         yield row
-
-
-def join_blocks(blocks: Sequence[SwitchRow]) -> list[SwitchRow]:
-    """Return the blocks, which count as leaf switches, and, if there are several, one switch above them all."""
-    if len(blocks) < 2:
-        return list(blocks)
-    names = dict.fromkeys(block.name for block in blocks)
-    return [*blocks, SwitchRow(BLOCK_TOP, (), tuple(names), blocks[0].place)]

@@ -9,9 +9,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from ...errors import SourceError
 from ..files import InputFile
 from ..hostlist import expand
-from .switches import Note, Problem, SwitchRow, counted, join_blocks, no_note
+from .switches import Note, Problem, SwitchRow, counted, no_note
+from .topologyblocks import Aggregate, aggregated, join_blocks
 
-__all__ = ["NAME", "read_switches", "recognise"]
+__all__ = ["NAME", "logical_lines", "read_switches", "recognise"]
 
 NAME = "Slurm topology.conf or what scontrol show topology prints"
 
@@ -30,6 +31,8 @@ _KEYS = {
     "ringname": {"nodes", "ringsize"},
     "torusname": {"nodes", "dims", "placementdims", "anchors"},
 }
+Lines = Sequence[tuple[str, dict[str, str]]]  # ``file:line`` and the values of each line
+
 _UNREAD = {"ringname": "a ring", "torusname": "a torus"}
 _KEYS_SHOWN = {
     "switchname": "SwitchName, Nodes, Switches or LinkSpeed",
@@ -47,8 +50,8 @@ def read_switches(texts: Sequence[InputFile], problem: Problem, note: Note = no_
 
     Several texts count as one file; ``Include`` names another of them. ``LinkSpeed`` is ignored, because its unit is
     the site's own choice (Slurm's manual: "arbitrary"). A block becomes a leaf switch, and several blocks are below one
-    switch named ``topology/block``; ``BlockSizes`` and ``AggregatedBlock``, which only describe how Slurm may aggregate
-    neighbouring blocks, are ignored. The output of ``scontrol show topology`` is read, too; in it, a switch with
+    switch named ``topology/block``. Between them are the blocks that ``AggregatedBlock`` lists, or that Slurm makes by
+    ``BlockSizes``. The output of ``scontrol show topology`` is read, too; in it, a switch with
     ``Level`` and child switches also lists all nodes below it, which are ignored. If the file defines other kinds of
     topologies besides switches, only the switches are read, and a note names the others, because ``slurm.conf`` decides
     which kind Slurm uses.
@@ -62,7 +65,7 @@ def read_switches(texts: Sequence[InputFile], problem: Problem, note: Note = no_
     lines = [
         (place, _parse_line(place, line, problem))
         for text in texts
-        for place, line in _logical_lines(text)
+        for place, line in logical_lines(text)
         if not _is_include(place, line, names, problem)
     ]
     rows, blocks = (list(counted(_rows_of(kind, lines, problem))) for kind in ("switchname", "blockname"))
@@ -74,8 +77,23 @@ def read_switches(texts: Sequence[InputFile], problem: Problem, note: Note = no_
         raise SourceError(_nothing(texts[0].name, others))
     for kind, place in others.items():
         note(f"{place}: {kind}, left out, because the file has {'blocks' if blocks else 'a tree'}, too")
-    rows += join_blocks(blocks)
+    rows += join_blocks(blocks, _aggregates(lines, [block.name for block in blocks], problem), problem)
     return rows, allow_empty
+
+
+def _aggregates(lines: Lines, blocks: Sequence[str], problem: Problem) -> list[Aggregate]:
+    """Return the aggregated blocks that the lines list; if they list none, those that ``BlockSizes`` makes."""
+    found = []
+    for place, values in lines:
+        try:
+            if "aggregatedblock" in values:
+                found.append(Aggregate(tuple(expand(values["aggregatedblock"])), place))
+        except SourceError as error:
+            problem(SourceError(f"{place}: {error}"))
+    sizes = next(((place, values["blocksizes"]) for place, values in lines if "blocksizes" in values), None)
+    if sizes is None or found or not blocks:
+        return found
+    return list(aggregated(blocks, sizes[1].split(","), sizes[0], problem))
 
 
 def _is_include(place: str, line: str, names: Collection[str], problem: Problem) -> bool:
@@ -102,11 +120,13 @@ def _nothing(name: str, others: Mapping[str, str]) -> str:
     if not others:
         return f"{name}: expecting SwitchName or BlockName lines, got none"
     kind, place = next(iter(others.items()))
-    way = "write its nodes as a tree (SwitchName) or in words (torus:4x4x2)"
-    return f"{place}: expecting SwitchName or BlockName lines, got {kind}, which Slurm alone knows how to use: {way}"
+    reason = "Slurm alone knows how to use: write its nodes as a tree (SwitchName)"
+    if kind == _UNREAD["torusname"]:
+        reason = "is printed without coordinates: give Slurm's topology.yaml"
+    return f"{place}: expecting SwitchName or BlockName lines, got {kind}, which {reason}"
 
 
-def _logical_lines(text: InputFile) -> Iterator[tuple[str, str]]:
+def logical_lines(text: InputFile) -> Iterator[tuple[str, str]]:
     """Yield the place, ``file:line``, and the text of each line without its comment.
 
     A line that ends with a backslash is joined with the next line, and has the place of the first of them. A blank

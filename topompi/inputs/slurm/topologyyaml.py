@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from ...errors import SourceError
 from ..files import InputFile
 from ..hostlist import expand
-from .switches import Note, Problem, SwitchRow, counted, join_blocks, no_note
+from .switches import Note, Problem, SwitchRow, counted, no_note
+from .topologyblocks import aggregated, join_blocks
+from .topologytorus import Torus, read_tori
 
 if TYPE_CHECKING:
     from ..yamlvalues import Entry
 
-__all__ = ["NAME", "read_switches", "recognise"]
+__all__ = ["NAME", "read_topology", "recognise"]
 
 NAME = "Slurm topology.yaml"
 
@@ -22,7 +24,6 @@ KINDS = ("topology", "cluster_default", "tree", "block", "flat", "ring", "torus3
 _UNREAD = {
     "flat": "a flat one, which lists no hosts",
     "ring": "a ring, which Slurm alone knows how to use",
-    "torus3d": "a torus, which Slurm alone knows how to use",
 }
 _FIRST_KEY = re.compile(
     r"^[ \t]*(?:-\s+|\[\s*\{\s*)[\"']?(?:topology|cluster_default)[\"']?\s*:", re.MULTILINE | re.IGNORECASE
@@ -34,10 +35,10 @@ def recognise(head: str) -> bool:
     return _FIRST_KEY.search(head) is not None
 
 
-def read_switches(
+def read_topology(
     texts: Sequence[InputFile], problem: Problem, note: Note = no_note, name: str | None = None
-) -> list[SwitchRow]:
-    """Read the switches of one topology: the named one, else the first default one, else the first.
+) -> list[SwitchRow] | list[Torus]:
+    """Read the switches or tori of one topology: the named one, else the first default one, else the first.
 
     Trees and blocks have the same meaning as in ``topology.conf``. The other topologies are not looked into.
 
@@ -45,8 +46,8 @@ def read_switches(
     :param problem: function that is called with each error.
     :param note: function that is called with a remark if there are several topologies.
     :param name: name of the topology to read; None for the one with ``cluster_default: true``.
-    :raises SourceError: if the list is empty or malformed, with file and line; also if the topology is neither a tree
-        nor made of blocks, or none has the name.
+    :raises SourceError: if the list is empty or malformed, with file and line; also if the topology is flat or a ring,
+        or none has the name.
     """
     from ..yamlvalues import parse_yaml  # imported here, because PyYAML takes a third of the import time of all sources
 
@@ -60,7 +61,11 @@ def read_switches(
     way = f"; SOURCE#NAME reads another one: {', '.join(others)}" if others else ""
     if others and name is None:
         note(f"{entries[at].place}: topology {names[at]} is read{way}")
-    return list(_rows(entries[at].fields(KINDS, problem), texts[0].name, problem, way))
+    fields = entries[at].fields(KINDS, problem)
+    kind = _kind_of(fields, texts[0].name, way)
+    if kind == "torus3d":
+        return read_tori(fields[kind], problem)
+    return _tree(fields[kind], problem) if kind == "tree" else _blocks(fields[kind], problem)
 
 
 def _chosen(topologies: Sequence[dict[str, Entry]], names: Sequence[str], name: str | None, file: str) -> int:
@@ -79,19 +84,28 @@ def _chosen(topologies: Sequence[dict[str, Entry]], names: Sequence[str], name: 
     return next((at for at, fields in enumerate(topologies) if default in fields and fields[default].is_true()), 0)
 
 
-def _rows(topology: dict[str, Entry], file: str, problem: Problem, way: str) -> Iterator[SwitchRow]:
+def _kind_of(topology: dict[str, Entry], file: str, way: str) -> str:
     given = [kind for kind in KINDS[2:] if kind in topology]
     place = next((entry.place for entry in topology.values()), file)
     if len(given) != 1:
         raise SourceError(f"{place}: expecting one of tree, block or flat, got {' and '.join(given) or 'none'}")
     if given[0] in _UNREAD:
-        raise SourceError(f"{place}: expecting a tree or block topology, got {_UNREAD[given[0]]}{way}")
-    if given == ["tree"]:
-        switches = topology["tree"].fields(["switches"], problem)
-        yield from counted(_switch_rows(switches.get("switches"), "switch", place, problem))
-    else:
-        blocks = topology["block"].fields(["block_sizes", "blocks"], problem)
-        yield from join_blocks(list(counted(_switch_rows(blocks.get("blocks"), "block", place, problem))))
+        raise SourceError(f"{place}: expecting a tree, block or torus topology, got {_UNREAD[given[0]]}{way}")
+    return given[0]
+
+
+def _tree(entry: Entry, problem: Problem) -> list[SwitchRow]:
+    switches = entry.fields(["switches"], problem).get("switches")
+    return list(counted(_switch_rows(switches, "switch", entry.place, problem)))
+
+
+def _blocks(entry: Entry, problem: Problem) -> list[SwitchRow]:
+    fields = entry.fields(["block_sizes", "blocks"], problem)
+    blocks = list(counted(_switch_rows(fields.get("blocks"), "block", entry.place, problem)))
+    sizes = fields.get("block_sizes")
+    texts = [size.text() for size in sizes.items()] if sizes else []
+    names = [block.name for block in blocks]
+    return join_blocks(blocks, list(aggregated(names, texts, sizes.place if sizes else "", problem)), problem)
 
 
 def _switch_rows(entry: Entry | None, key: str, place: str, problem: Problem) -> Iterator[SwitchRow]:

@@ -95,7 +95,7 @@ class _Reader:
         self._parts: list[Part] = []
         self._adapters: list[Adapter] = []
         self._cpus = 0
-        self._host = ""
+        self._infos: dict[str, str] = {}
         self._objects = 0
 
     def fail(self, expected: str, got: str) -> NoReturn:
@@ -112,8 +112,9 @@ class _Reader:
             self.fail(f"elements nested at most {MOST_DEPTH} deep", "more")
         if element == "object":
             self._begin(attributes)
-        elif element == "info" and self._open:
-            self._open[-1].infos[attributes.get("name", "")] = attributes.get("value", "")
+        elif element == "info" and (self._open or len(self._elements) == 2):
+            infos = self._open[-1].infos if self._open else self._infos  # hwloc 3 writes the host's below <topology>
+            infos[attributes.get("name", "")] = attributes.get("value", "")
 
     def _begin(self, attributes: dict[str, str]) -> None:
         self._objects += 1
@@ -150,7 +151,8 @@ class _Reader:
         if element != "object":
             return
         closed = self._open.pop()
-        self._host = closed.infos.get("HostName", self._host)
+        if "HostName" in closed.infos:
+            self._infos["HostName"] = closed.infos["HostName"]
         if closed.type == "OSDev" and "NodeGUID" in closed.infos:
             self._adapters.append(self._adapter(closed))
 
@@ -167,7 +169,9 @@ class _Reader:
             self.fail("a host with CPUs (objects of the type PU)", "none")
         if not any(part.kind == NUMA for part in self._parts):  # hwloc 1 omits the node if there is only one
             self._parts.append(Part(NUMA, 0, self._cpus))
-        return Inside.of(f"{NAME}, {self.name}", self._host, self._cpus, self._parts, self._adapters)
+        return Inside.of(
+            f"{NAME}, {self.name}", self._infos.get("HostName", ""), self._cpus, self._parts, self._adapters
+        )
 
 
 def _kind_of(type_: str, attributes: dict[str, str]) -> str | None:

@@ -31,6 +31,7 @@ from . import (
     opalinks,
     service,
     slurm,
+    slurm_nodes,
     slurm_yaml,
     tables,
 )
@@ -48,6 +49,7 @@ FORMATS: tuple[ModuleType, ...] = (
     opalinks,
     slurm,
     slurm_yaml,
+    slurm_nodes,
     coordinates,
     nodemap,
     netq,
@@ -64,9 +66,9 @@ def load(
     """Read a topology source of any kind; its routes are those of its forwarding tables, else computed.
 
     :param source: one of these: a file, directory or tar archive of any known format, plain or packed with xz or gz;
-        ``FILE#NAME``, one of the topologies of a ``topology.yaml``; a synthetic fabric in words, for example
-        ``stampede`` or ``xgft:20,16;1,16``; a function ``module:function`` without parameters that returns a ``Fabric``
-        or a ``Discovery`` (the current directory is searched first); a topology service, ``tcp://HOST:PORT`` or
+        ``FILE#NAME``, one of the topologies in a file of Slurm; a synthetic fabric in words, for example ``stampede``
+        or ``xgft:20,16;1,16``; a function ``module:function`` without parameters that returns a ``Fabric`` or a
+        ``Discovery`` (the current directory is searched first); a topology service, ``tcp://HOST:PORT`` or
         ``unix:PATH``; ``auto``, see ``automatic.find``.
     :param lfts: file, directory or archive with forwarding tables that are not part of the source; None if there are
         none.
@@ -80,8 +82,10 @@ def load(
     report = report or Report()
     with guarded(str(source), SourceError):
         if str(source) == automatic.AUTO:
+            _refuse_labels(report, str(source))
             return _found(report, hosts)
         if Address.is_named_by(str(source)):
+            _refuse_labels(report, str(source))
             return _ask(str(source), lfts, report, hosts)
         return _load(str(source), lfts, report)
 
@@ -132,8 +136,10 @@ def _load(source: str, lfts: str | os.PathLike[str] | None, report: Report) -> D
 def _read_fabric(source: str, report: Report) -> tuple[Discovery, list[InputFile]]:
     """Read the fabric of a source, and return the texts of the forwarding tables that it contains, not yet parsed."""
     if not Path(source).exists() and synthetic.recognise_spec(source):
+        _refuse_labels(report, source)
         return Discovery(synthetic.from_spec(source)), []
     if not Path(source).exists() and names_function(source):
+        _refuse_labels(report, source)
         return _called(source), []
     source, name = _named_topology(source)
     if not Path(source).exists():
@@ -143,6 +149,8 @@ def _read_fabric(source: str, report: Report) -> tuple[Discovery, list[InputFile
     texts = open_inputs(source)
     formats = [(text, _format_of(text, alone=len(texts) == 1)) for text in texts]
     kinds = dict.fromkeys(kind for _, kind in formats if kind not in (None, tables))
+    if len(kinds) > 1:
+        kinds.pop(slurm_nodes, None)  # a folder with slurm.conf and topology.conf; nodes repeat what that says
     found = [text for text, kind in formats if kind is tables]
     if not kinds:
         hint = "; it holds forwarding tables: give them with --lfts, beside a fabric" if found else ""
@@ -154,10 +162,18 @@ def _read_fabric(source: str, report: Report) -> tuple[Discovery, list[InputFile
     (kind,) = kinds
     assert kind is not None  # for the type checker
     read = [text for text, of in formats if of is kind]
-    if name is not None and kind is not slurm_yaml:
+    if kind is not clouds:
+        _refuse_labels(report, kind.NAME)
+    if name is None:
+        return kind.read(read, report), found
+    if kind not in (slurm_yaml, slurm_nodes):
         raise SourceError(f"{source}#{name}: expecting a name after # for {slurm_yaml.NAME}, got {kind.NAME}")
-    discovery: Discovery = kind.read(read, report) if name is None else slurm_yaml.read(read, report, name)
-    return discovery, found
+    return kind.read(read, report, name), found
+
+
+def _refuse_labels(report: Report, got: str) -> None:
+    if report.labels:
+        raise SourceError(f"--labels: expecting nodes of Kubernetes with labels, got {got}")
 
 
 def _named_topology(source: str) -> tuple[str, str | None]:

@@ -40,6 +40,7 @@ _OCI = ("hpcislandid", "networkblockid", "localblockid")
 _GCP = ("cluster", "block", "subblock")
 MOST_TIERS = 9
 
+Node = tuple[str, str, dict[str, Any]]  # host, ``file`` or ``file:line``, labels
 Place = tuple[str, str, list[str]]  # host, ``file`` or ``file:line``, switches above it from the topmost
 
 
@@ -63,8 +64,11 @@ def read(texts: Sequence[InputFile], report: Report) -> Discovery:
 
     :param texts: the answers or lists, which are read as one.
     :param report: receiver of problems and of notes about hosts without switches.
-    :raises SourceError: if the text is malformed, or lists no host with switches.
+    :raises SourceError: if the text is malformed, or lists no host with switches; the message contains the keys of the
+        labels that the nodes have.
     """
+    if report.labels:
+        _require_labels(texts, report)
     places = [place for text in texts for place in _places(text, report)]
     bare = [host for host, _, switches in places if not switches]
     if bare:
@@ -72,9 +76,28 @@ def read(texts: Sequence[InputFile], report: Report) -> Discovery:
         report.note(f"{texts[0].name}: {len(bare):,} hosts without switches are left out: {', '.join(bare[:5])}{more}")
     places = [place for place in places if place[2]]
     if not places:
-        wanted = "expecting hosts with the switches above them (NetworkNodes, blocks, labels such as"
-        raise SourceError(f"{texts[0].name}: {wanted} network.topology.nvidia.com/leaf), got none")
+        wanted = "hosts with the switches above them (NetworkNodes, blocks, labels such as"
+        got = _keys_of(texts)
+        hint = f"labels {', '.join(got)}: name those of switches by --labels TOP,...,LEAF" if got else "none"
+        raise SourceError(f"{texts[0].name}: expecting {wanted} network.topology.nvidia.com/leaf), got {hint}")
     return build_tree(texts[0].name, counted(_rows(places)), report)
+
+
+def _require_labels(texts: Sequence[InputFile], report: Report) -> None:
+    got = _keys_of(texts)
+    if strange := [key for key in report.labels if key not in got]:
+        raise SourceError(f"{texts[0].name}: expecting label {strange[0]} of a node, got {', '.join(got) or 'none'}")
+
+
+def _keys_of(texts: Sequence[InputFile]) -> list[str]:
+    """Return the keys of the nodes' labels, those that divide the nodes into groups first."""
+    values: dict[str, set[str]] = defaultdict(set)
+    nodes = 0
+    for _, _, labels in (node for text in texts for node in _labelled(text)):
+        nodes += 1
+        for key, value in labels.items():
+            values[key].add(str(value))
+    return sorted(values, key=lambda key: (not 1 < len(values[key]) < nodes, key))
 
 
 def _rows(places: Sequence[Place]) -> Iterator[SwitchRow]:
@@ -105,7 +128,7 @@ def _places(text: InputFile, report: Report) -> Iterator[Place]:
     if head.lstrip()[:1] in ("{", "["):
         yield from _of_json(text, report)
     elif _KUBECTL.match(head.lstrip()):
-        yield from _of_kubectl(text)
+        yield from ((name, place, _by_labels(labels, report.labels)) for name, place, labels in _of_kubectl(text))
     else:
         yield from _of_paths(text, report)
 
@@ -129,15 +152,24 @@ def _above(path: str) -> list[str]:
     return ["/" + "/".join(parts[: level + 1]) for level in range(len(parts) - 1)]
 
 
-def _of_kubectl(text: InputFile) -> Iterator[Place]:
+def _labelled(text: InputFile) -> Iterator[Node]:
+    """Yield the nodes of Kubernetes in a text."""
+    if _KUBECTL.match(text.head().lstrip()):
+        yield from _of_kubectl(text)
+    elif text.head().lstrip()[:1] in ("{", "["):
+        for number, item in enumerate(_items(parse_json(text.data(), text.name, SourceError), text.name)):
+            if isinstance(item, dict) and item.get("kind") == "Node":
+                yield _node(item, f"{text.name}: item {number}")
+
+
+def _of_kubectl(text: InputFile) -> Iterator[Node]:
     for number, line in text.lines():
         words = line.split()
         if not words or words[0] == "NAME":
             if words and words[-1] != "LABELS":
                 raise SourceError(f"{text.name}:{number}: expecting a column LABELS (kubectl get nodes --show-labels)")
             continue
-        labels = dict(pair.partition("=")[::2] for pair in words[-1].split(","))
-        yield words[0], f"{text.name}:{number}", _by_labels(labels)
+        yield words[0], f"{text.name}:{number}", dict(pair.partition("=")[::2] for pair in words[-1].split(","))
 
 
 def _of_json(text: InputFile, report: Report) -> Iterator[Place]:
@@ -151,14 +183,19 @@ def _of_json(text: InputFile, report: Report) -> Iterator[Place]:
         if not isinstance(item, dict):
             report.problem(SourceError(f"{place}: expecting an object, got {type(item).__name__}"))
         elif item.get("kind") == "Node":
-            metadata = item.get("metadata")
-            labels = metadata.get("labels") if isinstance(metadata, dict) else None
-            name = metadata.get("name") if isinstance(metadata, dict) else None
-            yield _named(name, place), place, _by_labels(labels if isinstance(labels, dict) else {})
+            name, _, labels = _node(item, place)
+            yield name, place, _by_labels(labels, report.labels)
         else:
             yield _of_instance(item, place)
     if isinstance(root, dict) and root.get("NextToken"):
         report.note(f"{text.name}: this is one page of an answer, and NextToken says that others follow")
+
+
+def _node(item: dict[str, Any], place: str) -> Node:
+    metadata = item.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else None
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return _named(name, place), place, labels if isinstance(labels, dict) else {}
 
 
 def _of_instance(item: dict[str, Any], place: str) -> Place:
@@ -189,11 +226,22 @@ def _of_graph(root: dict[str, Any], name: str) -> Iterator[Place]:
         if isinstance(metadata, dict) and metadata.get("type") == "node":
             paths = metadata.get("paths")
             path = paths.get("containment") if isinstance(paths, dict) else None
-            place = f"{name}: node {number}"
-            found.append((_named(metadata.get("name"), place), place, _above(path if isinstance(path, str) else "")))
+            path, place = path if isinstance(path, str) else "", f"{name}: node {number}"
+            found.append((_named(_name_of(metadata, path), place), place, _above(path)))
     if all(len(above) < 2 for _, _, above in found):
         raise SourceError(f"{name}: expecting racks or switches between cluster and nodes, got none: use --hosts")
     yield from found
+
+
+def _name_of(metadata: dict[str, Any], path: str) -> Any:
+    """Return the name of a vertex, which Flux leaves out if it is the basename with the id (-1 for none)."""
+    base, number = metadata.get("basename"), metadata.get("id")
+    last = path.rstrip("/").rpartition("/")[2]
+    if isinstance(base, str) and base:
+        digits = str(number) if isinstance(number, int) and number >= 0 else ""
+        padded = last.removeprefix(base).lstrip("0")  # a number with zeros before it stands only in the path
+        last = last if last.startswith(base) and padded == digits.lstrip("0") else base + digits
+    return metadata.get("name") or last
 
 
 def _items(root: Any, name: str) -> list[Any]:
@@ -208,7 +256,9 @@ def _items(root: Any, name: str) -> list[Any]:
     return root
 
 
-def _by_labels(labels: dict[str, Any]) -> list[str]:
+def _by_labels(labels: dict[str, Any], wanted: Sequence[str]) -> list[str]:
+    if wanted:
+        return _texts(labels.get(key) for key in wanted)
     for family in _LABELS:
         keys = [family[0] % tier for tier in range(MOST_TIERS, -1, -1)] if "%d" in family[0] else family
         switches = _texts(labels.get(key) for key in keys)

@@ -10,7 +10,7 @@ from ...errors import SourceError
 from ...inputs import InputFile
 from ..discovery import Discovery, Report
 from ..hostnaming import Adapter
-from .infiniband import Cabling, guid, link_rate, numbers_fit, source_name
+from .infiniband import Cabling, guid, link_rate, numbers_fit, refuse_difference, source_name
 
 __all__ = ["NAME", "read", "recognise"]
 
@@ -18,8 +18,8 @@ NAME = "iblinkinfo -l"
 
 _LINE = re.compile(
     r"\s*0x(?P<guid>[0-9a-f]{16})\s+\"(?P<name>.{0,256}?)\"\s+(?P<lid>\d{1,9})\s+(?P<port>\d{1,9})\[[^]]*\]\s+"
-    r"==\((?P<state>[^)]{0,120})\)==>\s+(?:0x(?P<peer>[0-9a-f]{16})\s+(?P<peer_lid>\d{1,9})\s+(?P<peer_port>\d{1,9}))?"
-    r"\s*\[[^]]*\]\s+\"(?P<peer_name>.{0,256}?)\"\s*\(.*"
+    r"==\((?P<state>.{0,250}?)\)==>\s+(?:(?:0x(?P<peer>[0-9a-f]{16})\s+(?P<peer_lid>\d{1,9})\s+(?P<peer_port>\d{1,9}))?"
+    r"\s*\[[^]]*\]\s+\"(?P<peer_name>.{0,256}?)\"\s*\(.*|\"Port not available\"\s*)"
 )
 _OURS = re.compile(r"\s*0x[0-9a-f]{16}\s+\".*==\(")
 _SPEED = re.compile(r"\s*(?P<width>\d{1,2})X\s+(?P<speed>[0-9.]{1,12}) Gbps(?P<rest>.*)")
@@ -70,6 +70,7 @@ def _lines(text: InputFile, report: Report) -> list[tuple[re.Match[str], str]]:
     found = []
     for number, line in text.lines():
         place = f"{text.name}:{number}"
+        refuse_difference(line, place)
         if match := _LINE.fullmatch(line):
             if numbers_fit(place, report, port=match["port"], port_peer=match["peer_port"]):
                 found.append((match, place))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ...errors import SourceError
 from ...inputs import InputFile
 from ..discovery import Discovery, Report
-from .infiniband import Adapter, Cabling, guid, link_rate, numbers_fit, source_name
+from .infiniband import Adapter, Cabling, guid, link_rate, numbers_fit, refuse_difference, source_name
 
 __all__ = ["NAME", "read", "recognise"]
 
@@ -34,6 +34,7 @@ _IDENTITY = re.compile(r"\s*(vend|dev|sysimgg|switchg|cag|rtg)u?id\s*=\s*0x([0-9
 # brackets may also be a process id in another program's output, but not within a section.
 _OURS = re.compile(r'.*"[SHR]-[0-9a-f]|\s*(Switch|Ca|Rt)\s*\d+\s*("|$)')
 _BRACKET = re.compile(r"\s*\[\d+(\]|$)")
+_BLANKS_AND_LABELS = re.compile(r"\s+|\[ext [^]]*\]")
 _HEAD = re.compile(r'^[ \t]*(# Topology file: generated|(Switch|Ca|Rt)\s*\d+\s*"[SHR]-|(switch|ca|rt)guid=0x)', re.M)
 
 
@@ -51,7 +52,7 @@ def read(texts: Sequence[InputFile], report: Report) -> Discovery:
         two sides of a cable disagree, or a switch has no section.
     """
     cabling = Cabling(source_name(texts), report)
-    sections: dict[str, str] = {}
+    sections: dict[str, _Section] = {}
     for text in texts:
         report.step(f"reading {text.name}")
         _Reader(text, cabling, report, sections).read()
@@ -60,9 +61,22 @@ def read(texts: Sequence[InputFile], report: Report) -> Discovery:
 
 @dataclass
 class _Section:
+    """The lines about one device.
+
+    :param type: kind of the device, ``Switch``, ``Ca`` or ``Rt``.
+    :param guid: node GUID.
+    :param name: description.
+    :param place: ``file:line`` of its first line.
+    :param first: an earlier section of the device that begins with the same words; None if there is none.
+    :param words: the lines, without blanks and labels of ports.
+    """
+
     type: str
     guid: str
     name: str
+    place: str
+    first: _Section | None = None
+    words: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -72,7 +86,7 @@ class _Reader:
     :param text: the report.
     :param cabling: collector of the fabric's parts.
     :param report: receiver of problems.
-    :param sections: node GUID -> place of its section, for all reports.
+    :param sections: node GUID -> its first section, for all reports.
     :param section: the current section; None before the first section and after a damaged section header.
     :param system: system image GUID of the current section, empty if it has none.
     :param place: ``file:line`` of the current line.
@@ -82,7 +96,7 @@ class _Reader:
     text: InputFile
     cabling: Cabling
     report: Report
-    sections: dict[str, str]
+    sections: dict[str, _Section]
     section: _Section | None = None
     system: str = ""
     place: str = field(default="", init=False)
@@ -91,6 +105,7 @@ class _Reader:
     def read(self) -> None:
         for number, line in self.text.lines():
             self.place = f"{self.text.name}:{number}"
+            refuse_difference(line, self.place)
             if match := _PORT.match(line):
                 self._port(match)
             elif match := _SECTION.match(line):
@@ -99,13 +114,22 @@ class _Reader:
                 self._identity(match[1], match[2])
             elif _OURS.match(line) or (self.section is not None and _BRACKET.match(line)):
                 self._problem("a line of a switch, an adapter or one of their ports", line)
+        self._end()
 
     def _problem(self, wanted: str, got: str) -> None:
         self.report.problem(SourceError(f"{self.place}: expecting {wanted}, got {got.strip()[:80]!r}"))
 
+    def _end(self) -> None:
+        """End the section; a second one of its device, which ``-g`` prints of a chassis, must repeat the first one."""
+        section, self.section = self.section, None
+        if section is not None and section.first is not None and section.words != section.first.words:
+            message = f"expecting GUID {section.guid} once, as at {section.first.place}, got other ports"
+            self.report.problem(SourceError(f"{section.place}: {message}"))
+
     def _identity(self, kind: str, digits: str) -> None:
         # This line ends the previous section, so that port lines are not counted for it if the next header is lost.
-        self.section, self.orphans = None, False
+        self._end()
+        self.orphans = False
         if kind == "sysimgg":
             self.system = guid(digits)
         elif kind == "vend":
@@ -113,10 +137,13 @@ class _Reader:
 
     def _begin(self, match: re.Match[str]) -> None:
         node, name = guid(match["guid"]), match["name"].strip()
-        first = self.sections.setdefault(node, self.place)
-        if first != self.place:
-            self._problem(f"GUID {node} once, as at {first}", match[0])
-        self.section = _Section(match["type"], node, name)
+        self._end()
+        first, words = self.sections.get(node), _words(match[0])
+        if first is not None and first.words[0] != words:
+            self._problem(f"GUID {node} once, as at {first.place}", match[0])
+            first = None
+        self.section = _Section(match["type"], node, name, self.place, first, [words])
+        self.sections.setdefault(node, self.section)
         self.cabling.add_card(node, self.system)
         if match["type"] == "Switch":
             self.cabling.add_switch(node, name, self.place)
@@ -133,6 +160,7 @@ class _Reader:
                 self._problem("a Switch, Ca or Rt line before its ports", match[0])
             self.orphans = True  # one problem for all ports that follow
             return
+        section.words.append(_words(match[0]))
         if (section.type != "Switch" and not match["own"]) or (match["type"] != "S" and not match["peer_guid"]):
             self._problem("the adapter's port GUID in parentheses", match[0])
             return
@@ -166,3 +194,8 @@ class _Reader:
         if match["type"] == "R":
             self.cabling.ignore(identity)
         return identity
+
+
+def _words(line: str) -> str:
+    """Return a line without blanks and without the labels of a chassis' ports, which do not stand everywhere."""
+    return _BLANKS_AND_LABELS.sub("", line)

@@ -17,7 +17,7 @@ NAME = "ibnetdiscover -p"
 # Names are limited to the 64 bytes of a node description, because in a line full of quotes a name could end at any of
 # them, and the search would take long.
 _PORT = re.compile(
-    r"\s*(?P<type>CA|SW|RT)\s+(?P<lid>\d{1,9})\s+(?P<port>\d{1,9})\s+0x(?P<guid>[0-9a-f]{16})\s+(?P<width>\S+)x\s+(?P<speed>\S+)"
+    r"\s*(?P<type>CA|SW|RT)\s+(?P<lid>\d{1,9})\s+(?P<port>\d{1,9})\s+0x(?P<guid>[0-9a-f]{16})\s+(?P<width>\d+x|\?+x?)\s+(?P<speed>\S+)"
     r"(?:\s+-\s+(?P<peer_type>CA|SW|RT)\s+(?P<peer_lid>\d{1,9})\s+(?P<peer_port>\d{1,9})\s+0x(?P<peer>[0-9a-f]{16})"
     r"\s+\(\s*'(?P<name>.{0,256})'\s+-\s+'(?P<peer_name>.{0,256})'\s*\)|\s+'(?P<idle_name>.{0,256})')\s*"
 )
@@ -82,7 +82,7 @@ def _port(match: re.Match[str], place: str, cabling: Cabling, report: Report) ->
         cabling,
         own=False,
     )
-    rate = link_rate(f"{match['width']}x{match['speed']}", place, report)
+    rate = link_rate(f"{match['width']}{match['speed']}", place, report)
     cabling.add_link((identity, number), (peer, peer_port), rate, place)
 
 

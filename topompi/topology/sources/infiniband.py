@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan, nan
@@ -14,7 +15,7 @@ from ..discovery import Discovery, Report
 from ..fabric import Fabric, infiniband_rate
 from ..hostnaming import NO_GUID, Adapter, NamedAdapter, repeated
 
-__all__ = ["Adapter", "Cabling", "End", "guid", "link_rate", "numbers_fit", "source_name"]
+__all__ = ["Adapter", "Cabling", "End", "guid", "link_rate", "numbers_fit", "refuse_difference", "source_name"]
 
 # End of a link: (node GUID, port number) at a switch, (port GUID, port number) at an adapter.
 End = tuple[str, int]
@@ -24,9 +25,23 @@ End = tuple[str, int]
 _SWITCH_INTERNAL = "Aggregation Node"
 
 
+_DIFFERENCE = re.compile(r"[<>] (0x[0-9a-f]{16}\s|\w{3,10}id=0x|(Switch|Ca|Rt)\s*\d|\[\d)")
+
+
 def guid(digits: str) -> str:
     """Write a GUID, given by its hexadecimal digits, in the spelling of a fabric's ids."""
     return f"0x{int(digits, 16):016x}"
+
+
+def refuse_difference(line: str, place: str) -> None:
+    """Raise an error if a line begins as those in which two fabrics differ (``ibnetdiscover --diff``).
+
+    :param line: the line.
+    :param place: place of the line, ``file:line``.
+    :raises SourceError: also if the report is partial, because the other lines are no fabric.
+    """
+    if _DIFFERENCE.match(line):
+        raise SourceError(f"{place}: expecting the report of one fabric, got the differences of two (--diff)")
 
 
 def source_name(texts: Sequence[InputFile]) -> str:
@@ -235,7 +250,7 @@ class Cabling:
     def _hosts(self) -> Iterator[tuple[str, str]]:
         """Yield each adapter with its host name: hosts in order of appearance, their adapters in rail order."""
         adapters = {key: adapter for key, adapter in self._adapters.items() if key not in self._ignored}
-        groups, self.naming = self.report.naming.hosts(adapters, self._cards)
+        groups, self.naming = self.report.naming.hosts(adapters, self._cards, self.report.problem)
         for host, members in groups.items():
             twice = {again.identity: first for again, first in repeated(members)}
             for one in members:
