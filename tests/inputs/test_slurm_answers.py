@@ -168,6 +168,14 @@ SEVERAL: list[tuple[Reader, str, object]] = [
         joined(*({"jobs": [], "meta": {"slurm": {"cluster": name}}} for name in "ab"), heading=False),
         [],
     ),
+    (
+        running,
+        "".join(
+            f"%YAML 1.1\n---\n{yaml.safe_dump({'jobs': [queued(1, f'n{at}', cluster=name)]})}...\n\n"
+            for at, name in ((1, "a"), (2, "b"))
+        ),
+        [("1", ("n2",))],
+    ),
     (running, json.dumps({"jobs": [queued(1, "n1", cluster="a"), queued(1, "n2", cluster="b")]}), [("1", ("n2",))]),
     (closed, "CLUSTER: a\nNODELIST STATE\nn1 down\n\nCLUSTER: b\nNODELIST STATE\nn2 down\n", ("n2",)),
     (closed, "CLUSTER NODELIST STATE\na n1 down\nb n2 down\n", ("n2",)),

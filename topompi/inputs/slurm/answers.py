@@ -29,8 +29,9 @@ __all__ = [
 ]
 
 _YAML = re.compile(r"%YAML|---\s*$|(jobs|nodes|sinfo|partitions|meta|errors|warnings|last_update|last_backfill)\s*:")
-# A line with a cluster's name, or the end of an object with another one below it: squeue -M prints either.
-_CUT = re.compile(rb"^CLUSTER: [^\n]*\n|(?<=\})[ \t\r]*+\n\s*+(?=\{)", re.M)
+# A line with a cluster's name, or the end of an object of JSON or YAML with another one below it: squeue -M prints one
+# of them, by its version.
+_CUT = re.compile(rb"^CLUSTER: [^\n]*\n|(?<=\})[ \t\r]*+\n\s*+(?=\{)|^\.\.\.[ \t\r]*\n", re.M)
 _PRINTED_BY = {
     "sinfo": "sinfo",
     "nodes": "scontrol show nodes",
