@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import product
 
 import numpy as np
 import pytest
@@ -128,8 +129,8 @@ def test_without_a_graph_that_fits_the_given_order_stays_with_a_warning(run, hal
 
 def test_a_graph_that_cannot_be_read_is_an_error(run, tmp_path):
     (tmp_path / "damaged").write_text("0 1\n0 x y z\n")
-    for graph in (tmp_path / "none", tmp_path / "damaged", tmp_path):
-        done = run("--graph", graph, "-o", tmp_path / "hosts", **JOB)
+    for graph, more in product((tmp_path / "none", tmp_path / "damaged", tmp_path), ((), ("-n", "4"))):
+        done = run("--graph", graph, *more, "-o", tmp_path / "hosts", **JOB)
         assert (done.code, done.out) == (1, "")
         assert str(graph) in done.err
         assert not (tmp_path / "hosts").exists()

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...inputs.slurm.answers import documents, is_answer
-from ...inputs.slurm.clusters import cluster_heading
 from ..errors import WorkloadError
 from .batsim import batsim_of_json
 from .sacct import read_sacct, sacct_of_answer
@@ -36,7 +34,10 @@ def read_workload(
     :param cluster: name of the cluster whose jobs are read from a log of ``sacct``; None if it must be of one cluster.
     :raises WorkloadError: if the log is malformed; the message names file, line and field.
     """
-    from .sacctrows import is_sacct  # imported here, because most commands read no log
+    # Imported here, because most commands read no log.
+    from ...inputs.slurm.answers import documents, is_answer
+    from ...inputs.slurm.clusters import cluster_heading
+    from .sacctrows import is_sacct
 
     log = open_log(path)
     first = next((line.strip() for _, line in lines(log) if line.strip() and cluster_heading(line) is None), "")

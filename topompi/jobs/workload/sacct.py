@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from ...errors import SourceError
 from ...inputs.hostlist import expand
 from ...inputs.slurm.accounting import array_tasks, count_of, is_cut, is_unknown, job_number, moment, span
-from ...inputs.slurm.clusters import Clusters
 from ..errors import WorkloadError
 from .columns import Value, gather
 from .text import Source, open_log, whole
@@ -26,6 +25,7 @@ from .workload import Reading, Workload
 if TYPE_CHECKING:
     from ...inputs import InputFile
     from ...inputs.slurm.answers import Document
+    from ...inputs.slurm.clusters import Clusters
     from .sacctrows import Row
 
 __all__ = ["read_sacct", "sacct_of_answer"]
@@ -68,7 +68,8 @@ def read_sacct(
     :param cluster: name of the cluster whose jobs are read; None if the log must be of one cluster.
     :raises WorkloadError: if the file is malformed; the message names file, line and field.
     """
-    from .sacctrows import rows_of_text  # imported here, because most commands read no log
+    from ...inputs.slurm.clusters import Clusters  # imported here, because most commands read no log
+    from .sacctrows import rows_of_text
 
     log, reading = open_log(path), Reading(partial)
     where, names, rows = rows_of_text(log, columns, reading.notes)
@@ -94,7 +95,8 @@ def sacct_of_answer(
     :param cluster: name of the cluster whose jobs are read; None if the log must be of one cluster.
     :raises WorkloadError: if a job is malformed; the message names file, job and field.
     """
-    from .sacctjson import rows_of_answer  # imported here, because most commands read no log
+    from ...inputs.slurm.clusters import Clusters  # imported here, because most commands read no log
+    from .sacctjson import rows_of_answer
 
     clusters = Clusters(cluster)
     return _workload(log, rows_of_answer(log, found, clusters), Reading(partial), arrivals, clusters)

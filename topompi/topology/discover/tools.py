@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import SourceError
-from ...inputs.programs import run_program
 from ...inputs.writing import open_output
 from ...visible import last_first
 from .archive import Gathered
@@ -67,6 +66,8 @@ class Tools:
         if program is None:
             raise SourceError(f"expecting the tool {name} (infiniband-diags) on the path or in /usr/sbin, got none")
         self.say(f"{name}: running, for {self.seconds:g} s at most")
+        from ...inputs.programs import run_program  # imported here, because other commands run no tool
+
         begun, command = time.monotonic(), [program, *self.options]
         with open_output(output, "wb") as file:
             done = run_program(command, "a report", self.seconds, output=file, check=False, option="--timeout")
@@ -79,6 +80,8 @@ class Tools:
 
 
 def _version(program: str) -> str:
+    from ...inputs.programs import run_program  # imported here, because other commands run no tool
+
     try:
         done = run_program([program, "--version"], "its version", VERSION_SECONDS, check=False)
     except SourceError:
