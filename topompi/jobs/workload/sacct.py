@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from ...errors import SourceError
 from ...inputs.hostlist import expand
-from ...inputs.slurm.accounting import array_tasks, count_of, is_cut, is_unknown, job_number, moment, span
+from ...inputs.slurm.accounting import array_tasks, count_of, is_cut, is_unknown, job_number
 from ..errors import WorkloadError
 from .columns import Value, gather
-from .text import Source, open_log, whole
+from .text import Source, open_log, read_moment, read_span, whole
 from .workload import Reading, Workload
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def _values(where: str, fields: Fields, reading: Reading, arrivals: bool) -> dic
     if reason or run is None:
         reading.drop(reason or "not ended")
         return None
-    submit = _moment(where, "Submit", fields["Submit"])
+    submit = read_moment(where, "Submit", fields["Submit"])
     return {"number": number, "submit": submit, "run": max(run, 0), "request": request, "nodes": nodes}
 
 
@@ -268,7 +268,7 @@ def _request(where: str, fields: Fields) -> int:
     """Return the requested seconds, 0 if there are none: Timelimit, else TimelimitRaw, which is in minutes."""
     limit, minutes = fields.get("Timelimit", ""), fields.get("TimelimitRaw", "")
     if not is_unknown(limit):
-        return _span(where, "Timelimit", limit)
+        return read_span(where, "Timelimit", limit)
     return 0 if is_unknown(minutes) else 60 * whole(where, "TimelimitRaw", minutes, 0)
 
 
@@ -276,11 +276,11 @@ def _run(where: str, fields: Fields) -> int | None:
     """Return the seconds that a job ran: Elapsed, else ElapsedRaw, else from Start to End; None if unknown."""
     for word in ("Elapsed", "ElapsedRaw"):
         if not is_unknown(fields.get(word, "")):
-            return _span(where, word, fields[word])
+            return read_span(where, word, fields[word])
     ends = [fields.get(word, "") for word in ("Start", "End")]
     if any(map(is_unknown, ends)):
         return None
-    return _moment(where, "End", ends[1]) - _moment(where, "Start", ends[0])
+    return read_moment(where, "End", ends[1]) - read_moment(where, "Start", ends[0])
 
 
 def _further(row: Parts) -> dict[str, Value]:
@@ -291,22 +291,3 @@ def _further(row: Parts) -> dict[str, Value]:
     if not slots:
         return found
     return found | {"slots": sum(whole(where, "AllocCPUS", count_of(text), 0) for text in slots)}
-
-
-def _moment(where: str, word: str, text: str) -> int:
-    """Return seconds since 1970, from a number of seconds or a time in the form 2014-08-01T12:00:00."""
-    found = text if text.isascii() and text.isdigit() else moment(text)
-    if found is None:
-        wanted = "a time such as 2014-08-01T12:00:00"
-        raise WorkloadError(f"{where}: {word}: expecting {wanted}, got {text[:40]!r}")
-    return whole(where, word, str(found), 0)
-
-
-def _span(where: str, word: str, text: str) -> int:
-    """Return the seconds of a duration: a number of them, or in the form 1-02:03:04 (days first), 02:03:04, 03:04."""
-    if text.isascii() and text.isdigit():
-        return whole(where, word, text, 0)
-    found = span(text)
-    if found is None:
-        raise WorkloadError(f"{where}: {word}: expecting a time such as 1-02:03:04, got {text[:40]!r}")
-    return found
