@@ -14,6 +14,24 @@ from osu_like_bench.emulate.slurm import PROGRAMS, EmulatedSlurm, SlurmOptions
 from tests.emulation import may_emulate
 from tests.support import TRANSPORT
 
+ACCOUNTING = ("mariadbd", "mariadb-install-db", "slurmdbd", "sacctmgr")  # programs of a Slurm that keeps accounts
+_DATABASE = """\
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+DbdHost={head}
+SlurmUser=root
+StorageType=accounting_storage/mysql
+StorageHost=127.0.0.1
+StorageUser=root
+StorageLoc=accounts
+PidFile={folder}/slurmdbd.pid
+LogFile={folder}/slurmdbd.log
+"""
+_ACCOUNTING = """\
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost={head}
+AccountingStoragePass={folder}/munge.socket
+"""
 CORES = 4  # of each host, as Slurm is told; more than there may be
 PATIENCE = 60  # seconds for the nodes of an allocation, and again for its command
 
@@ -56,9 +74,34 @@ class SlurmCluster(EmulatedSlurm):
         return [found[str(rank)] for rank in range(len(found))]
 
 
-def skip_without_slurm() -> None:
-    """Skip a test if Slurm is not installed, or no network may be emulated."""
-    missing = [name for name in PROGRAMS if shutil.which(name) is None]
+class AccountedSlurm(SlurmCluster):
+    """A cluster that keeps accounts, in a database in its folder, so that ``sacct`` prints its jobs."""
+
+    def _configure(self) -> None:
+        super()._configure()
+        names = {"folder": self.folder, "head": self.hosts[0]}
+        with open(self.folder / "slurm.conf", "a", encoding="utf-8") as file:
+            file.write(_ACCOUNTING.format(**names))
+        (self.folder / "slurmdbd.conf").write_text(_DATABASE.format(**names))
+        (self.folder / "slurmdbd.conf").chmod(0o600)
+        data = [f"--datadir={self.folder / 'database'}", "--user=root"]
+        subprocess.run(["mariadb-install-db", *data], check=True, capture_output=True, timeout=PATIENCE)
+        files = [f"--{name}={self.folder / f'database.{name}'}" for name in ("socket", "pid-file")]
+        self._start(self.hosts[0], ["mariadbd", *data, *files, "--bind-address=127.0.0.1", "--skip-grant-tables"])
+
+    def _start(self, host: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        """Start a daemon; before the controller, that of the accounts, which has to know the cluster."""
+        if command[0] == "slurmctld":
+            self._wait_for((self.folder / "database.socket").exists, "mariadbd")
+            super()._start(host, ["slurmdbd", "-D"])
+            add = ["sacctmgr", "--immediate", "add", "cluster", "emulated"]
+            self._wait_for(lambda: self.run(add).returncode == 0, "slurmdbd")
+        return super()._start(host, command)
+
+
+def skip_without_slurm(more: Sequence[str] = ()) -> None:
+    """Skip a test if Slurm, or one of ``more`` programs, is not installed, or no network may be emulated."""
+    missing = [name for name in (*PROGRAMS, *more) if shutil.which(name) is None]
     if missing:
         pytest.skip(f"no Slurm here: {', '.join(missing)} not found")
     if not may_emulate():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["csv_cell", "unmarked", "visible"]
+__all__ = ["csv_cell", "last_first", "unmarked", "visible"]
 
 # C0 except tab and newline, DEL, C1, and Unicode's bidirectional controls, which reorder the text that a reader sees.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -28,6 +28,18 @@ def _escape(code: int) -> str:
 def unmarked(text: str) -> str:
     """The text with control characters and all characters that XML 1.0 forbids replaced by U+FFFD."""
     return _NOT_XML.sub("\ufffd", text)
+
+
+def last_first(said: bytes) -> str:
+    """What a program wrote on standard error, in one line: its last line, then the others in their order, each once.
+
+    The last line names the error of most programs; a line that is cut may lose the reason.
+
+    :param said: the program's standard error.
+    """
+    lines = [" ".join(line.split()) for line in said.decode("utf-8", errors="replace").splitlines()]
+    *others, last = list(dict.fromkeys(filter(None, reversed(lines))))[::-1] or ["nothing"]
+    return f"{last} (before it: {'; '.join(others)})" if others else last
 
 
 def csv_cell(value: Any) -> Any:

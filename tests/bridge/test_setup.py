@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+import pytest
+
 from topompi.slurm.setup import guard, partition_lines, service, steps
 from topompi.slurm.view import Policy
 
@@ -35,11 +37,13 @@ def test_the_unit_opens_the_door_after_any_end_and_is_restarted():
 
 def test_files_are_written_and_the_unit_can_start_anywhere(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", "")  # no Slurm: limits are not copied
+    (tmp_path / "scontrol").write_text("#!/bin/sh\necho PartitionName=all MaxTime=08:00:00\n")
+    (tmp_path / "scontrol").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     (tmp_path / "fabric.json").write_text("{}")
     said = command("slurm", "setup", "--cluster", "fabric.json", "--door", "wait", "-o", "made")
     assert said.code == 0, said.err
-    assert "limits of partition all are not copied" in said.err
+    assert "MaxTime=08:00:00" in (tmp_path / "made" / "slurm.conf.lines").read_text()
     assert sorted(path.name for path in (tmp_path / "made").iterdir()) == [
         "STEPS.txt",
         "job_submit.lua",
@@ -49,3 +53,21 @@ def test_files_are_written_and_the_unit_can_start_anywhere(command, tmp_path, mo
     unit = (tmp_path / "made" / "topompi-bridge.service").read_text()
     own = f"slurm bridge --policy isolated --cluster {tmp_path}/fabric.json --door wait"
     assert f"ExecStart={sys.executable} -P -m topompi {own}\n" in unit
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("echo error: no controller >&2; exit 1", "got exit code 1: error: no controller"),
+        ("echo Partition all not found; exit 1", "got exit code 1: Partition all not found"),
+        ("true", "expecting the partition all (--usual), got none"),
+    ],
+)
+def test_without_the_usual_partition_nothing_is_written(command, tmp_path, monkeypatch, script, words):
+    (tmp_path / "scontrol").write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / "scontrol").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    said = command("slurm", "setup", "-o", tmp_path / "made")
+    assert (said.code, said.out) == (1, "")
+    assert words in said.err
+    assert not (tmp_path / "made").exists()

@@ -176,7 +176,7 @@ def test_sacct_s_json_is_read(tmp_path: Path) -> None:
 
 
 def test_a_job_of_sacct_s_json_without_times_is_named(tmp_path: Path) -> None:
-    with pytest.raises(WorkloadError, match="job 7: expecting sacct --json, got KeyError: 'time'"):
+    with pytest.raises(WorkloadError, match="job 7: expecting sacct --json or Batsim's JSON, got no field time"):
         read(tmp_path, json.dumps({"jobs": [{"job_id": 7}]}))
 
 

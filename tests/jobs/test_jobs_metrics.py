@@ -107,6 +107,7 @@ def test_with_routes_jobs_share_if_they_use_one_directed_link(source, allocator)
 def test_json_has_all_figures_and_the_nodes_of_each_job():
     outcome = outcome_of()
     told = json.loads(to_json(outcome))
+    assert told["summary"].pop("rejected_because") == outcome.rejections
     assert told["summary"] == pytest.approx(figures(outcome))
     assert {"average_hops", "percent", "partners", "makespan"} <= set(told["summary"])
     for job, written in enumerate(told["nodes"]):

@@ -79,7 +79,7 @@ def test_mutated_logs_raise_only_our_errors_and_name_the_file(tmp_path: Path, co
         ("JobID|User\n", "line 1: expecting a field Submit"),
         (BATSIM.replace("10.4", "-3"), r"job 1: subtime: expecting a number from 0 .*, got '-3'"),
         (BATSIM.replace("delay", "msg_par"), "job 1: profile: expecting one of type delay"),
-        ("{}", "expecting an object with jobs"),
+        ("{}", "expecting sacct --json or Batsim's JSON, got an empty object"),
     ],
 )
 def test_a_wrong_field_is_named_with_its_place_and_partial_reading_goes_on(tmp_path: Path, content: str, message: str):

@@ -77,7 +77,7 @@ def test_without_slurm_the_command_says_what_to_give(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     done = command_line("slurm", "select", "-N", "2")
     assert done.returncode == 1
-    assert "expecting scontrol on this machine, got none: give files instead" in done.stderr
+    assert "scontrol: expecting switches, got no scontrol on this machine" in done.stderr
 
 
 def test_options_of_a_source_are_refused_without_one():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import product
 
 import numpy as np
 import pytest
@@ -113,7 +114,6 @@ def test_unequal_slots_of_the_job_are_kept(run, halo):
         ({}, [], "no --graph"),
         ({"SLURM_NTASKS": "7"}, ["--graph", "HALO"], "expecting 7 ranks, as the job has tasks, got 8"),
         ({}, ["--graph", "HALO", "-n", "5"], "holds at least 8 ranks, but 5 were asked for"),
-        ({}, ["--graph", "/no/such/graph"], "/no/such/graph: "),
     ],
 )
 def test_without_a_graph_that_fits_the_given_order_stays_with_a_warning(run, halo, variables, words, warning):
@@ -125,6 +125,15 @@ def test_without_a_graph_that_fits_the_given_order_stays_with_a_warning(run, hal
     tasks = {"7": 7}.get(variables.get("SLURM_NTASKS"), 5 if "-n" in words else 8)
     assert hosts_in(done.out) == [f"h000{rank // 2}" for rank in range(tasks)]
     assert last == f"{tasks} tasks on {(tasks + 1) // 2} of 4 nodes, in the given order"
+
+
+def test_a_graph_that_cannot_be_read_is_an_error(run, tmp_path):
+    (tmp_path / "damaged").write_text("0 1\n0 x y z\n")
+    for graph, more in product((tmp_path / "none", tmp_path / "damaged", tmp_path), ((), ("-n", "4"))):
+        done = run("--graph", graph, *more, "-o", tmp_path / "hosts", **JOB)
+        assert (done.code, done.out) == (1, "")
+        assert str(graph) in done.err
+        assert not (tmp_path / "hosts").exists()
 
 
 def test_outside_an_allocation_the_error_names_the_options_that_replace_it(run, halo):

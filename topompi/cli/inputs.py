@@ -23,6 +23,7 @@ from .terminal import console
 __all__ = [
     "Adapters",
     "AsJson",
+    "ClusterName",
     "Hosts",
     "JobOnFabric",
     "Lfts",
@@ -35,6 +36,7 @@ __all__ = [
     "list_findings",
     "reading",
     "reporting",
+    "require_source",
     "routes_of",
 ]
 
@@ -48,6 +50,8 @@ Partial = Annotated[bool, typer.Option("--partial", help="Continue with what is 
 _WITHOUT = "A switch that is down, by id or name, or SWITCH:PORT for a cable; may be given several times."
 Without = Annotated[list[str] | None, typer.Option("--without", metavar="SWITCH", help=_WITHOUT)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+_CLUSTER_NAME = "Of several clusters in an output of Slurm, the one that is read; with --slurm, the one that is asked."
+ClusterName = Annotated[str | None, typer.Option("--cluster-name", metavar="NAME", help=_CLUSTER_NAME)]
 
 
 _NAMES = "Host names of InfiniBand adapters: a GUID (of a port, node or system image) and a name per line."
@@ -167,6 +171,18 @@ class JobOnFabric:
     lfts: Lfts = None
     hosts: Hosts = None
     down: Without = None
+
+
+def require_source(source: str | None, lfts: Path | None, how: Adapters, option: str = "--cluster") -> None:
+    """Raise an error if options for the reading of a topology source are given, and no source.
+
+    :param source: the source; None if Slurm's switches replace it.
+    :param lfts: path of forwarding tables.
+    :param how: options for the reading.
+    :param option: name of the option for the source.
+    """
+    if source is None and (lfts or how.rails or how.names or how.rule):
+        raise SourceError(f"expecting {option} beside --lfts, --rails, --names and --name-rule, got none")
 
 
 @contextmanager

@@ -6,6 +6,8 @@ import asyncio
 import subprocess
 from collections.abc import Sequence
 
+from ..visible import last_first
+
 __all__ = ["run_command"]
 
 
@@ -33,5 +35,8 @@ async def run_command(command: Sequence[str], seconds: float) -> str:
     finally:
         if process.returncode is None:  # this task was cancelled, because the daemon ends
             process.kill()
-    last = words.decode("utf-8", errors="replace").strip().rpartition("\n")[2]
-    return f"{command[0]}: expecting exit code 0, got {process.returncode}: {last[:200]}" if process.returncode else ""
+    return (
+        f"{command[0]}: expecting exit code 0, got {process.returncode}: {last_first(words)}"
+        if process.returncode
+        else ""
+    )

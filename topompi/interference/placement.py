@@ -109,15 +109,18 @@ def allocated(cluster: Cluster, sizes: Mapping[str, int], policy: str) -> dict[s
     return found
 
 
-def from_file(cluster: Cluster, sizes: Mapping[str, int], path: str | os.PathLike[str]) -> dict[str, Nodes]:
+def from_file(
+    cluster: Cluster, sizes: Mapping[str, int], path: str | os.PathLike[str], name: str | None = None
+) -> dict[str, Nodes]:
     """Place jobs on the nodes that a file gives each of them, in its order.
 
     :param cluster: the machine.
     :param sizes: number of nodes of each job, by name.
     :param path: file of jobs and hosts, in a form of `read_running`, for example lines ``JOB HOSTS``.
+    :param name: name of the cluster whose jobs are taken from an output of Slurm; None if it must be of one cluster.
     :raises InterferenceError: if a job is missing, or has another number of nodes.
     """
-    jobs = read_running(path, InterferenceError)
+    jobs = read_running(path, InterferenceError, cluster=name)
     held = held_nodes([job for job in jobs if job.name in sizes], cluster)
     for name, size in sizes.items():
         if name not in held:
@@ -129,12 +132,13 @@ def from_file(cluster: Cluster, sizes: Mapping[str, int], path: str | os.PathLik
     return {name: held[name] for name in sizes}
 
 
-def place(cluster: Cluster, sizes: Mapping[str, int], placement: str) -> dict[str, Nodes]:
+def place(cluster: Cluster, sizes: Mapping[str, int], placement: str, name: str | None = None) -> dict[str, Nodes]:
     """Place jobs as a text says: ``NF``, ``F8``, ``RF:SEED``, the name of an allocator, or a file.
 
     :param cluster: the machine.
     :param sizes: number of nodes of each job, by name.
     :param placement: the text.
+    :param name: name of the cluster whose jobs are taken from a file; None if it must be of one cluster.
     :raises InterferenceError: if the text has another form, or the jobs do not fit.
     """
     if placement == "NF":
@@ -144,7 +148,7 @@ def place(cluster: Cluster, sizes: Mapping[str, int], placement: str) -> dict[st
     if match := _RANDOM.fullmatch(placement):
         return at_random(cluster, sizes, int(match[1]))
     if os.path.exists(placement):
-        return from_file(cluster, sizes, placement)
+        return from_file(cluster, sizes, placement, name)
     if not placement or os.sep in placement or placement.startswith(("F", "RF")):
         raise InterferenceError(f"placement: expecting {PLACEMENTS}, got {placement!r}")
     return allocated(cluster, sizes, placement)

@@ -90,7 +90,7 @@ def to_json(outcome: Outcome) -> str:
         "queue": queue,
         "allocator": allocator,
         "speed": speed,
-        "summary": figures(outcome),
+        "summary": figures(outcome) | {"rejected_because": outcome.rejections},
         "job": outcome.workload.number.tolist(),
         "start": outcome.start.tolist(),
         "end": outcome.end.tolist(),

@@ -32,6 +32,7 @@ class Outcome:
     :param slots: slot that is held at each entry of ``nodes``, -1 for all slots of the node; None if all jobs held
         whole nodes.
     :param lost: ascending positions of the jobs that ended because one of their nodes went down.
+    :param unfit: ascending positions of the jobs that find no nodes even if no other job runs and all nodes are up.
     """
 
     workload: Workload
@@ -44,6 +45,7 @@ class Outcome:
     nodes: NDArray[np.int32]
     slots: NDArray[np.int32] | None = None
     lost: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    unfit: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
     @cached_property
     def ran(self) -> NDArray[np.intp]:
@@ -54,6 +56,20 @@ class Outcome:
     def rejected(self) -> NDArray[np.intp]:
         """Positions of the jobs that the cluster cannot run under this policy."""
         return np.flatnonzero(self.start < 0)
+
+    @cached_property
+    def rejections(self) -> dict[str, int]:
+        """Number of the rejected jobs by reason, in words; reasons without jobs are left out."""
+        part, machine = self.cluster.part, self.cluster.num_nodes
+        joined = machine if part is None else int(np.bincount(part).max())
+        sizes, unfit = self.workload.nodes[self.rejected], np.isin(self.rejected, self.unfit)
+        reasons = (
+            (f"more than the machine's {machine:,} nodes", unfit & (sizes > machine)),
+            (f"more than the {joined:,} nodes that links join", unfit & (joined < sizes) & (sizes <= machine)),
+            (f"no nodes by {self.policy[1]}, even alone", unfit & (sizes <= joined)),
+            ("too few nodes that are up", ~unfit),
+        )
+        return {reason: int(which.sum()) for reason, which in reasons if which.any()}
 
     @property
     def has_nodes(self) -> bool:

@@ -123,4 +123,5 @@ def _outcome(
     lost = np.flatnonzero(fits)[sorted(ran.lost)]
     held = np.zeros(len(workload) + 1, dtype=np.int64)
     held[1:][fits] = np.diff(ran.offset)
-    return Outcome(workload, cluster, policy, start, start_pass, end, np.cumsum(held), ran.nodes, ran.slots, lost)
+    places = np.cumsum(held), ran.nodes, ran.slots
+    return Outcome(workload, cluster, policy, start, start_pass, end, *places, lost, np.flatnonzero(~fits))

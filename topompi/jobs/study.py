@@ -6,6 +6,7 @@ samples, whose mean has a confidence interval. The effect of the empty start is 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -80,6 +81,7 @@ def replay(
     speed: str = "as-logged",
     queue: str | Queue | None = None,
     progress: Callable[[int], None] | None = None,
+    rejections: Counter[str] | None = None,
 ) -> dict[str, Interval]:
     """Simulate several workloads (parts of a log, or random loads) and return mean and interval of each figure.
 
@@ -89,11 +91,17 @@ def replay(
     :param speed: name of a model of run times; ``{seed}`` in it becomes the number of the part, from 0.
     :param queue: a queue or its name, as in `simulate`.
     :param progress: function that is called with the number of ended jobs of the present part.
+    :param rejections: receiver of the number of rejected jobs of all parts, by reason.
     """
-    found = [
-        figures(simulate(part, cluster, queue, allocator, speed.format(seed=seed), progress=progress))
+    outcomes = (
+        simulate(part, cluster, queue, allocator, speed.format(seed=seed), progress=progress)
         for seed, part in enumerate(parts)
-    ]
+    )
+    found = list[dict[str, float]]()
+    for outcome in outcomes:
+        found.append(figures(outcome))
+        if rejections is not None:
+            rejections.update(outcome.rejections)
     return {name: interval([one[name] for one in found]) for name in (found[0] if found else ())}
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from ..errors import SourceError
-from ..inputs.slurm.commands import ENVIRONMENT, SHOW_MARKS, SHOW_NODES, SHOW_QUEUE
+from ..inputs.programs import run_program
+from ..inputs.slurm.commands import ENVIRONMENT, SHOW_MARKS, SHOW_NODES, SHOW_QUEUE, asked
 from .mark import Mark
 from .snapshot import Snapshot, read_snapshot
 
@@ -93,28 +91,10 @@ class Commands:
         self._run(words)
 
     def _run(self, command: Sequence[str]) -> str:
-        return self._done(command).stdout
+        output = asked(command, "its output", self._seconds, ENVIRONMENT)
+        return output.decode("utf-8", errors="replace")
 
     def _told(self, lines: Sequence[str]) -> list[str]:
-        done = self._done(("scontrol",), "\n".join([*lines, _DONE, ""]))
-        return [line.strip() for line in done.stderr.splitlines() if line.strip()]
-
-    def _done(self, command: Sequence[str], told: str | None = None) -> subprocess.CompletedProcess[str]:
-        try:
-            done = subprocess.run(
-                command,
-                input=told,
-                stdin=subprocess.DEVNULL if told is None else None,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=self._seconds,
-                env={**os.environ, **ENVIRONMENT},
-            )
-        except (OSError, subprocess.SubprocessError) as problem:
-            raise SourceError(f"{command[0]}: expecting its output, got {problem}") from problem
-        if done.returncode and told is None:
-            raise SourceError(
-                f"{command[0]}: expecting exit code 0, got {done.returncode}: {done.stderr.strip()[:200]}"
-            )
-        return done
+        told = "\n".join([*lines, _DONE, ""]).encode()
+        done = run_program(("scontrol",), "its output", self._seconds, told=told, environment=ENVIRONMENT, check=False)
+        return [line.strip() for line in done.stderr.decode("utf-8", errors="replace").splitlines() if line.strip()]

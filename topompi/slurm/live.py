@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from ..errors import SourceError
 from ..inputs.files import InputFile
 from ..inputs.slurm.commands import SHOW_JOBS, SHOW_STATES, SHOW_TOPOLOGY, printed
 from ..inputs.slurm.nodes import node_states
@@ -26,44 +24,45 @@ MINUTE = 60.0  # seconds
 T = TypeVar("T")
 
 
-def running_now(notes: list[str] | None = None) -> list[RunningJob]:
+def running_now(notes: list[str] | None = None, cluster: str | None = None) -> list[RunningJob]:
     """Ask ``squeue`` for the jobs that hold nodes, with those that are completing, suspended or configuring.
 
     :param notes: list that receives a line per running job that has no nodes.
+    :param cluster: name of the cluster to ask; None for this machine's.
     :raises SourceError: if the command is not installed, or fails.
     :raises AllocationError: if its answer cannot be read.
     """
-    return jobs_of(_asked(SHOW_JOBS, "running jobs"), AllocationError, notes)
+    return jobs_of(_asked(SHOW_JOBS, "running jobs", cluster), AllocationError, notes)
 
 
-def nodes_now() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Ask ``sinfo`` for the nodes that could take a job, and for those that could not; errors as in `running_now`."""
-    return node_states([_asked(SHOW_STATES, "states of nodes")], AllocationError)
+def nodes_now(cluster: str | None = None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Ask ``sinfo`` for the nodes that could take a job, and for those that could not; errors as in `running_now`.
+
+    :param cluster: name of the cluster to ask; None for this machine's.
+    """
+    return node_states([_asked(SHOW_STATES, "states of nodes", cluster)], AllocationError)
 
 
-def cluster_now(report: Report) -> Cluster:
+def cluster_now(report: Report, cluster: str | None = None) -> Cluster:
     """Ask ``scontrol`` for the tree of switches, and make a cluster of it; parameters and errors as in `routes_now`."""
-    return cluster_of(routes_now(report))
+    return cluster_of(routes_now(report, cluster))
 
 
-def routes_now(report: Report) -> Routes:
+def routes_now(report: Report, cluster: str | None = None) -> Routes:
     """Ask ``scontrol`` for the tree of switches, and compute routes; it knows no rates, parallel cables or routes.
 
     :param report: receiver of problems and notes.
+    :param cluster: name of the cluster to ask; None for this machine's.
     :raises SourceError: if the command is not installed, or fails.
     """
-    found = with_routes(slurm.read([_asked(SHOW_TOPOLOGY, "switches")], report), report)
+    found = with_routes(slurm.read([_asked(SHOW_TOPOLOGY, "switches", cluster)], report), report)
     assert found.routes is not None  # with_routes() computes missing routes
     return found.routes
 
 
-def _asked(command: Sequence[str], wanted: str) -> InputFile:
-    try:
-        return printed(command, wanted)
-    except FileNotFoundError as error:
-        raise SourceError(f"expecting {command[0]} on this machine, got none: give files instead") from error
-    except (OSError, subprocess.SubprocessError) as error:
-        raise SourceError(f"{' '.join(command)}: expecting {wanted}, got {error}") from error
+def _asked(command: Sequence[str], wanted: str, cluster: str | None) -> InputFile:
+    chosen = [] if cluster is None else [f"--clusters={cluster}"]
+    return printed([command[0], *chosen, *command[1:]], wanted)
 
 
 class Renewal(Generic[T]):

@@ -122,22 +122,26 @@ def fitting_graph(
     columns: Sequence[str] = (),
     notes: list[str] | None = None,
 ) -> tuple[CommunicationGraph | None, str]:
-    """Read the communication graph; if it cannot be read, or does not fit, return None and the reason.
+    """Read the communication graph; if there is none, or it does not fit, return None and the reason.
 
-    A job must go on without its graph: then all pairs of tasks weigh the same (Subramoni 2013, section 8), and no order
-    of them is better than the given one.
+    Without a graph all pairs of tasks weigh the same (Subramoni 2013, section 8), and no order of them is better than
+    the given one.
 
     :param path: path of the graph, in any format that `read_graph` reads; None if there is none.
     :param ranks: number of tasks that the graph must have; None to accept every number.
     :param size: number of tasks to which a list that names fewer is filled up; None for those that it names.
     :param columns: names of the columns of a list.
     :param notes: list that receives a line per guess that can be wrong.
+    :raises TopompiError: if the graph cannot be read.
     """
     if path is None:
         return None, "no --graph"
     try:
         graph = read_graph(path, size, columns, notes)
-    except (TopompiError, OSError) as error:
+    except TopompiError as error:
+        if size is None:
+            raise
+        read_graph(path, None, columns)  # raises its own error unless only the number of ranks is wrong
         return None, str(error)
     if ranks is not None and graph.size != ranks:
         return None, f"{path}: expecting {ranks:,} ranks, as the job has tasks, got {graph.size:,}"

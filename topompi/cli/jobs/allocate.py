@@ -14,14 +14,16 @@ from ...jobs import ALLOCATORS, AllocationError
 from ...jobs.now import Offer, offer
 from ...views.cluster import read_cluster
 from ...views.picture.names import listed
-from ..inputs import AsJson, Reading, grouped, list_findings, reporting
+from ..inputs import AsJson, ClusterName, Reading, grouped, list_findings, reporting, require_source
 from ..terminal import console
 
-__all__ = ["ClusterSpec", "Count", "Lfts", "Live", "Slots", "allocate"]
+__all__ = ["ClusterOrSlurm", "ClusterSpec", "Count", "Lfts", "Live", "Slots", "allocate", "require_cluster"]
 
 ClusterSpec = Annotated[
     str, typer.Option("--cluster", help="leaves=18x18x4 (nodes n0, n1, ...), or a topology source.")
 ]
+_OR_SLURM = "leaves=18x18x4 (nodes n0, n1, ...), or a topology source; with --slurm else scontrol's switches."
+ClusterOrSlurm = Annotated[str | None, typer.Option("--cluster", help=_OR_SLURM)]
 Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables of the topology source.")]
 Count = Annotated[int | None, typer.Option("--nodes", help="Nodes of leaves=18x18.", min=1)]
 Slots = Annotated[
@@ -33,7 +35,7 @@ Live = Annotated[bool, typer.Option("--slurm", help="Ask Slurm: squeue for the r
 @grouped
 def allocate(
     size: Annotated[int, typer.Argument(help="Nodes that the job needs; slots with --share.", min=1)],
-    cluster: ClusterSpec,
+    cluster: ClusterOrSlurm = None,
     nodes: Count = None,
     lfts: Lfts = None,
     *,
@@ -51,6 +53,7 @@ def allocate(
     slots: Slots = None,
     share: Annotated[bool, typer.Option("--share", help="Find SIZE slots; other jobs may share their nodes.")] = False,
     live: Live = False,
+    cluster_name: ClusterName = None,
     how: Reading,
     as_json: AsJson = False,
 ) -> None:
@@ -59,22 +62,28 @@ def allocate(
     From squeue's output, all jobs that hold nodes are taken, also completing and suspended ones. From sinfo's output,
     all nodes that are not idle are closed. The exit code is 1 if the job has to wait.
     """
-    with reporting(SourceError, f"reading {cluster}", partial=how.partial, how=how) as report:
-        machine = read_cluster(cluster, nodes, lfts, report, how.rails)
+    require_cluster(cluster, live, how, lfts)
+    with reporting(SourceError, "reading", partial=how.partial, how=how) as report:
+        if cluster is None:
+            from ...slurm.live import cluster_now  # imported here, because few commands ask Slurm
+
+            machine = cluster_now(report, cluster_name)
+        else:
+            machine = read_cluster(cluster, nodes, lfts, report, how.rails)
         machine = machine if slots is None else machine.with_slots(slots)
     notes: list[str] = []
-    jobs = read_running(running, AllocationError, notes) if running is not None else []
+    jobs = read_running(running, AllocationError, notes, cluster_name) if running is not None else []
     shut: tuple[str, ...] = ()
     if live:
         if running is not None or closed is not None:
             raise AllocationError("expecting --slurm, or --running and --closed, got both")
         from ...slurm.live import nodes_now, running_now  # imported here, because few commands ask Slurm
 
-        jobs, shut = running_now(notes), nodes_now()[1]
+        jobs, shut = running_now(notes, cluster_name), nodes_now(cluster_name)[1]
     if closed is not None:
         from ...inputs.slurm.nodes import read_closed  # imported here, because few commands read states of nodes
 
-        shut = read_closed(closed, AllocationError)
+        shut = read_closed(closed, AllocationError, cluster_name)
     found = offer(size, machine, jobs, policy, shut, share)
     for note in (*notes, *found.notes):
         console(to_error=True).print(note, soft_wrap=True)
@@ -92,6 +101,19 @@ def allocate(
     list_findings(report)
     if not found.nodes:
         raise typer.Exit(1)
+
+
+def require_cluster(cluster: str | None, live: bool, how: Reading, lfts: Path | None) -> None:
+    """Raise an error unless a cluster is given, or Slurm is asked and no option for the reading of a source is given.
+
+    :param cluster: value of ``--cluster``.
+    :param live: value of ``--slurm``.
+    :param how: options for the reading of a source.
+    :param lfts: value of ``--lfts``.
+    """
+    if cluster is None and not live:
+        raise AllocationError("expecting --cluster, or --slurm, got neither")
+    require_source(cluster, lfts, how)
 
 
 def _counted(found: Offer) -> str:

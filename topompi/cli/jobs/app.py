@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -34,11 +35,11 @@ from ...jobs.study import SCENARIOS, Interval, break_even, interval, replay
 from ...jobs.workload.transform import larger, segments
 from ...views.cluster import read_cluster
 from ..app import with_late
-from ..inputs import Adapters, AsJson, grouped, list_findings, reporting
+from ..inputs import Adapters, AsJson, ClusterName, grouped, list_findings, reporting
 from ..terminal import console
 from .allocate import Lfts, allocate
 from .check import check_command
-from .table import print_intervals, print_outcomes, print_workload
+from .table import print_intervals, print_notes, print_outcomes, print_rejections, print_workload
 
 __all__ = ["app"]
 
@@ -62,7 +63,8 @@ class LogOnCluster:
     :param cluster: specification of a cluster (``leaves=18x18``), or a topology source.
     :param nodes: number of nodes of a specified cluster; None for that of the log's machine.
     :param lfts: path of the forwarding tables of a source; None if they are in the source.
-    :param cores: number of processors of a node, by which sizes in the log become nodes; None for ``slots``.
+    :param cores: number of processors of a node, by which sizes in the log become nodes; None for ``slots``, or else
+        the number that the log's header says.
     :param slots: number of slots of each node; None for one.
     :param share: whether jobs may share nodes if the log does not say which may.
     :param coschedule: path of a file of speed-ups, by which jobs run on half nodes; None for whole nodes.
@@ -75,7 +77,10 @@ class LogOnCluster:
     nodes: Annotated[int | None, typer.Option("--nodes", help="Nodes of leaves=...; else the log's.", min=1)] = None
     lfts: Lfts = None
     cores: Annotated[
-        int | None, typer.Option("--cores", help="Processors of one node, for the log's sizes; else --slots.", min=1)
+        int | None,
+        typer.Option(
+            "--cores", help="Processors of one node, for the log's sizes; else --slots, else the log's.", min=1
+        ),
     ] = None
     slots: Annotated[int | None, typer.Option("--slots", help="Slots of each node; else one.", min=1)] = None
     share: Annotated[bool, typer.Option("--share", help="All jobs may share nodes, unless the log says which.")] = False
@@ -122,6 +127,7 @@ class Lines:
     :param partial: whether wrong lines are skipped and counted; else they are errors.
     :param columns: names of the fields of sacct's lines, with commas; None if the log has them.
     :param arrivals: whether jobs that wait, run or were cancelled are taken, too, with their time limit as run time.
+    :param cluster_name: name of the cluster whose jobs are taken from sacct's log; None if it is of one cluster.
     """
 
     limit: Annotated[int | None, typer.Option("--limit", help="Only the first jobs.", min=1)] = None
@@ -136,6 +142,7 @@ class Lines:
         bool,
         typer.Option("--arrivals", help="Jobs that wait, run or were cancelled arrive, too, for their time limit."),
     ] = False
+    cluster_name: ClusterName = None
 
 
 @dataclass(frozen=True)
@@ -215,6 +222,7 @@ def simulate_command(
     if schedule_csv is not None:
         write_schedule(outcome, schedule_csv)
     if as_json:
+        print_notes(workload)
         print(to_json(outcome))
     else:
         print_workload(workload, machine)
@@ -267,7 +275,9 @@ def compare(
     if plot is not None:
         draw_comparison(outcomes, plot)
     if as_json:
-        print(json.dumps({name: figures(outcome) for name, outcome in outcomes.items()}))
+        print_notes(workload)
+        told = {name: figures(one) | {"rejected_because": one.rejections} for name, one in outcomes.items()}
+        print(json.dumps(told))
         return
     print_workload(workload, machine)
     print_outcomes(outcomes)
@@ -312,9 +322,10 @@ def _compare_parts(
     In Pollard's scenario, also print the speed-up of isolated jobs above which isolation pays.
     """
     parts, found = segments(workload, count), dict[str, dict[str, Interval]]()
+    rejections = {name: Counter[str]() for name in policies}
     for name, (policy, speed) in policies.items():
         with _progress(name, len(workload) // count) as progress:
-            found[name] = replay(parts, cluster, policy, speed, queue, progress)
+            found[name] = replay(parts, cluster, policy, speed, queue, progress, rejections[name])
     pays: Interval | None = None
     if scenario == "pollard":
         with _progress("break-even", len(workload)):
@@ -323,10 +334,14 @@ def _compare_parts(
         told: dict[str, Any] = {
             name: {figure: asdict(value) for figure, value in of.items()} for name, of in found.items()
         }
-        print(json.dumps({"policies": told, "break_even": None if pays is None else asdict(pays)}))
+        print_notes(workload)
+        facts = {"break_even": None if pays is None else asdict(pays), "rejected_because": rejections}
+        print(json.dumps({"policies": told, **facts}))
         return
     print_workload(workload, cluster)
     print_intervals(found, count)
+    for name, reasons in rejections.items():
+        print_rejections(name, reasons, workload)
     if pays is not None:
         bounds = f" ({pays.low:.1f} to {pays.high:.1f})" if count > 1 else ""
         what = "less run time of isolated jobs above 4 nodes pays for their wait"
@@ -348,7 +363,8 @@ def _inputs(given: LogOnCluster, adapters: Adapters, lines: Lines) -> tuple[Work
     """Read the log and the cluster, return the chosen jobs and the cluster, and print problems on standard error."""
     columns = lines.columns.split(",") if lines.columns else None
     with reporting(JobsError, f"reading {given.log}", partial=lines.partial, how=adapters) as report:
-        workload = read_workload(given.log, given.cores or given.slots or 1, lines.partial, columns, lines.arrivals)
+        cores, read_as = given.cores or given.slots, (lines.partial, columns, lines.arrivals, lines.cluster_name)
+        workload = read_workload(given.log, cores, *read_as)
         nodes = workload.machine_nodes if given.nodes is None else given.nodes
         machine = read_cluster(given.cluster, nodes, given.lfts, report, adapters.rails)
     list_findings(report)

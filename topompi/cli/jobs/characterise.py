@@ -18,7 +18,7 @@ from ...inputs.hostlist import compress
 from ...interference.placement import PLACEMENTS
 from ...network import Tables
 from ...topology import Routes
-from ..inputs import AsJson, Reading, grouped, list_findings, reading, routes_of
+from ..inputs import AsJson, ClusterName, Reading, grouped, list_findings, reading, routes_of
 from ..terminal import Limit, console
 from .allocate import Lfts
 from .model import Links
@@ -39,12 +39,14 @@ class Setting:
     """Options that say where jobs run, and how their load is judged.
 
     :param placement: placement of all jobs.
+    :param cluster_name: name of the cluster whose jobs are taken from the placement's file; None if it has one.
     :param moderate: least usage of a moderate job; None for the default.
     :param extreme: least usage of an extreme job; None for the default.
     :param by_routes: whether jobs that may share links are counted by routes; else by hosts.
     """
 
     placement: Annotated[str, typer.Option("--placement", "-p", help=PLACEMENTS)] = "NF"
+    cluster_name: ClusterName = None
     moderate: Annotated[
         float | None, typer.Option("--moderate", help="Least usage of a moderate job; 0.09 by default.")
     ] = None
@@ -113,7 +115,7 @@ def characterise_command(
         routes = routes_of(discovery, how.rails)
         levels = levels_of(routes.fabric, links.known_rate)
         report.step("placing jobs, and simulating each on a crossbar")
-        placed = _placed(specs, routes, setting.placement, links)
+        placed = _placed(specs, routes, setting, links)
         report.step("following routes")
         found = [_character(one, levels, routes.tables, thresholds) for one in placed]
         tables = routes.tables if setting.by_routes else None
@@ -130,12 +132,12 @@ def characterise_command(
     list_findings(report)
 
 
-def _placed(specs: Sequence[JobSpec], routes: Routes, placement: str, links: Links) -> list[Placed]:
+def _placed(specs: Sequence[JobSpec], routes: Routes, setting: Setting, links: Links) -> list[Placed]:
     """Place jobs, and find the time of each on a crossbar.
 
     :param specs: the jobs.
     :param routes: routes of the fabric.
-    :param placement: text of the placement.
+    :param setting: options with the placement.
     :param links: options of links and hosts.
     """
     from ...interference import place
@@ -146,7 +148,7 @@ def _placed(specs: Sequence[JobSpec], routes: Routes, placement: str, links: Lin
     machine = cluster_of(routes)
     hosts_of = Hosts(send_overhead=links.overhead, eager=float(links.eager))
     network = SharedNetwork(shared_network(machine, links.known_rate, links.latency), hosts=hosts_of)
-    nodes = place(machine, {job.name: job.nodes for job in specs}, placement)
+    nodes = place(machine, {job.name: job.nodes for job in specs}, setting.placement, setting.cluster_name)
     host = node_hosts(machine, routes.fabric)
     found = []
     for job in specs:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -11,15 +12,17 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from ...errors import SourceError
 from ...inputs.slurm.running import read_running
 from ...jobs import AllocationError, Cluster
 from ...jobs.now import held_nodes, node_names, remarks, shared_links
+from ...topology import Report, Routes
 from ...topology.hostnames import find_hosts
-from ...topology.inspection import study_jobs
-from ..inputs import grouped, list_findings, reading, routes_of
+from ...topology.inspection import study_jobs, without
+from ..inputs import ClusterName, grouped, list_findings, reading, reporting, routes_of
 from ..rows import Listing, print_rows
 from ..terminal import Limit, console
-from .allocate import ClusterSpec, Count, Lfts, Live, Slots
+from .allocate import ClusterOrSlurm, Count, Lfts, Live, Slots, require_cluster
 
 __all__ = ["check_command", "show_sharing"]
 
@@ -32,11 +35,12 @@ Running = Annotated[
 def check_command(
     running: Running = None,
     *,
-    cluster: ClusterSpec,
+    cluster: ClusterOrSlurm = None,
     nodes: Count = None,
     lfts: Lfts = None,
     slots: Slots = None,
     live: Live = False,
+    cluster_name: ClusterName = None,
     how: Listing,
     limit: Limit = None,
 ) -> None:
@@ -48,32 +52,40 @@ def check_command(
     """
     if (running is None) != live:
         raise AllocationError("expecting a file of running jobs, or --slurm")
-    if show_sharing(running, cluster, nodes, lfts, how, slots):
+    require_cluster(cluster, live, how, lfts)
+    if show_sharing(running, cluster, nodes, lfts, how, slots, cluster_name):
         raise typer.Exit(1)
 
 
 def show_sharing(
-    running: Path | None, cluster: str, nodes: int | None, lfts: Path | None, how: Listing, slots: int | None = None
+    running: Path | None,
+    cluster: str | None,
+    nodes: int | None,
+    lfts: Path | None,
+    how: Listing,
+    slots: int | None = None,
+    cluster_name: str | None = None,
 ) -> bool:
     """Print the running jobs that share links; return whether some do.
 
     :param running: file of the running jobs; None to ask Slurm.
-    :param cluster: specification of a cluster (``leaves=18x18``), or a topology source.
+    :param cluster: specification of a cluster (``leaves=18x18``), or a topology source; None to ask Slurm.
     :param nodes: number of nodes of a specified cluster; None if it follows from the specification.
     :param lfts: path of the forwarding tables of a source; None if they are in the source.
     :param how: options for the reading of a source, and for the output.
     :param slots: number of slots of each node, for notes on how many of them are held on nodes that several jobs share;
         None if nodes have no slots.
+    :param cluster_name: name of the cluster whose jobs are taken, or which is asked; None if there is one.
     :raises AllocationError: if an option that only sources have is given with a specification.
     """
     notes: list[str] = []
     if running is None:
         from ...slurm.live import running_now  # imported here, because few commands ask Slurm
 
-        jobs = running_now(notes)
+        jobs = running_now(notes, cluster_name)
     else:
-        jobs = read_running(running, AllocationError, notes)
-    if cluster.startswith("leaves="):
+        jobs = read_running(running, AllocationError, notes, cluster_name)
+    if cluster is not None and cluster.startswith("leaves="):
         if how.down or how.partial or how.as_csv or how.rails or how.names or how.rule:
             options = "--without, --rails, --names, --name-rule, --partial and --csv"
             raise AllocationError(f"expecting a topology source beside {options}, got leaves=...")
@@ -88,20 +100,35 @@ def show_sharing(
         else:
             _print_pairs(len(held), pairs, found.num_links)
         return bool(pairs)
-    with reading(cluster, lfts, how) as (discovery, report):
-        routes = routes_of(discovery, how.rails, how.down)
+    name = cluster or "Slurm's switches"
+    with _routes(cluster, lfts, how, cluster_name) as (routes, report):
         report.step("following routes")
-        _tell([*notes, *remarks(jobs, routes.fabric.hosts, cluster, _each(slots, routes.fabric.hosts))])
+        _tell([*notes, *remarks(jobs, routes.fabric.hosts, name, _each(slots, routes.fabric.hosts))])
         jobs = [job for job in jobs if (find_hosts(routes.fabric, job.hosts) >= 0).any()] or jobs
         study = study_jobs(routes, jobs)
-    facts = {"source": cluster, "routes": routes.engine, "jobs": len(jobs), "links": study.links}
+    facts = {"source": name, "routes": routes.engine, "jobs": len(jobs), "links": study.links}
     rows = [row.as_dict() for row in study.rows]
-    heading = f"{cluster}: {len(rows):,} jobs; {routes.engine}"
+    heading = f"{name}: {len(rows):,} jobs; {routes.engine}"
     print_rows(heading, {**facts, "pairs": _listed(study.pairs)}, rows, as_json=how.as_json, as_csv=how.as_csv)
     if not (how.as_json or how.as_csv):
         _print_pairs(len(jobs), study.pairs, study.links)
     list_findings(report)
     return bool(study.pairs)
+
+
+@contextmanager
+def _routes(
+    cluster: str | None, lfts: Path | None, how: Listing, cluster_name: str | None
+) -> Iterator[tuple[Routes, Report]]:
+    """Provide the routes of a topology source, or of the switches that Slurm knows, and the report on them."""
+    if cluster is not None:
+        with reading(cluster, lfts, how) as (discovery, report):
+            yield routes_of(discovery, how.rails, how.down), report
+        return
+    from ...slurm.live import routes_now  # imported here, because few commands ask Slurm
+
+    with reporting(SourceError, "asking Slurm", partial=how.partial) as report:
+        yield without(routes_now(report, cluster_name), how.down or []), report
 
 
 def _each(slots: int | None, hosts: Sequence[str]) -> NDArray[np.int64] | None:

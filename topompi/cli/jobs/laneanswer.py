@@ -53,6 +53,7 @@ class Ask:
     :param links: options of the network.
     :param plot: path of a picture; None for none.
     :param output: path of OpenSM's options; None for none.
+    :param cluster_name: name of the cluster whose jobs are taken from the placement's file; None if it has one.
     """
 
     jobs: tuple[str, ...]
@@ -61,6 +62,7 @@ class Ask:
     links: Links
     plot: Path | None
     output: Path | None
+    cluster_name: str | None = None
 
 
 def answer(ask: Ask, fabric: Fabric, machine: Cluster, *, partial: bool, as_json: bool) -> None:
@@ -120,7 +122,7 @@ def _placed(
             raise InterferenceError(f"{job.name}: expecting no lane, because lanes are chosen here, got {job.lane}")
     tables = shared_network(machine, ask.links.known_rate, ask.links.latency)
     hosts = Hosts(send_overhead=ask.links.overhead, eager=float(ask.links.eager))
-    nodes = place(machine, {job.name: job.nodes for job in specs}, ask.placement)
+    nodes = place(machine, {job.name: job.nodes for job in specs}, ask.placement, ask.cluster_name)
     programs = [job.on(nodes[job.name]) for job in specs]
     return SharedNetwork(tables, "packet", hosts, Settings(buffer=buffer)), programs, nodes
 

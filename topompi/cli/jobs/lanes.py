@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ...views.cluster import cluster_of
-from ..inputs import AsJson, Reading, grouped, list_findings, reading, routes_of
+from ..inputs import AsJson, ClusterName, Reading, grouped, list_findings, reading, routes_of
 from .allocate import Lfts
 from .choosing import Choosing
 from .model import Links
@@ -24,6 +24,7 @@ def lanes_command(
     cluster: Annotated[str, typer.Option("--cluster", help="A topology source.")],
     lfts: Lfts = None,
     placement: Annotated[str, typer.Option("--placement", "-p", help=f"{PLACEMENTS}.")] = "NF",
+    cluster_name: ClusterName = None,
     choosing: Choosing,
     links: Links,
     how: Reading,
@@ -40,7 +41,7 @@ def lanes_command(
     """
     from .laneanswer import Ask, answer  # imported here, because other commands need no simulator
 
-    ask = Ask(tuple(jobs), placement, choosing, links, plot, output)
+    ask = Ask(tuple(jobs), placement, choosing, links, plot, output, cluster_name)
     with reading(cluster, lfts, how) as (discovery, report):
         routes = routes_of(discovery, how.rails)
         machine = cluster_of(routes)

@@ -20,7 +20,7 @@ from ...colocation.prices.rules import RULES, Run, charged_cores
 from ...inputs.files import read_text
 from ...inputs.writing import write_text
 from ...jobs import read_workload
-from ..inputs import AsJson
+from ..inputs import AsJson, ClusterName
 from ..terminal import console
 
 __all__ = ["price_command"]
@@ -57,6 +57,7 @@ def price_command(
     verify: Annotated[
         bool, typer.Option("--verify", help="Check that no entry of --ledger was changed; needs no files.")
     ] = False,
+    cluster_name: ClusterName = None,
     as_json: AsJson = False,
 ) -> None:
     """Price jobs that shared nodes by what the shutter measured; show estimates, intervals and discounts.
@@ -78,7 +79,7 @@ def price_command(
     if not logs or rate is None:
         got = "no --rate" if logs else f"{len(files or [])} files"
         raise ColocationError(f"jobs price: expecting logs of the shutter, a list of jobs and --rate, got {got}")
-    runs, records = _runs(jobs, cores), [read_records(log) for log in logs]
+    runs, records = _runs(jobs, cores, cluster_name), [read_records(log) for log in logs]
     bills = bill(records, runs, rate / 3600, rule, method, seed=seed)
     others = sorted({job for log in records for job in log.jobs} - {run.job for run in runs})
     new = None if ledger is None else _account(ledger, grant or [], bills, report)
@@ -93,14 +94,14 @@ def price_command(
         console().print(f"charged: {new:,} of {len(bills):,} jobs; the others were charged before", markup=False)
 
 
-def _runs(path: Path, cores: int | None) -> list[Run]:
+def _runs(path: Path, cores: int | None, cluster: str | None) -> list[Run]:
     """Read the runs from a list, or from a log of whole nodes."""
     if is_list(read_text(path, ColocationError, "sacct or a list of jobs")):
         runs = read_runs(path)
         return runs if cores is None else [replace(run, cores=charged_cores(run.cores, cores)) for run in runs]
     if cores is None:
         raise ColocationError(f"{path}: expecting --cores, because it has nodes, got none")
-    workload = read_workload(path, cores)
+    workload = read_workload(path, cores, cluster=cluster)
     blank = [""] * len(workload)
     projects, users = workload.columns.get("account", blank), workload.columns.get("user_name", blank)
     return [

@@ -10,7 +10,7 @@ import typer
 from ...errors import SourceError
 from ...interference.placement import PLACEMENTS
 from ...views.cluster import read_routed
-from ..inputs import AsJson, Reading, grouped, list_findings, reporting
+from ..inputs import AsJson, ClusterName, Reading, grouped, list_findings, reporting
 from .allocate import ClusterSpec, Lfts
 from .model import Model
 
@@ -35,6 +35,7 @@ def replay_command(
     ] = None,
     pairs: Annotated[bool, typer.Option("--pairs", help="Which job delays which, two by two.")] = False,
     links: Annotated[bool, typer.Option("--links", help="Which links several jobs use.")] = False,
+    cluster_name: ClusterName = None,
     model: Model,
     how: Reading,
     as_json: AsJson = False,
@@ -55,8 +56,9 @@ def replay_command(
 
     wanted = tuple(placement or ["NF"])
     question = Question(
-        tuple(jobs), wanted, draws, repeats, arriving, pairs=pairs, links=links, plot=plot, draw=drawing
-    )
+        tuple(jobs), wanted, draws, repeats, arriving,
+        pairs=pairs, links=links, plot=plot, draw=drawing, cluster_name=cluster_name,
+    )  # fmt: skip
     with reporting(SourceError, f"reading {cluster}", partial=how.partial, how=how) as report:
         if cluster.startswith("leaves="):
             raise SourceError(f"--cluster: expecting a topology source with routes, got leaves and pods: {cluster}")

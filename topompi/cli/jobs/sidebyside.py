@@ -44,6 +44,7 @@ class Question:
     :param links: whether to show the links of several jobs.
     :param plot: path of a picture over time; None for none.
     :param draw: path of a picture of the fabric; None for none.
+    :param cluster_name: name of the cluster whose jobs are taken from a placement's file; None if it has one.
     """
 
     jobs: tuple[str, ...]
@@ -55,6 +56,7 @@ class Question:
     links: bool
     plot: Path | None
     draw: Path | None
+    cluster_name: str | None = None
 
 
 def answer(question: Question, machine: Cluster, routes: Routes, model: Model, *, partial: bool, as_json: bool) -> None:
@@ -134,7 +136,7 @@ def _simulated(
         for text, outcomes in found.items():
             for one in draws_of(text, question.draws):
                 status.update(f"placement {one}")
-                nodes = place(machine, {job.name: job.nodes for job in specs}, one)
+                nodes = place(machine, {job.name: job.nodes for job in specs}, one, question.cluster_name)
                 ran = [job.on(nodes[job.name]) for job in specs]
                 programs.setdefault(text, ran)
                 outcomes.append(replay(where, ran, question.repeats))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 from rich.table import Table
 
 from ...jobs import Cluster, Outcome, Workload
@@ -11,7 +12,7 @@ from ...jobs.metrics import figures
 from ...jobs.study import Interval
 from ..terminal import console
 
-__all__ = ["print_intervals", "print_outcomes", "print_workload"]
+__all__ = ["print_intervals", "print_notes", "print_outcomes", "print_rejections", "print_workload"]
 
 WAITS = {"makespan": "makespan", "mean_wait": "mean wait", "median_wait": "median", "max_wait": "longest"}
 PLACES = {"average_hops": "hops", "percent": "share", "partners": "partners"}
@@ -28,13 +29,22 @@ def print_workload(workload: Workload, cluster: Cluster) -> None:
     problems = len(workload.reading.problems)
     wrong = f"; {_count(problems, 'wrong line', 'wrong lines')}" if problems else ""
     screen.print(f"{workload.name}: {_count(len(workload), 'job', 'jobs')}{dropped}{wrong}")
-    for note in workload.reading.notes:
-        screen.print(note)
+    print_notes(workload, to_error=False)
     told = workload.machine_nodes
     more = f", the log's machine has {told:,}" if told is not None and told != cluster.num_nodes else ""
     shape = f"{_count(cluster.num_leaves, 'leaf', 'leaves')}, {_count(cluster.num_pods, 'pod', 'pods')}"
     slots = f", {_count(cluster.num_slots, 'slot', 'slots')}" if cluster.node_slots is not None else ""
     screen.print(f"{cluster.name}: {_count(cluster.num_nodes, 'node', 'nodes')}{slots}, {shape}{more}")
+
+
+def print_notes(workload: Workload, *, to_error: bool = True) -> None:
+    """Print the reader's notes on how it took a log, a line each.
+
+    :param workload: jobs of the log.
+    :param to_error: whether to print to standard error, because standard output has JSON.
+    """
+    for note in workload.reading.notes:
+        console(to_error=to_error).print(note, soft_wrap=True)
 
 
 def print_outcomes(outcomes: Mapping[str, Outcome]) -> None:
@@ -51,6 +61,22 @@ def print_outcomes(outcomes: Mapping[str, Outcome]) -> None:
             cells += [f"{one['average_hops']:.2f}", f"{one['percent']:.1f} %", f"{one['partners']:.2f}"]
         table.add_row(*cells)
     console().print(table)
+    for name, outcome in outcomes.items():
+        print_rejections(name, outcome.rejections, outcome.workload)
+
+
+def print_rejections(name: str, rejections: Mapping[str, int], workload: Workload) -> None:
+    """Print why a policy rejected jobs, a line per reason.
+
+    :param name: name of the policy.
+    :param rejections: number of rejected jobs by reason.
+    :param workload: jobs of the log.
+    """
+    screen = console()
+    for reason, count in rejections.items():
+        screen.print(f"{name}: {count:,} rejected: {reason}", soft_wrap=True)
+    if rejections and workload.slots.any() and np.array_equal(workload.slots, workload.nodes):
+        screen.print("sizes are taken as nodes: if the log counts processors, --cores N divides them", soft_wrap=True)
 
 
 def print_intervals(policies: Mapping[str, Mapping[str, Interval]], parts: int) -> None:

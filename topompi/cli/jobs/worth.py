@@ -26,8 +26,9 @@ from ...colocation.speedups.files import read_speedups
 from ...colocation.speedups.matrix import Speedups
 from ...inputs.figures import check_plot
 from ...jobs import QUEUES, Cluster, Outcome, Workload, read_workload, simulate
-from ..inputs import AsJson
+from ..inputs import AsJson, ClusterName
 from ..terminal import console
+from .table import print_notes
 
 __all__ = ["worth_command"]
 
@@ -43,7 +44,9 @@ def worth_command(
         str, typer.Option("--speedups", help="FILE of speed-ups (JSON, or CSV), or drawn:PROGRAMS:SEED.")
     ],
     nodes: Annotated[int | None, typer.Option("--nodes", help="Nodes of the machine; else the log's.", min=1)] = None,
-    cores: Annotated[int, typer.Option("--cores", help="Processors of a node, for the log's sizes.", min=1)] = 1,
+    cores: Annotated[
+        int | None, typer.Option("--cores", help="Processors of a node, for the log's sizes; else the log's.", min=1)
+    ] = None,
     rate: Annotated[float, typer.Option("--rate", help="Service units per core and hour.", min=0)] = 1.0,
     rule: Annotated[
         list[str] | None,
@@ -61,6 +64,7 @@ def worth_command(
         str, typer.Option("-p", "--policy", help="halves: beside any neighbour; matched: beside favoured ones.")
     ] = POLICIES[0],
     limit: Annotated[int | None, typer.Option("--limit", help="Only the first jobs.", min=1)] = None,
+    cluster_name: ClusterName = None,
     as_json: AsJson = False,
     drawing: Annotated[
         Path | None, typer.Option("--draw", help="FILE.svg or .png: the distribution of prices, and who costs whom.")
@@ -75,7 +79,9 @@ def worth_command(
     if drawing is not None:
         check_plot(drawing, "--draw", ColocationError)
     matrix, dropped = _matrix(speedups)
-    workload = read_workload(log, cores)
+    workload = read_workload(log, cores, cluster=cluster_name)
+    print_notes(workload)
+    cores = cores or workload.machine_cores
     machine = workload.machine_nodes if nodes is None else nodes
     if machine is None:
         raise ColocationError(f"{log}: expecting --nodes, because the log does not say them, got none")

@@ -13,13 +13,12 @@ import typer
 from ...daemon.log import log_as_json
 from ...daemon.pages import audience, parse_address, served
 from ...errors import SourceError
-from ...jobs import AllocationError
 from ...slurm.bridge import Planner, Policy
 from ...slurm.controller import Commands
 from ...slurm.live import Renewal, cluster_now
 from ...slurm.loop import Bridge, Pace
 from ...views.cluster import read_cluster
-from ..inputs import Lfts, Reading, list_findings, reporting
+from ..inputs import Lfts, Reading, list_findings, reporting, require_source
 
 __all__ = ["bridge"]
 
@@ -50,8 +49,7 @@ def bridge(
     prints the lines of slurm.conf for them. On any error, and at the end, the door is opened: Slurm places all jobs.
     SIGHUP reads the cluster again; a topology service is asked every minute whether its routes have changed.
     """
-    if cluster is None and (lfts or how.rails or how.names or how.rule):
-        raise AllocationError("expecting --cluster beside --lfts, --rails, --names and --name-rule, got none")
+    require_source(cluster, lfts, how)
     log_as_json("topompi.slurm")
     rules = Policy(policy, queue, door, run, usual, patience)
 

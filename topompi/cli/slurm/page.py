@@ -20,7 +20,7 @@ from ...slurm.live import routes_now
 from ...slurm.page.holdings import Site
 from ...slurm.page.live import LivePage
 from ...topology import load
-from ..inputs import Lfts, Reading, list_findings, reporting, routes_of
+from ..inputs import Lfts, Reading, list_findings, reporting, require_source, routes_of
 from ..terminal import Limit
 
 __all__ = ["page"]
@@ -50,8 +50,7 @@ def page(
     """
     if output is not None and not once:
         raise AllocationError("-o: expecting --once beside it")
-    if cluster is None and (lfts or how.rails or how.names or how.rule):
-        raise AllocationError("expecting --cluster beside --lfts, --rails, --names and --name-rule, got none")
+    require_source(cluster, lfts, how)
     address = parse_address(listen)
     with reporting(SourceError, "reading", partial=how.partial, how=how) as report:
         routes = routes_now(report) if cluster is None else routes_of(load(cluster, lfts, report), how.rails)

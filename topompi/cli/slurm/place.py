@@ -17,7 +17,7 @@ from ...mapping.search import Search
 from ...slurm.placement import Placement, PlacementError, fitting_graph, nodes_of_job, tasks_of_job
 from ...slurm.placement import place as placed_on
 from ...topology.sources.automatic import AUTO
-from ..inputs import AsJson, Lfts, Reading, grouped, list_findings, reporting
+from ..inputs import AsJson, Lfts, Reading, grouped, list_findings, reporting, require_source
 from ..map.app import Algorithm, Budget, GivenGraph, Seed
 from ..terminal import Limit, console
 
@@ -96,8 +96,7 @@ def place(
     """
     search = Search(algorithm, seed=seed, budget=budget)
     search.check()
-    if where.found and (where.lfts or how.rails or how.names or how.rule):
-        raise PlacementError("expecting --topology beside --lfts, --rails, --names and --name-rule, got none")
+    require_source(None if where.found else where.topology, where.lfts, how, "--topology")
     notes: list[str] = []
     with reporting(PlacementError, partial=how.partial, how=how) as report:
         wanted = given.ranks or tasks_of_job(os.environ, where.hosts)

@@ -18,7 +18,7 @@ from ...slurm.live import cluster_now, nodes_now
 from ...slurm.selection import select as choose
 from ...views.cluster import read_cluster
 from ...views.picture.names import listed
-from ..inputs import AsJson, Lfts, Reading, list_findings, reporting
+from ..inputs import AsJson, ClusterName, Lfts, Reading, list_findings, reporting, require_source
 from ..terminal import console
 
 __all__ = ["select"]
@@ -36,6 +36,7 @@ def select(
     nodelist: Annotated[str | None, typer.Option("--nodelist", "-w", help="Your own nodes, which are kept.")] = None,
     spread: Annotated[bool, typer.Option("--avoid-path-conflict/--lowest-subtree", help=_SPREAD)] = True,
     *,
+    cluster_name: ClusterName = None,
     how: Reading,
     as_json: AsJson = False,
 ) -> None:
@@ -43,11 +44,13 @@ def select(
 
     Exit code 1 if there are too few idle nodes.
     """
-    if cluster is None and (lfts or how.rails or how.names or how.rule):
-        raise AllocationError("expecting --cluster beside --lfts, --rails, --names and --name-rule, got none")
+    require_source(cluster, lfts, how)
     with reporting(SourceError, "reading", partial=how.partial, how=how) as report:
-        machine = cluster_now(report) if cluster is None else read_cluster(cluster, None, lfts, report, how.rails)
-        nodes = _idle_nodes(idle)
+        if cluster is None:
+            machine = cluster_now(report, cluster_name)
+        else:
+            machine = read_cluster(cluster, None, lfts, report, how.rails)
+        nodes = _idle_nodes(idle, cluster_name)
         wanted = expand(nodelist) if nodelist else ()
         found = choose(size, machine, nodes, spread=spread, wanted=wanted)
     if as_json:
@@ -61,9 +64,9 @@ def select(
         raise typer.Exit(1)
 
 
-def _idle_nodes(argument: str | None) -> tuple[str, ...]:
+def _idle_nodes(argument: str | None, cluster: str | None) -> tuple[str, ...]:
     if argument is None:
-        return nodes_now()[0]
+        return nodes_now(cluster)[0]
     if os.path.exists(argument) or "/" in argument:
-        return node_states(open_inputs(argument, AllocationError, "states of nodes"), AllocationError)[0]
+        return node_states(open_inputs(argument, AllocationError, "states of nodes"), AllocationError, cluster)[0]
     return tuple(expand(argument))

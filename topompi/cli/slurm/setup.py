@@ -14,7 +14,6 @@ from ...inputs.slurm.reports import records
 from ...inputs.writing import write_text
 from ...slurm.setup import FIELDS, guard, partition_lines, service, steps
 from ...slurm.view import Policy
-from ..terminal import console
 
 __all__ = ["setup"]
 
@@ -31,7 +30,7 @@ def setup(
 ) -> None:
     """Print what an administrator needs for topompi slurm bridge: partitions, guard, unit, and how to undo them.
 
-    The limits of the new partitions are those of --usual, if Slurm answers.
+    The limits of the new partitions are those of --usual, for which Slurm is asked.
     """
     rules = Policy(policy, None, door, run, usual)
     words = ["slurm", "bridge", "--policy", policy, "--cluster", cluster]
@@ -52,10 +51,9 @@ def setup(
 
 
 def _limits_of(partition: str) -> dict[str, str]:
-    """Ask Slurm for the fields of a partition; none, with a note, if it does not answer."""
-    try:
-        text = printed(("scontrol", "--oneliner", "show", "partition", partition), "a partition")
-        return next((fields for fields, _ in records(text, "PartitionName", FIELDS)), {})
-    except (OSError, SourceError) as error:
-        console(to_error=True).print(f"the limits of partition {partition} are not copied: {error}")
-        return {}
+    """Ask Slurm for the fields of a partition."""
+    wanted = f"the partition {partition} (--usual)"
+    text = printed(("scontrol", "--oneliner", "show", "partition", partition), wanted)
+    for fields, _ in records(text, "PartitionName", FIELDS):
+        return fields
+    raise SourceError(f"scontrol: expecting {wanted}, got none")

@@ -20,6 +20,7 @@ from ...topology.inspection import Difference, LinkUse, compare, leaf_rows, link
 from ..hosts import find_hosts
 from ..inputs import (
     AsJson,
+    ClusterName,
     Hosts,
     JobOnFabric,
     Lfts,
@@ -105,6 +106,7 @@ def jobs(
     jobs_file: Annotated[Path, typer.Argument(metavar="JOBS", help="A CSV file: job,hosts a line.")],
     lfts: Lfts = None,
     *,
+    cluster_name: ClusterName = None,
     how: Listing,
     limit: Limit = None,
 ) -> None:
@@ -112,7 +114,7 @@ def jobs(
     from ..jobs.check import show_sharing  # imports simulated jobs, which no other command of this group needs
 
     print("topompi: topology jobs is now: topompi jobs check JOBS --cluster SOURCE", file=sys.stderr)
-    show_sharing(jobs_file, source, None, lfts, how)
+    show_sharing(jobs_file, source, None, lfts, how, None, cluster_name)
 
 
 @grouped
@@ -132,6 +134,7 @@ def diff(
     ] = None,
     top: Annotated[int, typer.Option("--top", help="Only so many names and pairs.", min=1)] = SHOWN,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 where anything differs.")] = False,
+    cluster_name: ClusterName = None,
     how: Reading,
     as_json: AsJson = False,
     limit: Limit = None,
@@ -146,7 +149,7 @@ def diff(
         raise SourceError("expecting another source, or --without SWITCH, got neither")
     with reading(before, lfts, how) as (discovery, report):
         first = routes_of(discovery, how.rails)
-        wanted = read_running(jobs_file) if jobs_file is not None else []
+        wanted = read_running(jobs_file, cluster=cluster_name) if jobs_file is not None else []
         job = find_hosts(hosts)
         other = first if after is None else _second(after, lfts_after, how, report)
         second = without(other, down or [])

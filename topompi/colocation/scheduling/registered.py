@@ -30,8 +30,10 @@ def table_of_file(path: str) -> RateTable:
     """Return the rates of the programs of a file whose cells are all known.
 
     :param path: a file of speed-ups, in one of the forms of `read_speedups`.
-    :raises ColocationError: if the file is malformed, or has no complete part.
+    :raises ColocationError: if no file is named, or it is malformed or has no complete part.
     """
+    if not path:
+        raise ColocationError("expecting a file of speed-ups (--coschedule FILE, or its name after a colon), got none")
     speedups = read_speedups(path)
     complete = speedups.complete()
     if not len(complete):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ...errors import SourceError, TopompiError
 from ..files import InputFile, open_inputs
 from ..hostlist import expand
-from ..jsontext import parse_json
-from .reports import cells, mark_of, records, yaml_values
+from .answers import NODES, documents, entries, fields_of, is_answer
+from .clusters import Clusters, cluster_heading
+from .reports import cells, mark_of, records
 
 __all__ = ["is_idle", "node_states", "read_closed"]
 
@@ -51,7 +52,7 @@ def is_idle(states: object) -> bool:
     return bool(found & {"IDLE", "PLANNED", "PLND"}) and found <= _HARMLESS
 
 
-def read_closed(argument: str, error: type[TopompiError] = SourceError) -> tuple[str, ...]:
+def read_closed(argument: str, error: type[TopompiError] = SourceError, cluster: str | None = None) -> tuple[str, ...]:
     """Return the names of the nodes that take no job, each once.
 
     In the output of ``sinfo`` or ``scontrol show nodes`` (text, JSON or YAML), a node takes no job if it is not idle,
@@ -60,10 +61,11 @@ def read_closed(argument: str, error: type[TopompiError] = SourceError) -> tuple
 
     :param argument: a host list such as ``n[5-6]``, or the path of a file, packed or not.
     :param error: class of the error that is raised.
+    :param cluster: name of the cluster whose nodes are taken from a file; None if it must be of one cluster.
     :raises TopompiError: ``error``, if the file or a host list is malformed, with the file and line.
     """
     if os.path.exists(argument) or "/" in argument:
-        return node_states(open_inputs(argument, error, "states of nodes"), error)[1]
+        return node_states(open_inputs(argument, error, "states of nodes"), error, cluster)[1]
     try:
         return tuple(dict.fromkeys(expand(argument)))
     except SourceError as problem:
@@ -71,16 +73,18 @@ def read_closed(argument: str, error: type[TopompiError] = SourceError) -> tuple
 
 
 def node_states(
-    texts: Iterable[InputFile], error: type[TopompiError] = SourceError
+    texts: Iterable[InputFile], error: type[TopompiError] = SourceError, cluster: str | None = None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of the nodes that could take a job, and of those that could not, each once.
 
     :param texts: outputs of ``sinfo``, ``scontrol show nodes``, or lines with host lists, whose nodes take no job.
     :param error: class of the error that is raised.
-    :raises TopompiError: ``error``, if a text or a host list in it is malformed; with the file and line.
+    :param cluster: name of the cluster whose nodes are taken; None if each text must be of one cluster.
+    :raises TopompiError: ``error``, if a text or a host list in it is malformed, or a text is of several clusters; with
+        the file and line.
     """
     found: dict[bool | None, dict[str, None]] = {True: {}, False: {}, None: {}}
-    for hosts, place, closed in (row for text in texts for row in _form_of(text)(text)):
+    for hosts, place, closed in (row for text in texts for row in _rows(text, Clusters(cluster))):
         try:
             found[closed].update(dict.fromkeys(expand(hosts)))
         except SourceError as problem:
@@ -89,41 +93,32 @@ def node_states(
     return tuple(host for host in found[False] if host not in shut), tuple(shut)
 
 
-def _form_of(text: InputFile) -> Callable[[InputFile], Iterator[Row]]:
+def _rows(text: InputFile, clusters: Clusters) -> list[Row]:
+    rows = list(_form_of(text)(text, clusters))
+    clusters.check(text.name, text.error)
+    return rows
+
+
+def _form_of(text: InputFile) -> Callable[[InputFile, Clusters], Iterator[Row]]:
     head = text.head()
-    first = next((line.strip() for line in head.splitlines() if line.strip()), "")
-    if first.startswith("{"):
-        return _of_json
-    if first in ("---", "nodes:", "sinfo:", "meta:") or first.startswith("%YAML"):
-        return _of_yaml
+    lines = [line for line in head.splitlines() if line.strip() and cluster_heading(line) is None]
+    first = lines[0].strip() if lines else ""
+    if is_answer(first):
+        return _of_answer
     if "NodeName=" in head:
         return _of_scontrol
-    return _of_table if any(_columns(line) for line in head.splitlines()[:3]) or _bare(first) else _of_lines
+    is_table = not lines or any(_columns(line) for line in lines[:3]) or _bare(first)
+    return _of_table if is_table else _of_lines
 
 
-def _of_json(text: InputFile) -> Iterator[Row]:
-    yield from _of_values(text, parse_json(text.data(), text.name, text.error))
-
-
-def _of_yaml(text: InputFile) -> Iterator[Row]:
-    try:
-        content = yaml_values(text)
-    except SourceError as problem:
-        raise text.error(str(problem)) from problem
-    yield from _of_values(text, content)
-
-
-def _of_values(text: InputFile, content: Any) -> Iterator[Row]:
-    try:
-        for node in content["nodes"] if "nodes" in content else content["sinfo"]:
+def _of_answer(text: InputFile, clusters: Clusters) -> Iterator[Row]:
+    for node in entries(text, documents(text), NODES, clusters):
+        with fields_of(text.name, NODES, text.error):
             hosts, states = _of_node(node)
-            yield from ((host, f"{text.name}: node {host}", not is_idle(states)) for host in hosts)
-    except (KeyError, TypeError, AttributeError) as problem:
-        got = f"{type(problem).__name__}: {problem}"
-        raise text.error(f"{text.name}: expecting sinfo --json or scontrol show nodes --json, got {got}") from problem
+        yield from ((host, f"{text.name}: node {host}", not is_idle(states)) for host in hosts)
 
 
-def _of_node(node: Any) -> tuple[list[str], list[str]]:
+def _of_node(node: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """Return the hosts of an entry and their states, which older versions divide into ``state`` and ``state_flags``."""
     if "node" in node:
         return list(map(str, node["nodes"]["nodes"])), _listed(node["node"]["state"])
@@ -135,7 +130,8 @@ def _listed(states: Any) -> list[str]:
     return states if isinstance(states, list) else str(states).split("+")
 
 
-def _of_scontrol(text: InputFile) -> Iterator[Row]:
+def _of_scontrol(text: InputFile, clusters: Clusters) -> Iterator[Row]:
+    clusters.takes("")
     for node, place in records(text, "NodeName", ("State",)):
         yield node["NodeName"], place, not is_idle(node.get("State", ""))
 
@@ -162,15 +158,20 @@ def _is_state(word: str) -> bool:
     return {part.rstrip(_SIGNS) for part in word.upper().split("+")} <= _STATES
 
 
-def _of_table(text: InputFile) -> Iterator[Row]:
-    names, mark = list[str](), ""
+def _of_table(text: InputFile, clusters: Clusters) -> Iterator[Row]:
+    names, mark, heading = list[str](), "", ""
     for number, line in text.lines():
-        if heading := _columns(line):
-            names, mark = heading, mark_of(line)
+        if (name := cluster_heading(line)) is not None:
+            heading = name
+            clusters.takes(heading)
+        elif columns := _columns(line):
+            names, mark = columns, mark_of(line)
         elif line.strip():
             if not names:
                 names, mark = list(_bare(line.strip())), mark_of(line)
-            if names and (row := _row(text, names, cells(line, mark), f"{text.name}:{number}")):
+            words = cells(line, mark)
+            named = words[names.index("CLUSTER")] if "CLUSTER" in names[: len(words)] else heading
+            if names and clusters.takes(named) and (row := _row(text, names, words, f"{text.name}:{number}")):
                 yield row
 
 
@@ -190,7 +191,8 @@ def _row(text: InputFile, names: list[str], words: list[str], place: str) -> Row
     return hosts, place, False if found.get("AVAIL", "up") == "up" else None
 
 
-def _of_lines(text: InputFile) -> Iterator[Row]:
+def _of_lines(text: InputFile, clusters: Clusters) -> Iterator[Row]:
+    clusters.takes("")
     for number, line in text.lines():
         if hosts := line.partition("#")[0].strip():
             yield hosts, f"{text.name}:{number}", True

@@ -7,10 +7,14 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from ...errors import SourceError, TopompiError
 from ..files import InputFile, open_inputs
 from ..hostlist import expand
+
+if TYPE_CHECKING:
+    from .clusters import Clusters
 
 __all__ = ["RunningJob", "jobs_of", "read_running"]
 
@@ -37,7 +41,10 @@ class RunningJob:
 
 
 def read_running(
-    path: str | os.PathLike[str], error: type[TopompiError] = SourceError, notes: list[str] | None = None
+    path: str | os.PathLike[str],
+    error: type[TopompiError] = SourceError,
+    notes: list[str] | None = None,
+    cluster: str | None = None,
 ) -> list[RunningJob]:
     """Return the jobs in a file that hold nodes, in the file's order.
 
@@ -49,26 +56,35 @@ def read_running(
     :param path: path of the file, packed or not.
     :param error: class of the error that is raised.
     :param notes: list that receives a line per running job that has no nodes.
-    :raises TopompiError: ``error``, if a line has no hosts, a host list is malformed, a name occurs twice, or a limit
-        is exceeded; with the file, and line or job.
+    :param cluster: name of the cluster whose jobs are taken from an output of Slurm; None if it must be of one cluster.
+    :raises TopompiError: ``error``, if a line has no hosts, a host list is malformed, a name occurs twice, a limit is
+        exceeded, or the jobs are of several clusters; with the file, and line or job.
     """
     (text, *more) = open_inputs(path, error, "running jobs")
     if more:
         raise error(f"{path}: expecting one file of running jobs, got {1 + len(more)} files")
-    return jobs_of(text, error, notes)
+    return jobs_of(text, error, notes, cluster)
 
 
 def jobs_of(
-    text: InputFile, error: type[TopompiError] = SourceError, notes: list[str] | None = None
+    text: InputFile,
+    error: type[TopompiError] = SourceError,
+    notes: list[str] | None = None,
+    cluster: str | None = None,
 ) -> list[RunningJob]:
     """Return the jobs of a text that hold nodes, in its order; the forms and errors are those of `read_running`.
 
     :param text: the text.
     :param error: class of the error that is raised.
     :param notes: list that receives a line per running job that has no nodes.
+    :param cluster: name of the cluster whose jobs are taken; None if the text must be of one cluster.
     """
-    jobs, places = [], dict[str, str]()
-    for name, expression, place, cpus in _form_of(text)(text):
+    from .clusters import Clusters  # imported here, because most commands read no running jobs
+
+    jobs, places, clusters = [], dict[str, str](), Clusters(cluster)
+    rows = list(_form_of(text)(text, clusters))
+    clusters.check(text.name, error)
+    for name, expression, place, cpus in rows:
         if name in places:
             raise error(f"{place}: expecting each job once, got {name!r} again, first at {places[name]}")
         places[name] = place
@@ -90,7 +106,7 @@ def _slots(hosts: tuple[str, ...], cpus: int | dict[str, int]) -> tuple[int, ...
     return (-(-cpus // len(hosts)),) * len(hosts) if cpus else ()
 
 
-def _form_of(text: InputFile) -> Callable[[InputFile], Iterator[Row]]:
+def _form_of(text: InputFile) -> Callable[[InputFile, Clusters], Iterator[Row]]:
     """Return the reader for a text, which is CSV by its suffix, or if its first line has a comma before any blank."""
     from . import squeue  # imported here, because most commands read no running jobs
 
@@ -105,7 +121,8 @@ def _is_comment(line: str) -> bool:
     return line.lstrip().startswith("#")
 
 
-def _of_csv(text: InputFile) -> Iterator[Row]:
+def _of_csv(text: InputFile, clusters: Clusters) -> Iterator[Row]:
+    clusters.takes("")
     rows = chain(_csv_rows(text), [None])
     first = next(rows)
     if first is None:
@@ -124,7 +141,8 @@ def _csv_rows(text: InputFile) -> Iterator[Row | None]:
         yield cells[0].strip(), hosts, place, 0
 
 
-def _of_lines(text: InputFile) -> Iterator[Row]:
+def _of_lines(text: InputFile, clusters: Clusters) -> Iterator[Row]:
+    clusters.takes("")
     for number, line in text.lines():
         words = line.split()
         if not words or _is_comment(line):

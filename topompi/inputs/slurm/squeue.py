@@ -9,9 +9,10 @@ from typing import Any
 from ...errors import SourceError
 from ..files import InputFile
 from ..hostlist import expand
-from ..jsontext import parse_json
 from .accounting import count_of
-from .reports import cells, mark_of, records, yaml_values
+from .answers import JOBS, documents, entries, fields_of, is_answer, number_of
+from .clusters import Clusters, cluster_heading
+from .reports import cells, mark_of, records
 
 __all__ = ["form_of", "holds_nodes"]
 
@@ -31,9 +32,11 @@ _HOLDING = {
     *("RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT"),
     *("POWER_UP_NODE", "R", "S", "CG", "CF", "ST", "RS", "SI", "SO"),
 }
-_YAML = re.compile(r"%YAML|---\s*$|(jobs|meta|errors|warnings|last_update|last_backfill)\s*:")
-# squeue's table without its heading (-h): job, partition, name, user, state, time, nodes, hosts or reason.
-_BARE = re.compile(rf"[0-9]\S*\s+\S+\s+.*\S\s+(?:{'|'.join(_RELEASED | _HOLDING)})\s+[0-9:-]+\s+[0-9.]+K?\s+\S")
+# squeue's table without its heading (-h): job, partition, name, user, state, time, nodes, hosts or reason; of several
+# clusters (-M), the name of the cluster comes first.
+_BARE = re.compile(
+    rf"(?:[A-Za-z_]\S*\s+)?[0-9]\S*\s+\S+\s+.*\S\s+(?:{'|'.join(_RELEASED | _HOLDING)})\s+[0-9:-]+\s+[0-9.]+K?\s+\S"
+)
 _DEFAULT = ("JOBID", "PARTITION", "NAME", "USER", "ST", "TIME", "NODES", "NODELIST")
 
 
@@ -47,14 +50,12 @@ def holds_nodes(states: object) -> bool:
     return bool(found & _HOLDING) or not found & _RELEASED
 
 
-def form_of(text: InputFile) -> Callable[[InputFile], Iterator[Row]] | None:
+def form_of(text: InputFile) -> Callable[[InputFile, Clusters], Iterator[Row]] | None:
     """Return the function that reads jobs from an output of Slurm's commands; None if the text is no such output."""
-    lines = [line.strip() for line in text.head().splitlines() if line.strip()]
+    lines = [line.strip() for line in text.head().splitlines() if line.strip() and cluster_heading(line) is None]
     first = next((line for line in lines if not line.startswith("#")), "")
-    if first.startswith("{"):
-        return _of_json
-    if _YAML.match(first):
-        return _of_yaml
+    if is_answer(first):
+        return _of_answer
     if first.startswith("JobId="):
         return _of_scontrol
     if "STEPID" in first.upper().split():
@@ -62,43 +63,29 @@ def form_of(text: InputFile) -> Callable[[InputFile], Iterator[Row]] | None:
     return _of_table if any(_columns(line) for line in lines[:3]) or _BARE.match(first) else None
 
 
-def _of_json(text: InputFile) -> Iterator[Row]:
-    content = parse_json(text.data(), text.name, text.error)
-    try:
-        yield from _held(text, list(content["jobs"]))
-    except (KeyError, TypeError, AttributeError) as problem:
-        got = f"{type(problem).__name__}: {problem}"
-        raise text.error(f"{text.name}: expecting squeue --json, got {got}") from problem
+def _of_answer(text: InputFile, clusters: Clusters) -> Iterator[Row]:
+    for job in entries(text, documents(text), JOBS, clusters):
+        place = f"{text.name}: job {str(job.get('job_id', '?'))[:20]}"
+        with fields_of(place, JOBS, text.error):
+            name, states, hosts = str(job["job_id"]), job["job_state"], _hosts(job)
+            cpus, count = _cpus(job), _count(job.get("node_count"))
+        if not holds_nodes(states):
+            continue
+        if hosts is not None and not isinstance(hosts, str):
+            raise text.error(f"{place}: expecting a host list, got {hosts!r}")
+        if not hosts and count:
+            raise text.error(f"{place}: expecting a host list of {count} nodes, got none")
+        yield name, hosts or "", place, cpus
 
 
-def _of_yaml(text: InputFile) -> Iterator[Row]:
-    try:
-        yield from _held(text, list(yaml_values(text)["jobs"] or []))
-    except (KeyError, TypeError, AttributeError, SourceError) as problem:
-        got = problem if isinstance(problem, SourceError) else f"{type(problem).__name__}: {problem}"
-        raise text.error(f"{text.name}: expecting squeue --yaml, got {got}") from problem
-
-
-def _of_scontrol(text: InputFile) -> Iterator[Row]:
+def _of_scontrol(text: InputFile, clusters: Clusters) -> Iterator[Row]:
+    clusters.takes("")
     for job, place in records(text, "JobId", ("JobState", "NodeList", "NumCPUs")):
         hosts = job.get("NodeList", "").replace("(null)", "")
         if "JobState" not in job:
             raise text.error(f"{place}: expecting the JobState of job {job['JobId']}, got none")
         if holds_nodes(job["JobState"]):
             yield job["JobId"], hosts, place, _number(job.get("NumCPUs", ""))
-
-
-def _held(text: InputFile, jobs: list[Any]) -> Iterator[Row]:
-    for job in jobs:
-        name, states, hosts = str(job["job_id"]), job["job_state"], _hosts(job)
-        if not holds_nodes(states):
-            continue
-        place = f"{text.name}: job {name}"
-        if hosts is not None and not isinstance(hosts, str):
-            raise text.error(f"{place}: expecting a host list, got {hosts!r}")
-        if not hosts and (count := _count(job.get("node_count"))):
-            raise text.error(f"{place}: expecting a host list of {count} nodes, got none")
-        yield name, hosts or "", place, _cpus(job)
 
 
 def _hosts(job: Mapping[str, Any]) -> object:
@@ -127,9 +114,7 @@ def _number(text: str) -> int:
 
 def _count(value: object) -> int:
     """Return a number that stands alone or, as in data_parser, in ``{"set": true, "number": 4}``; 0 if it is unset."""
-    if isinstance(value, Mapping):
-        value = value.get("number") if str(value.get("set")).lower() == "true" else 0
-    return _number(str(value))
+    return _number(number_of(value))
 
 
 def _columns(line: str) -> list[str]:
@@ -138,19 +123,25 @@ def _columns(line: str) -> list[str]:
     return words if {"JOBID", "NODELIST"} <= set(words) else []
 
 
-def _of_table(text: InputFile) -> Iterator[Row]:
-    names, mark = list[str](), ""
+def _of_table(text: InputFile, clusters: Clusters) -> Iterator[Row]:
+    names, mark, heading = list[str](), "", ""
     for number, line in text.lines():
+        if (name := cluster_heading(line)) is not None:
+            heading, names = name, []
+            clusters.takes(heading)
+            continue
         if not names:
             names, mark = _columns(line), mark_of(line)
             if names or not _BARE.match(line.strip()):
                 continue
-            names, mark = list(_DEFAULT), ""
+            names, mark = [*(["CLUSTER"] if not line.strip()[0].isdigit() else []), *_DEFAULT], ""
         if line.strip() and not _columns(line):
             place = f"{text.name}:{number}"
             row = _row(names, line, mark)
             if row is None:
                 raise text.error(f"{place}: expecting {' '.join(names)}, got {line.strip()[:80]!r}")
+            if not clusters.takes(row.get("CLUSTER", heading)):
+                continue
             _check_whole(text, place, row)
             if row["NODELIST"] or holds_nodes(row["STATE"]):
                 yield row["JOBID"], row["NODELIST"], place, _number(count_of(row.get("CPUS", "")))

@@ -58,7 +58,7 @@ def batsim_of_json(name: str, content: Any, partial: bool = False) -> Workload:
 
 def _member(name: str, content: Any, word: str, kind: type) -> Any:
     if not isinstance(content, dict) or not isinstance(content.get(word), kind):
-        raise WorkloadError(f"{name}: expecting an object with {word}, got {type(content).__name__} without")
+        raise WorkloadError(f"{name}: expecting an object with {word}, got none")
     return content[word]
 
 

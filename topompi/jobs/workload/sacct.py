@@ -1,4 +1,4 @@
-"""A reader of the jobs of Slurm's ``sacct``: its text, with any separator, and its JSON.
+"""A reader of the jobs of Slurm's ``sacct``: its text, with any separator, its JSON and its YAML.
 
 Needed are the fields JobID (or JobIDRaw), Submit, the nodes (NNodes, AllocNodes, ReqNodes, a TRES or NodeList), and
 Elapsed (or ElapsedRaw) or both Start and End. State, Timelimit (or TimelimitRaw), User and the fields in ``FREE`` are
@@ -12,20 +12,23 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import SourceError
 from ...inputs.hostlist import expand
-from ...inputs.slurm.accounting import array_tasks, count_of, is_cut, is_unknown, job_number, moment, span
+from ...inputs.slurm.accounting import array_tasks, count_of, is_cut, is_unknown, job_number
 from ..errors import WorkloadError
 from .columns import Value, gather
-from .text import Source, open_log, whole
+from .text import Source, open_log, read_moment, read_span, whole
 from .workload import Reading, Workload
 
 if TYPE_CHECKING:
+    from ...inputs import InputFile
+    from ...inputs.slurm.answers import Document
+    from ...inputs.slurm.clusters import Clusters
     from .sacctrows import Row
 
-__all__ = ["read_sacct", "sacct_of_json"]
+__all__ = ["read_sacct", "sacct_of_answer"]
 
 Fields = dict[str, str]
 Parts = tuple[str, list[Fields] | WorkloadError]  # file and line, and the components of a job (mostly 1) or an error
@@ -43,7 +46,11 @@ _HET = re.compile(r"([0-9]{1,15})\+[0-9]+")
 
 
 def read_sacct(
-    path: Source, partial: bool = False, columns: Sequence[str] | None = None, arrivals: bool = False
+    path: Source,
+    partial: bool = False,
+    columns: Sequence[str] | None = None,
+    arrivals: bool = False,
+    cluster: str | None = None,
 ) -> Workload:
     """Read the jobs that have run from ``sacct``'s text; times without a time zone are taken as UTC.
 
@@ -58,31 +65,44 @@ def read_sacct(
     :param columns: names of the fields of a log that does not have them in its first line, in order.
     :param arrivals: whether jobs that have not run to their end are read, with the requested time as their run time;
         a waiting array becomes a job per task.
+    :param cluster: name of the cluster whose jobs are read; None if the log must be of one cluster.
     :raises WorkloadError: if the file is malformed; the message names file, line and field.
     """
-    from .sacctrows import rows_of_text  # imported here, because most commands read no log
+    from ...inputs.slurm.clusters import Clusters  # imported here, because most commands read no log
+    from .sacctrows import rows_of_text
 
     log, reading = open_log(path), Reading(partial)
     where, names, rows = rows_of_text(log, columns, reading.notes)
     _check_names(where, names)
-    return _workload(log.name, rows, reading, arrivals)
+    clusters = Clusters(cluster)
+    named = (row for row in rows if isinstance(row[1], WorkloadError) or clusters.takes(row[1].get("Cluster", "")))
+    return _workload(log, named, reading, arrivals, clusters)
 
 
-def sacct_of_json(name: str, content: Any, partial: bool = False, arrivals: bool = False) -> Workload:
-    """Make the workload of the output of ``sacct --json``, as `read_sacct` does.
+def sacct_of_answer(
+    log: InputFile,
+    found: list[Document],
+    partial: bool = False,
+    arrivals: bool = False,
+    cluster: str | None = None,
+) -> Workload:
+    """Make the workload of the output of ``sacct --json`` or ``--yaml``, as `read_sacct` does.
 
-    :param name: name of the file.
-    :param content: the JSON.
+    :param log: the log.
+    :param found: its objects.
     :param partial: whether wrong jobs are skipped and counted, instead of raising an error.
     :param arrivals: whether jobs that have not run to their end are read.
+    :param cluster: name of the cluster whose jobs are read; None if the log must be of one cluster.
     :raises WorkloadError: if a job is malformed; the message names file, job and field.
     """
-    from .sacctjson import rows_of_json  # imported here, because most commands read no log
+    from ...inputs.slurm.clusters import Clusters  # imported here, because most commands read no log
+    from .sacctjson import rows_of_answer
 
-    return _workload(name, rows_of_json(name, content), Reading(partial), arrivals)
+    clusters = Clusters(cluster)
+    return _workload(log, rows_of_answer(log, found, clusters), Reading(partial), arrivals, clusters)
 
 
-def _workload(name: str, rows: Iterable[Row], reading: Reading, arrivals: bool) -> Workload:
+def _workload(log: InputFile, rows: Iterable[Row], reading: Reading, arrivals: bool, clusters: Clusters) -> Workload:
     users, several = dict[str, int](), list[int]()
 
     def values(row: Parts) -> dict[str, int] | None:
@@ -98,7 +118,8 @@ def _workload(name: str, rows: Iterable[Row], reading: Reading, arrivals: bool) 
 
     components = _components(rows, reading)
     tasks = _tasks(components) if arrivals else components
-    workload = gather(name, tasks, values, reading, further=_further)
+    workload = gather(log.name, tasks, values, reading, further=_further)
+    clusters.check(log.name, WorkloadError)
     if several:
         jobs = f"{len(several):,} heterogeneous job{'s' if len(several) > 1 else ''}, {several[0]} first"
         reading.notes.append(f"{jobs}: all components start together, as one job")
@@ -210,7 +231,7 @@ def _values(where: str, fields: Fields, reading: Reading, arrivals: bool) -> dic
     if reason or run is None:
         reading.drop(reason or "not ended")
         return None
-    submit = _moment(where, "Submit", fields["Submit"])
+    submit = read_moment(where, "Submit", fields["Submit"])
     return {"number": number, "submit": submit, "run": max(run, 0), "request": request, "nodes": nodes}
 
 
@@ -247,7 +268,7 @@ def _request(where: str, fields: Fields) -> int:
     """Return the requested seconds, 0 if there are none: Timelimit, else TimelimitRaw, which is in minutes."""
     limit, minutes = fields.get("Timelimit", ""), fields.get("TimelimitRaw", "")
     if not is_unknown(limit):
-        return _span(where, "Timelimit", limit)
+        return read_span(where, "Timelimit", limit)
     return 0 if is_unknown(minutes) else 60 * whole(where, "TimelimitRaw", minutes, 0)
 
 
@@ -255,11 +276,11 @@ def _run(where: str, fields: Fields) -> int | None:
     """Return the seconds that a job ran: Elapsed, else ElapsedRaw, else from Start to End; None if unknown."""
     for word in ("Elapsed", "ElapsedRaw"):
         if not is_unknown(fields.get(word, "")):
-            return _span(where, word, fields[word])
+            return read_span(where, word, fields[word])
     ends = [fields.get(word, "") for word in ("Start", "End")]
     if any(map(is_unknown, ends)):
         return None
-    return _moment(where, "End", ends[1]) - _moment(where, "Start", ends[0])
+    return read_moment(where, "End", ends[1]) - read_moment(where, "Start", ends[0])
 
 
 def _further(row: Parts) -> dict[str, Value]:
@@ -270,22 +291,3 @@ def _further(row: Parts) -> dict[str, Value]:
     if not slots:
         return found
     return found | {"slots": sum(whole(where, "AllocCPUS", count_of(text), 0) for text in slots)}
-
-
-def _moment(where: str, word: str, text: str) -> int:
-    """Return seconds since 1970, from a number of seconds or a time in the form 2014-08-01T12:00:00."""
-    found = text if text.isascii() and text.isdigit() else moment(text)
-    if found is None:
-        wanted = "a time such as 2014-08-01T12:00:00"
-        raise WorkloadError(f"{where}: {word}: expecting {wanted}, got {text[:40]!r}")
-    return whole(where, word, str(found), 0)
-
-
-def _span(where: str, word: str, text: str) -> int:
-    """Return the seconds of a duration: a number of them, or in the form 1-02:03:04 (days first), 02:03:04, 03:04."""
-    if text.isascii() and text.isdigit():
-        return whole(where, word, text, 0)
-    found = span(text)
-    if found is None:
-        raise WorkloadError(f"{where}: {word}: expecting a time such as 1-02:03:04, got {text[:40]!r}")
-    return found

@@ -27,7 +27,7 @@ _NAMES = {
     word.lower(): word
     for word in (
         *(*FREE_TEXTS, *_JOB_WORDS, *_TIMES, *_SPANS, *_COUNTS, "ReqNodes", "ElapsedRaw", "TimelimitRaw", "State"),
-        *("User", "Account", "Partition", "QOS", "AllocTRES", "ReqTRES", "AllocCPUS", "NodeList"),
+        *("User", "Account", "Partition", "QOS", "Cluster", "AllocTRES", "ReqTRES", "AllocCPUS", "NodeList"),
     )
 }
 _TRES = re.compile(r"[a-z]+(?:/[\w:-]+)?=\S+")

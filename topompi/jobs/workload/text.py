@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterator
 
 from ...inputs import InputFile, open_inputs
+from ...inputs.slurm.accounting import moment, span
 from ..errors import WorkloadError
 from .workload import LATEST
 
-__all__ = ["Source", "lines", "open_log", "whole"]
+__all__ = ["Source", "lines", "open_log", "read_moment", "read_span", "whole"]
 
 Source = str | os.PathLike[str] | InputFile
 
@@ -59,3 +60,34 @@ def whole(where: str, word: str, text: str, least: int = -LATEST) -> int:
     if not least <= value < LATEST:
         raise WorkloadError(f"{where}: {word}: expecting a whole number from {least} below {LATEST}, got {text[:40]!r}")
     return value
+
+
+def read_moment(where: str, word: str, text: str) -> int:
+    """Return seconds since 1970, from a number of seconds or a time in the form 2014-08-01T12:00:00.
+
+    :param where: file and line, for error messages.
+    :param word: name of the field, for error messages.
+    :param text: content of the field.
+    :raises WorkloadError: if the text is anything else.
+    """
+    found = text if text.isascii() and text.isdigit() else moment(text)
+    if found is None:
+        wanted = "a time such as 2014-08-01T12:00:00"
+        raise WorkloadError(f"{where}: {word}: expecting {wanted}, got {text[:40]!r}")
+    return whole(where, word, str(found), 0)
+
+
+def read_span(where: str, word: str, text: str) -> int:
+    """Return the seconds of a duration: a number of them, or in the form 1-02:03:04 (days first), 02:03:04, 03:04.
+
+    :param where: file and line, for error messages.
+    :param word: name of the field, for error messages.
+    :param text: content of the field.
+    :raises WorkloadError: if the text is anything else.
+    """
+    if text.isascii() and text.isdigit():
+        return whole(where, word, text, 0)
+    found = span(text)
+    if found is None:
+        raise WorkloadError(f"{where}: {word}: expecting a time such as 1-02:03:04, got {text[:40]!r}")
+    return found

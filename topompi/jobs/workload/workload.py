@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import WorkloadError
 
-__all__ = ["LATEST", "Column", "Reading", "Workload"]
+__all__ = ["LATEST", "Column", "Reading", "Workload", "header_cores", "header_number"]
 
 Integers = NDArray[np.int64]
 Column = NDArray[Any]
@@ -178,10 +178,12 @@ class Workload:
     @cached_property
     def machine_nodes(self) -> int | None:
         """Number of nodes of the log's machine, from the header's ``MaxNodes``; None if it is missing."""
-        for line in self.header:
-            if match := re.fullmatch(r";\s*MaxNodes:\s*([0-9]{1,9})\b.*", line):
-                return int(match[1]) or None
-        return None
+        return header_number(self.header, "MaxNodes")
+
+    @cached_property
+    def machine_cores(self) -> int:
+        """Number of processors of each node of the log's machine, ``MaxProcs`` / ``MaxNodes`` of the header, else 1."""
+        return header_cores(self.header)
 
     @cached_property
     def estimate(self) -> Integers:
@@ -192,6 +194,25 @@ class Workload:
     def duration(self) -> Integers:
         """Seconds that each job runs; a job that reaches its requested time is ended then."""
         return np.minimum(self.run, self.estimate)
+
+
+def header_number(header: Iterable[str], name: str) -> int | None:
+    """Return the number in the header's first line of a name, such as ``; MaxNodes: 8 (of 9)``; None if there is none.
+
+    :param header: lines of the header.
+    :param name: the name.
+    """
+    for line in header:
+        if match := re.fullmatch(rf";\s*{name}:\s*([0-9]{{1,9}})\b.*", line):
+            return int(match[1]) or None
+    return None
+
+
+def header_cores(header: Sequence[str]) -> int:
+    """Return the number of processors per node, ``MaxProcs`` / ``MaxNodes``; 1 if it is unknown or no whole number."""
+    nodes = header_number(header, "MaxNodes") or 0
+    cores, rest = divmod(header_number(header, "MaxProcs") or 0, nodes or 1)
+    return cores if nodes and cores and not rest else 1
 
 
 def _free_column(name: str, word: str, values: ArrayLike) -> Column:

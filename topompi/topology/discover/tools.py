@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 
 from ...errors import SourceError
 from ...inputs.writing import open_output
+from ...visible import last_first
 from .archive import Gathered
 
 __all__ = ["REPORT", "TABLES", "Tools"]
@@ -66,45 +66,36 @@ class Tools:
         if program is None:
             raise SourceError(f"expecting the tool {name} (infiniband-diags) on the path or in /usr/sbin, got none")
         self.say(f"{name}: running, for {self.seconds:g} s at most")
-        begun = time.monotonic()
-        try:
-            with open_output(output, "wb") as file:
-                done = subprocess.run(
-                    [program, *self.options],
-                    stdin=subprocess.DEVNULL,
-                    stdout=file,
-                    stderr=subprocess.PIPE,
-                    timeout=self.seconds,
-                    check=False,
-                )
-        except subprocess.TimeoutExpired as error:
-            raise SourceError(f"{name}: expecting an end within {self.seconds:g} s (--timeout), got none") from error
-        took, size = time.monotonic() - begun, output.stat().st_size
-        said = done.stderr.decode("utf-8", errors="replace").strip()
+        from ...inputs.programs import run_program  # imported here, because other commands run no tool
+
+        begun, command = time.monotonic(), [program, *self.options]
+        with open_output(output, "wb") as file:
+            done = run_program(command, "a report", self.seconds, output=file, check=False, option="--timeout")
+        took, size, said = time.monotonic() - begun, output.stat().st_size, last_first(done.stderr)
         if done.returncode or not size:
             raise SourceError(_failure(name, done.returncode, said))
         self.say(f"{name}: {size:,} bytes in {took:.1f} s")
         facts = {"version": _version(program), "options": list(self.options), "seconds": round(took, 3), "bytes": size}
-        return facts | ({"said": said[:2000]} if said else {})
+        return facts | ({"said": said} if done.stderr.strip() else {})
 
 
 def _version(program: str) -> str:
+    from ...inputs.programs import run_program  # imported here, because other commands run no tool
+
     try:
-        done = subprocess.run(
-            [program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=VERSION_SECONDS, check=False
-        )
-    except (OSError, subprocess.SubprocessError):
+        done = run_program([program, "--version"], "its version", VERSION_SECONDS, check=False)
+    except SourceError:
         return "unknown"
     found = _VERSION.search((done.stdout + done.stderr).decode("utf-8", errors="replace"))
     return found[1] if found else "unknown"
 
 
 def _failure(name: str, code: int, said: str) -> str:
-    """The error message for a failed tool: the missing privileges or the exit code, and the tool's last line.
+    """The error message for a failed tool: the missing privileges or the exit code, and the tool's own words.
 
     :param name: name of the tool.
     :param code: exit code.
-    :param said: text on standard error.
+    :param said: the tool's words on standard error.
     """
     devices = sorted(DEVICES.glob("umad*"))
     if not devices:
@@ -113,8 +104,7 @@ def _failure(name: str, code: int, said: str) -> str:
         why = f"no right to read and write {devices[0]}, which is root's"
     else:
         why = f"exit code {code}" if code else "nothing on standard output"
-    last = said.splitlines()[-1] if said else "nothing"
-    return f"{name}: expecting a report, got: {why}; it said: {last[:200]}"
+    return f"{name}: expecting a report, got: {why}; it said: {said}"
 
 
 def _differ(one: Path, other: Path) -> str:

@@ -6,7 +6,6 @@ import ctypes
 import io
 import platform
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -39,23 +38,19 @@ def find_inside() -> Inside:
     for name, find in sources:
         try:
             return find()
-        except (FabricError, OSError, subprocess.SubprocessError) as error:
+        except (FabricError, OSError) as error:
             reasons.append(f"{name}: {error}")
     raise FabricError(f"expecting what this host is made of, got nothing: {'; '.join(reasons)}")
 
 
 def from_lstopo() -> Inside:
-    """Read this host's hardware topology from ``lstopo``; FabricError, OSError or SubprocessError if this fails."""
+    """Read this host's hardware topology from ``lstopo``; FabricError if this fails."""
+    from ...inputs.programs import run_program  # imported here, because most commands need no lstopo
+
     program = next(filter(None, map(shutil.which, LSTOPO)), None)
     if program is None:
         raise FabricError("expecting it on the path, got none")
-    done = subprocess.run(
-        [program, "--of", "xml", "-"], stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False
-    )
-    if done.returncode:
-        words = done.stderr.decode("utf-8", errors="replace").strip()
-        raise FabricError(f"expecting XML, got exit code {done.returncode}: {words[:200]}")
-    return _read(done.stdout, "lstopo")
+    return _read(run_program([program, "--of", "xml", "-"], "XML", SECONDS, FabricError).stdout, "lstopo")
 
 
 def from_library() -> Inside:

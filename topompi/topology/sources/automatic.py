@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -57,7 +56,7 @@ def find(
     for words, read in _sources(hosts, addresses, environment, report):
         try:
             found = with_routes(read(), report)
-        except (TopompiError, OSError, subprocess.SubprocessError) as error:
+        except (TopompiError, OSError) as error:
             reason, name = str(error), words.partition(",")[0]
             reasons.append(reason if reason.startswith(name) else f"{name}: {reason}")
             continue
