@@ -71,7 +71,7 @@ HOLES = ["nan", "NaN", "NA", "--", "<NA>", "null"]
 
 @st.composite
 def spelled_matrices(draw, least=2, diagonal=True):
-    """A matrix of bytes, and its text in one of the ways in which programs write it; whether the text names the ranks."""
+    """A matrix of bytes, and its text in one of the ways in which programs write it; whether it names ranks."""
     size = draw(st.integers(least, 7))
     cells = st.integers(1, 9).flatmap(lambda digit: st.sampled_from([0, digit, digit * 100, digit * 10**6]))
     matrix = np.array(draw(st.lists(cells, min_size=size * size, max_size=size * size))).reshape(size, size)
