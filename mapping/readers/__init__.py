@@ -13,10 +13,10 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from ...inputs import guarded
+from ...inputs import foreign, guarded
 from ..graph import CommunicationGraph
 from .edges import Edges
-from .text import GraphFile, GraphFileError
+from .text import HEAD_BYTES, GraphFile, GraphFileError
 
 __all__ = ["GraphFileError", "read_edges", "read_graph"]
 
@@ -81,6 +81,8 @@ def read_edges(
         if monitoring.is_run(Path(path)):
             return monitoring.read_run(Path(path), [] if notes is None else notes)
         file = GraphFile.open(path, columns, size)
+        if kind := foreign(file.data[:HEAD_BYTES], ("GraphFileError",)):
+            raise GraphFileError(f"{file.name}: expecting a communication graph, got {kind}")
         for form in _formats():
             if form.recognise(file):
                 edges: Edges = form.read(file)

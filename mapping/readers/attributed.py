@@ -184,10 +184,8 @@ def _json_graph(file: GraphFile) -> _Graph:
             list(_of_object(content, nodes)), content.get("directed") is not False, dict(zip(nodes, nodes, strict=True))
         )
     except (KeyError, TypeError, AttributeError, ValueError, IndexError) as problem:
-        got = f"{type(problem).__name__}: {problem}"
-        raise GraphFileError(
-            f"{file.name}: expecting a graph as networkx writes it in JSON, got {got}"[:300]
-        ) from problem
+        wanted = "a graph as networkx writes it in JSON, or lists or objects with src and dst"
+        raise GraphFileError(f"{file.name}: expecting {wanted}, got {file.kind}") from problem
 
 
 def _of_object(content: dict[str, Any], nodes: list[str]) -> Iterator[_Edge]:
