@@ -109,7 +109,6 @@ FOREIGN = {
     ),
     "OMB in whole numbers": ("OSU", "# OSU MPI Bandwidth Test\n# Size Bandwidth\n1 4\n2 8\n4 16\n"),
     "IPM": ("IPM", '<?xml version="1.0" encoding="iso-8859-1"?>\n<ipm_job_profile>\n<task ipm_version="2.0.2">\n'),
-    "mpiP": ("mpiP", "@ mpiP\n@ Command : ./a.out\n"),
     "Paraver": ("Paraver", "#Paraver (28/11/2026 at 12:00):123_ns:2(4,4):1:4(1:1,1:1,1:2,1:2)\n"),
     "TAU": ("TAU", "12 templated_functions_MULTI_TIME\n# Name Calls\n"),
     "DOT": ("DOT", "digraph g {\n  0 -> 1 [weight=10];\n}\n"),

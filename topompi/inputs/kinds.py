@@ -160,7 +160,7 @@ _TEXT: tuple[tuple[str, ...], ...] = (
     (r"#!\s*/", "a script"),
     (r"-----BEGIN ", "a key or certificate"),
 )
-_PATTERNS = tuple((re.compile(r"^[ \t]*(" + pattern + ")", re.M), name, *more) for pattern, name, *more in _TEXT)
+_PATTERNS = [(re.compile(r"^[ \t]*(" + row[0] + ")", re.M), row[1], row[2:]) for row in _TEXT]
 # Fields of JSON, all of which a format has near its beginning; a third word as in ``_TEXT``.
 _JSON_KEYS: tuple[tuple[set[str], str, *tuple[str, ...]], ...] = (
     ({"pbs_version", "Jobs"}, _RUNNING.format("jobs of PBS (qstat -f -F json)")),
@@ -255,9 +255,9 @@ def _recognised(data: bytes) -> tuple[str, tuple[str, ...]] | None:
     text = _text(data)
     if b"\x00" in data:
         return None
-    for pattern, name, *readers in _PATTERNS:
+    for pattern, name, readers in _PATTERNS:
         if pattern.search(text):
-            return name, tuple(readers)
+            return name, readers
     if text.lstrip()[:1] not in ("{", "["):
         return None
     fields = set(_FIELD.findall(text))
