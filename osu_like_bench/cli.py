@@ -18,6 +18,7 @@ from mpi4py import MPI
 
 from topompi.cli.terminal import HELP, Limit
 from topompi.errors import BenchmarkError, TopompiError
+from topompi.inputs import in_words
 
 from .benchmarks import BENCHMARKS, REORDERS
 from .command import UsageError
@@ -137,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         message, code = error.format_message(), 2
     except (TopompiError, OSError) as error:
-        message, code = str(error), 1
+        message, code = in_words(error), 1
         if debug and world.rank == 0:
             traceback.print_exc()
     except Exception as error:

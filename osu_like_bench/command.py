@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from topompi.errors import TopompiError
+from topompi.inputs import in_words
 
 __all__ = ["UsageError", "run_command"]
 
@@ -35,7 +36,7 @@ def run_command(app: typer.Typer, name: str, arguments: Sequence[str], program: 
     except UsageError as error:
         message, code = error.format_message(), 2
     except (TopompiError, OSError) as error:
-        message, code = str(error), 1
+        message, code = in_words(error), 1
         if "--debug" in arguments:
             traceback.print_exc()
     finally:

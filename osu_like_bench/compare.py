@@ -16,7 +16,7 @@ import typer
 
 from topompi.cli.terminal import HELP, Limit
 from topompi.errors import BenchmarkError, TopompiError
-from topompi.inputs import read_text
+from topompi.inputs import in_words, read_text
 from topompi.inputs.figures import SERIES, bare_name, check_plot, cut_middle, log_axes, name_ends, save_figure
 
 from .command import UsageError
@@ -344,7 +344,7 @@ def main(arguments: Sequence[str]) -> int:
     except UsageError as error:
         messages, code = [error.format_message()], 2
     except (TopompiError, OSError) as error:
-        messages, code = str(error).splitlines(), 1
+        messages, code = in_words(error).splitlines(), 1
         if "--debug" in arguments:
             traceback.print_exc()
     else:

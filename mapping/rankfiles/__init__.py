@@ -13,7 +13,7 @@ from pathlib import Path
 from ...inputs import guarded, kind_of
 from ..machine import Machine
 from ..mapping import Mapping
-from . import jsonio, mpich, openmpi, slurm
+from . import jsonio, lsf, mpich, openmpi, slurm
 from .header import RankFile, RankFileError
 
 __all__ = ["WRITERS", "RankFileError", "read_mapping", "write_mapping"]
@@ -28,7 +28,7 @@ WRITERS: dict[str, Callable[[Mapping], str]] = {
     "json": jsonio.write,
 }
 # Readers try to recognise a file in this order; a list of hosts is last because it matches most.
-_READERS = (jsonio, openmpi, slurm.PLANE, mpich.RANK_ORDER, mpich.HYDRA, slurm)
+_READERS = (jsonio, openmpi, lsf.ERF, lsf.AFFINITY, slurm.PLANE, mpich.RANK_ORDER, mpich.HYDRA, slurm)
 
 
 def write_mapping(mapping: Mapping, form: str) -> str:

@@ -22,6 +22,8 @@ __all__ = ["RankFile", "RankFileError", "header", "host_names"]
 _TITLE = re.compile(r"# topompi mapping: ([0-9]{1,18}) ranks on ([0-9]{1,18}) hosts, allocation ([0-9a-f]+)")
 _HOST = re.compile(r"# host (\S+) slots ([0-9]{1,18})")
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
+# What sites append to a host's name for the address of its adapter.
+_INTERFACE = re.compile(r"[-_](?:ib|ipoib|opa|hfi|hsn|roce|mlx|eth|en[ops]|bond)[0-9a-z_]*$", re.I)
 
 
 class RankFileError(TopompiError, ValueError):
@@ -151,15 +153,18 @@ class RankFile:
         return short | {name: at for at, name in enumerate(names)}
 
     def host_number(self, line: int, name: str) -> int:
-        """The number in the allocation of a host, which a file may name in full (``h0.cluster.org``) or in short.
+        """The number in the allocation of a host, which a file may name in full, in short, or by an interface of it.
+
+        Examples for the host h0 are ``h0.cluster.org`` and ``h0-ib0``.
 
         :param line: line number, for error messages.
         :param name: name of the host.
         :raises RankFileError: if the allocation does not have it.
         """
-        names = self.allocation[0]
-        host = self._number.get(name, self._number.get(name.partition(".")[0], -1))
-        if host < 0 or ("." in name and "." in names[host] and name != names[host]):
+        names, label = self.allocation[0], name.partition(".")[0]
+        host = self._number.get(name, self._number.get(label, self._number.get(_INTERFACE.sub("", label), -1)))
+        domains = {full.partition(".")[2] for full in (name, names[host])} - {""}
+        if host < 0 or len(domains) > 1:
             self.fail(line, f"a host of the allocation ({', '.join(names[:3])}, ...)", name)
         return host
 

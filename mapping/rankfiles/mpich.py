@@ -17,9 +17,12 @@ _HOST = re.compile(r"[A-Za-z0-9_.-]+")
 LOOK = 1000  # lines by which the format is recognised
 _RANKS = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10}))?")
 _MAP = re.compile(r"# rankmap (\S+)")
-_RUN = re.compile(r"([A-Za-z0-9_.-]+):([0-9]{1,9})((?:\s+[a-z]+=\S+)*)")  # with hydra's options, such as binding=...
-# Open MPI's host file, whose mapping by slot is that of hydra.
-_SLOTS = re.compile(r"([A-Za-z0-9_.-]+)\s+slots\s*=\s*([0-9]{1,9})((?:\s+max[-_]slots\s*=\s*[0-9]+)?)")
+# With hydra's options, such as binding=..., or MVAPICH's adapter of the host.
+_RUN = re.compile(r"([A-Za-z0-9_.-]+):([0-9]{1,9})(?::[A-Za-z0-9_.:-]+)?(?:\s+[a-z]+=\S+)*")
+# Open MPI's host file, whose mapping by slot is that of hydra; the number of slots has four names.
+_SLOTS = re.compile(r"([A-Za-z0-9_.-]+)((?:\s+[A-Za-z_-]{1,30}\s*=\s*\S{1,60})+)")
+_COUNT = re.compile(r"\s(?:slots|cpus?|count)\s*=\s*([0-9]{1,9})(?=\s|$)")
+_EXCLUDED = re.compile(r"\^[A-Za-z0-9_.-]+")  # a host that Open MPI leaves out
 
 
 def write_rank_order(mapping: Mapping) -> str:
@@ -88,17 +91,22 @@ def _read_rank_order(file: RankFile) -> Mapping:
 
 
 def _recognise_hydra(file: RankFile) -> bool:
-    """Whether a line is ``HOST:COUNT``, or Open MPI's ``HOST slots=COUNT``; others may have only a host."""
-    lines = [line for _, line in file.rows[:LOOK]]
+    """Whether a line is ``HOST:COUNT``, or Open MPI's ``HOST slots=COUNT``; others may have a host, or ``^HOST``."""
+    lines = [line for _, line in file.rows[:LOOK] if not _EXCLUDED.fullmatch(line)]
     return any(_run(line) for line in lines) and all(_run(line) or _HOST.fullmatch(line) for line in lines)
 
 
-def _run(line: str) -> re.Match[str] | None:
-    return _RUN.fullmatch(line) or _SLOTS.fullmatch(line)
+def _run(line: str) -> tuple[str, int] | None:
+    """Return the host of a line and its number of ranks; None if the line has another form."""
+    if match := _RUN.fullmatch(line):
+        return match[1], int(match[2])
+    match = _SLOTS.fullmatch(line)
+    count = _COUNT.search(match[2]) if match else None
+    return (match[1], int(count[1])) if match and count else None
 
 
 def _read_hydra(file: RankFile) -> Mapping:
-    """Read lines ``HOST``, ``HOST:COUNT`` or ``HOST slots=COUNT``; ranks fill them in order, or as a rank map tells.
+    """Read lines ``HOST``, ``HOST:COUNT[:ADAPTER]`` or ``HOST slots=COUNT``; ranks fill them, or as a rank map tells.
 
     :raises RankFileError: if a line has another form; the message names file and line.
     """
@@ -106,11 +114,13 @@ def _read_hydra(file: RankFile) -> Mapping:
     lines: list[tuple[int, str]] = []
     total = sum(file.allocation[1])
     for number, line in file.rows:
-        match = _run(line) or _RUN.fullmatch(f"{line}:1")
-        if not match or not 1 <= int(match[2]) <= total - len(hosts):
+        if _EXCLUDED.fullmatch(line):
+            continue
+        host, count = _run(line) or (line, 1 if _HOST.fullmatch(line) else 0)
+        if not 1 <= count <= total - len(hosts):
             file.fail(number, f"'HOST:COUNT', the counts at most {total} together", line)
-        lines.append((number, match[1]))
-        hosts += [(number, match[1])] * int(match[2])
+        lines.append((number, host))
+        hosts += [(number, host)] * count
     return file.mapping(_mapped(file, lines) or hosts)
 
 

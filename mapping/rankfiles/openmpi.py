@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from ..mapping import Mapping
 from .header import RankFile, header, host_names
 
-__all__ = ["read", "recognise", "write", "write5"]
+__all__ = ["Place", "mapping_of", "read", "recognise", "write", "write5"]
 
 _LINE = re.compile(r"rank\s+([0-9]{1,10})\s*=\s*(?:[^\s=@]+@)?([^\s=@]+)(?:\s+slots?\s*=\s*(\S.*))?", re.I)
 _SLOT = re.compile("[0-9]{1,9}")
+_EMPTY = re.compile(r"\+e[0-9]{0,9}")  # of the hosts on which nothing runs when mpirun starts
 _RELATIVE = re.compile(r"\+n([0-9]{1,9})")
 # CPU numbers and ranges of them, or those of a socket: 2, 0,1, 2-3, 0:0-1, 1:*, p0:0.
 _CPUS = re.compile(r"[pP]?(?:([0-9]{1,9}|\*):)?([0-9]{1,9}|\*)(?:-[0-9]{1,9})?(?:[,;][pP0-9:;,*-]{1,1000})?")
@@ -65,6 +66,16 @@ def read(file: RankFile) -> Mapping:
         if rank in placed:
             file.fail(number, f"rank {rank} once, it is on line {placed[rank][0]}", line)
         placed[rank] = number, _host(file, number, match[2]), match[3] or ""
+    return mapping_of(file, placed)
+
+
+def mapping_of(file: RankFile, placed: dict[int, Place]) -> Mapping:
+    """Return the mapping that puts each rank on a host, in a slot or in the order of CPUs, see `read`.
+
+    :param file: file, for its allocation and for error messages.
+    :param placed: line, host and text of slot or CPUs, by rank.
+    :raises RankFileError: if a rank is missing, or a host has fewer slots than ranks.
+    """
     absent = next((rank for rank in range(len(placed)) if rank not in placed), None)
     if absent is not None:
         file.fail(file.rows[-1][0], f"ranks 0 to {len(placed) - 1}, one a line", f"none for rank {absent}")
@@ -74,6 +85,9 @@ def read(file: RankFile) -> Mapping:
 
 def _host(file: RankFile, line: int, name: str) -> int:
     match = _RELATIVE.fullmatch(name)
+    if _EMPTY.fullmatch(name):
+        number = name.replace("e", "n")
+        file.fail(line, f"a host by name or as {number}, because only mpirun knows which hosts are empty", name)
     if match is None:
         return file.host_number(line, name)
     count = len(file.allocation[0])

@@ -13,10 +13,10 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from ...inputs import guarded
+from ...inputs import foreign, guarded
 from ..graph import CommunicationGraph
 from .edges import Edges
-from .text import GraphFile, GraphFileError
+from .text import HEAD_BYTES, GraphFile, GraphFileError
 
 __all__ = ["GraphFileError", "read_edges", "read_graph"]
 
@@ -47,7 +47,7 @@ def read_graph(
     """Read a communication graph in any known format.
 
     :param path: path of a file, plain or compressed with xz or gz; for Open MPI's monitoring the folder of its
-        ``.prof`` files, or any one of these files.
+        ``.prof`` files, any one of these files, or ``FOLDER/NAME`` for one phase of several.
     :param size: number of ranks; by default the file's own number, else its highest rank plus 1. A larger number is
         allowed for lists of edges, which may omit ranks, but not for formats that state the number of ranks.
     :param columns: names of the columns of a list of edges, for example ``src``, ``dst``, ``count``, ``bytes``; empty
@@ -70,17 +70,19 @@ def read_edges(
 ) -> Edges:
     """Read the directed edges of a file in any known format, as `read_graph` does.
 
-    :param path: path of a file or of a folder of ``.prof`` files.
+    :param path: path of a file, of a folder of ``.prof`` files, or ``FOLDER/NAME`` for those of one phase.
     :param columns: names of the columns of a list of edges.
     :param notes: list that receives a line per guess that can be wrong.
     :param size: number of ranks that the caller expects, which tells whether a list counts them from 1.
     """
     with guarded(str(path), GraphFileError):
-        if Path(path).is_dir():
-            from . import monitoring  # imported here, because most commands read no graph
+        from . import monitoring  # imported here, because most commands read no graph
 
-            return monitoring.read_folder(Path(path))
+        if monitoring.is_run(Path(path)):
+            return monitoring.read_run(Path(path), [] if notes is None else notes)
         file = GraphFile.open(path, columns, size)
+        if kind := foreign(file.data[:HEAD_BYTES], ("GraphFileError",)):
+            raise GraphFileError(f"{file.name}: expecting a communication graph, got {kind}")
         for form in _formats():
             if form.recognise(file):
                 edges: Edges = form.read(file)

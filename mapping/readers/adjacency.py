@@ -18,7 +18,7 @@ Line = tuple[int, list[str]]
 
 def recognise(file: GraphFile) -> bool:
     """Whether numbers follow networkx's heading, or lines of unequal lengths begin with each of their nodes once."""
-    if file.columns:
+    if file.is_told:
         return False
     head = [line.lstrip("# ") for line in file.head.splitlines()[:3] if line.startswith("#")]
     if any(line.startswith(_STAMP) for line in head):

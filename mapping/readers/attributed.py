@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 from xml.parsers import expat
@@ -12,7 +12,8 @@ from xml.parsers import expat
 from ...inputs import parse_json
 from .columns import heading, volume_in
 from .edges import Edges, counted_from_zero, halved
-from .text import GraphFile, GraphFileError
+from .tables import meaning
+from .text import MATRIX, GraphFile, GraphFileError
 
 __all__ = ["NAME", "read", "recognise"]
 
@@ -177,16 +178,14 @@ def _json_graph(file: GraphFile) -> _Graph:
     content = parse_json(file.data, file.name, GraphFileError)
     try:
         if isinstance(content, list):
-            return _Graph(list(_of_list(content)), True, {})
+            return _Graph(list(_of_list(file, content)), True, {})
         nodes = [str(node["id"]) for node in content.get("nodes", []) if isinstance(node, dict)]
         return _Graph(
             list(_of_object(content, nodes)), content.get("directed") is not False, dict(zip(nodes, nodes, strict=True))
         )
     except (KeyError, TypeError, AttributeError, ValueError, IndexError) as problem:
-        got = f"{type(problem).__name__}: {problem}"
-        raise GraphFileError(
-            f"{file.name}: expecting a graph as networkx writes it in JSON, got {got}"[:300]
-        ) from problem
+        wanted = "a graph as networkx writes it in JSON, or lists or objects with src and dst"
+        raise GraphFileError(f"{file.name}: expecting {wanted}, got {file.kind}") from problem
 
 
 def _of_object(content: dict[str, Any], nodes: list[str]) -> Iterator[_Edge]:
@@ -203,7 +202,7 @@ def _texts(edge: dict[str, Any]) -> dict[str, str]:
     return {name: str(value) for name, value in edge.items() if isinstance(value, int | float | str)}
 
 
-def _of_list(content: list[Any]) -> Iterator[_Edge]:
+def _of_list(file: GraphFile, content: list[Any]) -> Iterator[_Edge]:
     """Yield the edges of a list: rows of a matrix, triples, or objects whose names are those of a list's columns."""
     if isinstance(content[0], dict):
         names = list(content[0])
@@ -214,8 +213,10 @@ def _of_list(content: list[Any]) -> Iterator[_Edge]:
         for edge in content:
             yield _Edge(1, str(edge[at["src"]]), str(edge[at["dst"]]), _texts(edge))
         return
-    rows: Iterable[tuple[Any, ...]] = (tuple(row) for row in content)
-    if len(content) > 1 and all(len(row) == len(content) for row in content):
-        rows = ((u, v, value) for u, row in enumerate(content) for v, value in enumerate(row) if value)
+    rows = [["" if value is None else json.dumps(value) for value in row] for row in content]
+    if len(rows) > 1 and all(len(row) == len(rows) for row in rows) and meaning(file, rows) == MATRIX:
+        for u, row in enumerate(rows):
+            yield from (_Edge(1, str(u), str(v), {"weight": word or "0"}) for v, word in enumerate(row))
+        return
     for source, target, *weight in rows:
-        yield _Edge(1, json.dumps(source), json.dumps(target), {"weight": json.dumps(weight[0])} if weight else {})
+        yield _Edge(1, source, target, {"weight": weight[0]} if weight else {})

@@ -9,7 +9,20 @@ from typing import NamedTuple
 
 from .text import UNITS, GraphFile, GraphFileError
 
-__all__ = ["COUNT", "DST", "HOPS", "OTHER", "SRC", "VOLUME", "Columns", "heading", "named", "split", "volume_in"]
+__all__ = [
+    "COUNT",
+    "DST",
+    "HOPS",
+    "OTHER",
+    "SRC",
+    "VOLUME",
+    "Columns",
+    "cells",
+    "heading",
+    "named",
+    "split",
+    "volume_in",
+]
 
 SRC, DST, VOLUME, COUNT, HOPS = "src", "dst", "bytes", "count", "hops"
 OTHER = "-"  # a column that is not read
@@ -35,6 +48,7 @@ _COUNTS = {"count", "counts", "messages", "message", "msgs", "msg", "calls"}
 _UNIT = re.compile(r"(.*?)[ _(\[]{0,3}([kmgt])i?b(?:ytes?)?[)\]]{0,3}")
 _ATTRIBUTE = re.compile(r"([\w-]{1,60}+(?: [\w-]{1,60}+){0,4}+)[\"']?\s{0,9}+:\s{0,9}+[\"']?([^,\"'}]{1,200})")
 _THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")
+_NUMBER = re.compile(r"[0-9]+|[1-9][0-9]{0,2}(,[0-9]{3})+")  # as a word between blanks
 _ARROW = re.compile(r"\s{0,9}(?:->|=>|→)\s{0,9}")
 _NAME = re.compile(r"[\w .()/#%\[\]\"'-]{0,60}")
 _MARKS = "|;,\t"
@@ -60,30 +74,47 @@ class Columns(NamedTuple):
 
 
 def split(line: str) -> list[str]:
+    """Split a line as `cells` does, without an empty cell at its end."""
+    words = cells(line)
+    return words[:-1] if words and not words[-1] else words
+
+
+def cells(line: str) -> list[str]:
     """Split a line at bars, semicolons, commas or tabs, else at blanks; beside semicolons a comma is a decimal point.
 
     Attributes of an edge as networkx writes them (``{'weight': 5}``) become one word, their volume, or none. Empty
-    cells stay, but for the last. A unit behind a number belongs to it.
+    cells stay. A unit behind a number belongs to it.
     """
     if not _MARKED.search(line):
-        return line.split()
+        return line.split("\t") if _is_of_tabs(line) else line.split()
     if line.endswith("}") and "{" in line:
         ends, _, attributes = line.rpartition("{")
         volume = volume_in(dict(_ATTRIBUTE.findall(attributes)))
         return [word for word in split(ends) if word] + ([volume] if volume else [])
     if "->" in line or "→" in line or "=>" in line:
-        line = re.sub(r"(?<=[0-9]):", " ", _ARROW.sub(" ", line))
+        line = re.sub(r"(?<=[0-9])\s{0,9}:", " ", _ARROW.sub(" ", line))
     mark = next((mark for mark in _MARKS if mark in line), "")
     if not mark:
         return _with_units(line.split())
+    if mark == "," and all(_NUMBER.fullmatch(word) for word in line.split()[:3]) and len(line.split()) > 2:
+        return [_without_commas(word) for word in line.split()]
     if mark == ";":
         line = line.replace(",", ".")
     words = next(csv.reader([line], delimiter=mark, skipinitialspace=True)) if '"' in line else line.split(mark)
     words = [word.strip(" \t'") for word in words]
-    words = words[:-1] if not words[-1] else words
-    if any(" " in word or "\t" in word for word in words) and all(word[:1].isdigit() for word in words):
-        words = [part for word in words for part in _with_units(word.split())]  # commas and blanks mixed
-    return [word.replace(",", "") if _THOUSANDS.fullmatch(word) else word for word in words]
+    full = words if words[-1] else words[:-1]
+    if any(" " in word or "\t" in word for word in full) and all(word[:1].isdigit() for word in full):
+        words = [part for word in full for part in _with_units(word.split())]  # commas and blanks mixed
+    return [_without_commas(word) for word in words]
+
+
+def _is_of_tabs(line: str) -> bool:
+    """Whether a line begins or ends with an empty cell between tabs."""
+    return "\t" in (line[:1], line[-1:]) and " " not in line
+
+
+def _without_commas(word: str) -> str:
+    return word.replace(",", "") if _THOUSANDS.fullmatch(word) else word
 
 
 def _with_units(words: list[str]) -> list[str]:

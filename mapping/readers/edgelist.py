@@ -10,6 +10,7 @@ import numpy as np
 
 from .columns import COUNT, DST, HOPS, OTHER, SRC, VOLUME, Columns, heading, named, split
 from .edges import Edges, counted_from_zero, halved, table_of
+from .tables import bare_value
 from .text import GraphFile
 
 __all__ = ["NAME", "read", "recognise"]
@@ -25,7 +26,7 @@ Kinds = tuple[str, ...]
 
 def recognise(file: GraphFile) -> bool:
     """Whether columns are named, or the first line that is no comment consists of two numbers or more."""
-    if file.columns:
+    if file.is_told:
         return True
     words = next((split(line) for _, line in file.lines() if line), [])
     numbers = len(words) > 1 and all(word[:1].isdigit() and word.isascii() for word in words)
@@ -94,7 +95,7 @@ def _guess(file: GraphFile) -> Kinds:
     )
     if len(words) > 4:
         file.fail(number, _MANY, " ".join(words))
-    return ((SRC, DST), (SRC, DST, VOLUME), _fourth(file))[min(max(len(words), 2), 4) - 2]
+    return _fourth(file) if len(words) == 4 else (SRC, DST, VOLUME)[: max(len(words), 2)]
 
 
 def _heading_of(file: GraphFile) -> Columns:
@@ -125,11 +126,11 @@ def _fourth(file: GraphFile) -> Kinds:
     A comment that names only three decides what the third is.
     """
     is_hops = any(columns.kinds[:3] == (SRC, DST, VOLUME) for columns in _comments(file))
-    for _, line in file.lines():
-        third, *last = split(line)[2:4] or [""]
-        if last and (len(last[0]) > 2 or not last[0].isdigit() or int(last[0]) > MOST_HOPS):
+    for words in (split(line) for _, line in file.lines() if line):
+        third, *last = map(bare_value, words[2:4] or [""])
+        if last and not (last[0].is_integer() and 0 <= last[0] <= MOST_HOPS):
             return SRC, DST, COUNT, VOLUME
-        is_hops = is_hops or not last or not third.isdigit() or len(third) > 2 or int(third) > int(last[0])
+        is_hops = is_hops or not last or not third <= last[0]
     return (SRC, DST, VOLUME, HOPS) if is_hops else (SRC, DST, COUNT, VOLUME)
 
 

@@ -43,7 +43,7 @@ def recognise(file: GraphFile) -> bool:
     file with two numbers in the first line, or with a format from 100 on, unless all its lines have the same number of
     words, because it then is a list of edges.
     """
-    if file.columns:
+    if file.is_told:
         return False
     lines = _lines(file)
     number, line = next(lines, (0, ""))

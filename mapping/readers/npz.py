@@ -1,4 +1,4 @@
-"""NumPy archives (``.npz``): a sparse matrix of scipy, a dense matrix, or columns of edges."""
+"""NumPy's files: an archive (``.npz``) of a sparse matrix of scipy, a dense matrix, or columns; a matrix (``.npy``)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from .text import GraphFile, GraphFileError
 
 __all__ = ["NAME", "read", "recognise"]
 
-NAME = ".npz"
+NAME = ".npz, .npy"
+_ARCHIVE, _ARRAY = b"PK\x03\x04", b"\x93NUMPY"
 _WANTED = "scipy's sparse matrix, an array 'matrix' or 'volume' of shape (p, p), or arrays source, target, volume"
 
 
@@ -38,24 +39,22 @@ _UNREADABLE = (
 
 
 def recognise(file: GraphFile) -> bool:
-    """Whether the file begins as a zip archive."""
-    return file.data.startswith(b"PK\x03\x04")
+    """Whether the file begins as a zip archive or an array of NumPy."""
+    return file.data.startswith((_ARCHIVE, _ARRAY))
 
 
 def read(file: GraphFile) -> Edges:
     """Read a matrix of ``scipy.sparse.save_npz``, an array ``matrix`` or ``volume``, or columns of edges.
 
-    Entry (i, j) of a matrix, shape (p, p), is the bytes from rank i to rank j. Columns are the arrays source, target
-    and volume, and optionally messages and size.
+    Entry (i, j) of a matrix, shape (p, p), is the bytes from rank i to rank j; NaN is 0. A file ``.npy`` has one matrix
+    without a name. Columns are the arrays source, target and volume, and optionally messages and size.
 
     :raises GraphFileError: if an array is wrong; the message names file and array. Pickled objects are refused, and so
         are arrays whose header promises more than the archive contains, before memory is allocated.
     """
     with guarded(file.name, GraphFileError):
         try:
-            _check_members(file)
-            with np.load(io.BytesIO(file.data), allow_pickle=False) as archive:
-                arrays = {name: np.asarray(archive[name]) for name in archive.files}
+            arrays = _one_array(file) if file.data.startswith(_ARRAY) else _archived(file)
         except GraphFileError:
             raise
         except _UNREADABLE as error:
@@ -67,8 +66,21 @@ def read(file: GraphFile) -> Edges:
     dense = arrays.get("matrix", arrays.get("volume"))
     if dense is None or dense.ndim != 2:
         raise GraphFileError(f"{file.name}: expecting {_WANTED}, got {', '.join(sorted(arrays)) or 'no array'}")
+    if dense.dtype.kind == "f":
+        dense = np.where(np.isnan(dense), 0, dense)
     row, column = np.nonzero(dense)
     return from_matrix(file, dense.shape, row, column, dense[row, column])
+
+
+def _one_array(file: GraphFile) -> dict[str, NDArray[Any]]:
+    _check_array(file.name, io.BytesIO(file.data), len(file.data))
+    return {"matrix": np.load(io.BytesIO(file.data), allow_pickle=False)}
+
+
+def _archived(file: GraphFile) -> dict[str, NDArray[Any]]:
+    _check_members(file)
+    with np.load(io.BytesIO(file.data), allow_pickle=False) as archive:
+        return {name: np.asarray(archive[name]) for name in archive.files}
 
 
 def _check_members(file: GraphFile) -> None:

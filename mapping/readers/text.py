@@ -15,8 +15,9 @@ from typing import NoReturn
 from ...errors import TopompiError
 from ...inputs import current_limits, kind_of, read_input
 
-__all__ = ["BINARY", "MAX_RANKS", "UNITS", "GraphFile", "GraphFileError"]
+__all__ = ["BINARY", "LIST", "MATRIX", "MAX_RANKS", "UNITS", "GraphFile", "GraphFileError"]
 
+MATRIX, LIST = "matrix", "list"  # the two meanings of a table of numbers
 HEAD_BYTES = 4096
 LINES_A_LOOK = 4096  # lines between two checks of the time limit
 MAX_VOLUME = 2**63 - 1
@@ -42,6 +43,7 @@ class GraphFile:
     :param columns: names of the columns of a list of edges, if the caller gives them.
     :param size: number of ranks that the caller expects; None if it expects none.
     :param notes: list that receives a line per guess that can be wrong.
+    :param form: MATRIX or LIST, if the caller tells which of them a table of numbers is; empty if it does not.
     """
 
     name: str
@@ -49,18 +51,27 @@ class GraphFile:
     columns: tuple[str, ...] = ()
     size: int | None = None
     notes: list[str] = field(default_factory=list, compare=False)
+    form: str = ""
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], columns: Sequence[str] = (), size: int | None = None) -> GraphFile:
         """Read and decompress a file.
 
         :param path: path of the file.
-        :param columns: names of the columns of a list of edges; empty if the file or its content tells them.
+        :param columns: names of the columns of a list of edges, or MATRIX or LIST alone; empty if the file or its
+            content tells them.
         :param size: number of ranks that the caller expects; None if it expects none.
         :raises GraphFileError: if it is missing, empty, damaged, no regular file, or beyond a limit.
         """
         data = read_input(path, GraphFileError, "a communication graph")
-        return cls(str(path), data.removeprefix(b"\xef\xbb\xbf"), tuple(columns), size)
+        form = columns[0].strip().lower() if len(columns) == 1 else ""
+        told = ((), form) if form in (MATRIX, LIST) else (tuple(columns), "")
+        return cls(str(path), data.removeprefix(b"\xef\xbb\xbf"), told[0], size, form=told[1])
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the caller tells the columns, or whether the numbers are a matrix or a list."""
+        return bool(self.columns or self.form)
 
     @cached_property
     def head(self) -> str:
@@ -72,10 +83,11 @@ class GraphFile:
         """The apparent kind of the content, in words, for files that no reader recognises."""
         return kind_of(self.data[:HEAD_BYTES])
 
-    def lines(self, comment: str = "#%") -> Iterator[tuple[int, str]]:
+    def lines(self, comment: str = "#%", blanks: str | None = None) -> Iterator[tuple[int, str]]:
         """Yield line numbers (from 1) and lines without surrounding blanks; skip lines with a leading comment sign.
 
         :param comment: signs that begin a comment, besides ``//``.
+        :param blanks: characters that are cut off at both ends of a line; None for all kinds of blanks.
         """
         marks = (*comment, "//")
         reader = io.TextIOWrapper(io.BytesIO(self.data), encoding="utf-8", errors="replace")
@@ -84,7 +96,7 @@ class GraphFile:
             if number % LINES_A_LOOK == 0 and time.monotonic() > ends:
                 most = current_limits()
                 most.check("seconds", most.seconds + 1, f"{self.name}:{number}", GraphFileError)
-            line = line.strip()
+            line = line.strip(blanks)
             if not line.startswith(marks):
                 yield number, line
 

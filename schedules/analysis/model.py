@@ -158,8 +158,9 @@ class Model:
         except ModelError:
             raise
         except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+            got = f"no field {error}" if isinstance(error, KeyError) else "a field of another type"
             wanted = '{"levels": {"HOPS": {"t_s": seconds, "t_w": seconds a byte}, ...}}'
-            raise ModelError(f"{place}: expecting {wanted}, got {type(error).__name__}: {error}") from error
+            raise ModelError(f"{place}: expecting {wanted}, got {got}") from error
         if not all(isfinite(cost) for column in columns for cost in column) or max(hops, default=0) > MOST_HOPS:
             raise ModelError(f"{place}: expecting finite costs and at most {MOST_HOPS} hops, got others")
         try:

@@ -156,6 +156,25 @@ def test_a_foreign_rank_file_needs_the_allocation(tmp_path):
         ("h1,h0\nh1 , h0", [2, 0, 3, 1]),
         ("h[0-1]*2", [0, 1, 2, 3]),
         ("h1.gss.example.com\nh0", [2, 0]),
+        # ERF of jsrun: hosts by number or name, ranks one by one, in ranges or by their number.
+        ("cpu_index_using: logical\nrank: 0: { host: 2; cpu: {0-3} }\nrank: 1: { host: 1; cpu: {0-3} }\n", [2, 0]),
+        (
+            "app 0: ./a b\nrank : 0-1 : {host: h1; cpu: {8},{4}; gpu: {0}} : app 0\nrank: {2}: {cpu: {0}; host: {1}}",
+            [3, 2, 0],
+        ),
+        ("overlapping_rs: allow\n2 : { host: 1 ; cpu: {0-3},{4-7} } : app 0\n1 : { host: 2 ; cpu: * }", [0, 1, 2]),
+        ("rank: 3,1: {host: 1; cpu: {0},{1}}\nrank: 2,0: {host: 2; cpu: {4-7},{0-3}}", [2, 1, 3, 0]),
+        # LSF's affinity host file.
+        ("h1 4,5,6,7\nh0 0,1,2,3\nh1 0,1,2,3\n", [3, 0, 2]),
+        ("h0 0 0 2\nh1 0 0 2\nh0 1 0 2\n", [0, 2, 1]),
+        ("h0.site 4-7\nh0.site 0-3\n", [1, 0]),
+        # MVAPICH's, Open MPI's and Intel's host files.
+        ("h1:2:mlx5_0\nh0:1:mlx5_1", [2, 3, 0]),
+        ("h1 cpu=2\nh0 sockets=1 slots=2", [2, 3, 0, 1]),
+        ("^login1\nh1 slots = 1 max_slots=4\nh0 user_name=me count=2\n", [2, 0, 1]),
+        ("h1-ib0:2 ifhn=h1-ib0\nh0_hsn0:1", [2, 3, 0]),
+        ("h1-ib0.site.org\nh0-opa", [2, 0]),
+        ("rank 0=h1-eth2 slot=0\nrank 1=h0 slot=0", [2, 0]),
     ],
 )
 def test_files_written_by_hand_are_read(tmp_path, text, slots):
@@ -173,7 +192,16 @@ def test_files_written_by_hand_are_read(tmp_path, text, slots):
         ("rank 0=h0 slot=1\nrank 1=h0 slot=1\n", ":2: expecting a free slot, rank 0 has h0's, got 'slot 1'"),
         ("rank 0=h0 slot=core\n", ":1: expecting a slot, CPUs such as 0,2-3, or a socket's such as 0:1, got 'core'"),
         ("rank 0=+n2 slot=0\n", ":1: expecting a host below +n2, the number of hosts, got '+n2'"),
-        ("rank 0=+e0 slot=0\n", ":1: expecting a host of the allocation (h0, h1, ...), got '+e0'"),
+        ("rank 0=+e1 slot=0\n", ":1: expecting a host by name or as +n1, because only mpirun knows which"),
+        ("rank: 0: {host: 3; cpu: {0}}", ":1: expecting a host by its number from 1 to 2, got '3'"),
+        ("rank: 0: {host: 0; cpu: {0}}", ":1: expecting a host by its number from 1 to 2, got '0'"),
+        ("rank: 0: {host: *; cpu: {0}}", ":1: expecting one host of each set of resources, got 'host:*;cpu:{0}'"),
+        ("rank: 0-4: {host: 1; cpu: {0}}", ":1: expecting ranks below 4, the number of slots, and ranges of them"),
+        ("launch_distribution: cyclic\n2: {host: 1; cpu: {0}}", ":1: expecting ranks that the file places, or packed"),
+        ("rank: 0: {host: 1; cpu: {0}}\nrank: 0: {host: 2; cpu: {0}}", ":2: expecting rank 0 once, it is on line 1"),
+        ("rank: 1: {host: 1; cpu: {0}}", ":1: expecting ranks 0 to 0, one a line, got 'none for rank 0'"),
+        ("h0 0,1\nh9 0,1", ":2: expecting a host of the allocation (h0, h1, ...), got 'h9'"),
+        ("h0-ib0:1\nh0-gw1:1", ":2: expecting a host of the allocation (h0, h1, ...), got 'h0-gw1'"),
         ("h0*5", ":1: expecting at most 4 ranks, one a slot, got 'h0*5'"),
         ("rank 0=h0 slot=0\nrank one\n", ":2: expecting 'rank R=HOST slot=S', got 'rank one'"),
         ("0,1,1,2", ":1: expecting rank 1 once, it is on line 1, got '1'"),

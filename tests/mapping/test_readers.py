@@ -235,6 +235,34 @@ def test_monitoring_counts_messages_puts_and_gets_once_each_in_their_direction(t
     }
 
 
+RUNS = {
+    "joined": {"all.prof": [0, 1, 2]},
+    "apart": {f"run.{rank}.prof": [rank] for rank in range(3)},
+    "phases": {f"phase_{phase}.{rank}.prof": [rank] for phase in (2, 9, 10) for rank in range(3)},
+    "joined phases": {f"phase{phase}.prof": [2, 0, 1] for phase in (1, 2)},
+}
+
+
+@pytest.mark.parametrize("headed", [True, False])
+@pytest.mark.parametrize("case", RUNS)
+def test_a_run_is_one_graph_in_joined_files_and_the_sum_of_its_phases(tmp_path, case, headed):
+    body = PROF if headed else "".join(line + "\n" for line in PROF.splitlines() if line[:1] in "EISRCD")
+    for name, ranks in RUNS[case].items():
+        written(tmp_path, "".join(body.format(rank=rank) for rank in ranks), name)
+    phases = sorted(
+        {name.partition(".")[0] for name in RUNS[case]}, key=lambda name: int("0" + re.sub(r"\D", "", name))
+    )
+    notes = []
+    graph = read_graph(tmp_path, notes=notes)
+    one = {(0, 1): 3100, (0, 0): 96, (1, 0): 146, (1, 1): 3150, (2, 1): 3100, (2, 0): 96, (1, 2): 50}
+    times = len(phases)
+    assert edges_of(graph) == {pair: volume * times for pair, volume in one.items()}
+    told = f"{tmp_path}: the sum of {times} phases, {phases[0]} to {phases[-1]}; {tmp_path / phases[0]} takes one"
+    assert notes == [told] * (times > 1)
+    assert edges_of(read_graph(tmp_path / phases[0])) == one
+    assert edges_of(read_graph(tmp_path / next(iter(RUNS[case])))) == one
+
+
 # What is wrong is said with file and line.
 
 METIS_HEAD = "3 2 001\n"
@@ -280,7 +308,10 @@ JSON = {"format": "topompi graph", "version": 1, "size": 2, "source": [0], "targ
         (json.dumps({**JSON, "target": [2]}), ": expecting target[0] from 0 to 1, got 2"),
         (json.dumps({**JSON, "volume": [5, 6]}), ": expecting volume to be a list of 1 numbers"),
         (json.dumps({**JSON, "volume": [True]}), ": expecting volume[0] from 0 to 9223372036854775807, got True"),
-        ("hello\n", ": expecting one of: .npz, topompi's profile (.topoprof), topompi's graph.json, Matrix Market, "),
+        (
+            "hello\n",
+            ": expecting one of: .npz, .npy, topompi's profile (.topoprof), topompi's graph.json, Matrix Market, ",
+        ),
         ("", ": expecting a communication graph, got an empty file"),
         (b"\x1f\x8bdamaged", ": cannot be read, it is damaged: "),
         (b"PK\x03\x04damaged", ": expecting scipy's sparse matrix, "),
@@ -300,8 +331,17 @@ def test_what_is_wrong_is_said_with_file_and_line(tmp_path, text, message):
         ({"a.0.prof": PROF.format(rank=0), "a.2.prof": ""}, "a: expecting a file for each rank to 2, got none for 1"),
         (
             {"a.0.prof": PROF.format(rank=0), "b.0.prof": ""},
-            ": expecting the files NAME.RANK.prof of one run, got th",
+            ": expecting the files NAME.RANK.prof of one run, got those of a, b: give one as ",
         ),
+        (
+            {
+                "a1.0.prof": PROF.format(rank=0),
+                "a1.1.prof": PROF.format(rank=1),
+                "a2.0.prof": "E 0 0 1 bytes 1 msgs sent",
+            },
+            ": expecting phases of 2 ranks, as in a1, got 1 in a2",
+        ),
+        ({"all.prof": PROF.format(rank=0) + PROF.format(rank=3)}, "or the lines of all ranks, got those of 2 of 4"),
         ({"a.txt": "x"}, ": expecting the files NAME.RANK.prof of one run, got none"),
         (
             {"a.0.prof": PROF.format(rank=0), "a.1.prof": PROF.format(rank=0)},
@@ -324,7 +364,7 @@ def test_what_is_wrong_with_a_recorded_run_is_said_with_file_and_line(tmp_path, 
         ({"source": np.array([0]), "volume": np.array([1])}, "got none of target"),
         ({"source": np.array([0]), "target": np.array([1]), "volume": np.array([1, 2])}, "volume to hold 1 numbers"),
         ({"source": np.array([-1]), "target": np.array([1]), "volume": np.array([1])}, "source from 0, got -1 at 0"),
-        ({"matrix": np.array([[0, np.nan], [1, 0]])}, r"got nan at entry \(1, 2\)"),
+        ({"matrix": np.array([[0, np.inf], [1, 0]])}, r"got inf at entry \(1, 2\)"),
         ({"matrix": np.ones((2, 3))}, "expecting a square matrix, got 2 x 3"),
         ({"matrix": np.array([[None]])}, "a.npz:matrix.npy: expecting numbers, got Python objects"),
     ],

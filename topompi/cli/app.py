@@ -176,6 +176,8 @@ def main() -> None:
         if isinstance(error, BrokenPipeError):
             sys.stderr.close()  # else Python would print another error at exit, when it flushes the output
         else:
+            from ..inputs import in_words  # imported here, because most calls have no error
+
             words = f"expecting less than what memory holds, got more: {error}"
-            print(f"topompi: {words if isinstance(error, MemoryError) else error}", file=sys.stderr)
+            print(f"topompi: {words if isinstance(error, MemoryError) else in_words(error)}", file=sys.stderr)
         sys.exit(1)

@@ -24,6 +24,7 @@ __all__ = [
     "Adapters",
     "AsJson",
     "ClusterName",
+    "GraphColumns",
     "Hosts",
     "JobOnFabric",
     "Lfts",
@@ -46,6 +47,10 @@ _SOURCES = "A topology file, directory or archive, a synthetic fabric in words, 
 Source = Annotated[str, typer.Argument(help=_SOURCES)]
 Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")]
 Hosts = Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)]
+_COLUMNS = (
+    "Of a table in a graph's file: matrix, list, or a list's columns: src,dst,bytes, src,dst,count,bytes; - skips one."
+)
+GraphColumns = Annotated[str | None, typer.Option("--columns", help=_COLUMNS)]
 Partial = Annotated[bool, typer.Option("--partial", help="Continue with what is sound, and list the rest.")]
 _WITHOUT = "A switch that is down, by id or name, or SWITCH:PORT for a cable; may be given several times."
 Without = Annotated[list[str] | None, typer.Option("--without", metavar="SWITCH", help=_WITHOUT)]

@@ -10,14 +10,17 @@ if TYPE_CHECKING:
     from .files import InputFile, kinds_of, open_begun, open_inputs, read_input, read_text
     from .guard import guarded
     from .jsontext import parse_json
-    from .kinds import kind_of
+    from .kinds import foreign, kind_of
     from .limits import Limits, current_limits
+    from .refusals import in_words
 
 __all__ = [
     "InputFile",
     "Limits",
     "current_limits",
+    "foreign",
     "guarded",
+    "in_words",
     "kind_of",
     "kinds_of",
     "open_begun",
@@ -34,7 +37,8 @@ __getattr__ = when_used(
         **dict.fromkeys(("InputFile", "kinds_of", "open_begun", "open_inputs", "read_input", "read_text"), "files"),
         "guarded": "guard",
         "parse_json": "jsontext",
-        "kind_of": "kinds",
+        **dict.fromkeys(("foreign", "kind_of"), "kinds"),
+        "in_words": "refusals",
         "Limits": "limits",
         "current_limits": "limits",
     },

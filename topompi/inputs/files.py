@@ -15,7 +15,7 @@ from typing import IO
 
 from ..errors import SourceError, TopompiError
 from .guard import guarded
-from .kinds import kind_of
+from .kinds import foreign, kind_of
 from .limits import current_limits
 from .unpacking import Budget, Part, Store, unpack
 
@@ -63,6 +63,12 @@ class InputFile:
         """Return the first kilobytes, unpacked but not decoded."""
         with guarded(self.name, self.error), self.open() as stream:
             return stream.read(HEAD_BYTES)
+
+    def refuse_foreign(self) -> None:
+        """Raise ``error`` if another program wrote the input, in a format that no reader with this error reads."""
+        kind = foreign(self.first_bytes(), (self.error.__name__,))
+        if kind:
+            raise self.error(f"{self.name}: expecting {self.wanted}, got {kind}")
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield line numbers, from 1, and lines without line ends (LF or CRLF), read as a stream.

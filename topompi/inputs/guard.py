@@ -46,4 +46,4 @@ def guarded(name: str, error: type[TopompiError]) -> Iterator[None]:
     except OSError as problem:  # gzip's own errors are OSErrors, too
         raise error(f"{name}: cannot be read: {problem.strerror or problem}") from problem
     except _DAMAGE as problem:
-        raise error(f"{name}: cannot be read, it is damaged: {problem or type(problem).__name__}") from problem
+        raise error(f"{name}: cannot be read, it is damaged: {problem or 'it ends too early'}") from problem

@@ -224,6 +224,7 @@ def _read_file(path: str) -> Iterator[str]:
 
     names = 0
     for text in open_inputs(path, SourceError, "a list of hosts"):
+        text.refuse_foreign()
         text.head()  # raises for empty and binary files
         for number, line in text.lines():
             try:

@@ -1,11 +1,16 @@
-"""Recognition, by their first bytes, of files that topompi cannot read, so that an error can name their kind."""
+"""Recognition, by their first bytes, of files that a command cannot read, so that an error can name their kind.
+
+This is the one place for it: readers name the kind by `kind_of` if none of them reads a file, and the command line does
+it by `foreign` if a reader fails. Names end with a way out where there is one.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 
-__all__ = ["kind_of"]
+__all__ = ["foreign", "kind_of"]
 
 _MAGIC = {
     b"\xfd7zXZ\x00": "an xz archive within another archive",
@@ -17,32 +22,99 @@ _MAGIC = {
     b"PK\x03\x04": "a zip archive (or .npz)",
     b"PK\x05\x06": "an empty zip archive",
     b"\x1f\x9d": "a compress (.Z) archive: unpack it first",
-    b"\x93NUMPY": "one NumPy array (.npy): write it to .npz by name",
+    b"\x93NUMPY": "one NumPy array (.npy), which is read as a graph's matrix",
     b"\x89HDF\r\n": "HDF5",
-    b"MATLAB 5.0 MAT-file": "a MATLAB file (.mat)",
+    b"MATLAB 5.0 MAT-file": "a MATLAB file (.mat): write its matrix with numpy.save",
     b"%PDF": "PDF",
     b"\x89PNG": "a PNG picture",
     b"\xff\xd8\xff": "a JPEG picture",
     b"\x7fELF": "a program (ELF)",
     b"SQLite format 3": "an SQLite database",
     b"PAR1": "Parquet",
+    b"ARROW1": "an Arrow file (Feather)",
+    b"PERFILE2": "a recording of perf (perf.data): perf stat's report is read",
+    b"OTF2": "a file of an OTF2 trace: its anchor file .otf2 is read",
     b"\x80\x04\x95": "a Python pickle, which is never read",
     b"\xff\xfe": "text in UTF-16: write it in UTF-8",
     b"\xfe\xff": "text in UTF-16: write it in UTF-8",
 }
+_READ = {b"\x93NUMPY", b"PK\x03\x04", b"SQLite format 3", b"\x89HDF\r\n"}  # some readers read these
 _HOSTS = "hosts of a job of {}, which have no switches: give them with --hosts"
+_LOG = "{}: SWF, sacct's lines and JSON, and Batsim's JSON are read"
+_FIRST = r"\A(?:#[^\n]{0,200}\n){0,20}[ \t]*"  # the first line that is no comment
+_RUNNING = "{}: lines JOB HOSTS, CSV job,hosts, and squeue's output are read"
+_MATRIX = "write its bytes as lines 'src dst bytes'"
 _OPAREPORT = "a report of Omni-Path (opareport): opaextractsellinks is read"
-# Patterns at the start of a line, each with the name by which users know the format.
-_TEXT: tuple[tuple[str, str], ...] = (
+# Patterns at the start of a line, each with the name by which users know the format. A third word is the error class of
+# the readers that read the format: in their errors it is not foreign. ANY stands for readers of several classes.
+ANY = "*"
+_TEXT: tuple[tuple[str, ...], ...] = (
+    (r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Z];", _LOG.format("an accounting log of PBS")),
+    (r'"JOB_[A-Z_]+" "\d', _LOG.format("an accounting or event log of LSF (lsb.acct)")),
+    (r"([^:\n]{0,200}:){5}\d+:[^:\n]{0,200}:-?\d+:(\d{9,}:|0:){3}", _LOG.format("an accounting log of Grid Engine")),
+    (r"#?[ \t]*JobID,?\s+SubmitTime,?\s+WaitTime", _LOG.format("a log of the Grid Workloads Archive")),
+    (r"JOBID\s+USER\s+STAT\s+QUEUE", _RUNNING.format("a report of LSF (bjobs)")),
+    (r"JOBID\s+(USER|QUEUE)\s+.*\bNTASKS\b", _RUNNING.format("a report of Flux (flux jobs)")),
+    (r"job-ID\s+prior\s+name\s+user", _RUNNING.format("a report of Grid Engine (qstat)")),
+    (r"Job [Ii][dD]:? .*\b(Name|User)\b|Job Id: \S+\s*$|<job_info\b", _RUNNING.format("a report of qstat")),
+    (r"-- Schedd: |ID\s+OWNER\s+SUBMITTED\s+RUN_TIME", _RUNNING.format("a report of HTCondor (condor_q)")),
+    (
+        r"cpu_index_using\s*:|overlapping_rs\s*:|rank\s*:\s*\{?\d[\d,\s-]{0,99}\}?\s*:\s*\{",
+        "an explicit resource file (ERF) of jsrun, which maps ranks: topompi map compare reads it",
+        "RankFileError",
+    ),
+    (r"rank\s+\d+\s*=\s*\S+", "a rank file of Open MPI: topompi map compare reads it", "RankFileError"),
+    (
+        _FIRST + r"-(n|np)\s+\d+\s+(?!.*plane=)\S",
+        "a configuration file of mpiexec (MPMD): write its hosts as lines HOST:COUNT",
+    ),
+    (
+        _FIRST + r"((\*|\d{1,6}(,\d{1,6}|-\d{1,6}(?![\d-]))[\d,-]{0,200})[ \t]+[A-Za-z./]\S*|\d{1,6}[ \t]+\.{0,2}/\S+)",
+        "a configuration of srun --multi-prog, which names no hosts: Slurm's host file has one per rank",
+    ),
+    (
+        r'(Switch|Hca)[ \t]+\d+[ \t]+"(?![SHR]-[0-9a-f]{16}")',
+        "a network of ibsim: start ibsim with it, and read ibnetdiscover's report",
+    ),
+    (
+        r"<!DOCTYPE platform\b|<platform\b",
+        "a platform of SimGrid: give its cluster in words, such as XGFT(2; 2,2; 1,2) or dragonfly:...",
+    ),
+    (
+        r"<graphs version=",
+        "channels that NCCL chose (graphs in XML), which have no switches: see topompi topology inside",
+    ),
+    (r'"?Rack Group"?,', "planned links of Omni-Path (opaxlattopology): those that opaextractsellinks finds are read"),
+    (
+        r"topology:[ \t]*\n[ \t]+(nodes|kinds|defaults|links|groups):",
+        "a topology of containerlab (YAML): write its switches as SwitchName lines of Slurm",
+    ),
+    (
+        r"(tleaf|cmplt|hcub|mesh[23]?D|torus[23]?D)[ \t]+\d",
+        "an architecture of Scotch: give it with --machine 2:2 --distances 10:100, lowest level first",
+    ),
+    (
+        r"0\n\d+[ \t]+\d+\n[01][ \t]+[01]{3}[ \t]*\n",
+        "a graph of Scotch (.grf): write it as a METIS graph, whose vertices count from 1",
+    ),
+    (
+        r"#\s*OSU (MPI|OpenSHMEM|UPC|NCCL)\b",
+        "output of OSU's own micro-benchmarks: records of osu_like_bench --json can be compared",
+    ),
+    (r"#Paraver \(", f"a trace of Paraver: {_MATRIX}"),
+    (r"\d+ templated_functions", f"a profile of TAU: {_MATRIX}"),
+    (r"Architecture:\s+\w+$|Machine \(\d+", "a description of one host (lscpu, lstopo): see topompi topology inside"),
+    (r"CA '[\w-]+'$", "a report of one host's adapters (ibstat): ibnetdiscover's report is read"),
     (
         r"<!DOCTYPE topology SYSTEM|<topology(\s+version=\"[0-9.]+\")?\s*>",
         "hwloc XML, which describes one host (see topompi topology inside)",
+        "FabricError",
     ),
     (r"<system version=", "a topology of NCCL (XML), which describes one host"),
     (r"<!DOCTYPE html|<html", "HTML"),
-    (r"<graphml", "GraphML"),
-    (r"@ mpiP", "a report of mpiP, which does not tell which ranks exchange messages"),
-    (r"<ipm(_job_profile)?\b", "a profile of IPM (XML)"),
+    (r"<graphml", "GraphML", "GraphFileError"),
+    (r"@ mpiP", "a report of mpiP, which does not tell which ranks exchange messages", "ColocationError"),
+    (r"<ipm(_job_profile)?\b", f"a profile of IPM (XML): {_MATRIX}"),
     (r"<\?xml", "XML"),
     (r"c\d+-\d+c\d+s\d+a\d+l\d+\(\d+:\d+:\d+\)\s+\w+\s+->", "an interconnect dump of Cray Aries (rtr)"),
     (r"(osm_ucast_mgr_)?dump_ucast_routes: Switch 0x", "OpenSM's unicast routes with hops (opensm.fdbs)"),
@@ -50,6 +122,7 @@ _TEXT: tuple[tuple[str, str], ...] = (
     (
         r"(CA|Switch):\s+.*:$|Switch 0x[0-9a-f]{16} ",
         "an iblinkinfo report: iblinkinfo -l is read, because it has the GUIDs of both ends",
+        "SourceError",
     ),
     (
         r"(Ca|Switch|Router)[ \t]+: 0x[0-9a-f]{16} ports ",
@@ -60,39 +133,81 @@ _TEXT: tuple[tuple[str, str], ...] = (
         "differences of two reports (--diff)",
     ),
     (r"tleaf\s*$|deco \d|sub\s*$", "an architecture of Scotch"),
-    (r"; (Version|Computer|UnixStartTime):", "a workload log in Standard Workload Format"),
-    (r"(strict\s+)?(di)?graph\s+\S*\s*\{", "a graph in DOT"),
-    (r"graph\s*\[", "a graph in GML"),
-    (r"\*Vertices\s+\d", "a graph of Pajek"),
-    (r"RingName=|TorusName=", "a ring or torus of Slurm"),
+    (r"; (Version|Computer|UnixStartTime):", "a workload log in Standard Workload Format", "WorkloadError"),
+    (r"(strict\s+)?(di)?graph(\s+(\w{1,200}|\"[^\"\n]{0,200}\"))?\s*\{", f"a graph in DOT: {_MATRIX}"),
+    (r"graph\s*\[", "a graph in GML", "GraphFileError"),
+    (r"\*Vertices\s+\d", "a graph of Pajek", "GraphFileError"),
+    (r"RingName=|TorusName=", "a ring or torus of Slurm", "SourceError"),
     (r"\s*(GPU0\s+.*\bCPU Affinity|GPU0\s+GPU1|GPU0\s+X\b)", "nvidia-smi topo -m, which describes one host"),
-    (r"exec_(host|vnode)\s*=|\(?[\w.-]+:ncpus=\d|[\w.-]+/\d+(\*\d+)?\+[\w.-]+/\d", _HOSTS.format("PBS")),
-    (r"LSB_(HOSTS|MCPU_HOSTS|DJOB_HOSTFILE)=", _HOSTS.format("LSF")),
-    (r"\s*(\d+ Links? in Fabric|Node Type (FI|SW)\b)|\d+g\s+0x[0-9a-f]{16}\s+\d+\s+(FI|SW)\b", _OPAREPORT),
-    (r"#\s*This database file was automatically generated by IBDIAG", "a report of ibdiagnet: its db_csv is read"),
+    (r"exec_(host|vnode)\s*=|\(?[\w.-]+:ncpus=\d|[\w.-]+/\d+(\*\d+)?\+[\w.-]+/\d", _HOSTS.format("PBS"), ANY),
+    (r"LSB_(HOSTS|MCPU_HOSTS|DJOB_HOSTFILE)=", _HOSTS.format("LSF"), ANY),
+    (
+        r"\s*(\d+ Links? in Fabric|Node Type (FI|SW)\b)|\d+g\s+0x[0-9a-f]{16}\s+\d+\s+(FI|SW)\b",
+        _OPAREPORT,
+        "SourceError",
+    ),
+    (
+        r"#\s*This database file was automatically generated by IBDIAG",
+        "a report of ibdiagnet: its db_csv is read",
+        "SourceError",
+    ),
     (
         r"(?<![ \t])switches:\s*$",
         "a model of topograph, whose answer, Slurm's topology.conf or labels of nodes, is read",
+        "SourceError",
     ),
-    (r"(- )?(resourceStatus|physicalHost):", "YAML of gcloud: its --format=json is read"),
-    (r"(Instances:|- InstanceId:)", "YAML of aws: its --output json is read"),
-    (r"(apiVersion: v1|- apiVersion: v1)", "YAML of Kubernetes: kubectl get nodes -o json is read"),
-    (r"PARTITION\s+AVAIL\s+|NODELIST\s+", "a report of sinfo"),
-    (r"NodeName=\S+ ", "Slurm's nodes (scontrol show node, slurm.conf)"),
+    (r"(- )?(resourceStatus|physicalHost):", "YAML of gcloud: its --format=json is read", "SourceError"),
+    (r"(Instances:|- InstanceId:)", "YAML of aws: its --output json is read", "SourceError"),
+    (r"(apiVersion: v1|- apiVersion: v1)", "YAML of Kubernetes: kubectl get nodes -o json is read", "SourceError"),
+    (r"PARTITION\s+AVAIL\s+|NODELIST\s+", "a report of sinfo", ANY),
+    (r"NodeName=\S+ ", "Slurm's nodes (scontrol show node, slurm.conf)", ANY),
     (r"#!\s*/", "a script"),
     (r"-----BEGIN ", "a key or certificate"),
 )
-_PATTERNS = tuple((re.compile(r"^[ \t]*(" + pattern + ")", re.M), name) for pattern, name in _TEXT)
-_JSON_KEYS = (
-    ({"execution", "R_lite"}, "a resource set of Flux (R), which lists hosts and no switches: give them with --hosts"),
-    ({"graph", "nodes"}, "a graph in JSON (JGF, as Flux writes it): write its racks as SwitchName lines of Slurm"),
-    ({"provider", "engine"}, "a request to topograph, whose answer, Slurm's topology.conf or labels of nodes, is read"),
-    ({"Reservations"}, "JSON of aws ec2 describe-instances: that of describe-instance-topology is read"),
-    ({"peerHostname"}, "JSON of neighbours of switch ports (NetQ's or LLDP's)"),
-    ({"source_guid", "destination_guid"}, "JSON of UFM (links): ibnetdiscover is read"),
-    ({"customerHPCIslandId"}, "metadata of one instance of OCI: the list of its compute hosts is read"),
-    ({"lldp"}, "JSON of LLDP (neighbours of switch ports)"),
-    ({"netq"}, "JSON of NetQ"),
+_PATTERNS = [(re.compile(r"^[ \t]*(" + row[0] + ")", re.M), row[1], row[2:]) for row in _TEXT]
+# Fields of JSON, all of which a format has near its beginning; a third word as in ``_TEXT``.
+_JSON_KEYS: tuple[tuple[set[str], str, *tuple[str, ...]], ...] = (
+    ({"pbs_version", "Jobs"}, _RUNNING.format("jobs of PBS (qstat -f -F json)")),
+    ({"RECORDS", "JOBID"}, _RUNNING.format("jobs of LSF (bjobs -json)")),
+    ({"t_submit"}, _RUNNING.format("jobs of Flux (flux jobs --json)")),
+    ({"id", "state", "nodelist", "ntasks"}, _RUNNING.format("jobs of Flux (flux jobs --json)")),
+    ({"timestamp", "name", "context"}, _LOG.format("an event log of Flux")),
+    ({"job_number", "qname"}, _LOG.format("an accounting log of Grid Engine")),
+    (
+        {"job_id", "time", "submission"},
+        "finished jobs of Slurm (sacct --json), a workload: squeue --json lists running ones",
+        "WorkloadError",
+        "ColocationError",
+    ),
+    (
+        {"nodes", "links", "endpoints"},
+        "a topology of containerlab (JSON): write its switches as SwitchName lines of Slurm",
+    ),
+    (
+        {"edgePorts", "fabricPorts"},
+        "HPE's template of a Slingshot fabric: Slurm's topology.conf or your own source is read",
+    ),
+    (
+        {"execution", "R_lite"},
+        "a resource set of Flux (R), which lists hosts and no switches: give them with --hosts",
+        ANY,
+    ),
+    (
+        {"graph", "nodes"},
+        "a graph in JSON (JGF, as Flux writes it): write its racks as SwitchName lines of Slurm",
+        "SourceError",
+    ),
+    (
+        {"provider", "engine"},
+        "a request to topograph, whose answer, Slurm's topology.conf or labels of nodes, is read",
+        "SourceError",
+    ),
+    ({"Reservations"}, "JSON of aws ec2 describe-instances: that of describe-instance-topology is read", "SourceError"),
+    ({"peerHostname"}, "JSON of neighbours of switch ports (NetQ's or LLDP's)", "SourceError"),
+    ({"source_guid", "destination_guid"}, "JSON of UFM (links): ibnetdiscover is read", "SourceError"),
+    ({"customerHPCIslandId"}, "metadata of one instance of OCI: the list of its compute hosts is read", "SourceError"),
+    ({"lldp"}, "JSON of LLDP (neighbours of switch ports)", "SourceError"),
+    ({"netq"}, "JSON of NetQ", "SourceError"),
     ({"blockdevices"}, "JSON of lsblk"),
 )
 # Lines of one host each, as in $PBS_NODEFILE, or of hosts with numbers of slots, as in LSB_MCPU_HOSTS.
@@ -100,6 +215,8 @@ _HOST_LINES = re.compile(
     r"(?:[ \t]*[A-Za-z][\w.-]*+(?:[ \t]+\d+)?(?:[ \t]+[A-Za-z][\w.-]*+[ \t]+\d+)*+[ \t]*(?:\r?\n|$))+"
 )
 _FORMAT = re.compile(r'"format"\s*:\s*"([^"]{1,60})"')
+_BY_RANK = re.compile(r'\s*\{\s*"\d{1,9}"\s*:\s*\{')
+_JSON_LINES = re.compile(r"\s*\{[^\n]*\}[ \t\r]*\n[ \t]*\{")
 _FIELD = re.compile(r'"([^"\\]{1,40})"\s*:')
 
 
@@ -108,17 +225,14 @@ def kind_of(data: bytes) -> str:
 
     :param data: the first bytes of the file.
     """
-    for magic, name in _MAGIC.items():
-        if data.startswith(magic):
-            return name
     if not data.strip():
         return "an empty file"
+    found = _recognised(data)
+    if found is not None:
+        return found[0]
     if b"\x00" in data:
         return f"binary data that begins with {data[:8].hex(' ')}"
-    text = data.decode("utf-8", errors="replace").lstrip("\ufeff")
-    for pattern, name in _PATTERNS:
-        if pattern.search(text):
-            return name
+    text = _text(data)
     if text.lstrip()[:1] in ("{", "["):
         return _json_kind(text)
     if len(text.split()) > 1 and _HOST_LINES.fullmatch(text):
@@ -127,11 +241,42 @@ def kind_of(data: bytes) -> str:
     return f"text that begins with {line if len(line) <= 60 else line[:57] + '...'!r}"
 
 
+def foreign(data: bytes, readers: Collection[str]) -> str:
+    """Describe the kind of a file that readers do not read; empty if the kind is unknown, or one that they read.
+
+    :param data: the first bytes of the file.
+    :param readers: names of the error classes of the readers.
+    """
+    name, known = _recognised(data) or ("", ())
+    return "" if {ANY, *readers} & set(known) else name
+
+
+def _recognised(data: bytes) -> tuple[str, tuple[str, ...]] | None:
+    """Return the name of a kind, and the error classes of its readers; None if the kind is unknown."""
+    for magic, name in _MAGIC.items():
+        if data.startswith(magic):
+            return name, (ANY,) if magic in _READ else ()
+    text = _text(data)
+    if b"\x00" in data:
+        return None
+    for pattern, name, readers in _PATTERNS:
+        if pattern.search(text):
+            return name, readers
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    fields = set(_FIELD.findall(text))
+    known = next(((name, tuple(readers)) for keys, name, *readers in _JSON_KEYS if keys <= fields), None)
+    if known is None and _BY_RANK.match(text):
+        return f"JSON of objects by rank: {_MATRIX}", ()
+    return known or (("JSON lines: write one JSON list", ()) if _JSON_LINES.match(text) else None)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", errors="replace").lstrip("\ufeff")
+
+
 def _json_kind(text: str) -> str:
     fields = list(dict.fromkeys(_FIELD.findall(text)))
-    for keys, name in _JSON_KEYS:
-        if keys <= set(fields):
-            return name
     own = _FORMAT.search(text)
     if own:
         return f"JSON of the format {json.dumps(own[1])}"

@@ -26,7 +26,7 @@ _REAL = re.compile(r"(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]{1,3})?
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 JOB_KEYS = ("copies", "ppn", "speed", "lane", "start", "base")
 KERNEL_KEYS = ("ranks", "grid", "periodic", "faces", "size", "iterations", "burst")
-TRACE_KEYS = ("flops", "unit", "iterations", "burst")
+TRACE_KEYS = ("flops", "unit", "iterations", "burst", "columns")
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +135,9 @@ def _kernel(name: str, options: _Options) -> Trace:
 
 def _trace(path: str, options: _Options, partial: bool) -> Trace:
     about = {key: options.real(key, 0.0, positive=True) for key in ("flops", "unit") if options.text(key)}
-    iterations = options.whole("iterations", 1)
-    return read_trace(path, iterations=iterations, burst=options.real("burst", 0.0), partial=partial, **about)
+    columns = [options.text("columns")] if options.text("columns") else ()
+    iterations, burst = options.whole("iterations", 1), options.real("burst", 0.0)
+    return read_trace(path, iterations=iterations, burst=burst, partial=partial, columns=columns, **about)
 
 
 class _Options:

@@ -75,7 +75,7 @@ def read_monitored(folder: Path, command: str = "", seconds: float = 0.0, hosts:
     except GraphFileError as error:
         raise ProfileError(str(error)) from error
     ranks = [
-        RankRows.of_rows(rank, ((_LETTERS[kind], peer, count, volume) for kind, peer, volume, count in rows))
+        RankRows.of_rows(rank, ((_LETTERS[row.kind], row.peer, row.messages, row.volume) for row in rows))
         for rank, rows in found.items()
     ]
     known = tuple(hosts) if len(hosts) == size else ()

@@ -212,6 +212,7 @@ def read_names(path: str) -> dict[str, str]:
     """
     names: dict[str, str] = {}
     for text in open_inputs(path):
+        text.refuse_foreign()
         for number, line in text.lines():
             if not line.strip() or line.lstrip().startswith("#"):
                 continue

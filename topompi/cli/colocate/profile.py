@@ -19,7 +19,7 @@ from ...colocation.profiles.perf import EVENTS
 from ...colocation.profiles.record import METRICS, Profile, merged
 from ...colocation.profiles.system import System
 from ...colocation.rules.labels import character_of
-from ...inputs.files import read_text
+from ...inputs.files import open_inputs, read_text
 from ...inputs.jsontext import parse_json
 from ...inputs.writing import write_text
 from ..inputs import AsJson
@@ -85,6 +85,7 @@ def _collected(
         if path.suffix == ".topoprof":
             recorded.append(path)
             continue
+        open_inputs(path, ColocationError, "a report or profiles")[0].refuse_foreign()
         text = read_text(path, ColocationError, "a report or profiles")
         if str(PROFILES["format"]) in text[:200]:
             profiles += read_profiles(path)

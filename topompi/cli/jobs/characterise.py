@@ -112,6 +112,7 @@ def characterise_command(
         check_plot(plot)
     thresholds, specs = setting.thresholds, read_jobs(jobs, partial=how.partial)
     with reading(cluster, lfts, how) as (discovery, report):
+        report.notes += [f"{job.name}: {note}" for job in specs for note in job.trace.notes]
         routes = routes_of(discovery, how.rails)
         levels = levels_of(routes.fabric, links.known_rate)
         report.step("placing jobs, and simulating each on a crossbar")

@@ -21,7 +21,7 @@ from ...mapping.mapping import Mapping
 from ...mapping.rankfiles import WRITERS, read_mapping, write_mapping
 from ...mapping.readers import read_graph
 from ...mapping.search import OBJECTIVES, PARTITIONERS, WEIGHTS, Search, routed, solve
-from ..inputs import AsJson, Partial, grouped, list_findings, reporting
+from ..inputs import AsJson, GraphColumns, Partial, grouped, list_findings, reporting
 from ..terminal import Limit, console
 from .draw import check_draw, draw_map, heading, plot_maps
 from .place import MapCommandError, Place
@@ -37,15 +37,12 @@ class GivenGraph:
     """Options that name the file of the communication graph (bytes between ranks), and define how it is read.
 
     :param graph: path of the file; None if it is not given.
-    :param columns: meaning of the columns in a list's lines, with commas; None for the default.
+    :param columns: ``matrix``, ``list``, or the names of a list's columns, with commas; None to decide by the content.
     :param ranks: number of ranks, if the graph names fewer; None for those of the graph.
     """
 
     graph: Annotated[Path | None, typer.Option("--graph", help="Who sends how much to whom.")] = None
-    columns: Annotated[
-        str | None,
-        typer.Option("--columns", help="Of a list's lines: src,dst,bytes, src,dst,count,bytes, ...; - skips one."),
-    ] = None
+    columns: GraphColumns = None
     ranks: Annotated[int | None, typer.Option("--ranks", "-n", help="Ranks, where the graph names fewer.", min=1)] = (
         None
     )

@@ -19,7 +19,7 @@ from ...topology import TopologyInterface
 from ...topology.hostnames import require_joined
 from ...views.allocation import machine_on
 from ..hosts import HOSTS_HELP, find_hosts
-from ..inputs import Adapters, AsJson, NameRule, Names, Rails, list_findings, reporting
+from ..inputs import Adapters, AsJson, GraphColumns, NameRule, Names, Rails, list_findings, reporting
 from ..terminal import Limit
 from .choicefiles import FILES, ChoiceFiles, ExportError, choice_files
 
@@ -41,6 +41,7 @@ def launch_kit(
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
     profile: Annotated[Path | None, typer.Argument(help="Who sends how much to whom, as for topompi map.")] = None,
     lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
+    columns: GraphColumns = None,
     hosts: Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)] = None,
     ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1,
     mpi: Annotated[str, typer.Option("--mpi", help=f"One of {', '.join(FILES)}.")] = "openmpi",
@@ -68,7 +69,7 @@ def launch_kit(
         if profile is None:
             mapping = Mapping.identity(machine, machine.num_slots)
         else:
-            graph = read_graph(profile)
+            graph = read_graph(profile, columns=columns.split(",") if columns else (), notes=report.notes)
             if graph.size > machine.num_slots:
                 raise ExportError(f"expecting a slot for each of {graph.size} ranks, got {machine.num_slots}")
             report.step(f"mapping {graph.size} ranks")

@@ -16,7 +16,7 @@ from ...topology.hostnames import require_hosts
 from ...views.picture.loads import PictureError
 from ...views.picture.writers import SUFFIXES, check_file, write
 from ..hosts import HOSTS_HELP, find_hosts
-from ..inputs import Adapters, NameRule, Names, Partial, Rails, Without, list_findings, reporting
+from ..inputs import Adapters, GraphColumns, NameRule, Names, Partial, Rails, Without, list_findings, reporting
 from ..sizes import parse_bytes
 from ..terminal import Limit
 
@@ -34,6 +34,7 @@ def draw(
     placement: Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")] = "block",
     mapping: Annotated[Path | None, typer.Option("--map", help="A map's file: which rank is where.")] = None,
     loads: Annotated[str | None, typer.Option("--loads", help=_LOADS)] = None,
+    columns: GraphColumns = None,
     size: Annotated[str, typer.Option("--bytes", help="Of the schedule's block, or of a message that is cut.")] = "64K",
     down: Without = None,
     rails: Rails = None,
@@ -64,7 +65,8 @@ def draw(
         carried = None
         if loads is not None and ranks is not None:
             report.step("loads of links")
-            carried = exchanged_loads(loads, routes, ranks, nbytes)
+            told = columns.split(",") if columns else ()
+            carried = exchanged_loads(loads, routes, ranks, nbytes, told, report.notes)
         report.step(f"drawing {output}")
         job = None if rank_host is None else DrawnJob.of_ranks(rank_host)
         fabric = f"fabric {cut_middle(bare_name(source), 60)}"

@@ -61,6 +61,7 @@ def read_running(
         exceeded, or the jobs are of several clusters; with the file, and line or job.
     """
     (text, *more) = open_inputs(path, error, "running jobs")
+    text.refuse_foreign()
     if more:
         raise error(f"{path}: expecting one file of running jobs, got {1 + len(more)} files")
     return jobs_of(text, error, notes, cluster)

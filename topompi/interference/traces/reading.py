@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 
 from ...inputs import open_inputs
 from ...mapping.readers import read_graph
@@ -22,6 +24,7 @@ def read_trace(
     iterations: int = 1,
     burst: float = 0.0,
     partial: bool = False,
+    columns: Sequence[str] = (),
 ) -> Trace:
     """Read SimGrid's time-independent trace, GOAL, OTF2, a profile of `topompi profile`, or a communication graph.
 
@@ -31,6 +34,7 @@ def read_trace(
     :param iterations: number of iterations of a profile or graph.
     :param burst: seconds that each rank computes in each iteration of a profile or graph.
     :param partial: whether wrong lines of a trace are skipped and counted; else they are errors.
+    :param columns: meaning of a graph's table, see `read_graph`; empty to decide by the content.
     :raises InterferenceError: if a line is wrong, with file and line.
     :raises GraphFileError: if the file is none of these forms.
     """
@@ -42,4 +46,7 @@ def read_trace(
         return goal.read_goal(path, unit=unit, partial=partial)
     if simgrid.recognise(head):
         return simgrid.read_simgrid(path, flops=flops, partial=partial)
-    return trace_of_graph(read_graph(path), iterations=iterations, burst=burst, name=str(path))
+    notes: list[str] = []
+    graph = read_graph(path, columns=columns, notes=notes)
+    found = trace_of_graph(graph, iterations=iterations, burst=burst, name=str(path))
+    return replace(found, notes=(*found.notes, *(note.replace("--columns ", "@columns=") for note in notes)))

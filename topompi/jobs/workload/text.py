@@ -25,6 +25,7 @@ def open_log(source: Source) -> InputFile:
     found = open_inputs(source, WorkloadError, "a workload")
     if len(found) != 1:
         raise WorkloadError(f"{source}: expecting one file, got {len(found)}")
+    found[0].refuse_foreign()
     return found[0]
 
 

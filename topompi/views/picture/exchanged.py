@@ -23,7 +23,14 @@ from .loads import Loads, PictureError, link_loads
 __all__ = ["exchanged_loads"]
 
 
-def exchanged_loads(exchanged: str, routes: Routes, hosts: Sequence[str], nbytes: int) -> Loads:
+def exchanged_loads(
+    exchanged: str,
+    routes: Routes,
+    hosts: Sequence[str],
+    nbytes: int,
+    columns: Sequence[str] = (),
+    notes: list[str] | None = None,
+) -> Loads:
     """Compute the loads of all links when a job exchanges the messages of a graph, a schedule or an algorithm.
 
     :param exchanged: file of a communication graph, file of a schedule (FILE.json), or ``COLLECTIVE:ALGORITHM``.
@@ -31,28 +38,36 @@ def exchanged_loads(exchanged: str, routes: Routes, hosts: Sequence[str], nbytes
     :param hosts: host name of each rank of the job.
     :param nbytes: number of bytes of one block if a schedule's file is given, of the whole message if an algorithm is
         given; ignored if a graph is given.
+    :param columns: meaning of a graph's table, see `read_graph`; empty to decide by the content.
+    :param notes: list that receives a line per guess that can be wrong.
     :raises PictureError: if the text is none of these, or the exchange has more ranks than the job.
     """
     try:
-        source, target, volume = _messages(exchanged, routes, hosts, nbytes)
+        found = _of_schedule(exchanged, routes, hosts, nbytes)
+        if found is None:
+            graph = read_graph(exchanged, columns=columns, notes=notes)
+            found = graph.sources, graph.targets, graph.volume
     except TopompiError:
         raise
     except ValueError as error:
         raise PictureError(f"--loads {exchanged}: {error}") from error
+    source, target, volume = found
     most = int(max(source.max(initial=-1), target.max(initial=-1))) + 1
     if most > len(hosts):
         raise PictureError(f"--loads {exchanged}: expecting at most {len(hosts)} ranks, as the job has, got {most}")
     return link_loads(routes, require_hosts(routes.fabric, hosts).astype(np.int64), (source, target, volume))
 
 
-def _messages(exchanged: str, routes: Routes, hosts: Sequence[str], nbytes: int) -> tuple[Any, Any, Any]:
+def _of_schedule(exchanged: str, routes: Routes, hosts: Sequence[str], nbytes: int) -> tuple[Any, Any, Any] | None:
     """Return the sending rank, the receiving rank and the bytes of each message, arrays of shape (messages,).
 
-    :param exchanged: file of a communication graph, file of a schedule (FILE.json), or ``COLLECTIVE:ALGORITHM``.
+    The result is None if the text names neither a schedule's file nor an algorithm.
+
+    :param exchanged: file of a schedule (FILE.json), or ``COLLECTIVE:ALGORITHM``.
     :param routes: the routes over the whole fabric.
     :param hosts: host name of each rank of the job.
     :param nbytes: number of bytes of one block if a schedule's file is given, of the whole message if an algorithm is
-        given; ignored if a graph is given.
+        given.
     """
     collective, colon, algorithm = exchanged.partition(":")
     if colon and collective in ALGORITHMS and not Path(exchanged).exists():
@@ -64,5 +79,4 @@ def _messages(exchanged: str, routes: Routes, hosts: Sequence[str], nbytes: int)
     if '"collective"' in text[:4096]:
         found = messages_of(from_json(text))
         return found.source, found.destination, found.blocks * nbytes
-    graph = read_graph(exchanged)
-    return graph.sources, graph.targets, graph.volume
+    return None
