@@ -14,6 +14,7 @@ from urllib.parse import unquote
 import pytest
 
 from docs.commandline import commands
+from tests.cli.test_options import accepted
 from tests.documents import DOCUMENTS, OTHERS, faults, shown
 from tests.support import ROOT
 from topompi.cli.setup.env import OURS
@@ -51,6 +52,10 @@ def test_prose_may_leave_out_what_a_command_needs_but_names_its_options():
     assert not list(faults("topompi topology show --hosts LIST", whole=False))
     assert "--hots" in " ".join(faults("topompi topology show --hots LIST", whole=False))
     assert "expecting a command" in " ".join(faults("topompi topology shew", whole=False))
+
+
+def test_numbers_of_the_benchmarks_have_bounds_and_absurd_ones_are_usage_errors():
+    assert [wrong for entry in commands("osu_like_bench") for wrong in accepted(entry)] == []
 
 
 def test_most_commands_are_shown_somewhere():

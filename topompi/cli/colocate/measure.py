@@ -23,6 +23,7 @@ from ...colocation.speedups.files import write_speedups
 from ...colocation.speedups.matrix import Speedups
 from ...inputs.figures import span_name
 from ...inputs.files import read_text
+from ..quantities import COUNT, SECONDS, SHARE
 from ..terminal import Screen, console
 
 __all__ = ["measure"]
@@ -37,12 +38,10 @@ def measure(
     output: Annotated[Path, typer.Option("-o", "--output", help="File for the speed-ups; the runs go to FILE.runs.")],
     cores: Annotated[str | None, typer.Option("--cores", help=_CORES)] = None,
     only: Annotated[list[str] | None, typer.Option("--only", help=_ONLY)] = None,
-    least: Annotated[int, typer.Option("--least", help="Least number of blocks per pair.")] = 3,
-    most: Annotated[int, typer.Option("--most", help="Largest number of blocks per pair.")] = 9,
-    within: Annotated[
-        float, typer.Option("--within", help="Relative half-width at which an interval suffices.")
-    ] = 0.02,
-    limit: Annotated[float, typer.Option("--limit", help="Seconds that one run may take.", min=0.001)] = 600.0,
+    least: Annotated[int, COUNT("--least", help="Least number of blocks per pair.")] = 3,
+    most: Annotated[int, COUNT("--most", help="Largest number of blocks per pair.")] = 9,
+    within: Annotated[float, SHARE("--within", help="Relative half-width at which an interval suffices.")] = 0.02,
+    limit: Annotated[float, SECONDS("--limit", help="Seconds that one run may take.", min=0.001)] = 600.0,
     draw: Annotated[Path | None, typer.Option("--draw", help="Draw the heat map as FILE.svg or FILE.png.")] = None,
     dry: Annotated[bool, typer.Option("--dry-run", help="Say what is still needed, and run nothing.")] = False,
 ) -> None:

@@ -20,6 +20,7 @@ import typer
 
 from ...daemon.log import log_as_json
 from ...daemon.notify import notify
+from ...inputs.pairs import read_pairs
 from ...shutter.decide import Settings
 from ...shutter.errors import ShutterError
 from ...shutter.log import Log
@@ -27,6 +28,7 @@ from ...shutter.loop import Shutters
 from ...shutter.sources import usable
 from ...shutter.targets import FORMS
 from ...shutter.wanted import Wanted
+from ..quantities import COUNT, MILLISECONDS, SECONDS
 
 __all__ = ["run"]
 
@@ -46,15 +48,15 @@ def run(
     job: Annotated[list[str] | None, typer.Option("--job", help=_JOB)] = None,
     jobs: Annotated[Path | None, typer.Option("--jobs", help=_FILE)] = None,
     cgroups: Annotated[Path | None, typer.Option("--cgroups", help=_FOLDER)] = None,
-    length: Annotated[float, typer.Option("--length", help="Milliseconds of one measurement.")] = 0.32,
-    every: Annotated[float, typer.Option("--every", help=_EVERY)] = 200.0,
-    repeats: Annotated[int, typer.Option("--repeats", help="Measurements per region.", min=1)] = 10,
-    warm: Annotated[float, typer.Option("--warm", help=_WARM)] = 40.0,
-    warm_every: Annotated[float, typer.Option("--warm-every", help=_WARM_EVERY)] = 10.0,
+    length: Annotated[float, MILLISECONDS("--length", help="Milliseconds of one measurement.")] = 0.32,
+    every: Annotated[float, MILLISECONDS("--every", help=_EVERY)] = 200.0,
+    repeats: Annotated[int, COUNT("--repeats", help="Measurements per region.")] = 10,
+    warm: Annotated[float, MILLISECONDS("--warm", help=_WARM)] = 40.0,
+    warm_every: Annotated[float, SECONDS("--warm-every", help=_WARM_EVERY)] = 10.0,
     source: Annotated[str, typer.Option("--source", help="Progress: auto, perf, counter, calls, clock.")] = "auto",
-    most: Annotated[float, typer.Option("--most-stopped", help=_MOST)] = math.inf,
+    most: Annotated[float | None, SECONDS("--most-stopped", help=_MOST)] = None,
     user: Annotated[list[str] | None, typer.Option("--user", help=_USER)] = None,
-    core: Annotated[int | None, typer.Option("--core", help=_CORE)] = None,
+    core: Annotated[int | None, COUNT("--core", help=_CORE, min=0)] = None,
 ) -> None:
     """Stop all jobs of a node but one for milliseconds, in turn, and log each job's progress before, alone and after.
 
@@ -62,10 +64,11 @@ def run(
     process resumes everything if this one dies; SIGTERM and SIGINT resume everything and end both.
     """
     log_as_json("topompi.shutter")
-    settings = Settings(length / 1e3, every / 1e3, repeats, warm / 1e3, warm_every, most)
+    settings = Settings(length / 1e3, every / 1e3, repeats, warm / 1e3, warm_every, math.inf if most is None else most)
     users = _users(user or [])
     if not (job or jobs or cgroups):
         raise ShutterError("expecting --job, --jobs or --cgroups, got none")
+    read_pairs(job or (), "--job", "NAME=TARGET", ShutterError)
     wanted = Wanted(job or [], jobs, cgroups)
     sources, missing = usable(source)
     if core is not None:
