@@ -40,6 +40,13 @@ def test_every_command_of_a_page_is_one(page):
         ("python -m osu_like_bench simulate bcast", "expecting --topology, got none"),
         ("python -m benchmarks.absent", "expecting a module, got benchmarks.absent"),
         ("python -m benchmarks.untuned --no-such", "expecting its options, got ['--no-such']"),
+        ("topompi map prof --topology SOURCE -o app.map", "expecting no further words, got ['prof'"),
+        ("topompi map --graph prof --machine 2:2 --format rankfile4", "--format: expecting One of rankfile"),
+        ("topompi jobs worth log.swf --speedups FILE --rate -1", "--rate: "),
+        ("sudo /opt/x/bin/topompi shutter walk --log FILE", "expecting a command of topompi"),
+        ("ExecStart=/usr/bin/topompi shutter run --lag FILE", "No such option: --lag"),
+        ("x=$(y) srun -n 4 python3 -m topompi probe --no-such 2>&1 | tee x", "No such option: --no-such"),
+        ("python -m studies popper", "studies: expecting a source, got popper"),
         ("make coffee", "expecting targets of the Makefile, got ['coffee']"),
     ],
 )

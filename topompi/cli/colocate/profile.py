@@ -15,8 +15,9 @@ from ...colocation.errors import ColocationError
 from ...colocation.profiles.collecting import profile_of
 from ...colocation.profiles.drawing import MOST, spider
 from ...colocation.profiles.files import PROFILES, known_fields, read_profiles, write_profiles, write_system
-from ...colocation.profiles.perf import EVENTS
+from ...colocation.profiles.perf import ASK, EVENTS
 from ...colocation.profiles.record import METRICS, Profile, merged
+from ...colocation.profiles.slurmfields import ASK as FACTS
 from ...colocation.profiles.system import System
 from ...colocation.rules.labels import character_of
 from ...inputs.files import read_text
@@ -29,9 +30,9 @@ from .inputs import merge_all, system_for
 
 __all__ = ["profile"]
 
-_FILES = "Reports of one run (perf stat as text or CSV, mpiP, .topoprof), or files of profiles."
+_FILES = "Reports of one run (perf stat, LIKWID's CSV, mpiP, sacct -P, .topoprof), or files of profiles."
 _SYSTEM = "Bounds and thresholds of the machine; default: those of these profiles."
-_EVENTS = 'JSON with the quantity of each event: {"r1a8": "flops"}; flops, lines, references or misses.'
+_EVENTS = 'JSON with the quantity of each event: {"r1a8": "flops"}; flops, lines, references, hits or misses.'
 
 
 def profile(
@@ -86,7 +87,13 @@ def _collected(
         if path.suffix == ".topoprof":
             recorded.append(path)
             continue
-        text = read_text(path, ColocationError, "a report or profiles")
+        try:
+            text = read_text(path, ColocationError, "a report or profiles")
+        except ColocationError as error:
+            if "HDF5" not in str(error):
+                raise
+            words = f"Slurm's profile has no counts: {FACTS} gives nodes and time; count by {ASK}"
+            raise ColocationError(f"{error}; {words}") from None
         if str(PROFILES["format"]) in text[:200]:
             profiles += read_profiles(path)
         else:
