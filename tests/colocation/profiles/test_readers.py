@@ -164,7 +164,7 @@ HYBRID = """
 """
 JSON = """{"counter-value" : "100.000000", "unit" : "", "event" : "LLC-loads", "pcnt-running" : 50.00}
 {"counter-value" : "<not counted>", "unit" : "", "event" : "cycles", "event-runtime" : 0, "pcnt-running" : 0.00}
-{"counter-value" : "40.000000", "unit" : "", "event" : "cpu_core/LLC-load-misses/", "pcnt-running" : 100.00}
+{"counter-value" : "40.000000", "unit" : "", "event" : "armv8_pmuv3_1/LLC-load-misses/", "pcnt-running" : 100.00, }
 {"counter-value" : "2000000000", "unit" : "ns", "event" : "duration_time"}
 """
 LIKWID = """TABLE,Group 1 Raw,MEM_DP,4,

@@ -29,6 +29,8 @@ EVENTS: dict[str, str] = {
     "offcore_response_0.llc_miss_remote": LINES,
     "cas_count_rd": LINES,
     "cas_count_wr": LINES,
+    "unc_m_cas_count.rd": LINES,
+    "unc_m_cas_count.wr": LINES,
     "llc_references": REFERENCES,
     "longest_lat_cache.reference": REFERENCES,
     "cache-references": REFERENCES,
@@ -78,7 +80,7 @@ _UNKNOWN = re.compile(r"<not (supported|counted)>")
 _UNITS = ("msec", "Joules", "MiB", "C", "ns")
 _VALUE = re.compile(r"<not \w+>|[0-9][0-9.,]*")
 _CSV = re.compile(r"\s*(<not \w+>|[0-9][0-9.]*)([,;:|\t ])([^,;|\t]*)\2([A-Za-z][^,;|\t]*)(?:\2|$)")
-_PLACED = re.compile(r"cpu(?:_core|_atom)?/(.*?)/[a-z]*", re.IGNORECASE)  # an event of one kind of cores
+_PLACED = re.compile(r"(?:cpu|armv|apple_)[^/]*/(.*)/[a-z]*", re.IGNORECASE)  # an event of one kind of cores
 _TABLE = re.compile(r"TABLE,Group [0-9]+ (?:Raw|Metric)(?: STAT| Stat)?,", re.IGNORECASE)
 _ELAPSED = ["seconds", "time", "elapsed"]
 _TIMES = {"seconds": 1.0, "duration_time": 1e-9, "task-clock": 0.0, "cpu-clock": 0.0}  # in seconds; 0 for no run time
@@ -137,7 +139,8 @@ def _perf(name: str, lines: list[str]) -> Iterator[Value]:
     """The values in lines of ``perf stat``, each of which is text, CSV or a JSON object."""
     for number, line in enumerate(lines, 1):
         if line.lstrip().startswith("{"):
-            one = parse_json(line, f"{name}:{number}", ColocationError)
+            closed = re.sub(r",\s*}\s*$", "}", line)  # some versions of perf write a comma before the end
+            one = parse_json(closed, f"{name}:{number}", ColocationError)
             event, share = one.get("event"), one.get("pcnt-running", 100)
             if isinstance(event, str) and event and isinstance(share, int | float):
                 yield event, str(one.get("counter-value")).strip(), 0 < share < 100, number
