@@ -105,8 +105,8 @@ def test_help_imports_no_command_and_a_command_no_other_group():
         ("--help", 16),
         ("topology show --help", 144),
         ("map --help", 147),
-        ("jobs check --help", 157),
-        ("schedule --help", 165),
+        ("jobs check --help", 158),
+        ("schedule --help", 166),
         ("profile --help", 144),
     ],
 )

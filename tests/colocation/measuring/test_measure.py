@@ -176,7 +176,7 @@ def test_a_dry_run_writes_nothing_and_names_the_journal_of_other_commands(tmp_pa
         (["true", "--cores=0"], "--cores: expecting two or more of"),
         (["true", "--cores=x"], "--cores: expecting numbers and ranges"),
         (["a=true", "--only=a/b"], "--only: expecting PROGRAM/PROGRAM with two of a, got 'a/b'"),
-        (["a=true", "--least=0"], "blocks: expecting at least 1"),
+        (["a=true", "--least=4", "--most=3"], "blocks: expecting at least 1 and at most 3, got 4"),
         (["a=true", "--draw=x.gif"], "--draw: expecting a file name in .svg or .png"),
     ],
 )
