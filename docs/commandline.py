@@ -152,9 +152,30 @@ def _refusal(entry: Entry, words: list[str]) -> str:
         return f"{name}: {getattr(error, 'message', error)}"
     if rest:
         return f"{name}: expecting no further words, got {rest}"
+    for one in entry.command.params:
+        if wrong := _wrong_value(one, values.get(one.name), entry.context()):
+            return f"{name}: {one.opts[0]}: {wrong}"
     needed = [one for one in entry.command.params if one.required and "..." not in words]
     absent = [one.opts[0] for one in needed if not _is_given(values.get(one.name))]
     return f"{name}: expecting {', '.join(absent)}, got none" if absent else ""
+
+
+_PLACEHOLDER = re.compile(r"[A-Z$<{].*|.*\.\.\..*", re.DOTALL)  # a word that stands for what a user writes
+_CHOICES = re.compile(r"One of ([\w, -]+)\.")
+
+
+def _wrong_value(parameter: Any, value: Any, context: Any) -> str:
+    """Why an option refuses a value: a number beyond its bounds, or none of its choices; empty if it takes it."""
+    if not isinstance(value, str) or _PLACEHOLDER.fullmatch(value):
+        return ""
+    choices = _CHOICES.fullmatch(parameter.help or "")
+    if choices and value not in choices[1].split(", "):
+        return f"expecting {choices[0]} Got {value!r}"
+    try:
+        parameter.process_value(context, value)
+    except Exception as error:  # usage errors and our own
+        return str(getattr(error, "message", error))
+    return ""
 
 
 def _is_given(value: Any) -> bool:

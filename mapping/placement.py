@@ -38,6 +38,6 @@ def _slots(size: int, hosts: int, policy: str) -> NDArray[np.int64]:
     block = np.repeat(np.arange(hosts), size // hosts + (np.arange(hosts) < size % hosts))
     if policy == "block":
         return block
-    if name == "random" and colon and seed.isascii() and seed.isdigit():
+    if name == "random" and colon and seed.isascii() and seed.isdigit() and len(seed) < 20:
         return np.random.default_rng(int(seed)).permutation(block)
-    raise ValueError(f"placement: expecting block, cyclic or random:SEED (SEED a whole number), got {policy!r}")
+    raise ValueError(f"placement: expecting block, cyclic or random:SEED (SEED of up to 19 digits), got {policy!r}")

@@ -16,6 +16,7 @@ from typing import Annotated
 import typer
 from mpi4py import MPI
 
+from topompi.cli.quantities import COUNT
 from topompi.cli.terminal import HELP, Limit
 from topompi.errors import BenchmarkError, TopompiError
 from topompi.inputs import in_words
@@ -59,12 +60,12 @@ app = typer.Typer(add_completion=False, context_settings=HELP)
 def bench(
     benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", callback=_named, help=f"What to measure: {NAMES}.")],
     sizes: Annotated[str | None, typer.Option("-m", "--message-size", metavar="MIN:MAX", help="Bytes.")] = None,
-    iterations: Annotated[int | None, typer.Option("-i", "--iterations", min=1, help="Timed calls.")] = None,
-    warmup: Annotated[int | None, typer.Option("-x", "--warmup", min=0, help="Untimed calls before.")] = None,
+    iterations: Annotated[int | None, COUNT("-i", "--iterations", help="Timed calls.")] = None,
+    warmup: Annotated[int | None, COUNT("-x", "--warmup", help="Untimed calls before.", min=0)] = None,
     full: Annotated[bool, typer.Option("-f", "--full", help="Print minimum, maximum, iterations.")] = False,
     check: Annotated[bool, typer.Option("-c", "--validation", help="Validate the data.")] = False,
-    window: Annotated[int | None, typer.Option("-W", "--window-size", min=1, help="Messages in flight.")] = None,
-    tests: Annotated[int | None, typer.Option("-t", "--num-test-calls", min=0, help="Tests while computing.")] = None,
+    window: Annotated[int | None, COUNT("-W", "--window-size", help="Messages in flight.")] = None,
+    tests: Annotated[int | None, COUNT("-t", "--num-test-calls", help="Tests while computing.", min=0)] = None,
     tail: Annotated[str | None, typer.Option("-z", "--tail-lat", metavar="P1,P2", help=f"Percentiles; {TAIL}.")] = None,
     device: Annotated[str | None, typer.Option("-d", "--accelerator", help="Refused.", hidden=True)] = None,
     memory: Annotated[str, typer.Option("-M", "--mem-limit", help="Bytes of buffers a rank.")] = "512M",

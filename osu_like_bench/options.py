@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from topompi.cli import sizes
+from topompi.cli import quantities
 from topompi.errors import BenchmarkError
 
 __all__ = ["LARGE", "SIDES", "TAIL", "Options", "message_sizes", "parse_bytes", "parse_tail"]
@@ -96,7 +96,7 @@ def parse_bytes(text: str, option: str) -> int:
     :param text: the size.
     :param option: name of the option, for the error message.
     """
-    return sizes.parse_bytes(text, option, BenchmarkError)
+    return quantities.parse_bytes(text, option, BenchmarkError)
 
 
 def parse_tail(text: str | None) -> tuple[float, ...]:

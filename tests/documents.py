@@ -15,10 +15,15 @@ __all__ = ["BLOCK", "DOCUMENTS", "OTHERS", "Shown", "faults", "shown"]
 
 DOCUMENTS = sorted({ROOT / "README.md", *(ROOT / "docs").rglob("*.md")})
 OTHERS = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *(ROOT / "examples").glob("*/README.md")]
-BLOCK = re.compile(r"^ *```(\w+)(?: file=(\S+))?\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
-SHELLS = ("console", "sh", "text")
+BLOCK = re.compile(r"^ *```(\w*)(?: file=(\S+))?\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+SHELLS = ("console", "sh", "text", "ini", "")
 OURS = ("topompi", "osu_like_bench")
-_STARTS = re.compile(r"(?:\w+=\S* +)*(?:topompi|python|mpirun|srun|osu_like_bench|make) ")
+# A command line: variables, or systemd's key, then our programs, make, or a program that starts others.
+_STARTS = re.compile(
+    r"(?:ExecStart=|(?:\w+=\S* +)*)(?:\S*/)?"
+    r"(?:topompi|osu_like_bench|make|python3?|mpirun|mpiexec|srun|sbatch|salloc|sudo|exec|sh) "
+)
+_INNER = re.compile(r"\$\(([^()]+)\)")
 _INLINE = re.compile(r"`((?:topompi|osu_like_bench|make|python -m \w[\w.]*)(?:\s[^`]*)?)`")
 _TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 
@@ -31,8 +36,9 @@ def shown(page: Path) -> Iterator[Shown]:
     for kind, _, content in BLOCK.findall(text):
         if kind in SHELLS:
             lines = re.sub(r" *\\\n\s*", " ", content).splitlines()
-            bare = (re.sub(r"^\s*(\$ )?", "", line) for line in lines)
-            yield from ((line, True) for line in bare if _STARTS.match(line))
+            bare = [re.sub(r"^\s*(\$ )?", "", line) for line in lines]
+            inner = [command.strip() for line in bare for command in _INNER.findall(line)]
+            yield from ((_INNER.sub("...", line), True) for line in (*bare, *inner) if _STARTS.match(line))
     for words in _INLINE.findall(BLOCK.sub("", text)):
         yield " ".join(words.split()), False
 
@@ -46,7 +52,7 @@ def faults(line: str, whole: bool) -> Iterator[str]:
 def _parts(line: str) -> Iterator[list[str]]:
     """The simple commands of a line, without what stands behind ``>``."""
     words: list[str] = []
-    reader = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
+    reader = shlex.shlex(re.sub(r"[0-9]>(&[0-9])?", ">", line), posix=True, punctuation_chars="|&;<>")
     reader.whitespace_split = True
     redirected = False
     for word in [*reader, ";"]:
@@ -60,18 +66,24 @@ def _parts(line: str) -> Iterator[list[str]]:
 
 
 def _fault(words: list[str], whole: bool) -> str:
+    words = [word.removeprefix("ExecStart=") for word in words]
     words = words[next((at for at, word in enumerate(words) if "=" not in word.partition("/")[0]), 0) :]
-    if not words:
-        return ""
-    if words[0] == "make":
+    if words[:1] == ["make"]:
         return _no_target(words[1:])
-    if "-m" in words and words[0] != "topompi":  # python -m, under a launcher or not
-        words = words[words.index("-m") + 1 :]
-        if words[0] not in OURS:
-            return _no_module(words)
-    if words[0] not in OURS:
+    words = words[next((at for at, word in enumerate(words) if _is_program(words, at)), len(words)) :]
+    if not words:
         return ""  # another program
-    return fault(words) if whole else misnamed(words)
+    words[0] = words[0].rpartition("/")[2]
+    if words[0] in OURS:
+        return fault(words) if whole else misnamed(words)
+    return _no_module(words)
+
+
+def _is_program(words: list[str], at: int) -> bool:
+    """Whether a word is one of our programs, by its path or under a launcher, or a module that Python runs."""
+    if at and words[at - 1] == "-m":
+        return any(word.rpartition("/")[2].startswith("python") for word in words[:at])
+    return words[at].rpartition("/")[2] in OURS and not any(word.startswith("-") for word in words[max(at - 1, 0) : at])
 
 
 def _no_target(words: list[str]) -> str:
@@ -88,5 +100,11 @@ def _no_module(words: list[str]) -> str:
     if found is None or found.origin is None:
         return f"expecting a module, got {words[0]}"
     text = Path(found.origin).read_text(encoding="utf-8")
+    if words[0] == "studies":
+        folder = Path(found.origin).parent
+        if words[1:] and f'"{words[1]}"' not in (folder / "__main__.py").read_text(encoding="utf-8"):
+            return f"studies: expecting a source, got {words[1]}"
+        text = "".join(one.read_text(encoding="utf-8") for one in folder.rglob("*.py"))
     absent = [word for word in words[1:] if word.startswith("--") and f'"{word.partition("=")[0]}"' not in text]
-    return f"{words[0]}: expecting its options, got {absent}" if absent and words[0].startswith("benchmarks.") else ""
+    is_ours = words[0].startswith(("benchmarks.", "studies"))
+    return f"{words[0]}: expecting its options, got {absent}" if absent and is_ours else ""

@@ -16,8 +16,10 @@ from typing import Annotated, NoReturn
 import typer
 
 from topompi.cli.inputs import grouped
+from topompi.cli.quantities import PER_HOST, RANKS, SECONDS
 from topompi.cli.terminal import HELP
 from topompi.errors import BenchmarkError, TopompiError
+from topompi.inputs.pairs import read_pairs
 from topompi.topology.sources import fabricjson
 
 from ..command import UsageError
@@ -67,7 +69,7 @@ class Wanted:
 
 
 Slurm = Annotated[bool, typer.Option("--slurm", help="With a Slurm whose nodes are the hosts; needs its packages.")]
-Cores = Annotated[int, typer.Option("--cores", min=1, help="Processors per host that Slurm is told.")]
+Cores = Annotated[int, PER_HOST("--cores", help="Processors per host that Slurm is told.")]
 
 
 @app.command()
@@ -95,14 +97,14 @@ def run(
     wanted: Wanted,
     words: Annotated[list[str], typer.Argument(metavar="-- ARGS...", help="Module, script or program to run.")],
     mpi: Annotated[str | None, typer.Option(metavar="|".join(PEERS), help="MPI library and its settings.")] = None,
-    ranks: Annotated[int | None, typer.Option("-n", min=1, help="Ranks; one a host by default.")] = None,
+    ranks: Annotated[int | None, RANKS("-n", help="Ranks; one a host by default.")] = None,
     ppn: Annotated[
         str | None, typer.Option(metavar="N|N/N/...", help="Ranks per host; 3/1/4/2 for hosts with different numbers.")
     ] = None,
     order: Annotated[str, typer.Option(help="block, cyclic, leaf-cyclic or random:SEED.")] = "block",
     python: Annotated[str, typer.Option(metavar="PATH", help="Interpreter whose MPI runs the job.")] = sys.executable,
     background: Annotated[str | None, typer.Option(metavar="BYTES", help="A second job's alltoall meanwhile.")] = None,
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="End the job after this.")] = 600.0,
+    timeout: Annotated[float, SECONDS(metavar="SECONDS", help="End the job after this.", min=0.1)] = 600.0,
     export: Annotated[
         list[str] | None, typer.Option("-x", metavar="NAME[=VALUE]", help="Variable for the ranks.")
     ] = None,
@@ -292,5 +294,5 @@ def _fate(state: NetworkRecord) -> str:
 
 def _exports(entries: Sequence[str]) -> dict[str, str]:
     """Parse variables for the ranks: ``NAME=VALUE``, or ``NAME``, whose value is that of this process."""
-    pairs = (entry.partition("=") for entry in entries)
-    return {name: value if equals else os.environ.get(name, "") for name, equals, value in pairs}
+    given = read_pairs(entries, "-x", "NAME=VALUE or NAME", BenchmarkError, bare=True)
+    return {name: value if f"{name}={value}" in entries else os.environ.get(name, "") for name, value in given.items()}

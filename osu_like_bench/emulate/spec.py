@@ -213,7 +213,9 @@ def _host_rates(text: str) -> dict[str, float]:
         match = _ENTRY.match(text, position)
         if match is None:
             raise SourceError(f"--host-rates: expecting HOSTS=RATE,... such as h0-h7=100M, got {text[position:]!r}")
-        entries[match[1].strip()] = parse_rate(match[2], "--host-rates")
+        if (name := match[1].strip()) in entries:
+            raise SourceError(f"--host-rates: expecting each host list once, got {name!r} twice")
+        entries[name] = parse_rate(match[2], "--host-rates")
         position = match.end()
     return entries
 

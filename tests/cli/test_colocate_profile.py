@@ -73,10 +73,10 @@ def test_raw_events_need_a_map(folder: Path):
     (folder / "raw").write_text(" 7,000  r1a8\n 1.0 seconds time elapsed\n")
     (folder / "map.json").write_text('{"r1a8": "flops"}')
     words = (folder / "raw", "--name", "a", "--nodes", 1, "--json")
-    assert "flops" not in json.loads(_run(*words))["programs"][0]
+    assert "expecting events of known quantity, got r1a8; count by perf stat" in _refused(*words)
     assert json.loads(_run(*words, "--events", folder / "map.json"))["programs"][0]["flops"] == 7000
     (folder / "map.json").write_text('{"r1a8": "speed"}')
-    assert "expecting an object of events with flops, lines, misses, references" in _refused(
+    assert "expecting an object of events with flops, hits, lines, misses, references" in _refused(
         *words, "--events", folder / "map.json"
     )
 
@@ -87,7 +87,7 @@ def test_missing_facts_are_named(folder: Path):
     assert "a: expecting the number of nodes, by which counts are divided" in _refused(folder / "perf.0", "--name", "a")
     assert "a: expecting the run time" in _refused(folder / "perf.csv", "--name", "a", "--nodes", 1)
     (folder / "other").write_text("hello\n")
-    assert "expecting the output of perf stat, or a report of mpiP" in _refused(folder / "other", "--name", "a")
+    assert "expecting the output of perf stat or LIKWID, a report of mpiP" in _refused(folder / "other", "--name", "a")
     said = _run(folder / "perf.csv", "--name", "a", "--nodes", 1, "--seconds", 10)
     assert "LLC_MISSES: not counted by perf" in said
     assert "expecting two profiles or more with all metrics" in _refused(folder / "ep.json", "--draw", folder / "x.svg")

@@ -9,6 +9,7 @@ import pytest
 
 import topompi
 from tests.support import ROOT
+from topompi.cli.setup.env import variables
 
 TOPOMPI = [
     "",
@@ -104,8 +105,8 @@ def test_help_imports_no_command_and_a_command_no_other_group():
         ("--help", 16),
         ("topology show --help", 144),
         ("map --help", 147),
-        ("jobs check --help", 157),
-        ("schedule --help", 165),
+        ("jobs check --help", 158),
+        ("schedule --help", 166),
         ("profile --help", 144),
     ],
 )
@@ -175,6 +176,26 @@ def test_a_public_room_is_an_attribute_after_import_topompi_alone(without_mpi, r
 def test_every_package_of_the_rooms_that_think_is_public():
     for room in ("jobs", "mapping", "netsim", "schedules", "topology", "views"):
         assert room in topompi.ROOMS
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("TOPOMPI_HOST", "TOPOMPI_HOSTS"),
+        ("TOPOMPI_TOPOLGY", "TOPOMPI_TOPOLOGY"),
+        ("TOPOMPI_RULE", "TOPOMPI_RULES"),
+        ("TOPOMPI_hosts", "TOPOMPI_HOSTS"),
+        ("TOPOMI_VERBOSE", "TOPOMPI_VERBOSE"),
+        ("TOPOMPIHOSTS", "TOPOMPI_HOSTS"),
+        ("TOPOMPI_ROOT", ""),
+        ("OMPI_PROFILE", None),
+        ("HOSTS", None),
+    ],
+)
+def test_a_misspelt_variable_is_listed_with_the_nearest_name(name, nearest):
+    found = [one for one in variables({name: "x"}) if one.origin == "unknown"]
+    words = f"topompi has no such variable{nearest and f'; the nearest is {nearest}'}"
+    assert [(one.name, one.meaning) for one in found] == ([] if nearest is None else [(name, words)])
 
 
 def test_settings_that_resemble_ours_are_refused_and_others_are_told_of(capsys):

@@ -184,7 +184,7 @@ def test_one_rank_alone_is_no_error():
         (["bcast", "--draw", "x.svg"], "expecting one --algorithm to draw or export, got all"),
         (["alltoall", "-a", "shift", "--draw", "x.png"], "--draw: expecting a file name in .svg, got 'x.png'"),
         (["bcast", "--bytes", "64X"], "--bytes: expecting a number of bytes such as 64, 8K or 1M, got '64X'"),
-        (["bcast", "-a", "knomial", "--set", "radix"], "expecting --set NAME=VALUE, got 'radix'"),
+        (["bcast", "-a", "knomial", "--set", "radix"], "--set: expecting NAME=VALUE, got 'radix'"),
         (["bcast", "-a", "knomial", "--set", "radix=1"], "expecting radix of at least 2"),
         (["bcast", "-a", "knomial", "--set", "radix=many"], "bcast knomial: expecting other values for --set"),
         (["fft", "--set", "rows=5"], "expecting a grid of 16 ranks, got 5 x 3"),

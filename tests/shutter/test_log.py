@@ -80,6 +80,9 @@ def test_a_log_that_died_in_its_header_is_begun_again(tmp_path):
         ('["during","a",0,1,2,true]', "line 2: expecting"),
         ('["during","a",0,1,2,', "line 2: expecting"),
         ('["later","a",0,1,2,3]', "line 2: expecting"),
+        ('["during","a",0,2,1,3]', "line 2: expecting"),
+        ('["during","a",0,1,2,NaN]', "line 2: expecting"),
+        ('{"region":"during"}', "line 2: expecting"),
     ],
 )
 def test_a_malformed_line_is_named(tmp_path, line, told):

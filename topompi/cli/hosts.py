@@ -4,14 +4,32 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Annotated
 
+import typer
+
+from ..errors import SettingError
 from ..inputs.hostlist import ALL, read_hosts
 from ..inputs.slurm.environment import HOSTS as JOB_HOSTS
 from ..inputs.slurm.environment import hosts_of_job
 
-__all__ = ["HOSTS_HELP", "find_hosts"]
+__all__ = ["HOSTS_HELP", "Placement", "find_hosts"]
 
 HOSTS_HELP = f"A host list such as n[01-16], a file, or {ALL}; else ${JOB_HOSTS}, else all."
+
+
+def _placement(policy: str) -> str:
+    from ..mapping.placement import place  # imported here, because few commands place ranks
+
+    try:
+        place(1, ["host"], policy)
+    except ValueError as error:
+        raise SettingError(f"--place: {error}") from None
+    return policy
+
+
+_PLACE = "Ranks on these hosts: block, cyclic or random:SEED."
+Placement = Annotated[str, typer.Option("--place", callback=_placement, help=_PLACE)]
 
 
 def find_hosts(option: str | None) -> list[str] | None:

@@ -78,8 +78,9 @@ def parse_limits(text: str, where: str = VARIABLE) -> dict[str, int]:
     names = [one.name for one in fields(Limits)]
     for entry in filter(str.strip, text.split(",")):
         match = _ENTRY.fullmatch(entry)
-        if not match or match[1] not in names:
-            raise SettingError(f"{where}: expecting NAME=NUMBER with a name of {', '.join(names)}, got {entry:.60}")
+        if not match or match[1] not in names or match[1] in found:
+            wanted = f"NAME=NUMBER with a name of {', '.join(names)}, each once"
+            raise SettingError(f"{where}: expecting {wanted}, got {entry:.60}")
         found[match[1]] = int(match[2]) * _UNITS[match[3]]
     return found
 

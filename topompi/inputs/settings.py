@@ -13,6 +13,7 @@ from ..visible import visible
 from .limits import parse_limits
 
 __all__ = [
+    "ALIKE",
     "NATIVE_CALLS",
     "SOCKET",
     "VARIABLES",

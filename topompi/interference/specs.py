@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from ..inputs.pairs import read_pairs
 from ..mapping.graph import CommunicationGraph
 from ..netsim import Program
 from ..netsim.packets.settings import MOST_LANES
@@ -149,7 +150,8 @@ class _Options:
 
     def __init__(self, job: str, text: str) -> None:
         self.job = job
-        self._given: Mapping[str, str] = dict(one.partition("=")[::2] for one in text.split(",") if one)
+        given = filter(None, text.split(","))
+        self._given: Mapping[str, str] = read_pairs(given, job, "KEY=VALUE,...", InterferenceError, bare=True)
 
     def require(self, known: Sequence[str]) -> None:
         """Raise an error if an option is unknown."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -163,7 +164,7 @@ def read_log(path: str | os.PathLike[str]) -> Contents:
             value = json.loads(line)
         except ValueError:
             value = None
-        if isinstance(value, dict):
+        if isinstance(value, dict) and "event" in value:
             notes.append(value)
         elif _is_record(value):
             records.append(Record(*value))
@@ -180,5 +181,6 @@ def _is_record(value: Any) -> bool:
         and value[0] in REGIONS
         and isinstance(value[1], str)
         and type(value[2]) is int
-        and all(type(number) in (int, float) for number in value[3:])
+        and all(type(number) in (int, float) and math.isfinite(number) for number in value[3:])
+        and value[3] < value[4]
     )

@@ -224,7 +224,7 @@ def test_a_log_is_read_as_it_was_written_and_without_a_torn_last_line(tmp_path: 
     records = simulate([[STEADY], [STEADY]], 2, Shutter(windows=2), nodes=1).records
     write_records(path, records)
     with path.open("a") as stream:
-        stream.write('{"event": "joined"}\n["during", "0", 0, 1, 2, null]\n["befo')
+        stream.write('{"event": "joined"}\n["befo')
     again = read_records(path)
     for name in ("region", "job", "rank", "start", "end", "delta", "base"):
         np.testing.assert_array_equal(getattr(again, name), getattr(records, name), name)
@@ -249,7 +249,16 @@ def test_a_log_that_was_continued_after_a_restart_of_the_node_has_one_time(tmp_p
     [
         ("[1", "JSON"),
         ('["before", 1]', "[region, job"),
-        (json.dumps(["after", "a", 0, 0, "x", 1]), "t1"),
+        (json.dumps(["after", "a", 0, 0, "x", 1]), "t1: expecting a number, got 'x'"),
+        (json.dumps(["durng", "a", 0, 0, 1, 1]), "region: expecting one of before, during"),
+        (json.dumps(["during", "a", 0, 0, 1, None]), "delta: expecting a number, got None"),
+        (json.dumps(["during", "a", 0, 2, 1, 5]), "t1: expecting a time after 2, got 1"),
+        (json.dumps(["during", "", 0, 0, 1, 5]), "job: expecting a name"),
+        (json.dumps(["during", 7, 0, 0, 1, 5]), "job: expecting a name, got 7"),
+        (json.dumps(["during", "a", 1.5, 0, 1, 5]), "rank: expecting a whole number from 0, got 1.5"),
+        ('["during", "a", 0, 0, 1, 5, NaN]', "cycles: expecting a number, got nan"),
+        ('["during", "a", 0, 0, 1, 1e400]', "delta: expecting a number, got inf"),
+        ('{"region": "during"}', "[region"),
         ("7", "[region"),
     ],
 )

@@ -42,6 +42,10 @@ def test_two_programs_are_measured_and_a_second_call_runs_nothing(tmp_path):
     assert found.compact[1] > 0.05
     assert (tmp_path / "heat.svg").read_text().count("(empty)") == 1
     journal = (tmp_path / "heat.json.runs").read_text()
+    files = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    dry = command_line("colocate", "measure", *words, "new=true", "--dry-run", "-o", tmp_path / "heat.json")
+    assert "5 of 9 cells still needed" in dry.stderr
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == files
     again = command_line("colocate", "measure", *words, "-o", tmp_path / "heat.json")
     assert again.stderr == ""
     assert again.stdout == first.stdout
@@ -179,13 +183,26 @@ def test_a_journal_of_other_cores_or_commands_and_malformed_lines_are_refused(tm
             Journal(path, PROGRAMS, CORES)
 
 
+@two_cores
+def test_a_dry_run_writes_nothing_and_names_the_journal_of_other_commands(tmp_path):
+    kept = tmp_path / "heat.json.runs"
+    words = ("colocate", "measure", "a=true", "--cores=0-1", "--dry-run", "-o", tmp_path / "heat.json")
+    done = command_line(*words, f"--draw={tmp_path / 'heat.svg'}")
+    assert (done.returncode, done.stderr) == (0, "1 of 1 cells still needed, unknown time\n")
+    assert not list(tmp_path.iterdir())
+    Journal(kept, [Program("a", ("false",))], CORES).close()
+    before = kept.read_bytes()
+    assert f"{kept}: a: expecting the command" in command_line(*words).stderr
+    assert kept.read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["true", "--cores=0"], "--cores: expecting two or more of"),
         (["true", "--cores=x"], "--cores: expecting numbers and ranges"),
         (["a=true", "--only=a/b"], "--only: expecting PROGRAM/PROGRAM with two of a, got 'a/b'"),
-        (["a=true", "--least=0"], "blocks: expecting at least 1"),
+        (["a=true", "--least=4", "--most=3"], "blocks: expecting at least 1 and at most 3, got 4"),
         (["a=true", "--draw=x.gif"], "--draw: expecting a file name in .svg or .png"),
     ],
 )

@@ -148,8 +148,101 @@ def test_the_section_of_mpip_3_is_read():
         assert (report.mpi, report.seconds) == (0.25, 6.0)
 
 
+HYBRID = """
+ Performance counter stats for './app' (3 runs):
+
+          9,998.12 msec task-clock:u                #    0.999 CPUs utilized            ( +-  0.10% )
+    24,000,000,000      cpu_core/cycles/u           #    3.400 GHz                         (85.71%)
+     1,000,000,000      cpu_core/L1-dcache-loads/u  #  100.0 M/sec                         (42.85%)
+        90,000,000      cpu_core/LLC-loads/u        #    2.000 M/sec                         (28.57%)
+        10,000,000      cpu_core/LLC-load-misses/u  #    8.50% of all LL-cache accesses  (28.58%)
+        10,000,000      cpu_atom/LLC-loads/u        ( +-  1.00% )
+     <not counted>      cpu_atom/L1-dcache-loads/u                                              (0.00%)
+         2,000,000      cpu_atom/LLC-load-misses/u
+
+           10.0000 +- 0.2 seconds time elapsed  ( +-  2.00% )
+"""
+JSON = """{"counter-value" : "100.000000", "unit" : "", "event" : "LLC-loads", "pcnt-running" : 50.00}
+{"counter-value" : "<not counted>", "unit" : "", "event" : "cycles", "event-runtime" : 0, "pcnt-running" : 0.00}
+{"counter-value" : "40.000000", "unit" : "", "event" : "armv8_pmuv3_1/LLC-load-misses/", "pcnt-running" : 100.00, }
+{"counter-value" : "2000000000", "unit" : "ns", "event" : "duration_time"}
+"""
+LIKWID = """TABLE,Group 1 Raw,MEM_DP,4,
+Event,Counter,HWThread 0,HWThread 1
+INSTR_RETIRED_ANY,FIXC0,123,456
+FP_ARITH_INST_RETIRED_SCALAR_DOUBLE,PMC1,1000,3000
+FP_ARITH_INST_RETIRED_256B_PACKED_DOUBLE,PMC3,10,10
+CAS_COUNT_RD,MBOX0C0,500,0
+CAS_COUNT_WR,MBOX0C1,100,0
+TABLE,Group 1 Raw STAT,MEM_DP,4,,
+Event,Counter,Sum,Min,Max,Avg
+CAS_COUNT_RD STAT,MBOX0C0,500,0,500,250
+TABLE,Group 1 Metric,MEM_DP,2,
+Metric,HWThread 0,HWThread 1,
+Runtime (RDTSC) [s],2.0,1.9,
+TABLE,Group 1 Metric STAT,MEM_DP,2,
+Metric,Sum,Min,Max,Avg
+Runtime (RDTSC) [s] STAT,3.9,1.9,2.0,1.95
+"""
+SLURM = "JobID|NNodes|NTasks|Elapsed|MaxRSS|AveCPU\n1.0|2|64|00:01:30|1024K|00:01:40\n1.1|1||1-00:00:10||\n"
+
+
+def test_cache_events_of_all_kinds_of_cores_are_summed():
+    counts = read_perf([("hybrid", HYBRID)])
+    assert (counts.seconds, counts.unknown) == (10, {"cpu_atom/L1-dcache-loads/u": "not counted"})
+    assert metrics_of(counts, 2, 10.0) == {"misses": 12e6 / 20, "hits": 88e6 / 20}
+    assert "cpu_core/LLC-loads/u" in counts.shared
+    assert "cpu_atom/LLC-loads/u" not in counts.shared
+
+
+def test_json_of_perf_is_read_as_its_text():
+    counts = read_perf([("json", JSON)])
+    assert (counts.seconds, counts.unknown, counts.shared) == (2, {"cycles": "not counted"}, {"LLC-loads"})
+    assert metrics_of(counts, 1, 2.0) == {"misses": 20.0, "hits": 30.0}
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+def test_events_that_count_the_same_accesses_are_counted_once(order):
+    rows = ["cache-references", "cache-misses", "LLC-loads", "LLC-load-misses", "LLC_REFERENCES"]
+    values = [100, 30, 50, 20, 999]  # LLC_REFERENCES has no misses beside it, so that it is no whole row
+    lines = [f"{values[at]} {rows[at]}\n" for pair in order for at in ((0, 1), (2, 3), (4,))[pair]]
+    assert metrics_of(read_perf([("x", "".join(lines))]), 1, 1.0) == {"misses": 30.0, "hits": 70.0}
+
+
+def test_tables_of_likwid_are_summed_over_threads():
+    found, remarks = profile_of("a", [("likwid", LIKWID)], nodes=1)
+    assert (found.seconds, found.flops, found.memory, found.operations) == (2, 4020 / 2, 600 * 64 / 2, 4080 / 2)
+    assert not remarks
+
+
+def test_fields_of_slurm_give_ranks_nodes_and_time_beside_counts():
+    found, _ = profile_of("a", [("sacct", SLURM), ("perf", HYBRID)])
+    assert (found.nodes, found.processes, found.seconds) == (2, 64, 86410)
+    assert found.misses == 12e6 / 2 / 86410
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (SLURM, "x: expecting counts, which Slurm lacks, got none; count by perf stat"),
+        ("JobID|MaxRSS|AveCPU\n1|2K|00:01\n", "expecting one of NNodes, NTasks, Elapsed, ElapsedRaw, got JobID|MaxRSS"),
+        (SLURM.replace("|00:01:30|", "|soon|"), "x:2: Elapsed: expecting a number or a time, got 'soon'"),
+        (SLURM + "2|3\n", "x:4: expecting 6 fields, got 2"),
+        (
+            "5 cycles\n2.0 seconds time elapsed\n",
+            "x: expecting events of known quantity, got cycles; count by perf",
+        ),
+        (JSON.replace("LLC", "L2"), "expecting events of known quantity"),
+        (LIKWID.replace("CAS", "CAR").replace("FP_", "EP_"), "expecting events of known quantity"),
+    ],
+)
+def test_reports_without_counts_are_refused_with_the_commands_that_give_them(text: str, told: str):
+    text = text.replace("<not counted>", "7")
+    assert told in refusal(lambda: profile_of("a", [("x", text)], nodes=1), error=ColocationError)
+
+
 def test_texts_are_told_apart():
-    assert [is_perf(one) for one in (TEXT, CSV, MPIP)] == [True, True, False]
+    assert [is_perf(one) for one in (TEXT, CSV, HYBRID, JSON, LIKWID, MPIP)] == [True] * 5 + [False]
     assert [is_mpip(one) for one in (TEXT, CSV, MPIP)] == [False, False, True]
 
 
@@ -171,15 +264,15 @@ def test_a_wrong_report_is_refused_with_its_line(text: str, problem: str):
 
 def test_other_texts_are_no_counts_and_contradictory_counts_are_refused():
     assert refusal(read_perf, [("x", "hello")], error=ColocationError) == (
-        "x: expecting the output of perf stat, got no counts"
+        "x: expecting the output of perf stat or LIKWID, got no counts"
     )
     few = read_perf([("x", TEXT.replace("100,000,000", "1,000"))])
     assert "as many LLC references as misses" in refusal(metrics_of, few, 1, 1.0, error=ColocationError)
 
 
 def test_damaged_reports_are_read_or_refused():
-    for seed, text in enumerate((TEXT, CSV, MPIP)):
-        for content in damaged(text, seed, 100, b"0.,%<>*\n -@e"):
+    for seed, text in enumerate((TEXT, CSV, MPIP, HYBRID, JSON, LIKWID)):
+        for content in damaged(text, seed, 50, b"0.,%<>*\n -@e"):
             for read in (lambda t: metrics_of(read_perf([("f", t)]), 1, 1.0), lambda t: read_mpip("f", t)):
                 with suppress(ColocationError):
                     read(content.decode())

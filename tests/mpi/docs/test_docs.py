@@ -14,6 +14,7 @@ from urllib.parse import unquote
 import pytest
 
 from docs.commandline import commands
+from tests.cli.test_options import accepted
 from tests.documents import DOCUMENTS, OTHERS, faults, shown
 from tests.support import ROOT
 from topompi.cli.setup.env import OURS
@@ -39,6 +40,13 @@ def test_every_command_of_a_page_is_one(page):
         ("python -m osu_like_bench simulate bcast", "expecting --topology, got none"),
         ("python -m benchmarks.absent", "expecting a module, got benchmarks.absent"),
         ("python -m benchmarks.untuned --no-such", "expecting its options, got ['--no-such']"),
+        ("topompi map prof --topology SOURCE -o app.map", "expecting no further words, got ['prof'"),
+        ("topompi map --graph prof --machine 2:2 --format rankfile4", "--format: expecting One of rankfile"),
+        ("topompi jobs worth log.swf --speedups FILE --rate -1", "--rate: "),
+        ("sudo /opt/x/bin/topompi shutter walk --log FILE", "expecting a command of topompi"),
+        ("ExecStart=/usr/bin/topompi shutter run --lag FILE", "No such option: --lag"),
+        ("x=$(y) srun -n 4 python3 -m topompi probe --no-such 2>&1 | tee x", "No such option: --no-such"),
+        ("python -m studies popper", "studies: expecting a source, got popper"),
         ("make coffee", "expecting targets of the Makefile, got ['coffee']"),
     ],
 )
@@ -51,6 +59,10 @@ def test_prose_may_leave_out_what_a_command_needs_but_names_its_options():
     assert not list(faults("topompi topology show --hosts LIST", whole=False))
     assert "--hots" in " ".join(faults("topompi topology show --hots LIST", whole=False))
     assert "expecting a command" in " ".join(faults("topompi topology shew", whole=False))
+
+
+def test_numbers_of_the_benchmarks_have_bounds_and_absurd_ones_are_usage_errors():
+    assert [wrong for entry in commands("osu_like_bench") for wrong in accepted(entry)] == []
 
 
 def test_most_commands_are_shown_somewhere():

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -23,6 +24,8 @@ from ...colocation.speedups.files import write_speedups
 from ...colocation.speedups.matrix import Speedups
 from ...inputs.figures import span_name
 from ...inputs.files import read_text
+from ...inputs.writing import write_text
+from ..quantities import COUNT, SECONDS, SHARE
 from ..terminal import Screen, console
 
 __all__ = ["measure"]
@@ -37,14 +40,12 @@ def measure(
     output: Annotated[Path, typer.Option("-o", "--output", help="File for the speed-ups; the runs go to FILE.runs.")],
     cores: Annotated[str | None, typer.Option("--cores", help=_CORES)] = None,
     only: Annotated[list[str] | None, typer.Option("--only", help=_ONLY)] = None,
-    least: Annotated[int, typer.Option("--least", help="Least number of blocks per pair.")] = 3,
-    most: Annotated[int, typer.Option("--most", help="Largest number of blocks per pair.")] = 9,
-    within: Annotated[
-        float, typer.Option("--within", help="Relative half-width at which an interval suffices.")
-    ] = 0.02,
-    limit: Annotated[float, typer.Option("--limit", help="Seconds that one run may take.", min=0.001)] = 600.0,
+    least: Annotated[int, COUNT("--least", help="Least number of blocks per pair.")] = 3,
+    most: Annotated[int, COUNT("--most", help="Largest number of blocks per pair.")] = 9,
+    within: Annotated[float, SHARE("--within", help="Relative half-width at which an interval suffices.")] = 0.02,
+    limit: Annotated[float, SECONDS("--limit", help="Seconds that one run may take.", min=0.001)] = 600.0,
     draw: Annotated[Path | None, typer.Option("--draw", help="Draw the heat map as FILE.svg or FILE.png.")] = None,
-    dry: Annotated[bool, typer.Option("--dry-run", help="Say what is still needed, and run nothing.")] = False,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Say what is still needed; run and write nothing.")] = False,
 ) -> None:
     """Measure how much programs slow each other in pairs on this node, and write the matrix of speed-ups.
 
@@ -56,14 +57,16 @@ def measure(
         picture.check_plot(draw)
     listed, rules, halves = _programs(programs), Rules(least, most, within), _halves(cores)
     pairs = pairs_of([one.name for one in listed], only or [])
-    journal = Journal(output.with_name(output.name + ".runs"), listed, halves)
-    screen = console(to_error=True)
+    kept, screen = output.with_name(output.name + ".runs"), console(to_error=True)
+    if dry:
+        runs = _runs_so_far(kept, listed, halves)
+        screen.print(_rest(pairs, runs, rules), markup=False)
+        _print(speedups_of([one.name for one in listed], runs))
+        return
+    journal = Journal(kept, listed, halves)
     try:
-        if dry:
-            screen.print(_rest(pairs, journal.runs, rules), markup=False)
-        else:
-            with _ended_by_signals(), Guard() as guard:
-                _run_all(listed, pairs, journal, rules, halves, limit, screen, guard)
+        with _ended_by_signals(), Guard() as guard:
+            _run_all(listed, pairs, journal, rules, halves, limit, screen, guard)
     finally:
         journal.close()
         found = speedups_of([one.name for one in listed], journal.runs)
@@ -71,6 +74,20 @@ def measure(
     _print(found)
     if draw is not None:
         picture.draw(found, draw)
+
+
+def _runs_so_far(kept: Path, programs: Sequence[Program], halves: Sequence[Sequence[int]]) -> list[Run]:
+    """Read a journal as a measurement would, from a copy, because that cuts the journal and adds programs to it."""
+    with TemporaryDirectory() as folder:
+        copy = Path(folder, kept.name)
+        if kept.exists():
+            write_text(copy, read_text(kept, ColocationError, "a journal of runs"))
+        try:
+            journal = Journal(copy, programs, halves)
+        except ColocationError as error:
+            raise ColocationError(str(error).replace(str(copy), str(kept))) from None
+        journal.close()
+    return journal.runs
 
 
 def _run_all(

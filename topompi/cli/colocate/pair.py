@@ -13,7 +13,9 @@ from rich.table import Table
 from ...colocation.errors import ColocationError
 from ...colocation.pairing.matching import MATCHERS
 from ...colocation.pairing.pool import BASES, Pairing, pair_jobs
+from ...inputs.pairs import read_pairs
 from ..inputs import AsJson
+from ..quantities import FACTOR
 from ..terminal import console
 from .inputs import read_knowledge
 
@@ -34,7 +36,7 @@ def pair(
     method: Annotated[str, typer.Option("--method", help=f"{', '.join(MATCHERS)}.")] = "optimal",
     every: Annotated[bool, typer.Option("--all", help="Pair jobs that gain nothing, too.")] = False,
     known: Annotated[bool, typer.Option("--known", help="Leave out pairs whose speed-ups are unknown.")] = False,
-    least: Annotated[float, typer.Option("--least", help="Least speed-up of each program in a pair.", min=0)] = 0.0,
+    least: Annotated[float, FACTOR("--least", help="Least speed-up of each program in a pair.")] = 0.0,
     system: System = None,
     as_json: AsJson = False,
 ) -> None:
@@ -60,11 +62,12 @@ def pair(
 
 def _pool(text: str) -> list[str]:
     """Read the jobs of a pool."""
-    jobs: list[str] = []
-    for part in filter(None, text.split(",")):
+    jobs, form, parts = list[str](), "PROGRAM or PROGRAM=NUMBER", list(filter(None, text.split(",")))
+    read_pairs((part for part in parts if "=" in part), "--pool", form, ColocationError)
+    for part in parts:
         name, equals, count = part.partition("=")
-        if not name or (equals and not (count.isascii() and count.isdigit() and 0 < int(count[:9]) <= 10_000)):
-            raise ColocationError(f"--pool: expecting PROGRAM or PROGRAM=NUMBER, got {part!r}")
+        if equals and not (count.isascii() and count.isdigit() and 0 < int(count[:9]) <= 10_000):
+            raise ColocationError(f"--pool: expecting {form}, got {part!r:.60}")
         jobs += [name] * (int(count) if equals else 1)
     return jobs
 

@@ -18,6 +18,7 @@ from ...topology.inside.cpus import cpu_mask, write_cpu_list
 from ...topology.inside.finding import find_inside
 from ...topology.inside.hwlocxml import read_file
 from ..inputs import AsJson
+from ..quantities import RANKS
 from ..terminal import console
 
 __all__ = ["place"]
@@ -29,7 +30,7 @@ _FORM = f"Print a file or command for a launcher: {', '.join(WRITERS)}."
 def place(
     mode: Annotated[str, typer.Argument(help=f"{', '.join(MODES)}.")],
     *,
-    ranks: Annotated[int, typer.Option("-n", "--ranks", help="Number of ranks.", min=1)],
+    ranks: Annotated[int, RANKS("-n", "--ranks", help="Number of ranks.")],
     inside: Annotated[Path | None, typer.Option("--inside", help=_INSIDE)] = None,
     second: Annotated[bool, typer.Option("--second", help="The second of the two jobs that share the nodes.")] = False,
     hosts: Annotated[str, typer.Option("--hosts", help="Nodes as a host list, such as n[1-4].")] = "",
@@ -44,8 +45,9 @@ def place(
     """
     node = node_of(find_inside() if inside is None else read_file(inside))
     found = places_of(node, mode, ranks, second)
+    names = expand(hosts)
     if form:
-        text = write_places(found, expand(hosts), form)
+        text = write_places(found, names, form)
         if output is not None:
             write_text(output, text)
         else:

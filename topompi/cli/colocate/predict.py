@@ -18,6 +18,7 @@ from ...colocation.speedups.bands import CLASSES, classes
 from ...colocation.speedups.files import read_speedups, write_speedups
 from ...colocation.speedups.matrix import Speedups
 from ..inputs import AsJson
+from ..quantities import COUNT, SHARE
 
 __all__ = ["predict"]
 
@@ -28,9 +29,9 @@ _LOAD = "Take the prediction from a file of --save instead of fitting."
 
 def predict(
     heat: Annotated[Path, typer.Argument(help=_HEAT)],
-    following: Annotated[int, typer.Option("--next", help=_NEXT, min=0)] = 0,
+    following: Annotated[int, COUNT("--next", help=_NEXT, min=0)] = 0,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File for the completed matrix.")] = None,
-    level: Annotated[float, typer.Option("--level", help="Share of values that an interval shall cover.")] = 0.9,
+    level: Annotated[float, SHARE("--level", help="Share of values that an interval shall cover.")] = 0.9,
     save: Annotated[Path | None, typer.Option("--save", help="File for the fitted prediction, JSON.")] = None,
     load: Annotated[Path | None, typer.Option("--load", help=_LOAD)] = None,
     check: Annotated[bool, typer.Option("--check", help="Predict each known cell from the others, too.")] = False,

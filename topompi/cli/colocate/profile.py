@@ -15,34 +15,36 @@ from ...colocation.errors import ColocationError
 from ...colocation.profiles.collecting import profile_of
 from ...colocation.profiles.drawing import MOST, spider
 from ...colocation.profiles.files import PROFILES, known_fields, read_profiles, write_profiles, write_system
-from ...colocation.profiles.perf import EVENTS
+from ...colocation.profiles.perf import ASK, EVENTS
 from ...colocation.profiles.record import METRICS, Profile, merged
+from ...colocation.profiles.slurmfields import ASK as FACTS
 from ...colocation.profiles.system import System
 from ...colocation.rules.labels import character_of
 from ...inputs.files import open_inputs, read_text
 from ...inputs.jsontext import parse_json
 from ...inputs.writing import write_text
 from ..inputs import AsJson
+from ..quantities import FACTOR, HOSTS, RANKS, SECONDS
 from ..terminal import console
 from .inputs import merge_all, system_for
 
 __all__ = ["profile"]
 
-_FILES = "Reports of one run (perf stat as text or CSV, mpiP, .topoprof), or files of profiles."
+_FILES = "Reports of one run (perf stat, LIKWID's CSV, mpiP, sacct -P, .topoprof), or files of profiles."
 _SYSTEM = "Bounds and thresholds of the machine; default: those of these profiles."
-_EVENTS = 'JSON with the quantity of each event: {"r1a8": "flops"}; flops, lines, references or misses.'
+_EVENTS = 'JSON with the quantity of each event: {"r1a8": "flops"}; flops, lines, references, hits or misses.'
 
 
 def profile(
     files: Annotated[list[Path], typer.Argument(help=_FILES)],
     *,
     name: Annotated[str, typer.Option("--name", help="Name of the program of the reports.")] = "",
-    ranks: Annotated[int, typer.Option("-n", "--ranks", help="Number of ranks, if no report has it.", min=0)] = 0,
-    nodes: Annotated[int, typer.Option("--nodes", help="Number of nodes, if no report has it.", min=0)] = 0,
-    seconds: Annotated[float, typer.Option("--seconds", help="Run time, if no report has it.")] = math.nan,
+    ranks: Annotated[int, RANKS("-n", "--ranks", help="Number of ranks, if no report has it.", min=0)] = 0,
+    nodes: Annotated[int, HOSTS("--nodes", help="Number of nodes, if no report has it.", min=0)] = 0,
+    seconds: Annotated[float | None, SECONDS("--seconds", help="Run time, if no report has it.")] = None,
     events: Annotated[Path | None, typer.Option("--events", help=_EVENTS)] = None,
     system: Annotated[Path | None, typer.Option("--system", help=_SYSTEM)] = None,
-    stream: Annotated[float, typer.Option("--stream", help="Best STREAM of a node, MB/s, for bounds.", min=0)] = 0.0,
+    stream: Annotated[float, FACTOR("--stream", help="Best STREAM of a node, MB/s, for bounds.")] = 0.0,
     save: Annotated[Path | None, typer.Option("--save-system", help="Write the bounds and thresholds.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write all profiles to this file.")] = None,
     draw: Annotated[Path | None, typer.Option("--draw", help="FILE.svg: spider plot of all programs.")] = None,
@@ -53,7 +55,7 @@ def profile(
     Reports are those of one run of a program in compact mode: whole nodes, all cores used. Counts are summed over the
     ranks and divided by nodes and run time. The spider plot shows several programs on axes from 0 to the bounds.
     """
-    profiles, remarks = _collected(files, name, ranks, nodes, seconds, events)
+    profiles, remarks = _collected(files, name, ranks, nodes, math.nan if seconds is None else seconds, events)
     bounds = system_for(profiles, system, stream * 1e6) if system or _bounded(profiles) else None
     if output is not None:
         write_profiles(output, profiles)
@@ -85,8 +87,14 @@ def _collected(
         if path.suffix == ".topoprof":
             recorded.append(path)
             continue
-        open_inputs(path, ColocationError, "a report or profiles")[0].refuse_foreign()
-        text = read_text(path, ColocationError, "a report or profiles")
+        try:
+            open_inputs(path, ColocationError, "a report or profiles")[0].refuse_foreign()
+            text = read_text(path, ColocationError, "a report or profiles")
+        except ColocationError as error:
+            if "HDF5" not in str(error):
+                raise
+            words = f"Slurm's profile has no counts: {FACTS} gives nodes and time; count by {ASK}"
+            raise ColocationError(f"{error}; {words}") from None
         if str(PROFILES["format"]) in text[:200]:
             profiles += read_profiles(path)
         else:

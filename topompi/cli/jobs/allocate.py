@@ -15,6 +15,7 @@ from ...jobs.now import Offer, offer
 from ...views.cluster import read_cluster
 from ...views.picture.names import listed
 from ..inputs import AsJson, ClusterName, Reading, grouped, list_findings, reporting, require_source
+from ..quantities import HOSTS, PER_HOST, RANKS
 from ..terminal import console
 
 __all__ = ["ClusterOrSlurm", "ClusterSpec", "Count", "Lfts", "Live", "Slots", "allocate", "require_cluster"]
@@ -25,16 +26,14 @@ ClusterSpec = Annotated[
 _OR_SLURM = "leaves=18x18x4 (nodes n0, n1, ...), or a topology source; with --slurm else scontrol's switches."
 ClusterOrSlurm = Annotated[str | None, typer.Option("--cluster", help=_OR_SLURM)]
 Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables of the topology source.")]
-Count = Annotated[int | None, typer.Option("--nodes", help="Nodes of leaves=18x18.", min=1)]
-Slots = Annotated[
-    int | None, typer.Option("--slots", help="Slots (CPUs) of each node, of which running jobs hold theirs.", min=1)
-]
+Count = Annotated[int | None, HOSTS("--nodes", help="Nodes of leaves=18x18.")]
+Slots = Annotated[int | None, PER_HOST("--slots", help="Slots (CPUs) of each node, of which running jobs hold theirs.")]
 Live = Annotated[bool, typer.Option("--slurm", help="Ask Slurm: squeue for the running jobs, sinfo for closed nodes.")]
 
 
 @grouped
 def allocate(
-    size: Annotated[int, typer.Argument(help="Nodes that the job needs; slots with --share.", min=1)],
+    size: Annotated[int, RANKS(help="Nodes that the job needs; slots with --share.", argument=True)],
     cluster: ClusterOrSlurm = None,
     nodes: Count = None,
     lfts: Lfts = None,

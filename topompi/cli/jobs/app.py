@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ from ...jobs.workload.transform import larger, segments
 from ...views.cluster import read_cluster
 from ..app import with_late
 from ..inputs import Adapters, AsJson, ClusterName, grouped, list_findings, reporting
+from ..quantities import COUNT, HOSTS, PER_HOST
 from ..terminal import console
 from .allocate import Lfts, allocate
 from .check import check_command
@@ -74,15 +76,13 @@ class LogOnCluster:
     cluster: Annotated[
         str, typer.Option("--cluster", help="leaves=18x18 (nodes a leaf, leaves a pod), or a topology source.")
     ]
-    nodes: Annotated[int | None, typer.Option("--nodes", help="Nodes of leaves=...; else the log's.", min=1)] = None
+    nodes: Annotated[int | None, HOSTS("--nodes", help="Nodes of leaves=...; else the log's.")] = None
     lfts: Lfts = None
     cores: Annotated[
         int | None,
-        typer.Option(
-            "--cores", help="Processors of one node, for the log's sizes; else --slots, else the log's.", min=1
-        ),
+        PER_HOST("--cores", help="Processors of one node, for the log's sizes; else --slots, else the log's."),
     ] = None
-    slots: Annotated[int | None, typer.Option("--slots", help="Slots of each node; else one.", min=1)] = None
+    slots: Annotated[int | None, PER_HOST("--slots", help="Slots of each node; else one.")] = None
     share: Annotated[bool, typer.Option("--share", help="All jobs may share nodes, unless the log says which.")] = False
     coschedule: Annotated[
         Path | None,
@@ -130,7 +130,7 @@ class Lines:
     :param cluster_name: name of the cluster whose jobs are taken from sacct's log; None if it is of one cluster.
     """
 
-    limit: Annotated[int | None, typer.Option("--limit", help="Only the first jobs.", min=1)] = None
+    limit: Annotated[int | None, COUNT("--limit", help="Only the first jobs.")] = None
     partial: Annotated[bool, typer.Option("--partial", help="Go on after lines that are wrong, and count them.")] = (
         False
     )
@@ -174,8 +174,8 @@ class Discipline:
             return find_queue(self.queue)
         if self.depth == "all":
             return Backfill(None, self.order)
-        if not self.depth.isascii() or not self.depth.isdigit():
-            raise JobsError(f"--depth: expecting a number or all, got {self.depth!r}")
+        if not re.fullmatch("[0-9]{1,9}", self.depth):
+            raise JobsError(f"--depth: expecting a number below 10**9 or all, got {self.depth!r:.60}")
         return Backfill(int(self.depth), self.order)
 
 
@@ -247,10 +247,8 @@ def compare(
     scenario: Annotated[
         str | None, typer.Option("--scenario", help=f"Policies of a study: {' or '.join(SCENARIOS)}.")
     ] = None,
-    parts: Annotated[
-        int, typer.Option("--segments", help="Replay so many parts of the log; gives intervals.", min=1)
-    ] = 1,
-    times: Annotated[int, typer.Option("--larger", help="Every job needs so many times its nodes.", min=1)] = 1,
+    parts: Annotated[int, COUNT("--segments", help="Replay so many parts of the log; gives intervals.")] = 1,
+    times: Annotated[int, COUNT("--larger", help="Every job needs so many times its nodes.")] = 1,
     discipline: Discipline,
     adapters: Adapters,
     lines: Lines,

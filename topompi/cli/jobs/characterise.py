@@ -19,6 +19,7 @@ from ...interference.placement import PLACEMENTS
 from ...network import Tables
 from ...topology import Routes
 from ..inputs import AsJson, ClusterName, Reading, grouped, list_findings, reading, routes_of
+from ..quantities import FACTOR
 from ..terminal import Limit, console
 from .allocate import Lfts
 from .model import Links
@@ -47,12 +48,10 @@ class Setting:
 
     placement: Annotated[str, typer.Option("--placement", "-p", help=PLACEMENTS)] = "NF"
     cluster_name: ClusterName = None
-    moderate: Annotated[
-        float | None, typer.Option("--moderate", help="Least usage of a moderate job; 0.09 by default.")
-    ] = None
-    extreme: Annotated[float | None, typer.Option("--extreme", help="Least usage of an extreme job; 1 by default.")] = (
+    moderate: Annotated[float | None, FACTOR("--moderate", help="Least usage of a moderate job; 0.09 by default.")] = (
         None
     )
+    extreme: Annotated[float | None, FACTOR("--extreme", help="Least usage of an extreme job; 1 by default.")] = None
     by_routes: Annotated[
         bool, typer.Option("--by-routes", help="Count the jobs that may share links by the routes of all other hosts.")
     ] = False

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from ..quantities import COUNT, FACTOR, SEED
+
 __all__ = ["WAYS", "Choosing"]
 
 WAYS = ("rules", "classes", "search")
@@ -29,9 +31,7 @@ class Choosing:
     :param extreme: least usage of an extreme job; None for the default.
     """
 
-    lanes: Annotated[
-        int, typer.Option("--lanes", help="Lanes at most; ports have 1, 2, 4, 8 or 15.", min=1, max=15)
-    ] = 4
+    lanes: Annotated[int, COUNT("--lanes", help="Lanes at most; ports have 1, 2, 4, 8 or 15.", max=15)] = 4
     buffer: Annotated[str, typer.Option("--buffer", help="Buffer of each port, for all lanes together.")] = "64K"
     by: Annotated[str, typer.Option("--by", help=f"How lanes are chosen: {', '.join(WAYS)}.")] = "rules"
     weights: Annotated[
@@ -43,14 +43,12 @@ class Choosing:
     sweep: Annotated[str | None, typer.Option("--sweep", help="1,2,4,8: T_total of every ratio of these weights.")] = (
         None
     )
-    limit: Annotated[int, typer.Option("--limit", help="Choices that a search simulates at most.", min=1)] = 200
+    limit: Annotated[int, COUNT("--limit", help="Choices that a search simulates at most.")] = 200
     draws: Annotated[
-        int, typer.Option("--draws", help="Number of random starts to average over; 0: jobs start together.", min=0)
+        int, COUNT("--draws", help="Number of random starts to average over; 0: jobs start together.", min=0)
     ] = 0
-    seed: Annotated[int, typer.Option("--seed", help="Of the draws and of the search.", min=0)] = 0
-    moderate: Annotated[
-        float | None, typer.Option("--moderate", help="Least usage of a moderate job; 0.09 by default.")
-    ] = None
-    extreme: Annotated[float | None, typer.Option("--extreme", help="Least usage of an extreme job; 1 by default.")] = (
+    seed: Annotated[int, SEED("--seed", help="Of the draws and of the search.")] = 0
+    moderate: Annotated[float | None, FACTOR("--moderate", help="Least usage of a moderate job; 0.09 by default.")] = (
         None
     )
+    extreme: Annotated[float | None, FACTOR("--extreme", help="Least usage of an extreme job; 1 by default.")] = None

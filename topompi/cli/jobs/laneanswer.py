@@ -32,7 +32,7 @@ from ...jobs import Cluster
 from ...netsim import Hosts, Program
 from ...netsim.packets import Settings
 from ...topology import Fabric
-from ..sizes import parse_bytes
+from ..quantities import parse_bytes
 from ..terminal import console
 from .choosing import WAYS, Choosing
 from .model import Links
@@ -154,7 +154,7 @@ def _chosen(
     """The result of a search, or None, and the lanes with the weights and priorities of the options."""
     if how.by not in WAYS:
         raise InterferenceError(f"--by: expecting one of {', '.join(WAYS)}, got {how.by!r}")
-    if unknown := next((name for name in how.high or () if name not in names), None):
+    for unknown in set(how.high or ()).difference(names):
         raise InterferenceError(f"--high: expecting one of {', '.join(names)}, got {unknown!r}")
     found, usage = None, [one.usage for one in characters]
     if how.by == "search":

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from ..quantities import BYTES, COUNT, RATE, SECONDS
+
 __all__ = ["Links", "Model"]
 
 WIRE = 1e-7  # seconds; that of the preset of packets fdr
@@ -23,14 +25,12 @@ class Links:
     :param eager: largest message in bytes whose send does not wait for its receiver.
     """
 
-    rate: Annotated[float | None, typer.Option("--rate", help="GB/s of links whose rate the source lacks.")] = None
-    latency: Annotated[
-        float, typer.Option("--latency", help="Seconds of links whose latency the source lacks.", min=0.0)
-    ] = WIRE
-    overhead: Annotated[
-        float, typer.Option("--overhead", help="Seconds of a processor for each message that it sends.", min=0.0)
-    ] = 0.0
-    eager: Annotated[int, typer.Option("--eager", help="Bytes up to which a send does not wait.", min=0)] = 0
+    rate: Annotated[float | None, RATE("--rate", help="GB/s of links whose rate the source lacks.")] = None
+    latency: Annotated[float, SECONDS("--latency", help="Seconds of links whose latency the source lacks.")] = WIRE
+    overhead: Annotated[float, SECONDS("--overhead", help="Seconds of a processor for each message that it sends.")] = (
+        0.0
+    )
+    eager: Annotated[int, BYTES("--eager", help="Bytes up to which a send does not wait.")] = 0
 
     @property
     def known_rate(self) -> float | None:
@@ -49,8 +49,6 @@ class Model(Links):
     """
 
     network: Annotated[str, typer.Option("--network", help=f"Model of the network: {' or '.join(MODELS)}.")] = "flow"
-    lanes: Annotated[int, typer.Option("--lanes", help="Virtual lanes (packets); a job's is @lane=.", min=1)] = 1
-    hop_lanes: Annotated[
-        int, typer.Option("--hop-lanes", help="Lanes of each service lane, by hop (dragonflies, tori).", min=1)
-    ] = 1
-    buffer: Annotated[int, typer.Option("--buffer", help="Bytes of a port's buffer (packets), all lanes.")] = 65536
+    lanes: Annotated[int, COUNT("--lanes", help="Virtual lanes (packets); a job's is @lane=.")] = 1
+    hop_lanes: Annotated[int, COUNT("--hop-lanes", help="Lanes of each service lane, by hop (dragonflies, tori).")] = 1
+    buffer: Annotated[int, BYTES("--buffer", help="Bytes of a port's buffer (packets), all lanes.", min=1)] = 65536

@@ -21,6 +21,7 @@ from ...inputs.files import read_text
 from ...inputs.writing import write_text
 from ...jobs import read_workload
 from ..inputs import AsJson, ClusterName
+from ..quantities import FACTOR, PER_HOST, SEED
 from ..terminal import console
 
 __all__ = ["price_command"]
@@ -35,15 +36,15 @@ WRITERS = {".csv": to_csv, ".json": to_json, ".html": to_html}
 def price_command(
     files: Annotated[list[Path] | None, typer.Argument(metavar="LOG... JOBS", help=_FILES, show_default=False)] = None,
     *,
-    rate: Annotated[float | None, typer.Option("--rate", help="Service units per core and hour.", min=0)] = None,
+    rate: Annotated[float | None, FACTOR("--rate", help="Service units per core and hour.")] = None,
     rule: Annotated[
         str, typer.Option("--rule", help=f"{', '.join(RULES)}, or module:function of a site's factor.")
     ] = "poppa",
     method: Annotated[str, typer.Option("--estimator", help=f"{', '.join(METHODS)}.")] = "balanced",
     cores: Annotated[
-        int | None, typer.Option("--cores", help="Cores of a node, needed for sacct; jobs pay for whole nodes.", min=1)
+        int | None, PER_HOST("--cores", help="Cores of a node, needed for sacct; jobs pay for whole nodes.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the intervals.")] = 0,
+    seed: Annotated[int, SEED("--seed", help="Seed of the intervals.")] = 0,
     ledger: Annotated[
         Path | None, typer.Option("--ledger", help="Charge the prices to the projects of this ledger, each job once.")
     ] = None,

@@ -11,6 +11,7 @@ from ...errors import SourceError
 from ...interference.placement import PLACEMENTS
 from ...views.cluster import read_routed
 from ..inputs import AsJson, ClusterName, Reading, grouped, list_findings, reporting
+from ..quantities import COUNT
 from .allocate import ClusterSpec, Lfts
 from .model import Model
 
@@ -26,9 +27,9 @@ def replay_command(
     placement: Annotated[
         list[str] | None, typer.Option("--placement", "-p", help=f"{PLACEMENTS}; several are compared with the first.")
     ] = None,
-    draws: Annotated[int, typer.Option("--draws", help="Draws of RF:SEED, with following seeds.", min=1)] = 1,
+    draws: Annotated[int, COUNT("--draws", help="Draws of RF:SEED, with following seeds.")] = 1,
     repeats: Annotated[
-        int, typer.Option("--repeats", "-r", help="Runs of each job; 0: again until all have run once.", min=0)
+        int, COUNT("--repeats", "-r", help="Runs of each job; 0: again until all have run once.", min=0)
     ] = 0,
     arriving: Annotated[
         str | None, typer.Option("--arriving", help="A job: is the second placement worth waiting for?")

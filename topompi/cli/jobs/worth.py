@@ -27,6 +27,7 @@ from ...colocation.speedups.matrix import Speedups
 from ...inputs.figures import check_plot
 from ...jobs import QUEUES, Cluster, Outcome, Workload, read_workload, simulate
 from ..inputs import AsJson, ClusterName
+from ..quantities import COUNT, FACTOR, HOSTS, PER_HOST, SEED, SHARE
 from ..terminal import console
 from .table import print_notes
 
@@ -43,27 +44,25 @@ def worth_command(
     speedups: Annotated[
         str, typer.Option("--speedups", help="FILE of speed-ups (JSON, or CSV), or drawn:PROGRAMS:SEED.")
     ],
-    nodes: Annotated[int | None, typer.Option("--nodes", help="Nodes of the machine; else the log's.", min=1)] = None,
+    nodes: Annotated[int | None, HOSTS("--nodes", help="Nodes of the machine; else the log's.")] = None,
     cores: Annotated[
-        int | None, typer.Option("--cores", help="Processors of a node, for the log's sizes; else the log's.", min=1)
+        int | None, PER_HOST("--cores", help="Processors of a node, for the log's sizes; else the log's.")
     ] = None,
-    rate: Annotated[float, typer.Option("--rate", help="Service units per core and hour.", min=0)] = 1.0,
+    rate: Annotated[float, FACTOR("--rate", help="Service units per core and hour.")] = 1.0,
     rule: Annotated[
         list[str] | None,
         typer.Option("--rule", help=f"module:function of a site's factor, beside {', '.join(RULES)}; several."),
     ] = None,
-    error: Annotated[
-        float, typer.Option("--error", help="Relative standard deviation of the shutter's estimates.", min=0)
-    ] = 0.01,
+    error: Annotated[float, SHARE("--error", help="Relative standard deviation of the shutter's estimates.")] = 0.01,
     column: Annotated[
         str | None, typer.Option("--program", help="Column of the log with the jobs' programs; else they are drawn.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of programs and errors.")] = 0,
+    seed: Annotated[int, SEED("--seed", help="Seed of programs and errors.")] = 0,
     queue: Annotated[str, typer.Option("--queue", help=f"{', '.join(QUEUES)} or module:function.")] = "no-overtaking",
     policy: Annotated[
         str, typer.Option("-p", "--policy", help="halves: beside any neighbour; matched: beside favoured ones.")
     ] = POLICIES[0],
-    limit: Annotated[int | None, typer.Option("--limit", help="Only the first jobs.", min=1)] = None,
+    limit: Annotated[int | None, COUNT("--limit", help="Only the first jobs.")] = None,
     cluster_name: ClusterName = None,
     as_json: AsJson = False,
     drawing: Annotated[

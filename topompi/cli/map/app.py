@@ -22,6 +22,7 @@ from ...mapping.rankfiles import WRITERS, read_mapping, write_mapping
 from ...mapping.readers import read_graph
 from ...mapping.search import OBJECTIVES, PARTITIONERS, WEIGHTS, Search, routed, solve
 from ..inputs import AsJson, GraphColumns, Partial, grouped, list_findings, reporting
+from ..quantities import FACTOR, RANKS, SECONDS, SEED
 from ..terminal import Limit, console
 from .draw import check_draw, draw_map, heading, plot_maps
 from .place import MapCommandError, Place
@@ -43,9 +44,7 @@ class GivenGraph:
 
     graph: Annotated[Path | None, typer.Option("--graph", help="Who sends how much to whom.")] = None
     columns: GraphColumns = None
-    ranks: Annotated[int | None, typer.Option("--ranks", "-n", help="Ranks, where the graph names fewer.", min=1)] = (
-        None
-    )
+    ranks: Annotated[int | None, RANKS("--ranks", "-n", help="Ranks, where the graph names fewer.")] = None
 
     def path(self) -> Path:
         """Return the path of the graph's file.
@@ -75,9 +74,9 @@ Full = Annotated[bool, typer.Option("--report", help="Show what the map changes.
 Drawing = Annotated[
     Path | None, typer.Option("--draw", help="FILE.svg, .png or .html: the map on its fabric, links by load.")
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Of all that is random.", min=0)]
-Budget = Annotated[float | None, typer.Option("--budget", help="Seconds to search.", min=0.0)]
-Effort = Annotated[float, typer.Option("--effort", help="So many times as long 'best' anneals.", min=0.0)]
+Seed = Annotated[int, SEED("--seed", help="Of all that is random.")]
+Budget = Annotated[float | None, SECONDS("--budget", help="Seconds to search.")]
+Effort = Annotated[float, FACTOR("--effort", help="So many times as long 'best' anneals.")]
 Partitioner = Annotated[str | None, typer.Option("--partitioner", help=f"One of {', '.join(PARTITIONERS)}.")]
 Weight = Annotated[str | None, typer.Option("--weight", help=f"What cuts count: {', '.join(WEIGHTS)}.")]
 

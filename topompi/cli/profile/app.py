@@ -23,7 +23,9 @@ from ...profile.placing import placed
 from ...profile.recording import COUNTS, View
 from ...profile.summary import check_hosts, summarise
 from ...topology import Report, Routes, TopologyInterface, load_routes
+from ..hosts import Placement
 from ..inputs import AsJson, Lfts, grouped, reporting
+from ..quantities import COUNT
 from ..terminal import console
 from .advice import commands, hint_of, where
 from .table import draw, draw_advice
@@ -72,9 +74,7 @@ class _Hosts:
             help="Host list or file: one host per rank, or equally many ranks per host.",
         ),
     ] = None
-    placement: Annotated[str, typer.Option("--place", help="Ranks on these hosts: block, cyclic or random:SEED.")] = (
-        "block"
-    )
+    placement: Placement = "block"
 
     def routes(self, topology: str, progress: Report) -> Routes:
         progress.step(f"reading {topology}")
@@ -128,7 +128,7 @@ def show(
     job: _Hosts,
     granularity: Granularity = "",
     count: Count = "",
-    most: Annotated[int, typer.Option("--most", help="Rows of hosts, switches and links.", min=1)] = 10,
+    most: Annotated[int, COUNT("--most", help="Rows of hosts, switches and links.")] = 10,
     hint: Annotated[bool, typer.Option("--hint/--no-hint", help="Look for a better mapping, some seconds.")] = True,
     as_json: AsJson = False,
 ) -> None:

@@ -16,8 +16,9 @@ from ...topology import TopologyInterface, load_routes
 from ...tuning.ompi_rules import of_records, write_classic, write_json
 from ...tuning.record import TuneRecord
 from ...views.coordinates import write_coordinates
-from ..hosts import HOSTS_HELP, find_hosts
+from ..hosts import HOSTS_HELP, Placement, find_hosts
 from ..inputs import Adapters, NameRule, Names, Rails, job_view, list_findings, reporting
+from ..quantities import PER_HOST
 from ..terminal import Limit
 from .choicefiles import ChoiceFiles, ExportError, choice_files
 
@@ -28,8 +29,7 @@ app = typer.Typer(help="Files that MPI libraries read themselves.", no_args_is_h
 # Options of several commands.
 Tables = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")]
 Hosts = Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)]
-RanksOfHost = Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)]
-Placement = Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")]
+RanksOfHost = Annotated[int, PER_HOST("--ppn", help="Ranks on each host.")]
 
 
 @app.command("mpich-coordinates")

@@ -20,6 +20,7 @@ from ...topology.hostnames import require_joined
 from ...views.allocation import machine_on
 from ..hosts import HOSTS_HELP, find_hosts
 from ..inputs import Adapters, AsJson, GraphColumns, NameRule, Names, Rails, list_findings, reporting
+from ..quantities import PER_HOST
 from ..terminal import Limit
 from .choicefiles import FILES, ChoiceFiles, ExportError, choice_files
 
@@ -43,7 +44,7 @@ def launch_kit(
     lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
     columns: GraphColumns = None,
     hosts: Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)] = None,
-    ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1,
+    ppn: Annotated[int, PER_HOST("--ppn", help="Ranks on each host.")] = 1,
     mpi: Annotated[str, typer.Option("--mpi", help=f"One of {', '.join(FILES)}.")] = "openmpi",
     library: Annotated[Path | None, typer.Option("--mpich-library", help="libmpi.so.12; else that of mpirun.")] = None,
     rails: Rails = None,

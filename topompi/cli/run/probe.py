@@ -15,6 +15,7 @@ from ...errors import SourceError, TopompiError
 from ...extensions import require_mpi
 from ...inputs.hostlist import expand
 from ...inputs.writing import write_text
+from ..quantities import SECONDS
 from ..terminal import Limit, console
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ __all__ = ["probe"]
 
 def probe(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The fabric.json to write.")] = None,
-    seconds: Annotated[float, typer.Option("--seconds", help="Begin no measurement after these.", min=0.1)] = 20.0,
+    seconds: Annotated[float, SECONDS("--seconds", help="Begin no measurement after these.", min=0.1)] = 20.0,
     rates: Annotated[bool, typer.Option("--rates/--no-rates", help="Measure rates too.")] = True,
     hosts: Annotated[str | None, typer.Option("--hosts", help="Virtual: take each rank as one of these hosts.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,

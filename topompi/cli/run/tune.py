@@ -19,7 +19,7 @@ from ...inputs.writing import write_text
 from ...selection.classes import size_class
 from ...tuning.comparison import Row, compare, is_undecided, rounds_needed, rules_of, winner
 from ...tuning.record import Measured, TuneRecord
-from ..sizes import parse_bytes
+from ..quantities import COUNT, parse_bytes
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -41,7 +41,7 @@ def tune(
     collectives: Annotated[list[str], typer.Argument(metavar="COLLECTIVE...", help="Methods, such as alltoall bcast.")],
     sizes: Annotated[str, typer.Option("--sizes", "-m", help="MIN:MAX or one size, doubling; see below.")] = "1K:1M",
     rounds: Annotated[
-        int | None, typer.Option("--rounds", "-i", help="Timed calls of each; default 20, or as many as needed.", min=6)
+        int | None, COUNT("--rounds", "-i", help="Timed calls of each; default 20, or as many as needed.", min=6)
     ] = None,
     algorithms: Annotated[
         str, typer.Option("--algorithms", "-a", help="Names (ring, ring/32K) or module:function, A,B; see below.")

@@ -11,9 +11,9 @@ import typer
 from rich.table import Table
 
 from ...errors import TopompiError
-from ..hosts import HOSTS_HELP, find_hosts
+from ..hosts import HOSTS_HELP, Placement, find_hosts
 from ..inputs import Adapters, NameRule, Names, Rails, job_view, list_findings, reporting
-from ..sizes import parse_bytes
+from ..quantities import PER_HOST, RANKS, parse_bytes
 from ..terminal import Limit, console
 
 __all__ = ["WhyError", "why"]
@@ -33,9 +33,9 @@ def why(
     ],
     lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
     hosts: Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)] = None,
-    ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1,
-    placement: Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")] = "block",
-    root: Annotated[int, typer.Option("--root", help="The root of a rooted collective.", min=0)] = 0,
+    ppn: Annotated[int, PER_HOST("--ppn", help="Ranks on each host.")] = 1,
+    placement: Placement = "block",
+    root: Annotated[int, RANKS("--root", help="The root of a rooted collective.", min=0)] = 0,
     library: Annotated[
         str, typer.Option("--library", help="What MPI.Get_library_version() says, such as 'Open MPI v5.0.11'.")
     ] = "",

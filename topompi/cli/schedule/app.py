@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ...errors import TopompiError
+from ...inputs.pairs import read_pairs
 from ...inputs.writing import write_text
 from ...schedules import Network
 from ...schedules.exports.goal import write_goal
@@ -22,9 +23,9 @@ from ...schedules.segments import pieces_of
 from ...topology import Report, TopologyInterface
 from ...views.network import network_of
 from ...views.scheduled import Made, calibrated, least_time, short_link_names, steps_of, summarise
-from ..hosts import HOSTS_HELP, find_hosts
+from ..hosts import HOSTS_HELP, Placement, find_hosts
 from ..inputs import Adapters, NameRule, Names, Rails, job_view, list_findings, reporting
-from ..sizes import parse_bytes
+from ..quantities import COUNT, PER_HOST, RANKS, parse_bytes
 from ..terminal import Limit, console
 from .table import draw_comparison, draw_steps
 
@@ -45,11 +46,11 @@ def schedule(
     ] = "all",
     lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
     hosts: Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)] = None,
-    ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1,
-    placement: Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")] = "block",
-    root: Annotated[int, typer.Option("--root", help="The root of a rooted collective.", min=0)] = 0,
+    ppn: Annotated[int, PER_HOST("--ppn", help="Ranks on each host.")] = 1,
+    placement: Placement = "block",
+    root: Annotated[int, RANKS("--root", help="The root of a rooted collective.", min=0)] = 0,
     size: Annotated[str, typer.Option("--bytes", help="Of one message, see below: 65536, 64K or 1M.")] = "64K",
-    blocks: Annotated[int | None, typer.Option("--blocks", help="Blocks of one message.", min=1)] = None,
+    blocks: Annotated[int | None, COUNT("--blocks", help="Blocks of one message.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="The algorithm's parameter, NAME=VALUE.")] = None,
     model: Annotated[
         str, typer.Option("--model", help="stampede, ranger, or a JSON file of measurements.")
@@ -201,10 +202,7 @@ def _parameters(settings: Sequence[str] | None) -> dict[str, Any]:
     :param settings: texts of the form NAME=VALUE; None if the option is not given.
     """
     parameters: dict[str, Any] = {}
-    for setting in settings or ():
-        name, equals, value = setting.partition("=")
-        if not equals:
-            raise ScheduleCommandError(f"expecting --set NAME=VALUE, got {setting!r}")
+    for name, value in read_pairs(settings or (), "--set", "NAME=VALUE", ScheduleCommandError).items():
         try:
             parameters[name] = json.loads(value)
         except ValueError:

@@ -168,13 +168,14 @@ def _fabric(
         found += [command for tool, command in _TOOLS.items() if shutil.which(tool)]
         advice = f"; try {' or '.join(found)}" if found else ", and no Slurm or InfiniBand tool is here"
         yield Finding("topology", ABSENT, f"none named (--topology, TOPOMPI_TOPOLOGY): hosts are one level{advice}")
-        return None
     try:
-        routes = load_routes(topology)
         names, whose = _job(environment, hosts)
+        if topology is None:
+            return None
+        routes = load_routes(topology)
         absent = [name for name, number in zip(names, find_hosts(routes.fabric, names), strict=True) if number < 0]
     except (TopompiError, OSError) as error:
-        yield Finding("topology", FAULT, str(error))
+        yield Finding("topology" if topology else "hosts", FAULT, str(error))
         return None
     fabric = routes.fabric
     yield Finding(

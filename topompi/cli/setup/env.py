@@ -6,13 +6,14 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from ...errors import TopompiError
-from ...inputs.settings import NATIVE_CALLS, VARIABLES, WORDS, check_settings
+from ...inputs.settings import ALIKE, NATIVE_CALLS, VARIABLES, WORDS, check_settings
 from ...inputs.slurm.environment import MEANINGS as SLURM
 from ..terminal import console
 
@@ -80,12 +81,28 @@ def variables(environment: Mapping[str, str]) -> list[Variable]:
     :param environment: the environment variables.
     """
     known = {**OURS, **FOREIGN}
-    strange = sorted(name for name in environment if name.startswith("TOPOMPI_") and name not in VARIABLES)
+    strange = {name: _nearest(name) for name in sorted(environment) if name not in VARIABLES}
     rows = [
         Variable(name, environment.get(name) or DEFAULTS.get(name, ""), _origin(name, environment), meaning)
         for name, meaning in known.items()
     ]
-    return rows + [Variable(name, environment[name], "unknown", "topompi has no such variable") for name in strange]
+    return rows + [
+        Variable(
+            name, environment[name], "unknown", f"topompi has no such variable{near and f'; the nearest is {near}'}"
+        )
+        for name, near in strange.items()
+        if near or name.upper().startswith("TOPOMPI_")
+    ]
+
+
+def _nearest(name: str) -> str:
+    """Return the variable of topompi's of which a name is a misspelling; empty if there is none."""
+    head, stem = name.upper()[:1], name.upper().removeprefix("TOPOMPI_")
+    stems = {one.removeprefix("TOPOMPI_"): one for one in sorted(VARIABLES)}
+    if stem != name.upper():
+        return next((stems[one] for one in get_close_matches(stem, stems, 1)), "")
+    # Others' names, such as OMPI_HOSTS, resemble ours, too.
+    return next(iter(get_close_matches(name.upper(), stems.values(), 1, ALIKE)), "") if head == "T" else ""
 
 
 def fault(environment: Mapping[str, str]) -> str:

@@ -22,6 +22,7 @@ import typer
 from ...daemon.log import log_as_json
 from ...daemon.notify import notify
 from ...daemon.unit import own_command
+from ...inputs.pairs import read_pairs
 from ...shutter.decide import Settings
 from ...shutter.errors import ShutterError
 from ...shutter.log import Log
@@ -30,6 +31,7 @@ from ...shutter.sources import usable
 from ...shutter.steps import PLACES
 from ...shutter.unit import unit_text
 from ...shutter.wanted import FORMS, Places, Wanted
+from ..quantities import COUNT, MILLISECONDS, SECONDS
 
 __all__ = ["run"]
 
@@ -51,15 +53,15 @@ def run(
     jobs: Annotated[Path | None, typer.Option("--jobs", help=_FILE)] = None,
     cgroups: Annotated[Path | None, typer.Option("--cgroups", help=_FOLDER)] = None,
     slurm: Annotated[Path | None, typer.Option("--slurm", help=_SLURM)] = None,
-    length: Annotated[float, typer.Option("--length", help="Milliseconds of one measurement.")] = 0.32,
-    every: Annotated[float, typer.Option("--every", help=_EVERY)] = 200.0,
-    repeats: Annotated[int, typer.Option("--repeats", help="Measurements per region.", min=1)] = 10,
-    warm: Annotated[float, typer.Option("--warm", help=_WARM)] = 40.0,
-    warm_every: Annotated[float, typer.Option("--warm-every", help=_WARM_EVERY)] = 10.0,
+    length: Annotated[float, MILLISECONDS("--length", help="Milliseconds of one measurement.")] = 0.32,
+    every: Annotated[float, MILLISECONDS("--every", help=_EVERY)] = 200.0,
+    repeats: Annotated[int, COUNT("--repeats", help="Measurements per region.")] = 10,
+    warm: Annotated[float, MILLISECONDS("--warm", help=_WARM)] = 40.0,
+    warm_every: Annotated[float, SECONDS("--warm-every", help=_WARM_EVERY)] = 10.0,
     source: Annotated[str, typer.Option("--source", help="Progress: auto, perf, counter, calls, clock.")] = "auto",
-    most: Annotated[float, typer.Option("--most-stopped", help=_MOST)] = math.inf,
+    most: Annotated[float | None, SECONDS("--most-stopped", help=_MOST)] = None,
     user: Annotated[list[str] | None, typer.Option("--user", help=_USER)] = None,
-    core: Annotated[int | None, typer.Option("--core", help=_CORE)] = None,
+    core: Annotated[int | None, COUNT("--core", help=_CORE, min=0)] = None,
     print_unit: Annotated[
         bool, typer.Option("--print-unit", help="Print a systemd unit that does this, and end.")
     ] = False,
@@ -70,10 +72,11 @@ def run(
     process resumes everything if this one dies; SIGTERM and SIGINT resume everything and end both.
     """
     log_as_json("topompi.shutter")
-    settings = Settings(length / 1e3, every / 1e3, repeats, warm / 1e3, warm_every, most)
+    settings = Settings(length / 1e3, every / 1e3, repeats, warm / 1e3, warm_every, math.inf if most is None else most)
     users = _users(user or [])
     if not (job or jobs or cgroups):
         raise ShutterError("expecting --job, --jobs or --cgroups, got none")
+    read_pairs(job or (), "--job", "NAME=TARGET", ShutterError)
     wanted = Wanted(job or [], jobs, cgroups)
     if print_unit:
         print(unit_text(own_command(sys.argv[1:], "run", without="--print-unit"), log), end="")

@@ -19,6 +19,7 @@ from ...slurm.live import Renewal, cluster_now
 from ...slurm.loop import Bridge, Pace
 from ...views.cluster import read_cluster
 from ..inputs import Lfts, Reading, list_findings, reporting, require_source
+from ..quantities import COUNT, SECONDS
 
 __all__ = ["bridge"]
 
@@ -33,10 +34,10 @@ def bridge(
     door: Annotated[str, typer.Option("--door", help="Partition in which jobs wait.")] = "door",
     run: Annotated[str, typer.Option("--run", help="Partition in which placed jobs run.")] = "run",
     usual: Annotated[str, typer.Option("--usual", help="Partition of jobs that are left to Slurm.")] = "all",
-    seconds: Annotated[float, typer.Option("--every", help="Seconds between passes.", min=0.05)] = 1.0,
-    limit: Annotated[float, typer.Option("--time-limit", help="Seconds that one of Slurm's commands may take.")] = 10.0,
-    patience: Annotated[int, typer.Option("--patience", help="Seconds in which a placed job has to start.")] = 10,
-    failures: Annotated[int, typer.Option("--failures", help="Failed passes before the door opens.", min=1)] = 5,
+    seconds: Annotated[float, SECONDS("--every", help="Seconds between passes.", min=0.05)] = 1.0,
+    limit: Annotated[float, SECONDS("--time-limit", help="Seconds that a command of Slurm may take.", min=0.1)] = 10.0,
+    patience: Annotated[int, COUNT("--patience", help="Seconds in which a placed job has to start.")] = 10,
+    failures: Annotated[int, COUNT("--failures", help="Failed passes before the door opens.")] = 5,
     listen: Annotated[str | None, typer.Option("--listen", help="Address for GET /metrics and /health.")] = None,
     dry: Annotated[bool, typer.Option("--dry-run", help="Log what would be done, and change nothing.")] = False,
     once: Annotated[bool, typer.Option("--once", help="Make one pass and end; the door stays closed.")] = False,

@@ -21,6 +21,7 @@ from ...slurm.page.holdings import Site
 from ...slurm.page.live import LivePage
 from ...topology import load
 from ..inputs import Lfts, Reading, list_findings, reporting, require_source, routes_of
+from ..quantities import SECONDS
 from ..terminal import Limit
 
 __all__ = ["page"]
@@ -37,7 +38,7 @@ def page(
     listen: Annotated[str, typer.Option("--listen", metavar="HOST:PORT", help="Where browsers find it.")] = LISTEN,
     log: Annotated[Path | None, typer.Option("--log", metavar="FILE", help=_LOG)] = None,
     door: Annotated[str, typer.Option("--door", help="Partition in which jobs wait for the bridge.")] = "door",
-    every: Annotated[float, typer.Option("--every", help="Seconds between two refreshes.", min=1)] = 5.0,
+    every: Annotated[float, SECONDS("--every", help="Seconds between two refreshes.", min=1)] = 5.0,
     once: Annotated[bool, typer.Option("--once", help="Write one page, which stays as it is, and end.")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File for --once; else it is printed.")] = None,
     *,

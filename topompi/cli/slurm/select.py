@@ -19,6 +19,7 @@ from ...slurm.selection import select as choose
 from ...views.cluster import read_cluster
 from ...views.picture.names import listed
 from ..inputs import AsJson, ClusterName, Lfts, Reading, list_findings, reporting, require_source
+from ..quantities import HOSTS
 from ..terminal import console
 
 __all__ = ["select"]
@@ -29,7 +30,7 @@ _SPREAD = "No two nodes that share a link into their leaf switch, if possible; e
 
 
 def select(
-    size: Annotated[int, typer.Option("--nodes", "-N", help="Nodes that the job needs.", min=1)],
+    size: Annotated[int, HOSTS("--nodes", "-N", help="Nodes that the job needs.")],
     cluster: Annotated[str | None, typer.Option("--cluster", help=_CLUSTER)] = None,
     lfts: Lfts = None,
     idle: Annotated[str | None, typer.Option("--idle", help=_IDLE)] = None,

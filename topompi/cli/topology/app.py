@@ -16,6 +16,7 @@ from ...topology.inspection import slow_cables
 from ...topology.summary import summarise
 from ..hosts import find_hosts
 from ..inputs import AsJson, JobOnFabric, Lfts, Reading, Source, grouped, list_findings, reading, routes_of
+from ..quantities import COUNT
 from ..terminal import Limit, console
 from .discover import discover
 from .draw import draw
@@ -85,7 +86,7 @@ def route(
     receiver: Annotated[str, typer.Argument(metavar="B", help="The receiving host.")],
     *,
     lfts: Lfts = None,
-    path: Annotated[int, typer.Option(help="Which of the receiver's paths (LMC above 0).", min=0)] = 0,
+    path: Annotated[int, COUNT(help="Which of the receiver's paths (LMC above 0).", min=0)] = 0,
     how: Reading,
     as_json: AsJson = False,
     limit: Limit = None,

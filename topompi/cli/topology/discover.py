@@ -15,6 +15,7 @@ from ...errors import SourceError, TopompiError
 from ...extensions import require_mpi
 from ...inputs.slurm.environment import ADDRESS, own_address
 from ...topology.discover import Gathered, Tools, from_addresses, other_ways, store
+from ..quantities import COUNT, SECONDS
 from ..terminal import Limit
 
 __all__ = ["discover"]
@@ -24,9 +25,9 @@ SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")  # launcher
 
 def discover(
     output: Annotated[Path, typer.Option("--output", "-o", help="The archive to write, such as fabric.tar.xz.")],
-    seconds: Annotated[float, typer.Option("--timeout", help="Seconds that one tool may take.", min=0.1)] = 300.0,
+    seconds: Annotated[float, SECONDS("--timeout", help="Seconds that one tool may take.", min=0.1)] = 300.0,
     adapter: Annotated[str | None, typer.Option("--ca", help="Ask through this adapter, such as mlx5_1.")] = None,
-    port: Annotated[int | None, typer.Option("--port", help="Ask through this port of it.", min=1, max=254)] = None,
+    port: Annotated[int | None, COUNT("--port", help="Ask through this port of it.", max=254)] = None,
     limit: Limit = None,
 ) -> None:
     """Ask the fabric for its switches, cables and routes, and keep the answer in an archive, which is a source.

@@ -15,9 +15,9 @@ from ...topology import Fabric
 from ...topology.hostnames import require_hosts
 from ...views.picture.loads import PictureError
 from ...views.picture.writers import SUFFIXES, check_file, write
-from ..hosts import HOSTS_HELP, find_hosts
+from ..hosts import HOSTS_HELP, Placement, find_hosts
 from ..inputs import Adapters, GraphColumns, NameRule, Names, Partial, Rails, Without, list_findings, reporting
-from ..sizes import parse_bytes
+from ..quantities import PER_HOST, parse_bytes
 from ..terminal import Limit
 
 __all__ = ["draw"]
@@ -30,8 +30,8 @@ def draw(
     output: Annotated[Path, typer.Option("--output", "-o", help=f"A file in {', '.join(SUFFIXES)}.")],
     lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
     hosts: Annotated[str | None, typer.Option("--hosts", help=f"The job. {HOSTS_HELP}")] = None,
-    ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host, where --map says nothing.", min=1)] = 1,
-    placement: Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")] = "block",
+    ppn: Annotated[int, PER_HOST("--ppn", help="Ranks on each host, where --map says nothing.")] = 1,
+    placement: Placement = "block",
     mapping: Annotated[Path | None, typer.Option("--map", help="A map's file: which rank is where.")] = None,
     loads: Annotated[str | None, typer.Option("--loads", help=_LOADS)] = None,
     columns: GraphColumns = None,

@@ -31,13 +31,14 @@ from ..inputs import (
     reading,
     routes_of,
 )
+from ..quantities import COUNT
 from ..rows import SHOWN, Listing, Rows, RowsOfLinks, print_rows
 from ..terminal import Limit, console
 from .tables import draw_levels
 
 __all__ = ["diff", "jobs", "leaves", "links"]
 
-Top = Annotated[int | None, typer.Option("--top", help="Only so many rows.", min=1)]
+Top = Annotated[int | None, COUNT("--top", help="Only so many rows.")]
 
 
 @grouped
@@ -132,7 +133,7 @@ def diff(
         list[str] | None,
         typer.Option("--without", metavar="SWITCH", help="B without this switch, or SWITCH:PORT; several times."),
     ] = None,
-    top: Annotated[int, typer.Option("--top", help="Only so many names and pairs.", min=1)] = SHOWN,
+    top: Annotated[int, COUNT("--top", help="Only so many names and pairs.")] = SHOWN,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 where anything differs.")] = False,
     cluster_name: ClusterName = None,
     how: Reading,

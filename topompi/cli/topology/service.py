@@ -18,6 +18,7 @@ from ...inputs import current_limits
 from ...topology import load_routes
 from ...topology.client import Address
 from ...topology.service.bounds import Bounds
+from ..quantities import COUNT, SECONDS
 from ..terminal import Limit
 from .query import LISTEN, answer
 
@@ -33,11 +34,11 @@ def serve(
     command: Annotated[
         str | None, typer.Option("--command", help="What writes the files again; implies --watch.")
     ] = None,
-    every: Annotated[float, typer.Option("--every", help="Seconds between two runs of it.", min=1)] = 300.0,
+    every: Annotated[float, SECONDS("--every", help="Seconds between two runs of it.", min=1)] = 300.0,
     listen: Annotated[str | None, typer.Option("--listen", metavar="HOST:PORT", help=f"Default: {LISTEN}.")] = None,
     unix: Annotated[Path | None, typer.Option("--unix", metavar="PATH", help="Listen at a UNIX socket.")] = None,
-    clients: Annotated[int, typer.Option("--clients", help="Connections at once.", min=1)] = Bounds.clients,
-    rate: Annotated[int, typer.Option("--rate", help="Requests a second of one client.", min=1)] = Bounds.rate,
+    clients: Annotated[int, COUNT("--clients", help="Connections at once.")] = Bounds.clients,
+    rate: Annotated[int, COUNT("--rate", help="Requests a second of one client.")] = Bounds.rate,
     print_unit: Annotated[
         bool, typer.Option("--print-unit", help="Print a systemd unit that does this, and end.")
     ] = False,

@@ -26,6 +26,7 @@ REGIONS = ("before", "during", "after", "warm")
 VERSION = 1
 RESTART = 60.0  # seconds by which a time is before the latest one only if the node's clock began again
 HEADER = {"format": "topompi shutter log", "version": VERSION}
+_MOST, _MOST_RANKS = 1e18, 1 << 31  # of seconds and counts; of ranks
 Reals = NDArray[np.float64]
 Row = tuple[Any, ...]
 
@@ -185,9 +186,10 @@ def write_records(path: str | os.PathLike[str], records: Records) -> None:
 def read_records(path: str | os.PathLike[str]) -> Records:
     """Read a log of the shutter; a last line without an end, which a crash leaves, is ignored.
 
-    Lines that are objects, and lists of other regions, are events of the daemon, not measurements.
+    Lines that are objects are events of the daemon, not measurements.
 
-    :raises ColocationError: if the log is malformed; the message names file and line.
+    :raises ColocationError: if a line is malformed, because a log without it may bill its job as undisturbed; the
+        message names file and line.
     """
     text = read_text(path, ColocationError, "a log of the shutter")
     lines = text.split("\n")[:-1]
@@ -201,17 +203,28 @@ def _rows(path: str | os.PathLike[str], lines: list[str]) -> Iterator[Row]:
     for number, line in enumerate(lines[1:], 2):
         where = f"{path}: line {number}"
         found = _parsed(where, line)
-        if isinstance(found, dict) or (isinstance(found, list) and found and found[0] not in REGIONS):
+        if isinstance(found, dict) and "event" in found:
             continue
-        if not isinstance(found, list) or len(found) not in (6, 7) or not _is_number(found[2]):
-            raise ColocationError(f"{where}: expecting [region, job, rank, t0, t1, delta], got {line[:60]!r}")
-        region, job, rank, *numbers = found
-        if None in numbers:
-            continue  # the rank slept, or its counter could not be read
-        for word, value in zip(("t0", "t1", "delta", "cycles"), numbers, strict=False):
-            if not _is_number(value):
-                raise ColocationError(f"{where}: {word}: expecting a number, got {value!r}")
-        yield region, str(job), int(rank), *numbers
+        if wrong := _fault(found):
+            raise ColocationError(f"{where}: {wrong}")
+        yield tuple(found)
+
+
+def _fault(row: Any) -> str:
+    """Return the error message of a measurement; empty if it is right."""
+    if not isinstance(row, list) or len(row) not in (6, 7):
+        return f"expecting [region, job, rank, t0, t1, delta], got {row!r:.60}"
+    region, job, rank, start, end, *progress = row
+    if region not in REGIONS:
+        return f"region: expecting one of {', '.join(REGIONS)}, got {region!r:.60}"
+    if not isinstance(job, str) or not job:
+        return f"job: expecting a name, got {job!r:.60}"
+    if type(rank) is not int or not 0 <= rank < _MOST_RANKS:
+        return f"rank: expecting a whole number from 0, got {rank!r:.60}"
+    for name, value in zip(("t0", "t1", "delta", "cycles"), (start, end, *progress), strict=False):
+        if type(value) not in (int, float) or not abs(value) < _MOST:  # false for NaN, too
+            return f"{name}: expecting a number, got {value!r:.60}"
+    return "" if start < end else f"t1: expecting a time after {start}, got {end}"
 
 
 def _in_one_time(rows: Iterable[Row]) -> Iterator[Row]:
@@ -222,10 +235,6 @@ def _in_one_time(rows: Iterable[Row]) -> Iterator[Row]:
             shift = latest - start + 1
         latest = max(latest, end + shift)
         yield region, job, rank, start + shift, end + shift, *more
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _parsed(where: str, line: str) -> Any:

@@ -8,8 +8,9 @@ from typing import Any
 
 from ..errors import ColocationError
 from .mpip import is_mpip, read_mpip
-from .perf import EVENTS, is_perf, metrics_of, operations_of, read_perf
+from .perf import ASK, EVENTS, is_perf, metrics_of, operations_of, read_perf
 from .record import Profile, merged
+from .slurmfields import is_slurm, slurm_facts
 
 __all__ = ["profile_of"]
 
@@ -34,7 +35,7 @@ def profile_of(
     :raises ColocationError: if a report is malformed or of no known form, or if nodes or run time are unknown.
     """
     texts = list(reports)
-    counted = [(name, text) for name, text in texts if not is_mpip(text) and is_perf(text)]
+    counted = [(name, text) for name, text in texts if not is_mpip(text) and not is_slurm(text) and is_perf(text)]
     found = Profile(program, processes, nodes, seconds)
     remarks: list[str] = []
     for name, text in texts:
@@ -47,11 +48,21 @@ def profile_of(
             found = merged(found, Profile(program, **told))
             if not report.shares:
                 remarks.append(f"{name}: no section of all callsites, so that shares of calls are unknown")
+        elif facts := slurm_facts(name, text):
+            found = merged(found, Profile(program, **{k: v for k, v in facts.items() if not _is_known(found, k)}))
         elif not is_perf(text):
-            raise ColocationError(f"{name}: expecting the output of perf stat, or a report of mpiP, got other content")
+            raise ColocationError(
+                f"{name}: expecting the output of perf stat or LIKWID, a report of mpiP, or Slurm's fields, got other "
+                "content"
+            )
     if not counted:
+        if texts and math.isnan(found.mpi):
+            raise ColocationError(f"{texts[0][0]}: expecting counts, which Slurm lacks, got none; count by {ASK}")
         return found, remarks
     counts = read_perf(counted)
+    if not (counts.unknown or metrics_of(counts, 1, 1.0, events) or operations_of(counts, 1, 1.0) >= 0):
+        got = ", ".join(sorted(counts.events)) or "a time alone"
+        raise ColocationError(f"{counted[0][0]}: expecting events of known quantity, got {got:.80}; count by {ASK}")
     time = found.seconds if _is_known(found, "seconds") else counts.seconds
     if not found.nodes or math.isnan(time):
         missing = "the number of nodes" if not found.nodes else "the run time"

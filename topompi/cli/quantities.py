@@ -1,0 +1,85 @@
+"""The kinds of numbers on the command line, each with its bounds, and parsing of sizes in bytes (64K, 1M)."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+
+from ..errors import TopompiError
+
+__all__ = [
+    "BYTES",
+    "COUNT",
+    "FACTOR",
+    "HOSTS",
+    "MILLISECONDS",
+    "PER_HOST",
+    "RANKS",
+    "RATE",
+    "SECONDS",
+    "SEED",
+    "SHARE",
+    "Quantity",
+    "parse_bytes",
+]
+
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_SIZE = re.compile(r"([0-9]{1,18})([KMG]?)I?B?")
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A kind of number; a call declares an option of this kind, or, without option names, an argument.
+
+    :param least: least value.
+    :param most: largest value.
+    """
+
+    least: float
+    most: float
+
+    def __call__(self, *names: str, **settings: Any) -> Any:
+        """Declare an option, or an argument if the first setting is ``argument=True``.
+
+        :param names: names of the option; by default that of the parameter.
+        :param settings: other settings of typer's; ``min`` and ``max`` narrow the bounds.
+        """
+        declared = typer.Argument if settings.pop("argument", False) else typer.Option
+        return declared(*names, **{"min": self.least, "max": self.most, "callback": _number, **settings})
+
+
+def _number(value: float | None) -> float | None:
+    if value is not None and math.isnan(value):  # no comparison with a bound refuses it
+        raise typer.BadParameter("expecting a number, got nan")
+    return value
+
+
+RANKS = Quantity(1, (1 << 31) - 1)  # an int of MPI
+HOSTS = Quantity(1, 1 << 24)
+PER_HOST = Quantity(1, 1 << 16)  # ranks, slots or processors of a host; Slurm counts them with 16 bits
+COUNT = Quantity(1, 10**9)
+BYTES = Quantity(0, 1 << 50)
+SECONDS = Quantity(0.0, 1e9)
+MILLISECONDS = Quantity(0.0, 1e9)
+RATE = Quantity(1e-9, 1e9)  # GB/s
+FACTOR = Quantity(0.0, 1e9)  # ratio, price per unit
+SHARE = Quantity(0.0, 1.0)
+SEED = Quantity(0, (1 << 63) - 1)
+
+
+def parse_bytes(text: str, option: str, error: type[TopompiError]) -> int:
+    """Convert a size such as ``64``, ``8K`` or ``1M`` to bytes.
+
+    :param text: a number of at least 1, with K, M or G for powers of 1,024, and optionally B or iB.
+    :param option: name of the option, for the error message.
+    :param error: class of the error that is raised if the text has another form, or is too large.
+    """
+    match = _SIZE.fullmatch(text.strip().upper())
+    size = int(match[1]) * UNITS[match[2]] if match else 0
+    if not 1 <= size <= BYTES.most:
+        raise error(f"{option}: expecting a number of bytes such as 64, 8K or 1M, got {text!r:.60}")
+    return size
