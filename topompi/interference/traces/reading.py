@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from math import inf
 
 from ...inputs import open_inputs
-from ...mapping.readers import read_graph
+from ...mapping.readers import read_graph, topoprof
+from ...mapping.readers.text import GraphFile
 from ..errors import InterferenceError
 from . import goal, otf2events, simgrid
 from .graphs import trace_of_graph
@@ -20,7 +22,7 @@ def read_trace(
     flops: float = simgrid.FLOPS,
     unit: float = goal.NANOSECONDS,
     iterations: int = 1,
-    burst: float = 0.0,
+    burst: float | None = None,
     partial: bool = False,
 ) -> Trace:
     """Read SimGrid's time-independent trace, GOAL, OTF2, a profile of `topompi profile`, or a communication graph.
@@ -29,7 +31,8 @@ def read_trace(
     :param flops: flop/s of the machine of a SimGrid trace.
     :param unit: seconds of ``calc 1`` in GOAL.
     :param iterations: number of iterations of a profile or graph.
-    :param burst: seconds that each rank computes in each iteration of a profile or graph.
+    :param burst: seconds that each rank computes in each iteration of a profile or graph; None if they are unknown, so
+        that those of a profile follow from the run time that it has.
     :param partial: whether wrong lines of a trace are skipped and counted; else they are errors.
     :raises InterferenceError: if a line is wrong, with file and line.
     :raises GraphFileError: if the file is none of these forms.
@@ -42,4 +45,9 @@ def read_trace(
         return goal.read_goal(path, unit=unit, partial=partial)
     if simgrid.recognise(head):
         return simgrid.read_simgrid(path, flops=flops, partial=partial)
-    return trace_of_graph(read_graph(path), iterations=iterations, burst=burst, name=str(path))
+    recorded = 0.0
+    if burst is None and topoprof.recognise(GraphFile(str(path), first.first_bytes())):
+        seconds = topoprof.head_of(str(path), next(first.lines())[1]).seconds
+        recorded = seconds if 0 < seconds < inf else 0.0
+    graph = read_graph(path)
+    return trace_of_graph(graph, iterations=iterations, burst=burst or 0.0, recorded=recorded, name=str(path))
