@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 from osu_like_bench.emulate import Emulated, LaunchOptions, Rates
 from osu_like_bench.emulate.launch import rank_hosts
 from topompi.errors import TopompiError
-from topompi.mapping import CommunicationGraph, Mapping, read_graph
-from topompi.mapping.mappers.portfolio import best
+from topompi.mapping import CommunicationGraph, read_graph
 from topompi.prediction.libraries import model_of
 from topompi.profile import Profile, read_profile
 from topompi.profile.advice import seconds_by_order
@@ -35,7 +34,7 @@ from topompi.profile.analysis import link_loads
 from topompi.profile.seconds import message_seconds
 from topompi.schedules import Model
 from topompi.topology import TopologyInterface, compute_routes
-from topompi.views.machine import machine_of
+from topompi.views.reordering import FIGURES, Aim, search
 
 from .jobs import progress
 from .paths import ROOT
@@ -70,9 +69,7 @@ class Case:
 
     def advised(self) -> NDArray[np.int64]:
         """Return the host of each rank in the order that ``advise`` finds, shape (p,)."""
-        machine = machine_of(self.interface)
-        given = Mapping.on_hosts(self.interface.rank_host, machine)
-        return best(self.graph, machine, given=given, seconds=10.0).host_of_rank
+        return search(self.graph, self.interface, Aim(work=FIGURES)).best.host_of_rank
 
     def predicted(self, rank_host: NDArray[np.int64]) -> float:
         """Return the seconds of all messages and calls, by the models of ``advise``."""

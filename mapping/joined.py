@@ -12,6 +12,7 @@ from .exact import exact_sums
 from .graph import CommunicationGraph
 from .machine import Machine
 from .mapping import Mapping
+from .work import Work
 
 __all__ = ["Joining", "best_joined", "joined_cost"]
 
@@ -65,7 +66,7 @@ def best_joined(
     *,
     given: Mapping | None = None,
     quality: float = 0.0,
-    seconds: float | None = None,
+    work: Work | None = None,
 ) -> Mapping:
     """The mapping with the least `joined_cost` of all that `best` tries, so that it is never worse than the given one.
 
@@ -77,7 +78,7 @@ def best_joined(
     :param seed: seed of the random numbers; equal seeds give equal mappings.
     :param given: mapping to beat; by default rank r on slot r.
     :param quality: fraction of the given order's cost at which the search stops.
-    :param seconds: time limit in seconds; None for no limit.
+    :param work: counter of the work, with its limit; None for no limit.
     Cost: a run of `best`.
     """
     from .mappers.portfolio import best  # not at the top: imports all mappers and METIS
@@ -90,5 +91,5 @@ def best_joined(
         objective=lambda mapping: joined_cost(mapping, graph, machine, joining),
         given=given,
         quality=quality,
-        seconds=seconds,
+        work=work,
     )

@@ -17,6 +17,7 @@ from .mappers.multilevel import scheme1, scheme2, single_step
 from .mappers.portfolio import best
 from .mapping import Mapping, MappingError
 from .partition import PartitionError, partitioner
+from .work import Work
 
 __all__ = ["OBJECTIVES", "PARTITIONERS", "WEIGHTS", "Search", "routed", "solve"]
 
@@ -38,8 +39,7 @@ class Search:
     :param algorithm: name of a mapper, or ``module:function``, as for `mapper`.
     :param objective: a key of ``OBJECTIVES``; mappers other than ``best`` accept hop-bytes only.
     :param seed: seed of the random numbers.
-    :param budget: time limit of ``best`` in seconds; None for no limit.
-    :param effort: factor on the time that ``best`` anneals.
+    :param effort: factor on the work of annealing in ``best``.
     :param partitioner: one of ``PARTITIONERS``, for mappers that partition; ``best`` uses it in addition to METIS.
     :param weight: a key of ``WEIGHTS``, for mappers that partition; ``best`` uses it in addition to bytes.
     """
@@ -47,7 +47,6 @@ class Search:
     algorithm: str = "best"
     objective: str = "hop-bytes"
     seed: int = 0
-    budget: float | None = None
     effort: float = 1.0
     partitioner: str | None = None
     weight: str | None = None
@@ -68,8 +67,8 @@ class Search:
         ):
             if value is not None and value not in known:
                 raise MappingError(f"{option}: expecting one of {', '.join(known)}, got {value!r}")
-        if self.algorithm != "best" and (self.objective != "hop-bytes" or self.budget is not None or self.effort != 1):
-            wanted = "best beside an objective, a budget or an effort"
+        if self.algorithm != "best" and (self.objective != "hop-bytes" or self.effort != 1):
+            wanted = "best beside an objective or an effort"
             raise MappingError(f"algorithm: expecting {wanted}, got {self.algorithm}")
         if self.algorithm not in CUTTING and (self.partitioner or self.weight):
             wanted = f"one of {', '.join(CUTTING)} beside a partitioner or a weight"
@@ -92,17 +91,25 @@ class Search:
 
 
 def solve(
-    search: Search, graph: CommunicationGraph, machine: Machine, progress: Callable[[str], None] = lambda words: None
+    search: Search,
+    graph: CommunicationGraph,
+    machine: Machine,
+    progress: Callable[[str], None] = lambda words: None,
+    *,
+    given: Mapping | None = None,
+    work: Work | None = None,
 ) -> Mapping:
     """Run one mapper.
 
-    The mapper ``best`` stops at its time limit, or when the objective is at most the fraction of the given order's that
-    the environment variable TOPOMPI_MAP_QUALITY contains.
+    The mapper ``best`` stops when the objective is at most the fraction of the given order's that the environment
+    variable TOPOMPI_MAP_QUALITY contains.
 
     :param search: mapper, objective and further settings.
     :param graph: communication graph, with a vertex per rank.
     :param machine: hosts with their slots and distances.
     :param progress: function that ``best`` calls with a description of its next step.
+    :param given: order of the ranks that ``best`` has to beat; by default rank r on slot r.
+    :param work: counter of the work of ``best``, which also says whether its search was cut.
     :raises ValueError: if the mapper raises it.
     """
     options = search.cutting()
@@ -114,7 +121,8 @@ def solve(
         machine,
         search.seed,
         objective=OBJECTIVES[search.objective],
-        seconds=search.budget,
+        given=given,
+        work=work,
         effort=search.effort,
         quality=map_quality(os.environ),
         progress=progress,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -15,6 +14,7 @@ from ..graph import CommunicationGraph
 from ..machine import Machine
 from ..mapping import Mapping, MappingError
 from ..partition import Metis, Partitioner
+from ..work import Work
 from .blocks import on_blocks
 from .branches import branches
 from .busiest import relieve
@@ -67,7 +67,7 @@ def best(
     given: Mapping | None = None,
     rounds: int | None = None,
     effort: float = 1.0,
-    seconds: float | None = None,
+    work: Work | None = None,
     quality: float = 0.0,
     partitioner: Partitioner | None = None,
     weight: str = "volume",
@@ -87,8 +87,7 @@ def best(
     :param rounds: number of top-down mappings; by default as many as take about half a second for 1,000 ranks. Work is
         counted, not timed, so that the result does not depend on the speed of the computer.
     :param effort: factor on the time of annealing, which is most of the time on a torus.
-    :param seconds: time limit in seconds, checked between candidates; if it takes effect, the result depends on the
-        clock.
+    :param work: counter of the work, whose limit is checked between steps; None for no limit.
     :param quality: fraction of the given order's objective at which the search stops.
     :param partitioner: partitioner for one further top-down mapping, in addition to METIS.
     :param weight: weight of the edges to cut, see `CommunicationGraph.undirected`; if it is not ``volume``, it is used
@@ -96,7 +95,7 @@ def best(
     :param progress: function that is called with a description of each step.
     :raises MappingError: if the objective is unknown, or there are too few slots.
     """
-    began = time.monotonic()
+    work = work or Work()
     pool = Pool(
         _objective(objective, graph, machine), _tie(graph, machine), given or Mapping.identity(machine, graph.size)
     )
@@ -106,12 +105,13 @@ def best(
     rounds_of = _rounds(graph, machine, rounds, divided)
     asked = partitioner, weight
     for name, step in _steps(graph, machine, seed, objective, rounds_of, asked, effort, grid, divided):
-        if pool.least <= pool.first * quality or (seconds is not None and time.monotonic() - began > seconds):
+        if not pool.least or not work.goes_on(good_enough=pool.least <= pool.first * quality):
             break
         if progress:
             progress(f"{name}; {pool.least / pool.first:.4f} of the given order so far")
         for found in step(pool):
             pool.offer(found)
+            work.compared(graph)
     return pool.best
 
 

@@ -106,7 +106,7 @@ class Call(NamedTuple):
 class Exchanges(NamedTuple):
     """A rank's neighbourhood calls of one method on one communicator with a graph.
 
-    :param name: mpi4py's blocking method on buffers.
+    :param name: mpi4py's method; that of the blocking call on buffers if topompi can run the call.
     :param first: lowest rank of the communicator.
     :param ranks: number of ranks of the communicator.
     :param number: index among all graphs of the same ranks in the same order, in the order of their first calls.

@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from typer.testing import CliRunner
 
 from tests.support import ROOT, command_line
+from topompi.cli.app import app
 from topompi.interference.lanes import Lanes
 from topompi.interference.lanes.membership import read_partitions, read_policy
 from topompi.interference.lanes.opensm import Qos, read_options
@@ -137,3 +139,14 @@ def test_a_wrong_option_is_an_error_of_one_line(words, problem):
 def test_a_job_with_a_lane_of_its_own_is_refused():
     done = command_line("jobs", "lanes", f"{FT},lane=1", BT, *TREE)
     assert "FT: expecting no lane, because lanes are chosen here, got 1" in " ".join(done.stderr.split())
+
+
+def test_a_job_without_times_gets_lanes_by_a_search_alone(tmp_path):
+    (tmp_path / "graph.txt").write_text("0 1 40000\n1 0 40000\n")
+    words = ["jobs", "lanes", f"G={tmp_path}/graph.txt", f"H={tmp_path}/graph.txt@burst=0", *TREE]
+    for by in ("rules", "classes"):
+        refused = str(CliRunner().invoke(app, [*words, "--by", by]).exception)
+        assert f"G: --by {by}: expecting a job whose load is known, got no times of computation: add burst=S" in refused
+    done = CliRunner().invoke(app, [*words, "--by", "search", "--limit", "2", "--json"])
+    jobs = json.loads(done.stdout)["jobs"]
+    assert [(job["class"] is None, job["usage"] is None) for job in jobs] == [(True, True), (False, False)]

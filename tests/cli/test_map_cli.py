@@ -339,7 +339,7 @@ def test_many_hosts_share_cells_of_the_heat_map():
         (("--graph", "{}", *TREE, "--ranks", "17"), "expecting a slot for each of 17 ranks, got 16 on 4 hosts"),
         (("--graph", "{}", *TREE, "--algorithm", "magic"), "algorithm: expecting a mapper of best, "),
         (("--graph", "{}", *TREE, "--objective", "x"), "objective: expecting one of hop-bytes, link, got 'x'"),
-        (("--graph", "{}", *TREE, "-a", "single-step", "--budget", "1"), "algorithm: expecting best beside"),
+        (("--graph", "{}", *TREE, "-a", "single-step", "--effort", "2"), "algorithm: expecting best beside"),
         (("--graph", "{}", *TREE, "--format", "lsf"), "expecting --format rankfile, "),
         (("--graph", "{}", *TREE, "--plot", "f.pdf"), "plot: expecting a file name in .svg or .png"),
         (("--graph", "{}.no", *TREE), "cannot be read: No such file or directory"),

@@ -1,16 +1,23 @@
 """Jobs as users name them, and the command that characterises them."""
 
 import json
+import tempfile
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from tests.support import examples
 from topompi.cli.app import app
 from topompi.errors import TopompiError
 from topompi.interference import Thresholds, read_jobs
+from topompi.interference.classes import CLASSES
 from topompi.interference.network import SharedNetwork, shared_network
 from topompi.netsim import COMPUTE
+from topompi.profile import Profile, write_profile
+from topompi.profile.recording import RankRows
 from topompi.topology import load
 from topompi.views.cluster import cluster_of
 
@@ -53,12 +60,62 @@ def test_a_time_on_a_crossbar_is_given_or_simulated_or_the_least(tmp_path):
     assert (seconds, origin) == (pytest.approx(7 + 4e3 / LINK), "simulated: flow on a crossbar")
     seconds, origin = base(f"{tmp_path}/edges.txt@burst=2,iterations=3,speed=2", 3)
     assert (seconds, origin) == (pytest.approx(3 + 2e-3), "least time: 3 s of computation, then all bytes")
-    assert base(f"{tmp_path}/edges.txt@speed=2", 3)[0] == pytest.approx(2e-3)
+    assert base(f"{tmp_path}/edges.txt@burst=0,speed=2", 3)[0] == pytest.approx(2e-3)
+
+
+def recorded(path, seconds, nbytes=4_000_000):
+    rows = [RankRows.of_rows(rank, [(0, (rank + 4) % 8, 3, nbytes)]) for rank in range(8)]
+    write_profile(Profile(8, "by hand", of_rank=rows, seconds=seconds), path)
+    return f"P={path}"
+
+
+@given(st.floats(1e-4, 1e4), st.integers(0, 10**9), st.integers(1, 3))
+@examples(25)
+def test_a_recorded_run_computes_while_it_does_not_send(seconds, nbytes, iterations):
+    with tempfile.TemporaryDirectory() as folder:
+        text = recorded(f"{folder}/p.topoprof", seconds, nbytes) + f"@iterations={iterations}"
+        found, origin = base(text, 8)
+    assert found == pytest.approx(max(seconds, nbytes / LINK))
+    assert origin.startswith("least time: ")
+
+
+def test_a_recorded_run_has_the_class_of_its_run_time(tmp_path):
+    jobs = [recorded(tmp_path / f"{at}.topoprof", at).replace("P=", f"P{at}=") for at in (0.001, 0.01, 1)]
+    told = json.loads(run(*jobs, "--cluster", "xgft:4,6;1,1", "--json"))["jobs"]
+    assert [job["class"] for job in told] == ["extreme", "moderate", "low"]
+    usages = [job["usage"] * job["base_seconds"] for job in told]
+    assert usages == pytest.approx([usages[0]] * 3)
+
+
+WITHOUT_TIMES = {
+    "graph.txt": "0 1 4000000\n2 3 4000000\n",
+    "matrix.txt": "0 5 0 9\n7 0 3 0\n0 1 0 2\n3 0 4 0\n",
+    "messages.goal": "num_ranks 2\nrank 0 {\nl1: send 5000b to 1\n}\nrank 1 {\nl1: recv 5000b from 0\n}\n",
+    "messages.ti": "0 send 1 7 500000 6\n1 recv 0 7 500000 6\n",
+}
+
+
+@pytest.mark.parametrize("name", [*WITHOUT_TIMES, "run.topoprof"])
+def test_a_job_without_times_has_bytes_and_no_class_and_says_what_to_add(tmp_path, name):
+    text = recorded(tmp_path / name, 0.0) if name == "run.topoprof" else f"P={tmp_path / name}"
+    (tmp_path / name).write_text(WITHOUT_TIMES[name]) if name in WITHOUT_TIMES else None
+    where = ("--cluster", "xgft:1,8;1,2")
+    (job,) = json.loads(run(text, *where, "--json", "--plot", tmp_path / "usage.svg"))["jobs"]
+    assert job["class"] is job["usage"] is job["base_seconds"] is None
+    assert job["levels"][1]["nbytes"] > 0
+    assert [level[key] for level in job["levels"] for key in ("injection", "usage", "busiest_cut", "busiest_link")] == (
+        [None] * 4 * len(job["levels"])
+    )
+    assert "P: no class: no times of computation: add burst=S" in run(text, *where)
+    for option in ("burst=0", "burst=2", "base=3"):
+        (timed,) = json.loads(run(f"{text}@{option}", *where, "--json"))["jobs"]
+        assert timed["class"] in CLASSES
+        assert timed["levels"][1]["nbytes"] == job["levels"][1]["nbytes"]
 
 
 def test_ranks_of_one_node_use_no_link_on_a_crossbar(tmp_path):
     (tmp_path / "edges.txt").write_text("0 1 4000000\n1 0 4000000\n0 2 1000\n3 2 0\n")
-    assert base(f"{tmp_path}/edges.txt@ppn=2", 2)[0] == pytest.approx(1000 / LINK)
+    assert base(f"{tmp_path}/edges.txt@burst=0,ppn=2", 2)[0] == pytest.approx(1000 / LINK)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from topompi.mapping.mappers.sharedmap import sharedmap
 from topompi.mapping.mapping import Mapping, MappingError
 from topompi.mapping.partition import Metis, PartitionError, available, cut, partition, partitioner, repair
 from topompi.mapping.partition.parts import whole_weights
+from topompi.mapping.work import Work
 
 Mapper = Callable[..., Mapping]
 PARTITIONING: list[Mapper] = [single_step, scheme1, scheme2]
@@ -390,7 +391,7 @@ def test_repair_takes_the_cheapest_move() -> None:
         partition(path, [1, 2], 0, Metis())
 
 
-def test_quality_rounds_seconds_and_progress() -> None:
+def test_quality_rounds_work_and_progress() -> None:
     graph, machine = CommunicationGraph.cartesian((8, 8, 8)), Machine.hierarchy("8:8:8", GRID)
     told: list[str] = []
     stopped = best(graph, machine, quality=0.99, progress=told.append)
@@ -398,7 +399,7 @@ def test_quality_rounds_seconds_and_progress() -> None:
         identity(graph, machine), graph, machine
     )
     assert len(told) <= 2
-    kept = best(graph, machine, seconds=0.0, rounds=0)
+    kept = best(graph, machine, work=Work(0), rounds=0)
     assert doubled_hop_bytes(kept, graph, machine) <= doubled_hop_bytes(identity(graph, machine), graph, machine)
     with pytest.raises(MappingError, match="hop-bytes or busiest link"):
         best(graph, machine, objective="hops")

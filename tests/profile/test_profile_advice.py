@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
+import tempfile
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from tests.support import examples
 from topompi.cli.app import app
-from topompi.mapping import CommunicationGraph
+from topompi.cli.profile.advice import commands, hint_of, where
+from topompi.mapping import CommunicationGraph, Mapping
+from topompi.mapping.evaluate import evaluate
+from topompi.mapping.search import Search, solve
 from topompi.profile import Profile, ProfileError, read_profile, write_profile
 from topompi.profile.advice import advise
 from topompi.profile.analysis import link_loads
 from topompi.profile.recording import Call, Exchanges, RankRows
 from topompi.profile.seconds import message_seconds
+from topompi.profile.summary import saving
 from topompi.schedules import Model, Rendezvous
 from topompi.topology import TopologyInterface, load
 from topompi.topology.computed import compute_routes
+from topompi.views.allocation import machine_on
+from topompi.views.reordering import Aim, search
 
 SOURCE = "XGFT(2; 4,4; 1,2)"
 FREE = Model((0,), (0.0,), (0.0,))  # messages that start at once
@@ -49,6 +59,7 @@ def test_the_command_that_is_named_gives_the_order_that_is_promised(tmp_path, mo
     mapping = advice["mapping"]
     assert mapping["after"]["hop_bytes"] < 0.6 * mapping["before"]["hop_bytes"]
     assert mapping["after"]["message_seconds"] < mapping["before"]["message_seconds"]
+    assert 0 < mapping["after"]["busiest_link_seconds"] < mapping["before"]["busiest_link_seconds"]
     assert mapping["after"]["seconds"] == mapping["after"]["message_seconds"]  # not all calls have a prediction
     assert sum(row["share"] for row in advice["traffic"]) == pytest.approx(1)
     assert [(one["call"], one["calls"]) for one in advice["collectives"]] == [("Alltoall", 10)]
@@ -59,10 +70,108 @@ def test_the_command_that_is_named_gives_the_order_that_is_promised(tmp_path, mo
     ]
     assert advice["run"][1] == "mpirun --map-by rankfile:file=ranks.txt -n 32 python app.py"
     command = shlex.split(advice["run"][0])
-    assert CliRunner().invoke(app, [*command[1:]]).exit_code == 0
+    told = json.loads(CliRunner().invoke(app, [*command[1:], "--json"]).stdout)["maps"]
+    assert told["given"]["hop_bytes"] == mapping["before"]["hop_bytes"]
+    assert told["mapped"]["hop_bytes"] == mapping["after"]["hop_bytes"]
     assert (tmp_path / "ranks.txt").exists()
     shown = CliRunner().invoke(app, ["profile", "advise", *where])
     assert advice["run"][0] in shown.stdout.splitlines()
+
+
+def random_job(seed):
+    """A graph of 8 ranks, in any order on four hosts with unlike numbers of ranks."""
+    random, routes = np.random.default_rng(seed), load(SOURCE).routes
+    hosts = random.permutation(16)[:4]
+    ranks = random.permutation(np.concatenate((hosts, random.choice(hosts, 4))))
+    interface = TopologyInterface.place([routes.fabric.hosts[host] for host in ranks], routes)
+    ends, volume = random.integers(0, 8, (2, 12)), random.integers(1, 10, 12) * 10 ** random.integers(2, 6, 12)
+    return CommunicationGraph.from_arrays(8, *ends, volume, random.integers(1, 20, 12)), interface
+
+
+@examples(8)
+@given(st.integers(0, 2**32))
+@example(51)  # fewer hop-bytes in as many seconds
+def test_show_advise_map_and_remap_find_one_order(seed):
+    graph, interface = random_job(seed)
+    profile, shown = profile_of(graph), saving(graph, interface)
+    advice, found = advise(profile, interface), search(graph, interface, Aim())
+    advised = advice["mapping"]
+    if shown is None:
+        assert advised is None
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        write_profile(profile, Path(folder) / "p.topoprof")
+        options = where(interface, Path(folder) / "p.topoprof", SOURCE, None)
+        told = json.loads(CliRunner().invoke(app, ["map", *shlex.split(options), "--json"]).stdout)
+        lines = commands(advice, profile, SOURCE, options)
+    pairs = {
+        (shown["hop_bytes_before"], shown["hop_bytes_after"]),
+        (advised["before"]["hop_bytes"], advised["after"]["hop_bytes"]),
+        (told["maps"]["given"]["hop_bytes"], told["maps"]["mapped"]["hop_bytes"]),
+        (float(found.before.hop_bytes), float(found.after.hop_bytes)),
+    }
+    assert len(pairs) == 1
+    assert told["slot_of_rank"] == found.best.slot_of_rank.tolist()
+    assert shown["cut"] == advised["cut"] == told["cut"] == found.cut == ""
+    assert shown["pays"] == found.taken == (shown["ratio"] <= 0.97)
+    falls = advised["after"]["seconds"] < advised["before"]["seconds"]
+    assert advised["pays"] == (found.taken and falls)
+    assert advised["slower"] == (found.taken and not falls)
+    assert len(lines) == 2 * advised["pays"]
+
+
+def test_show_and_advise_search_as_map_does_also_if_seeds_would_differ():
+    random, routes = np.random.default_rng(0), load(SOURCE).routes
+    hosts = [routes.fabric.hosts[host] for host in random.permutation(np.arange(32) % 13)]
+    interface = TopologyInterface.place(hosts, routes)
+    ends, volume = random.integers(0, 32, (2, 128)), random.integers(1, 1000, 128) * 100
+    graph = CommunicationGraph.from_arrays(32, *ends, volume)
+    found, other = (search(graph, interface, Aim(seed=seed)).after for seed in (0, 1))
+    assert found.doubled < other.doubled
+    machine = machine_on(routes, list(dict.fromkeys(hosts)), [hosts.count(host) for host in dict.fromkeys(hosts)])
+    given = Mapping.on_hosts(interface.rank_host, machine)
+    mapped = evaluate(solve(Search(), graph, machine, given=given), graph, machine)
+    shown, advised = saving(graph, interface), advise(profile_of(graph), interface)["mapping"]
+    after = (shown["hop_bytes_after"], advised["after"]["hop_bytes"], float(mapped.hop_bytes))
+    assert after == (float(found.hop_bytes),) * 3
+
+
+def test_a_clock_that_jumps_changes_no_answer(monkeypatch):
+    graph, interface = random_job(1)
+    profile = profile_of(graph, (Call("Allreduce", 8, 1 << 20, 1),))
+    calm = saving(graph, interface), advise(profile, interface)
+    ticks = itertools.count(step=10**6)
+    for name in ("time", "monotonic", "perf_counter", "process_time"):
+        monkeypatch.setattr(time, name, lambda: float(next(ticks)))
+    assert (saving(graph, interface), advise(profile, interface)) == calm
+
+
+def test_a_search_that_was_cut_says_so_and_finds_the_same_again(monkeypatch):
+    graph, interface = random_job(1)
+    found = [search(graph, interface, Aim(work=2500)) for _ in range(2)]
+    assert found[0].cut == "the search was cut after 2 steps, because its work is limited, unlike that of topompi map"
+    assert np.array_equal(found[0].best.slot_of_rank, found[1].best.slot_of_rank)
+    monkeypatch.setattr("topompi.profile.summary.FIGURES", 0)
+    told = saving(graph, interface)
+    assert "cut after 1 steps, because its work is limited, unlike that of topompi map" in hint_of(told, "-g")
+    monkeypatch.setenv("TOPOMPI_MAP_QUALITY", "1")
+    told = saving(graph, interface)
+    assert "no order of the ranks" in hint_of(told, "-g")
+    assert "cut after 0 steps, because the order is good enough" in hint_of(told, "-g")
+
+
+@pytest.mark.parametrize(
+    ("name", "helps"), [("Allreduce", True), ("Iallreduce", False), ("allreduce", False), ("Ibcast", False)]
+)
+def test_the_launcher_is_recommended_for_calls_that_it_speeds_up_alone(name, helps):
+    routes = load(SOURCE).routes
+    interface = TopologyInterface.place(routes.fabric.hosts, routes)
+    profile = profile_of(CommunicationGraph.cartesian((16,), weights=8), (Call(name, 16, 1 << 20, 5),))
+    advice = advise(profile, interface)
+    launched = [line for line in commands(advice, profile, SOURCE, "") if "-m topompi" in line]
+    assert len(launched) == helps
+    assert (advice["launcher"]["seconds"] < advice["launcher"]["native_seconds"]) == helps
+    assert any("leaves to the MPI library" in why for why in advice["out_of_reach"]) != helps
 
 
 @examples(25)
@@ -164,14 +273,14 @@ def test_what_cannot_be_known_is_said():
         advise(replace(profile_of(graph), granularity="host"), interface)
 
 
-def all_neighbours(ranks, nbytes, times=10, carried=0):
+def all_neighbours(ranks, nbytes, times=10, carried=0, name="Neighbor_alltoall"):
     """A profile of calls in which all ranks are neighbours of all."""
     of_rank = []
     for rank in range(ranks):
         peers = tuple(peer for peer in range(ranks) if peer != rank)
-        calls = Exchanges("Neighbor_alltoall", 0, ranks, 0, times, carried, peers, (nbytes * times,) * len(peers))
+        calls = Exchanges(name, 0, ranks, 0, times, carried, peers, (nbytes * times,) * len(peers))
         rows = RankRows.of_rows(rank, [(4, peer, times, nbytes * times) for peer in peers])
-        of_rank.append(replace(rows, exchanges=(calls,), calls=(Call("Neighbor_alltoall", ranks, nbytes, times),)))
+        of_rank.append(replace(rows, exchanges=(calls,), calls=(Call(name, ranks, nbytes, times),)))
     return Profile(ranks, "by hand", of_rank=of_rank, moves="EISRC")
 
 
@@ -194,8 +303,10 @@ def test_calls_among_neighbours_have_gains_and_a_command(tmp_path, monkeypatch):
         said = CliRunner().invoke(app, ["profile", command, *where])
         assert said.exit_code == 0, said.output
         assert "among neighbours" in said.output
-    large = advise(all_neighbours(32, 1 << 20), on_four_hosts())["neighbourhoods"][0]
-    assert large["algorithm"] == "native"
+    for nbytes, name in ((1 << 20, "Neighbor_alltoall"), (8, "Ineighbor_alltoall"), (8, "neighbor_alltoall")):
+        advice = advise(all_neighbours(32, nbytes, name=name), on_four_hosts())
+        assert advice["neighbourhoods"][0]["algorithm"] == "native"
+        assert advice["launcher"]["seconds"] == advice["launcher"]["native_seconds"]
 
 
 def on_four_hosts():

@@ -374,7 +374,7 @@ def test_below_the_threshold_the_given_order_comes_back(comm):
 def test_the_quality_of_rank_0s_environment_counts(comm, monkeypatch):
     monkeypatch.setenv("TOPOMPI_MAP_QUALITY", "1" if RANK == 0 else "nonsense")
     made = comm.remap(np.ones((SIZE, SIZE), dtype=int) * 0 + np.eye(SIZE, k=1, dtype=int))
-    assert made.mapping_report.reason == "no better order found"
+    assert made.mapping_report.reason.startswith("no better order found; the search was cut after 0 steps")
     assert made.rank == RANK
     made.Free()
     monkeypatch.setenv("TOPOMPI_MAP_QUALITY", "nonsense" if RANK == 0 else "1")

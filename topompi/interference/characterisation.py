@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ class LevelLoad:
 
     :param level: number of the level; 0 for hosts' own links.
     :param nbytes: bytes between hosts of different groups.
-    :param injection: bytes/s of these bytes over the job's time on a crossbar.
+    :param injection: bytes/s of these bytes over the job's time on a crossbar; None, as all usages, if that is unknown.
     :param groups: number of groups in which the job is.
     :param available: bandwidth in bytes/s out of these groups; 0 if there is one.
     :param usage: injection over available bandwidth; 0 if nothing is sent.
@@ -44,11 +45,11 @@ class LevelLoad:
 
     level: int
     nbytes: float
-    injection: float
+    injection: float | None
     groups: int
     available: float
-    usage: float
-    busiest_cut: float
+    usage: float | None
+    busiest_cut: float | None
     links: int | None = None
     routed: float | None = None
     busiest_link: float | None = None
@@ -58,29 +59,31 @@ class LevelLoad:
 class Character:
     """The loads of a job on all levels, and its class.
 
-    :param seconds: T_base, time of the job on a crossbar in seconds.
+    :param seconds: T_base, time of the job on a crossbar in seconds; None if it is unknown.
     :param loads: load on each level, from level 0.
     :param thresholds: limits between the classes.
     """
 
-    seconds: float
+    seconds: float | None
     loads: Sequence[LevelLoad]
     thresholds: Thresholds
 
     @property
     def usage(self) -> float:
-        """The largest usage of a level above the hosts' own links, which no other job uses."""
-        return max((one.usage for one in self.loads[1:]), default=0.0)
+        """The largest usage of a level above the hosts' own links, which no other job uses; NaN without a time."""
+        if self.seconds is None:
+            return nan
+        return max((one.usage or 0.0 for one in self.loads[1:]), default=0.0)
 
     @property
     def name(self) -> str:
-        """The class of the job."""
-        return self.thresholds.name(self.usage)
+        """The class of the job; empty without a time."""
+        return "" if self.seconds is None else self.thresholds.name(self.usage)
 
 
 def characterise(
     graph: CommunicationGraph,
-    seconds: float,
+    seconds: float | None,
     hosts: Integers,
     levels: Levels,
     *,
@@ -90,7 +93,7 @@ def characterise(
     """Compute the load of a job on each level of a fabric.
 
     :param graph: bytes between the job's ranks.
-    :param seconds: T_base, time of the job on a crossbar in seconds.
+    :param seconds: T_base, time of the job on a crossbar in seconds; None to compute bytes, but no usage and no class.
     :param hosts: host of each rank, shape (p,).
     :param levels: levels of the fabric.
     :param tables: routes of the fabric, with the fabric's hosts; None to leave out the numbers of single links.
@@ -101,12 +104,15 @@ def characterise(
     hosts = np.asarray(hosts)
     if len(hosts) != graph.size:
         raise InterferenceError(f"characterise: expecting hosts of {graph.size} ranks, got {len(hosts)}")
-    if not (np.isfinite(seconds) and seconds > 0):
+    if seconds is not None and not (np.isfinite(seconds) and seconds > 0):
         raise InterferenceError(f"characterise: expecting a time on a crossbar above 0 s, got {seconds}")
     ends = hosts[graph.sources], hosts[graph.targets]
     nbytes = graph.volume.astype(np.float64)
     carried = None if tables is None else tables.loads(*ends, nbytes)
-    loads = [_load(levels, level, hosts, (*ends, nbytes), seconds, carried) for level in range(len(levels))]
+    # Loads of 1 s are those of every time but for a factor.
+    loads = [_load(levels, level, hosts, (*ends, nbytes), seconds or 1.0, carried) for level in range(len(levels))]
+    if seconds is None:
+        loads = [replace(one, injection=None, usage=None, busiest_cut=None, busiest_link=None) for one in loads]
     return Character(seconds, tuple(loads), thresholds or Thresholds())
 
 

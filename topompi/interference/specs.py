@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from ..inputs.pairs import read_pairs
 from ..mapping.graph import CommunicationGraph
 from ..netsim import Program
@@ -18,7 +20,7 @@ from .network import SharedNetwork
 from .placement import Nodes, mapping
 from .traces import Trace, read_trace
 
-__all__ = ["JobSpec", "read_jobs"]
+__all__ = ["NO_TIMES", "JobSpec", "read_jobs"]
 
 _OPTION = r"[a-z_]+(?:=[^,@]*)?"
 _SPEC = re.compile(rf"(?:(?P<name>\w[\w.-]*)=)?(?P<what>.+?)(?:@(?P<options>{_OPTION}(?:,{_OPTION})*))?")
@@ -28,6 +30,7 @@ UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 JOB_KEYS = ("copies", "ppn", "speed", "lane", "start", "base")
 KERNEL_KEYS = ("ranks", "grid", "periodic", "faces", "size", "iterations", "burst")
 TRACE_KEYS = ("flops", "unit", "iterations", "burst", "columns")
+NO_TIMES = "no times of computation: add burst=S, seconds for which each rank computes (0 if the job only sends)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +44,7 @@ class JobSpec:
     :param lane: virtual lane of the messages.
     :param start: time at which the job begins, in seconds.
     :param base: T_base, the job's time on a crossbar in seconds, if it is known; else None.
+    :param timed: whether the seconds for which its ranks compute are known, so that its load per second is.
     """
 
     name: str
@@ -50,19 +54,38 @@ class JobSpec:
     lane: int = 0
     start: float = 0.0
     base: float | None = None
+    timed: bool = True
 
     @property
     def nodes(self) -> int:
         """Number of nodes that the job needs."""
         return self.trace.size // self.ppn
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Oddities of the job, one sentence each."""
+        return self.trace.notes if self.timed else (*self.trace.notes, f"it only sends: {NO_TIMES}")
+
     @cached_property
     def graph(self) -> CommunicationGraph:
         """The bytes that the ranks send to each other in one run."""
         return crossbar.graph_of(self.trace.ranks)
 
-    def on_crossbar(self, network: SharedNetwork, nodes: Nodes) -> tuple[float, str]:
+    def computing(self, network: SharedNetwork) -> JobSpec:
+        """The job with bursts; those of a recorded run are its seconds less the least seconds of its bytes.
+
+        :param network: network on whose slowest host link, as on the recorded machine's, the bytes take their time.
+        """
+        if not self.trace.recorded:
+            return self
+        hosts, rate = mapping(np.arange(self.nodes), self.trace.size), network.tables.rate[network.tables.uplink].min()
+        rest = self.trace.recorded - crossbar.bound(self.graph, float(rate), hosts)
+        return replace(self, trace=self.trace.computing(max(rest, 0.0)))
+
+    def on_crossbar(self, network: SharedNetwork, nodes: Nodes) -> tuple[float | None, str]:
         """T_base in seconds, and its origin in words: given, simulated, or the least time of a job without an order.
+
+        It is None if the job has no times of computation.
 
         :param network: network of the nodes.
         :param nodes: nodes of the job in the order of its ranks, shape (nodes,).
@@ -70,7 +93,9 @@ class JobSpec:
         """
         if self.base is not None:
             return self.base, "given"
-        program = self.on(nodes)
+        if not self.timed:
+            return None, f"{NO_TIMES}, or base=S, seconds of a run alone on one switch"
+        program = self.computing(network).on(nodes)
         if self.trace.ordered:
             return network.base_seconds(program), f"simulated: {network.model} on a crossbar"
         compute, rates = crossbar.computation(program), network.tables.rate[network.tables.uplink]
@@ -78,7 +103,7 @@ class JobSpec:
         return compute + least, f"least time: {compute:.4g} s of computation, then all bytes"
 
     def on(self, nodes: Nodes) -> Program:
-        """Place the job.
+        """Place the job; a recorded run without bursts has them only after ``computing``.
 
         :param nodes: its nodes in the order of its ranks, shape (nodes,).
         """
@@ -117,7 +142,8 @@ def _jobs(text: str, partial: bool) -> Iterator[JobSpec]:
     name = match["name"] or what.rstrip("/").rpartition("/")[2]
     speed, start = options.real("speed", 1.0, positive=True), options.real("start", 0.0)
     base = options.real("base", 0.0, positive=True) if options.text("base") else None
-    job = JobSpec(name, trace, ppn, speed, lane, start, base)
+    timed = kernel or bool(options.text("burst")) or trace.recorded > 0 or crossbar.computation(trace.ranks) > 0
+    job = JobSpec(name, trace, ppn, speed, lane, start, base, timed)
     yield from [job] if copies == 1 else (replace(job, name=f"{name}-{copy}") for copy in range(1, copies + 1))
 
 
@@ -137,7 +163,8 @@ def _kernel(name: str, options: _Options) -> Trace:
 def _trace(path: str, options: _Options, partial: bool) -> Trace:
     about = {key: options.real(key, 0.0, positive=True) for key in ("flops", "unit") if options.text(key)}
     columns = [options.text("columns")] if options.text("columns") else ()
-    iterations, burst = options.whole("iterations", 1), options.real("burst", 0.0)
+    iterations = options.whole("iterations", 1)
+    burst = options.real("burst", 0.0) if options.text("burst") else None
     return read_trace(path, iterations=iterations, burst=burst, partial=partial, columns=columns, **about)
 
 

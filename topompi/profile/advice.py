@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from ..execution.specs import CALLS
 from ..mapping.evaluate import Evaluation, evaluate
 from ..mapping.graph import CommunicationGraph
-from ..mapping.mappers.portfolio import best
-from ..mapping.mapping import Mapping
 from ..prediction.libraries import Library
 from ..prediction.predictor import Predictor
 from ..prediction.untuned import predict
@@ -25,6 +23,7 @@ from ..schedules import Model
 from ..schedules.registry import ALGORITHMS
 from ..topology import TopologyInterface
 from ..views.machine import machine_of
+from ..views.reordering import FIGURES, Aim, search
 from .analysis import by_hops
 from .errors import ProfileError
 from .neighbouradvice import exchange_advice
@@ -38,8 +37,8 @@ EXCLUDED = {
     "parts": "on parts of the ranks: which ranks these were is not recorded",
     "uneven": "with blocks of unlike sizes: no prediction from a mean",
     "neighbours": "among neighbours: their edges were not recorded",
+    "library": "that topompi leaves to the MPI library: non-blocking, or on objects",
 }
-SEARCH = 10.0  # maximum seconds of the search for a better order of the ranks
 
 Integers = NDArray[np.int64]
 
@@ -58,7 +57,7 @@ def advise(profile: Profile, interface: TopologyInterface, library: Library | No
         raise ProfileError("expecting a profile by process, since ranks are to be moved, got one by host")
     graph = profile.graph()
     calls, unknown = _collectives(profile, interface, library)
-    mapping = _mapping(profile, interface, library)
+    mapping, exchanges = _mapping(profile, interface, library), exchange_advice(profile, interface)
     return {
         "job": interface.describe(),
         "method": profile.method,
@@ -66,7 +65,8 @@ def advise(profile: Profile, interface: TopologyInterface, library: Library | No
         "mapping": mapping,
         "operations": _operations(mapping, calls),
         "collectives": calls,
-        "neighbourhoods": exchange_advice(profile, interface),
+        "neighbourhoods": exchanges,
+        "launcher": _launcher(calls, exchanges),
         "out_of_reach": [*_out_of_reach(profile, graph, interface), *unknown],
     }
 
@@ -106,18 +106,30 @@ def _operations(mapping: dict[str, Any] | None, calls: list[dict[str, Any]]) -> 
 def _mapping(profile: Profile, interface: TopologyInterface, library: Library | None) -> dict[str, Any] | None:
     """The costs of the job's order of ranks (``before``), and of the best order found on the same hosts (``after``).
 
-    The result is None if no data are sent between hosts.
+    ``pays`` says whether the order found saves enough hop-bytes, and is not ``slower`` by the models; ``cut`` why the
+    search ended early, or nothing. The result is None if no data are sent between hosts.
     """
-    graph, machine = profile.graph(), machine_of(interface)
-    given = Mapping.on_hosts(interface.rank_host, machine)
-    before = evaluate(given, graph, machine)
-    if not before.doubled:
+    graph = profile.graph()
+    found = search(graph, interface, Aim(work=FIGURES))
+    if not found.before.doubled:
         return None
-    found = best(graph, machine, given=given, seconds=SEARCH)
-    after = evaluate(found, graph, machine)
-    seconds = seconds_by_order(profile, interface, (given.host_of_rank, found.host_of_rank), library)
-    costs = [_cost(one, interface, taken) for one, taken in zip((before, after), seconds, strict=True)]
-    return {"before": costs[0], "after": costs[1]}
+    routed = machine_of(interface)
+    evaluated = [evaluate(order, graph, routed) for order in (found.given, found.best)]
+    seconds = seconds_by_order(profile, interface, (found.given.host_of_rank, found.best.host_of_rank), library)
+    before, after = (_cost(one, interface, taken) for one, taken in zip(evaluated, seconds, strict=True))
+    falls = after["seconds"] is None or after["seconds"] < before["seconds"]
+    verdict = {"pays": found.taken and falls, "slower": found.taken and not falls}
+    return {"before": before, "after": after, **verdict, "cut": found.cut}
+
+
+def _launcher(calls: list[dict[str, Any]], exchanges: list[dict[str, Any]]) -> dict[str, float]:
+    """Predicted seconds of all calls that topompi can run: by the MPI library, and by the algorithms of the model."""
+    rows = [(row["calls"], row["native_seconds"], row["seconds"]) for row in calls]
+    rows += [(row["calls"], row["edge_seconds"], row["seconds"]) for row in exchanges]
+    return {
+        "native_seconds": sum(times * native for times, native, _ in rows),
+        "seconds": sum(times * ours for times, _, ours in rows),
+    }
 
 
 def _cost(found: Evaluation, interface: TopologyInterface, seconds: tuple[float, float] | None) -> dict[str, Any]:
@@ -177,7 +189,7 @@ def _even_calls(profile: Profile) -> tuple[list[Call], dict[str, int]]:
     for call in _calls_of(profile):
         spec = CALLS.get(call.name)
         if spec is None:
-            others["neighbours"] += call.times
+            others["neighbours" if "eighbor_" in call.name else "library"] += call.times
         elif call.ranks != profile.size:
             others["parts"] += call.times
         elif spec.local or spec.collective not in ALGORITHMS:

@@ -21,10 +21,12 @@ from .requests import counted
 
 __all__ = ["collective", "collective_later", "of_objects", "parts"]
 
+# Calls whose form on objects topompi runs, too: it is recorded under the name of the call on buffers.
+OBJECTS = ("Barrier", "Bcast", "Scan", "Exscan")
 IN_ALL_BLOCKS = ("Alltoall", "Allgather")  # `nbytes` gives one block's size; `counting.asked` takes all blocks' size
 
 
-def collective(native: Method, counters: Counters, group_of: GroupOf, spec: CallSpec) -> Method:
+def collective(native: Method, counters: Counters, group_of: GroupOf, spec: CallSpec, name: str = "") -> Method:
     """Make a collective method, blocking or not, that counts the bytes which each call asks this rank to send.
 
     :param native: the method that makes the call.
@@ -32,16 +34,18 @@ def collective(native: Method, counters: Counters, group_of: GroupOf, spec: Call
     :param group_of: function that returns the `Group` of a communicator, which translates its ranks into peers of the
         counters (ranks or hosts of the recorded communicator).
     :param spec: the description of the call.
+    :param name: name under which calls are recorded: a non-blocking method's own; by default the blocking call's.
     """
     at, root_at = _places(spec)
+    name = name or spec.name
 
     def count(self: Any, *args: Any, **named: Any) -> None:
         group = group_for(self, counters, group_of)
         nbytes = None if named or not 0 <= at < len(args) else quick_bytes(args[at])
         if nbytes is None:
-            _count(group, spec, args, named, ran(self))()
+            _count(group, spec, args, named, ran(self), name)()
             return
-        key = spec.name, args[root_at] if 0 <= root_at < len(args) else 0, nbytes, ran(self)
+        key = name, args[root_at] if 0 <= root_at < len(args) else 0, nbytes, ran(self)
         if key in group.calls:
             group.calls[key] += 1
         else:
@@ -49,7 +53,7 @@ def collective(native: Method, counters: Counters, group_of: GroupOf, spec: Call
 
     if at < 0 and spec.form is not Form.NOTHING:
         return after(native, count, counters)
-    return counted_here(native, count, counters, spec.parameters, (at, root_at), spec.name)
+    return counted_here(native, count, counters, spec.parameters, (at, root_at), name)
 
 
 def _places(spec: CallSpec) -> tuple[int, int]:
@@ -72,21 +76,27 @@ def ran(comm: Any) -> Sent | None:
 
 
 def _count(
-    group: Group, spec: CallSpec, args: tuple[Any, ...], named: dict[str, Any], sent: Sent | None = None
+    group: Group,
+    spec: CallSpec,
+    args: tuple[Any, ...],
+    named: dict[str, Any],
+    sent: Sent | None = None,
+    name: str = "",
 ) -> Callable[[], None]:
     """Return a function that counts one call; a call whose arguments topompi cannot read counts with 0 bytes."""
+    name = name or spec.name
     given = {**DEFAULTS, **dict(zip(spec.parameters, args, strict=False)), **named}
     arguments, root = tuple(given.get(one) for one in spec.parameters), int(given.get("root") or 0)
     try:
         if spec.counts is not Counts.EQUAL and spec.form is Form.ALLTOALL:
-            return _count_parts(group, spec, parts(spec, arguments, group.size), sent)
+            return _count_parts(group, name, parts(spec, arguments, group.size), sent)
         if spec.name == "Scatterv":
             lengths = parts(spec, arguments, group.size) if group.rank == root else np.zeros(0, dtype=np.int64)
-            return _count_parts(group, spec, lengths, sent)
+            return _count_parts(group, name, lengths, sent)
         size = _size(spec, arguments, group)
     except Exception:
         size = 0
-    return lambda: group.called(spec.name, root, size, sent)
+    return lambda: group.called(name, root, size, sent)
 
 
 def _size(spec: CallSpec, arguments: tuple[Any, ...], group: Group) -> int:
@@ -118,9 +128,7 @@ def parts(spec: CallSpec, arguments: tuple[Any, ...], number: int) -> NDArray[np
     return np.array([one[1] * one[2].Get_size() if one else 0 for one in each], dtype=np.int64)
 
 
-def _count_parts(
-    group: Group, spec: CallSpec, lengths: NDArray[np.int64], sent: Sent | None = None
-) -> Callable[[], None]:
+def _count_parts(group: Group, name: str, lengths: NDArray[np.int64], sent: Sent | None = None) -> Callable[[], None]:
     others = np.flatnonzero(np.arange(len(lengths)) != group.rank)
     units, volume = group[others], lengths[others]
     mean = int(lengths.sum()) // max(len(lengths), 1)
@@ -130,7 +138,7 @@ def _count_parts(
             group.owner.add("C", units, volume)
         else:
             group.owner.add("I", group[sent.peers], sent.nbytes)
-        group.owner.note(spec.name, group.size, mean)
+        group.owner.note(name, group.size, mean)
 
     return count
 
@@ -165,18 +173,19 @@ def of_objects(native: Method, counters: Counters, group_of: GroupOf, spec: Call
     :param spec: the description of the same call on buffers, for example of ``Bcast`` for ``bcast``.
     """
     parameters = tuple(one for one in spec.parameters if one != "recvbuf")
+    name = spec.name if spec.name in OBJECTS else spec.name.lower()
 
     def count(self: Any, *args: Any, **named: Any) -> None:
         given = {**dict(zip(parameters, args, strict=False)), **named}
         value, root = next(iter(given.values()), ()), int(given.get("root", 0))
         group, sent = group_for(self, counters, group_of), ran(self)
         if sent is not None:
-            group.called(spec.name, root, length_of(value) if group.rank == root else 0, sent)
+            group.called(name, root, length_of(value) if group.rank == root else 0, sent)
         elif spec.form is Form.ALLTOALL or (spec.form is Form.SCATTER and group.rank == root):
-            _count_parts(group, spec, np.array([length_of(one) for one in value], dtype=np.int64))()
+            _count_parts(group, name, np.array([length_of(one) for one in value], dtype=np.int64))()
         elif spec.form in (Form.NOTHING, Form.SCATTER) or (spec.form is Form.BROADCAST and group.rank != root):
-            group.called(spec.name, root, 0)
+            group.called(name, root, 0)
         else:
-            group.called(spec.name, root, length_of(value) * (group.size if spec.name in IN_ALL_BLOCKS else 1))
+            group.called(name, root, length_of(value) * (group.size if spec.name in IN_ALL_BLOCKS else 1))
 
     return after(native, count, counters)

@@ -118,7 +118,7 @@ class Counters:
     def note(self, name: str, ranks: int, nbytes: int, count: int = 1) -> None:
         """Count calls of a collective in the table of calls.
 
-        :param name: mpi4py's name of the blocking call on buffers.
+        :param name: mpi4py's method; that of the blocking call on buffers if topompi can run the call.
         :param ranks: number of ranks of the communicator.
         :param nbytes: bytes of the rank's message; in alltoall and allgather, of one block.
         :param count: number of calls.
@@ -204,7 +204,7 @@ class Group:
     def called(self, name: str, root: int, nbytes: int, sent: Sent | None = None) -> None:
         """Count a call in ``calls``; if ``calls`` is full, first add its calls to the counters.
 
-        :param name: a key of ``CALLS``.
+        :param name: a key of ``CALLS``; or the method, if the library runs it: a non-blocking one, or one for objects.
         :param root: the root; 0 in calls without one.
         :param nbytes: bytes of the rank's message; in alltoall, allgather and reduce-scatter, of all blocks together.
         :param sent: the messages of topompi's plan that ran the call; None if the MPI library ran it.
@@ -218,10 +218,11 @@ class Group:
         """Add the calls in ``calls`` to the counters, and remove them from ``calls``."""
         for key in list(self.calls):
             (name, root, nbytes, sent), count = key, self.calls.pop(key)
+            spec = CALLS[name.removeprefix("I").capitalize()]  # of Iallreduce and allreduce that of Allreduce
             if sent is None:
-                peers, volume = asked(CALLS[name], self.size, self.rank, root, nbytes)
+                peers, volume = asked(spec, self.size, self.rank, root, nbytes)
                 self.owner.add("C", self[peers], volume, count)
             else:
                 self.owner.add("I", self[sent.peers], sent.nbytes, count)
-            in_blocks = name in ("Alltoall", "Allgather")  # the table of calls has the size of one block
+            in_blocks = spec.name in ("Alltoall", "Allgather")  # the table of calls has the size of one block
             self.owner.note(name, self.size, nbytes // self.size if in_blocks else nbytes, count)

@@ -52,7 +52,7 @@ def install(counters: Counters, group_of: GroupOf) -> None:
     _put(Intracomm, "sendrecv", exchanging_objects, counters, group_of)
     for name, spec in CALLS.items():
         for form in (name, f"I{name.lower()}"):
-            _put(Intracomm, form, collective, counters, group_of, spec)
+            _put(Intracomm, form, collective, counters, group_of, spec, form)
         _put(Intracomm, f"{name}_init", collective_later, counters, group_of, spec)
         _put(Intracomm, name.lower(), of_objects, counters, group_of, spec)
     for name in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw"):

@@ -7,28 +7,28 @@ from typing import Any
 
 import numpy as np
 
+from ..execution.specs import NEIGHBOUR_CALLS
 from ..mapping.graph import CommunicationGraph
-from ..mapping.joined import Joining, best_joined
-from ..mapping.mapping import Mapping
+from ..prediction.joining import joining_of
 from ..prediction.neighbours import GAIN, Place, Prices, of_all
 from ..prediction.predictor import Predictor
 from ..schedules.neighbourhood import Neighbourhood
 from ..schedules.sparse.schedules import exchanges
 from ..topology import TopologyInterface
-from ..views.machine import machine_of
+from ..views.reordering import FIGURES, Aim, search
 from .recording import Exchanged, Profile
 
 __all__ = ["exchange_advice"]
 
 MOST = 4  # maximum number of communicators and methods, those with most bytes, because each needs a search
-SEARCH = 5.0  # maximum seconds of the search for a better order of the ranks, for each of them
 
 
 def exchange_advice(profile: Profile, interface: TopologyInterface) -> list[dict[str, Any]]:
     """Rows for JSON with predicted seconds of neighbourhood calls: a message per edge, carried, and in another order.
 
-    Edges have their mean bytes. Seconds in the other order are those of the faster algorithm; the order stays if it is
-    not predicted to be faster. The list is empty if nothing can be predicted.
+    Edges have their mean bytes. ``seconds`` are those of the algorithm that topompi runs: carriers only if they are
+    clearly faster, and only for calls that it does not leave to the MPI library. ``reordered_seconds`` are the same in
+    the order that ``reorder=True`` makes. The list is empty if nothing can be predicted.
 
     :param profile: a profile by process.
     :param interface: the placement of the ranks, real or assumed.
@@ -51,13 +51,11 @@ def _row(one: Exchanged, interface: TopologyInterface, prices: Prices) -> dict[s
         size = largest[one.source]
     graph = Neighbourhood.from_edges(ranks, one.source, one.destination, size, shares=shares)
     library, carried = _seconds(graph, host, prices)
-    terms, machine = prices.terms(Place(host, host)), machine_of(interface, routes=False)
-    given = Mapping.on_hosts(host, machine)
     sent = CommunicationGraph.from_arrays(ranks, one.source, one.destination, size)
-    found = best_joined(sent, machine, Joining(terms.start, terms.limit), given=given, seconds=SEARCH)
-    other = library, carried
-    if (found.host_of_rank != host).any():
-        other = _seconds(graph, found.host_of_rank, prices)
+    joining = joining_of(replace(interface, virtual=False), "", sent)
+    found = search(sent, interface, Aim(joining=joining, work=FIGURES))
+    other = _seconds(graph, found.best.host_of_rank, prices) if found.taken else (library, carried)
+    ours = one.name in NEIGHBOUR_CALLS
     return {
         "call": one.name,
         "calls": one.times,
@@ -66,9 +64,15 @@ def _row(one: Exchanged, interface: TopologyInterface, prices: Prices) -> dict[s
         "bytes": int(one.volume.sum()) // one.times,
         "edge_seconds": library,
         "carried_seconds": carried,
-        "algorithm": "hosts" if library >= GAIN * carried else "native",
-        "reordered_seconds": min(library, carried, *other),
+        "algorithm": "hosts" if ours and _pays(library, carried) else "native",
+        "seconds": carried if ours and _pays(library, carried) else library,
+        "reordered_seconds": other[ours and _pays(*other)],
+        "cut": found.cut,
     }
+
+
+def _pays(library: float, carried: float) -> bool:
+    return library >= GAIN * carried
 
 
 def _seconds(graph: Neighbourhood, host: Any, prices: Prices) -> tuple[float, float]:

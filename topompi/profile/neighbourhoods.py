@@ -100,17 +100,17 @@ def _counting(
     """
     there = edges >= 0
     units, volume = group[edges[there]], lengths[there]
-    blocking = "Neighbor_" + name.partition("eighbor_")[2].removesuffix("_init")
+    method = name.removesuffix("_init")
     mean = int(volume.sum()) // max(len(volume), 1)
     if getattr(comm, "_graph", None) is None:
         comm._graph, group.graphs = group.graphs, group.graphs + 1
     every = np.asarray(group.units, dtype=np.int64)
     lowest = min(group.owner.peers[every[every >= 0]].tolist(), default=0)
-    key = blocking, lowest, group.size, int(comm._graph)
+    key = method, lowest, group.size, int(comm._graph)
 
     def count(carried: bool) -> None:
         group.owner.add("C", units, volume)
-        group.owner.note(blocking, group.size, mean)
+        group.owner.note(method, group.size, mean)
         group.owner.exchanged(key, units, volume, carried=carried)
 
     return count

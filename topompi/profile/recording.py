@@ -66,7 +66,7 @@ class RankRows:
 class Exchanged:
     """The neighbourhood calls of one method on one communicator with a graph, of all ranks.
 
-    :param name: mpi4py's blocking method on buffers.
+    :param name: mpi4py's method; that of the blocking call on buffers if topompi can run the call.
     :param times: number of calls.
     :param carried: number of these calls that topompi's carriers ran; the MPI library ran the others.
     :param source: sending rank of each edge, shape (edges,).

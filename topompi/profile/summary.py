@@ -7,19 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..mapping.evaluate import evaluate
 from ..mapping.graph import CommunicationGraph
-from ..mapping.mappers.portfolio import best
-from ..mapping.mapping import Mapping
 from ..topology import TopologyInterface
-from ..views.machine import machine_of
+from ..views.reordering import FIGURES, Aim, search
 from .analysis import Traffic, by_hops, by_level, contract, link_loads, units_of
 from .errors import ProfileError
 from .recording import ASKED, KINDS, Exchanged, Profile, View
 
 __all__ = ["check_hosts", "saving", "summarise"]
-
-SEARCH = 1.0  # seconds after which the search for a better order of ranks tries no further method
 
 
 def summarise(
@@ -139,19 +134,19 @@ def _links(graph: CommunicationGraph, interface: TopologyInterface, most: int) -
 def saving(graph: CommunicationGraph, interface: TopologyInterface) -> dict[str, Any] | None:
     """Hop-bytes of the given order and of the best order found on the same hosts; None if no data cross hosts.
 
-    Hop-bytes are each message's bytes times its hops, summed.
+    Hop-bytes are each message's bytes times its hops, summed. ``pays`` says whether the order found saves enough to be
+    recommended, ``cut`` why the search ended early, or nothing.
 
     :param graph: communication graph of the ranks.
     :param interface: the placement of the ranks.
     """
-    machine = machine_of(interface, routes=False)
-    given = Mapping.on_hosts(interface.rank_host, machine)
-    before = evaluate(given, graph, machine)
-    if not before.doubled:
+    found = search(graph, interface, Aim(work=FIGURES))
+    if not found.before.doubled:
         return None
-    after = evaluate(best(graph, machine, given=given, seconds=SEARCH), graph, machine)
     return {
-        "hop_bytes_before": float(before.hop_bytes),
-        "hop_bytes_after": float(after.hop_bytes),
-        "ratio": after.doubled / before.doubled,
+        "hop_bytes_before": float(found.before.hop_bytes),
+        "hop_bytes_after": float(found.after.hop_bytes),
+        "ratio": found.after.doubled / found.before.doubled,
+        "pays": found.taken,
+        "cut": found.cut,
     }

@@ -1,7 +1,6 @@
 """Re-ordered ranks: valid, placed as the mapping defines, never worse; and their communicators under mpirun."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,12 +9,13 @@ from hypothesis import strategies as st
 
 from tests.support import ROOT, pytest_on_ranks, run_mpi, with_reasons
 from topompi.communicator.remap import order
-from topompi.communicator.remap.joining import joining_of
 from topompi.communicator.remap.order import Aim, RemapError, communication_graph, held_or_solved, solve
 from topompi.execution.lru import LRU
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.joined import Joining, joined_cost
 from topompi.mapping.mapping import Mapping
+from topompi.prediction.joining import joining_of
+from topompi.profile.summary import saving
 from topompi.topology import TopologyInterface, load
 from topompi.views.machine import machine_of
 
@@ -196,15 +196,12 @@ def test_an_order_is_searched_for_once_per_graph_and_aim(monkeypatch):
 
     first, again = found([8]), found([8])
     assert (len(searched), again.new_rank.tolist()) == (1, first.new_rank.tolist())
-    assert again.report == replace(first.report, seconds=0.0)
+    assert again is first
     for others, (dims, aim) in enumerate([([4, 2], {}), ([8], {"seed": 1}), ([8], {"quality": 1})], start=2):
         found(dims, **aim), found(dims, **aim)
         assert len(searched) == others
     monkeypatch.setenv("TOPOMPI_MAP_QUALITY", "1")
     assert not found([8]).report.reordered
-    for _ in range(2):
-        found([8], seconds=60)  # which may find more on another day
-    assert len(searched) == 7
 
 
 def test_a_graph_can_be_read_from_a_file(tmp_path):
@@ -229,3 +226,5 @@ def test_a_grid_is_ordered_as_well_when_its_edges_are_given_one_by_one(dims, wra
     cart, graph = (solve(one, interface, Aim()).report for one in (grid, edges))
     assert cart.gain == pytest.approx(graph.gain, abs=0.03)
     assert cart.reordered == graph.reordered or max(cart.gain, graph.gain) < 0.06
+    shown = saving(grid, interface)  # by topompi profile show
+    assert shown is None or (shown["ratio"], shown["pays"]) == (pytest.approx(1 - cart.gain), cart.reordered)

@@ -72,14 +72,14 @@ class Placed:
     :param job: the job.
     :param hosts: host of each rank, by the fabric's numbers, shape (ranks,).
     :param names: names of its hosts in the order of its ranks, as Slurm writes them.
-    :param seconds: T_base in seconds.
-    :param origin: origin of T_base in words.
+    :param seconds: T_base in seconds; None if it is unknown.
+    :param origin: origin of T_base, or the reason why it is unknown, in words.
     """
 
     job: JobSpec
     hosts: NDArray[np.integer]
     names: str
-    seconds: float
+    seconds: float | None
     origin: str
 
 
@@ -197,8 +197,8 @@ def _facts(placed: Placed, character: Character, levels: Levels, tables: Tables 
         "hosts": placed.names,
         "base_seconds": character.seconds,
         "base_origin": placed.origin,
-        "class": character.name,
-        "usage": character.usage,
+        "class": character.name or None,
+        "usage": None if character.seconds is None else character.usage,
         "levels": rows,
     }
 
@@ -210,12 +210,14 @@ def _print(words: str, jobs: list[dict[str, Any]], thresholds: Thresholds) -> No
     table = Table(*columns, "may share with", box=None)
     for job in jobs:
         for row in job["levels"]:
-            first = (job["job"], job["class"]) if row["level"] == 0 else ("", "")
+            first = (job["job"], job["class"] or "-") if row["level"] == 0 else ("", "")
             level, share = str(row["level"]), f"{row['sharing_jobs']:,} jobs" if row["level"] else "-"
             rates = (f"{row[key] / 1e9:.4g} GB/s" if row[key] else "-" for key in ("injection", "available"))
-            usages = (f"{100 * row[key]:.1f} %" for key in ("usage", "busiest_link"))
+            usages = ("-" if row[key] is None else f"{100 * row[key]:.1f} %" for key in ("usage", "busiest_link"))
             table.add_row(*first, level, f"{row['nbytes'] / 1e6:,.0f} MB", *rates, *usages, f"{row['groups']:,}", share)
     screen.print(table)
     for job in jobs:
-        screen.print(f"{job['job']}: T_base {job['base_seconds']:.4g} s ({job['base_origin']})")
+        base = job["base_seconds"]
+        told = f"no class: {job['base_origin']}" if base is None else f"T_base {base:.4g} s ({job['base_origin']})"
+        screen.print(f"{job['job']}: {told}", soft_wrap=True)
     screen.print(f"classes by the largest usage above level 0: {thresholds}")

@@ -27,7 +27,7 @@ from ...interference.network import SharedNetwork, shared_network
 from ...interference.pictures import check_plot
 from ...interference.pictures.lanes import draw
 from ...interference.placement import place
-from ...interference.specs import read_jobs
+from ...interference.specs import NO_TIMES, JobSpec, read_jobs
 from ...jobs import Cluster
 from ...netsim import Hosts, Program
 from ...netsim.packets import Settings
@@ -78,8 +78,10 @@ def answer(ask: Ask, fabric: Fabric, machine: Cluster, *, partial: bool, as_json
         check_plot(ask.plot)
     how, buffer = ask.choosing, parse_bytes(ask.choosing.buffer, "--buffer", InterferenceError)
     values = _numbers("--sweep", how.sweep)
-    where, programs, nodes = _placed(ask, machine, buffer, partial)
-    characters = _characters(where, programs, fabric, machine, ask)
+    specs = _jobs(ask, partial)
+    where, programs, nodes = _placed(ask, specs, machine, buffer)
+    timed = [job.timed for job in specs]
+    characters = _characters(where, list(zip(programs, timed, strict=True)), fabric, machine, ask)
     trials, names = Trials(where, programs, how.draws, how.seed), [one.name for one in programs]
     with console(to_error=True).status("lanes") as status:
         found, lanes = _chosen(how, characters, names, trials, values, status.update)
@@ -110,35 +112,49 @@ def answer(ask: Ask, fabric: Fabric, machine: Cluster, *, partial: bool, as_json
             console(to_error=True).print(text, soft_wrap=True)
 
 
-def _placed(
-    ask: Ask, machine: Cluster, buffer: int, partial: bool
-) -> tuple[SharedNetwork, list[Program], dict[str, NDArray[np.int64]]]:
-    """The network with one lane, the jobs on their nodes, and these by the jobs' names."""
-    specs = read_jobs(ask.jobs, partial=partial)
+def _jobs(ask: Ask, partial: bool) -> list[JobSpec]:
+    """The jobs, without lanes, and with times of computation if their classes decide."""
+    specs, by = read_jobs(ask.jobs, partial=partial), ask.choosing.by
     for job in specs:
-        for note in job.trace.notes:
-            console(to_error=True).print(f"{job.name}: {note}", soft_wrap=True)
         if job.lane:
             raise InterferenceError(f"{job.name}: expecting no lane, because lanes are chosen here, got {job.lane}")
+        if not job.timed and by != "search":
+            raise InterferenceError(f"{job.name}: --by {by}: expecting a job whose load is known, got {NO_TIMES}")
+        for note in job.notes:
+            console(to_error=True).print(f"{job.name}: {note}", soft_wrap=True)
+    return specs
+
+
+def _placed(
+    ask: Ask, specs: Sequence[JobSpec], machine: Cluster, buffer: int
+) -> tuple[SharedNetwork, list[Program], dict[str, NDArray[np.int64]]]:
+    """The network with one lane, the jobs on their nodes, and these by the jobs' names."""
     tables = shared_network(machine, ask.links.known_rate, ask.links.latency)
     hosts = Hosts(send_overhead=ask.links.overhead, eager=float(ask.links.eager))
     nodes = place(machine, {job.name: job.nodes for job in specs}, ask.placement, ask.cluster_name)
-    programs = [job.on(nodes[job.name]) for job in specs]
-    return SharedNetwork(tables, "packet", hosts, Settings(buffer=buffer)), programs, nodes
+    where = SharedNetwork(tables, "packet", hosts, Settings(buffer=buffer))
+    return where, [job.computing(where).on(nodes[job.name]) for job in specs], nodes
 
 
 def _characters(
-    where: SharedNetwork, programs: Sequence[Program], fabric: Fabric, machine: Cluster, ask: Ask
+    where: SharedNetwork, programs: Sequence[tuple[Program, bool]], fabric: Fabric, machine: Cluster, ask: Ask
 ) -> list[Character]:
-    """The load of each job, with its time on a crossbar that is simulated with packets, too."""
+    """The load of each job, with its time on a crossbar that is simulated with packets, too.
+
+    :param where: the network with one lane.
+    :param programs: program of each job, and whether its times of computation are known; if not, it has bytes alone.
+    :param fabric: the fabric.
+    :param machine: the cluster of its hosts.
+    :param ask: options of the network and of the classes.
+    """
     levels = levels_of(fabric, ask.links.known_rate)
     limits = {"moderate": ask.choosing.moderate, "extreme": ask.choosing.extreme}
     thresholds = Thresholds(**{name: limit for name, limit in limits.items() if limit is not None})
     host = np.array([fabric.host_index[name] for name in machine.hosts])
     found = []
-    for one in programs:
+    for one, timed in programs:
         nodes, at = np.unique(one.hosts, return_inverse=True)
-        seconds = float(Trials(where.crossbar(nodes), [replace(one, hosts=at)]).alone[0])
+        seconds = float(Trials(where.crossbar(nodes), [replace(one, hosts=at)]).alone[0]) if timed else None
         found.append(characterise(graph_of(one), seconds, host[one.hosts], levels, thresholds=thresholds))
     return found
 
@@ -156,7 +172,10 @@ def _chosen(
         raise InterferenceError(f"--by: expecting one of {', '.join(WAYS)}, got {how.by!r}")
     for unknown in set(how.high or ()).difference(names):
         raise InterferenceError(f"--high: expecting one of {', '.join(names)}, got {unknown!r}")
-    found, usage = None, [one.usage for one in characters]
+    found, usage = (
+        None,
+        [0.0 if one.seconds is None else one.usage for one in characters],
+    )  # 0 only where a search begins
     if how.by == "search":
         if how.weights is not None:
             raise InterferenceError("--weights: expecting --by rules or classes, got search, which chooses them")
@@ -210,7 +229,8 @@ def _print(facts: dict[str, Any]) -> None:
     for row in facts["jobs"]:
         times = (f"{row[key] * 1e3:.4g} ms" for key in ("alone", "one_lane", "lanes"))
         change = f"{row['lanes'] / row['one_lane'] - 1:+.1%}"
-        table.add_row(row["job"], row["class"], f"{row['usage']:.1%}", str(row["lane"]), *times, change)
+        usage = "-" if row["usage"] is None else f"{row['usage']:.1%}"
+        table.add_row(row["job"], row["class"] or "-", usage, str(row["lane"]), *times, change)
     screen.print(table)
     table = _table("lanes", "jobs", "packets per turn", "buffer", "blocked links")
     for key, row in [("one lane", facts["one_lane"]), *((f"lane {row['lane']}", row) for row in facts["lanes"])]:

@@ -77,9 +77,10 @@ def answer(question: Question, machine: Cluster, routes: Routes, model: Model, *
     for job in specs:
         if job.base is not None:
             raise InterferenceError(f"{job.name}: base: expecting jobs whose time is simulated, got {job.base:g} s")
-        for note in job.trace.notes:
+        for note in job.notes:
             console(to_error=True).print(f"{job.name}: {note}", soft_wrap=True)
     where = _network(machine, model)
+    specs = [job.computing(where) for job in specs]
     found, programs = _simulated(question, where, machine, specs)
     decision = None if question.arriving is None else _decision(specs, found, question.arriving)
     answers = _answers(where, machine, found, programs, question)

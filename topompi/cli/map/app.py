@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,8 +20,9 @@ from ...mapping.mapping import Mapping
 from ...mapping.rankfiles import WRITERS, read_mapping, write_mapping
 from ...mapping.readers import read_graph
 from ...mapping.search import OBJECTIVES, PARTITIONERS, WEIGHTS, Search, routed, solve
+from ...mapping.work import Work
 from ..inputs import AsJson, GraphColumns, Partial, grouped, list_findings, reporting
-from ..quantities import FACTOR, RANKS, SECONDS, SEED
+from ..quantities import FACTOR, RANKS, SEED
 from ..terminal import Limit, console
 from .draw import check_draw, draw_map, heading, plot_maps
 from .place import MapCommandError, Place
@@ -75,8 +75,7 @@ Drawing = Annotated[
     Path | None, typer.Option("--draw", help="FILE.svg, .png or .html: the map on its fabric, links by load.")
 ]
 Seed = Annotated[int, SEED("--seed", help="Of all that is random.")]
-Budget = Annotated[float | None, SECONDS("--budget", help="Seconds to search.")]
-Effort = Annotated[float, FACTOR("--effort", help="So many times as long 'best' anneals.")]
+Effort = Annotated[float, FACTOR("--effort", help="Factor on the work of annealing in 'best'.")]
 Partitioner = Annotated[str | None, typer.Option("--partitioner", help=f"One of {', '.join(PARTITIONERS)}.")]
 Weight = Annotated[str | None, typer.Option("--weight", help=f"What cuts count: {', '.join(WEIGHTS)}.")]
 
@@ -98,7 +97,6 @@ def make(
     partial: Partial = False,
     as_json: AsJson = False,
     seed: Seed = 0,
-    budget: Budget = None,
     effort: Effort = 1.0,
     partitioner: Partitioner = None,
     weight: Weight = None,
@@ -124,7 +122,7 @@ def make(
     place.check()
     if draw_file is not None:
         check_draw(draw_file, place)
-    search = Search(algorithm, objective, seed, budget, effort, partitioner, weight)
+    search = Search(algorithm, objective, seed, effort, partitioner, weight)
     search.check()
     written = _check_files(form, output, plot)
     with reporting(MapCommandError, partial=partial, how=place) as progress:
@@ -132,14 +130,13 @@ def make(
         found_graph = given.read()
         found_machine = routed(place.build(found_graph.size, progress), objective)
         progress.step(f"mapping {found_graph.size} ranks: {algorithm}")
-        start = time.perf_counter()
-        mapping = solve(search, found_graph, found_machine, progress.step)
-        seconds = time.perf_counter() - start
+        order, work = place.given(found_machine, found_graph.size), Work()
+        mapping = solve(search, found_graph, found_machine, progress.step, given=order, work=work)
         text = write_mapping(mapping, written)
-        maps = {"given": Mapping.identity(found_machine, found_graph.size), "mapped": mapping}
+        maps = {"given": order, "mapped": mapping}
         summary = _summary(found_graph, found_machine, maps, place)
-        summary["verdict"] = _verdict(summary, mapping, objective, f"{algorithm}, {seconds:.2f} s")
-        summary |= {"algorithm": algorithm, "objective": objective, "seed": seed, "seconds": seconds, "format": written}
+        summary["verdict"] = _verdict(summary, mapping, objective, algorithm + (work.cut and f"; {work.cut}"))
+        summary |= {"algorithm": algorithm, "objective": objective, "seed": seed, "cut": work.cut, "format": written}
         if plot is not None:
             plot_maps(plot, given.graph, found_graph, found_machine, maps, summary)
         if draw_file is not None:
@@ -176,7 +173,7 @@ def compare(
         progress.step(f"reading {given.graph}")
         found_graph = given.read()
         found_machine = place.build(found_graph.size, progress, _allocation(place, first, second))
-        read = [_read(name, found_machine, found_graph) for name in (first, second)]
+        read = [_read(name, found_machine, found_graph, place) for name in (first, second)]
         maps = dict(zip(("A: " + first, "B: " + second), read, strict=True))
         summary = _summary(found_graph, found_machine, maps, place)
         summary["verdict"] = _comparison(summary)
@@ -231,8 +228,8 @@ def _allocation(place: Place, *names: str) -> tuple[tuple[str, ...], list[int]] 
     return mapping.hosts, mapping.slots.tolist()
 
 
-def _read(name: str, machine: Machine, graph: CommunicationGraph) -> Mapping:
-    mapping = Mapping.identity(machine, graph.size) if name == "given" else read_mapping(name, machine)
+def _read(name: str, machine: Machine, graph: CommunicationGraph, place: Place) -> Mapping:
+    mapping = place.given(machine, graph.size) if name == "given" else read_mapping(name, machine)
     if mapping.size != graph.size:
         raise MapCommandError(f"{name}: expecting {graph.size} ranks, as the graph has, got {mapping.size}")
     return mapping
@@ -251,7 +248,7 @@ def _verdict(summary: dict[str, Any], mapping: Mapping, objective: str, found: s
     :param summary: figures of the given order and of the map.
     :param mapping: the map.
     :param objective: name of the objective.
-    :param found: the algorithm and its seconds, in words.
+    :param found: the algorithm, and whether its search was cut, in words.
     """
     if not summary["moved"]:
         return f"the given order stays: nothing better was found ({found})"

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from ...errors import SettingError, TopompiError
 from ...inputs.hostlist import ALL, read_hosts
 from ...inputs.slurm.environment import HOSTS as JOB_HOSTS
 from ...mapping.machine import Machine
+from ...mapping.mapping import Mapping
 from ...topology import Report, Routes
 from ...topology.hostnames import hosts_apart
 from ...views.allocation import allocation_of, machine_on
@@ -35,7 +37,7 @@ class Place(Adapters):
 
     :param topology: topology source, see `topompi.topology.load`.
     :param lfts: path of the forwarding tables of the source.
-    :param hosts: a host list, the path of a file of hosts, or ``all``.
+    :param hosts: a host list, the path of a file of hosts, or ``all``; hosts named once per rank are the given order.
     :param slots: number of slots of each host, see `topompi.inputs.slurm.environment.parse_slots`.
     :param machine: numbers of parts in each level of a regular tree, innermost first: slots per host, hosts per
         cluster, clusters per larger cluster (``16:16:8``).
@@ -94,6 +96,19 @@ class Place(Adapters):
                 f"expecting a slot for each of {ranks} ranks, got {machine.num_slots} on {machine.num_hosts} hosts"
             )
         return machine
+
+    def given(self, machine: Machine, ranks: int) -> Mapping:
+        """Return the given order: of the hosts that --hosts names once per rank, else rank r on slot r.
+
+        :param machine: the result of ``build``.
+        :param ranks: number of ranks.
+        """
+        listed = self.hosts not in (None, ALL) and self.slots is None and self.machine is None
+        names = read_hosts(self.hosts or "") if listed else []
+        if len(names) != ranks:
+            return Mapping.identity(machine, ranks)
+        number = {name: at for at, name in enumerate(machine.hosts)}
+        return Mapping.on_hosts(np.array([number[name] for name in names]), machine)
 
     def _hierarchy(self) -> Machine:
         machine = Machine.hierarchy(self.machine or "", self.distances or "")

@@ -6,24 +6,30 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ...inputs.hostlist import compress
 from ...profile import Profile
+from ...topology import TopologyInterface
 
 __all__ = ["commands", "hint_of", "where"]
 
-WORTH = 0.98  # largest ratio of a map's hop-bytes to the given order's at which the map is recommended
 LAUNCHERS = ("mpirun", "mpiexec", "prterun")
 
 
-def where(found: Profile, recorded: Path, topology: str, lfts: Path | None, hosts: str | None) -> str:
+def where(interface: TopologyInterface, recorded: Path, topology: str, lfts: Path | None) -> str:
     """Return the options of ``topompi map`` for a recorded profile (graph, topology, tables, hosts) as one text.
 
-    :param found: the profile.
+    The hosts are named once per rank, in the order of the ranks, unless equal blocks of ranks fill them.
+
+    :param interface: the placement of the ranks.
     :param recorded: file of the profile.
     :param topology: topology source.
     :param lfts: path of the forwarding tables that the user gave; None if there is none.
-    :param hosts: host list that the user gave; if it is None, the recorded hosts.
     """
-    hosts = hosts or ",".join(dict.fromkeys(found.hosts))
+    blocks = np.arange(interface.num_hosts).repeat(interface.num_ranks // interface.num_hosts)
+    even = np.array_equal(interface.rank_host, blocks)
+    hosts = compress(interface.hosts if even else [interface.hosts[one] for one in interface.rank_host.tolist()])
     options = {"graph": str(recorded), "topology": topology, "lfts": str(lfts or ""), "hosts": hosts}
     return " ".join(f"--{name} {shlex.quote(value)}" for name, value in options.items() if value)
 
@@ -31,19 +37,19 @@ def where(found: Profile, recorded: Path, topology: str, lfts: Path | None, host
 def commands(advice: dict[str, Any], found: Profile, topology: str, options: str) -> list[str]:
     """Return the command lines that run the program with a better map, or with topompi's collectives.
 
-    The map is left out if its hop-bytes are above ``WORTH`` times those of the given order, the collectives if the MPI
-    library's algorithms are the fastest.
+    The map is left out if it saves too little or is predicted to be slower, topompi's collectives if the predicted
+    seconds of all calls that topompi can run do not fall.
 
     :param advice: result of `topompi.profile.advice.advise`.
     :param found: the profile.
     :param topology: topology source.
     :param options: options of topompi map, as ``where`` returns them.
     """
-    mapping, lines = advice["mapping"], []
-    if mapping is not None and mapping["after"]["hop_bytes"] < WORTH * mapping["before"]["hop_bytes"]:
+    mapping, launcher, lines = advice["mapping"], advice["launcher"], []
+    if mapping is not None and mapping["pays"]:
         lines.append(f"topompi map {options} -o ranks.txt")
         lines.append(_launch(found, ["--map-by", "rankfile:file=ranks.txt"]))
-    if any(one["algorithm"] != "native" for one in (*advice["collectives"], *advice["neighbourhoods"])):
+    if launcher["seconds"] < launcher["native_seconds"]:
         lines.append(f"TOPOMPI_TOPOLOGY={shlex.quote(topology)} {_launch(found, [], module=True)}")
     return lines
 
@@ -64,10 +70,13 @@ def _launch(found: Profile, options: list[str], *, module: bool = False) -> str:
 def hint_of(saving: dict[str, Any], options: str) -> str:
     """Describe in a line the bytes times hops that another order of ranks would save, and the command that finds it.
 
-    :param saving: figures of the other order; its ``ratio`` is that of the hop-bytes to those of the given order.
+    :param saving: result of `topompi.profile.summary.saving`.
     :param options: options of topompi map, as ``where`` returns them.
     """
-    if saving["ratio"] > WORTH:
-        return "no order of the ranks on these hosts was found that moves clearly fewer bytes times hops"
+    cut = f" ({saving['cut']})" if saving["cut"] else ""
+    if not saving["pays"]:
+        return f"no order of the ranks on these hosts was found that moves clearly fewer bytes times hops{cut}"
     fewer = f"{100 * (1 - saving['ratio']):.0f} %"
-    return f"another order of the ranks would move {fewer} fewer bytes times hops: topompi map {options} -o ranks.txt"
+    return (
+        f"another order of the ranks would move {fewer} fewer bytes times hops{cut}: topompi map {options} -o ranks.txt"
+    )

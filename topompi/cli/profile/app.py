@@ -145,7 +145,7 @@ def show(
         draw(console(), summary)
         _warn(found)
     if hint and not as_json and summary["saving"] is not None:
-        print(hint_of(summary["saving"], where(found, recorded, topology, job.lfts, job.hosts)))
+        print(hint_of(summary["saving"], where(interface, recorded, topology, job.lfts)))
 
 
 @app.command()
@@ -165,13 +165,10 @@ def advise(
     found = _read(recorded)
     with reporting(ProfileError) as progress:
         routes = job.routes(topology, progress)
+        interface = job.placed(found, routes, topology)
         progress.step("looking for a better order")
-        advice = advice_of(
-            found,
-            job.placed(found, routes, topology),
-            model_of(library, {}) if library else None,
-        )
-    advice["run"] = commands(advice, found, topology, where(found, recorded, topology, job.lfts, job.hosts))
+        advice = advice_of(found, interface, model_of(library, {}) if library else None)
+    advice["run"] = commands(advice, found, topology, where(interface, recorded, topology, job.lfts))
     if as_json:
         print(json.dumps(advice))
         return

@@ -107,12 +107,17 @@ def draw_advice(console: Screen, advice: dict[str, Any]) -> None:
         console.print(_operations(advice["operations"]))
     if advice["mapping"] is not None:
         console.print(_orders(advice["mapping"]))
+        if advice["mapping"]["slower"]:
+            console.print("this order moves fewer bytes times hops, but takes no less time by the models")
     if advice["collectives"]:
         console.print(_schedules(advice["collectives"]))
         for line in footnotes(row["native"] for row in advice["collectives"]):
             console.print(line, soft_wrap=True)
     if advice["neighbourhoods"]:
         console.print(_exchange_advice(advice["neighbourhoods"]))
+    searches = (advice["mapping"] or {"cut": ""}, *advice["neighbourhoods"])
+    for cut in dict.fromkeys(one["cut"] for one in searches if one["cut"]):
+        console.print(f"order of the ranks: {cut}", soft_wrap=True)
     for why in advice["out_of_reach"]:
         console.print(f"out of reach: {why}", soft_wrap=True)
 

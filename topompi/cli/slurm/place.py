@@ -18,7 +18,7 @@ from ...slurm.placement import Placement, PlacementError, fitting_graph, nodes_o
 from ...slurm.placement import place as placed_on
 from ...topology.sources.automatic import AUTO
 from ..inputs import AsJson, Lfts, Reading, grouped, list_findings, reporting, require_source
-from ..map.app import Algorithm, Budget, GivenGraph, Seed
+from ..map.app import Algorithm, GivenGraph, Seed
 from ..terminal import Limit, console
 
 __all__ = ["place"]
@@ -82,7 +82,6 @@ def place(
     how: Reading,
     algorithm: Algorithm = "best",
     seed: Seed = 0,
-    budget: Budget = None,
     as_json: AsJson = False,
     limit: Limit = None,
 ) -> None:
@@ -94,7 +93,7 @@ def place(
 
     The tasks are those of -n, else of $SLURM_NTASKS, else the graph's ranks, else one for each slot.
     """
-    search = Search(algorithm, seed=seed, budget=budget)
+    search = Search(algorithm, seed=seed)
     search.check()
     require_source(None if where.found else where.topology, where.lfts, how, "--topology")
     notes: list[str] = []

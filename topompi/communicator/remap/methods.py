@@ -48,7 +48,6 @@ class Reordering(Handle):
         threshold: float | None = None,
         quality: float | None = None,
         seed: int = 0,
-        seconds: float | None = None,
         report: bool = False,
     ) -> Any:
         """A communicator of the same processes, re-ordered so that messages travel short routes; collective.
@@ -64,8 +63,7 @@ class Reordering(Handle):
         :param threshold: least fraction of the objective that a new order must save to be taken; 0.03 if it is None.
         :param quality: fraction of the given order's objective at which the search stops; if it is None,
             ``TOPOMPI_MAP_QUALITY``, or 0 if that is not set.
-        :param seed: seed of the search; the same seed gives the same order, unless ``seconds`` stops the search.
-        :param seconds: time limit of the search in seconds; None if it has no limit.
+        :param seed: seed of the search; the same seed gives the same order.
         :param report: True to print the report to rank 0's standard error.
         :raises RemapError: if the graph has another number of ranks, or an argument is out of range; the same on all
             ranks.
@@ -79,7 +77,7 @@ class Reordering(Handle):
             pass
 
         def ask() -> tuple[CommunicationGraph, Aim]:
-            aim = Aim(objective, THRESHOLD if threshold is None else threshold, quality, seed, seconds)
+            aim = Aim(objective, THRESHOLD if threshold is None else threshold, quality, seed)
             return communication_graph(graph, plain.Get_size()), aim
 
         solution = _solved(plain, "remap", self._working().common, ask)
@@ -231,7 +229,7 @@ class Reordering(Handle):
         child = adopt(made, self)
         child.mapping_report = report
         if counters.enabled:
-            counters.count(name, 0, report.algorithm, report.describe(), None, report.seconds)
+            counters.count(name, 0, report.algorithm, report.describe())
         return child
 
 
@@ -243,7 +241,7 @@ def _aimed(graph: CommunicationGraph, state: Parts) -> tuple[CommunicationGraph,
     :param graph: the edges with their weights, which stand for bytes.
     :param state: topompi's state of the communicator.
     """
-    from .joining import joining_of
+    from ...prediction.joining import joining_of
     from .order import Aim
 
     native = state.only is not None and not state.common.policy.neighbours

@@ -29,8 +29,8 @@ def job_rows(names: Sequence[str], characters: Sequence[Character], trials: Tria
     return [
         {
             "job": name,
-            "class": one.name,
-            "usage": one.usage,
+            "class": one.name or None,
+            "usage": None if one.seconds is None else one.usage,
             "lane": lane,
             "alone": float(alone),
             "one_lane": float(shared),

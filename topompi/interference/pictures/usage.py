@@ -32,8 +32,8 @@ def draw(jobs: Sequence[tuple[str, Character]], title: str, path: Path) -> None:
         places = [at + (level + 0.5) * width - 0.4 for at, _ in loads]
         colour = SERIES[level - 1] if 0 < level <= len(SERIES) else OTHERS
         name = f"level {level}" if level else "level 0: hosts' own links"
-        axes.bar(places, [one.usage for _, one in loads], 0.9 * width, color=colour, label=name)
-        busy = [one.usage if one.busiest_link is None else one.busiest_link for _, one in loads]
+        axes.bar(places, [one.usage or 0.0 for _, one in loads], 0.9 * width, color=colour, label=name)
+        busy = [one.usage or 0.0 if one.busiest_link is None else one.busiest_link for _, one in loads]
         axes.plot(places, busy, "o", color="black", ms=4, label=None if level < levels - 1 else "busiest link")
     thresholds = jobs[0][1].thresholds
     for name, limit in (("moderate", thresholds.moderate), ("extreme", thresholds.extreme)):
@@ -42,7 +42,7 @@ def draw(jobs: Sequence[tuple[str, Character]], title: str, path: Path) -> None:
     axes.set_yscale("symlog", linthresh=LINEAR)
     axes.yaxis.set_major_formatter(lambda usage, _: f"{100 * usage:g} %")
     axes.set(ylim=(0, 1.6 * axes.dataLim.ymax), ylabel="usage of a level's bandwidth", title=title)
-    axes.set_xticks(range(len(jobs)), [f"{cut_middle(name, 18)}\n{one.name}" for name, one in jobs])
+    axes.set_xticks(range(len(jobs)), [f"{cut_middle(name, 18)}\n{one.name or 'no times'}" for name, one in jobs])
     figure.legend(loc="outside lower center", ncols=levels + 1, frameon=False)
     with rc_context({"svg.hashsalt": "topompi interference", "svg.fonttype": "none"}):
         save_figure(figure, path)

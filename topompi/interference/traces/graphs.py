@@ -14,7 +14,9 @@ from .operations import Trace
 __all__ = ["trace_of_graph"]
 
 
-def trace_of_graph(graph: CommunicationGraph, *, iterations: int = 1, burst: float = 0.0, name: str = "graph") -> Trace:
+def trace_of_graph(
+    graph: CommunicationGraph, *, iterations: int = 1, burst: float = 0.0, recorded: float = 0.0, name: str = "graph"
+) -> Trace:
     """Make the trace of a communication graph: in each iteration a burst, then a part of all messages at once.
 
     The bytes of each pair are divided equally among the iterations. A graph has no order of messages, so that all
@@ -23,6 +25,7 @@ def trace_of_graph(graph: CommunicationGraph, *, iterations: int = 1, burst: flo
     :param graph: bytes from each rank to each other rank.
     :param iterations: number of iterations.
     :param burst: seconds that each rank computes in each iteration.
+    :param recorded: seconds of the run in which the graph was recorded; 0 if they are unknown.
     :param name: name of the trace.
     :raises InterferenceError: if there is no iteration, or the burst is negative.
     """
@@ -41,4 +44,4 @@ def trace_of_graph(graph: CommunicationGraph, *, iterations: int = 1, burst: flo
     columns: dict[str, Any] = {key: np.tile(column, iterations) for key, column in one.items()}
     step = np.repeat(np.arange(iterations), len(one["rank"]))
     note = f"no order of messages: {iterations} iterations of a burst and all messages at once"
-    return Trace(Program(every, step=step, name=name, **columns), (note,), ordered=False)
+    return Trace(Program(every, step=step, name=name, **columns), (note,), ordered=False, recorded=recorded)

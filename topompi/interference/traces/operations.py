@@ -27,11 +27,14 @@ class Trace:
     :param ranks: program with rank r on host r; compute bursts have the seconds of the recorded machine.
     :param notes: oddities of the source, one sentence each.
     :param ordered: whether the source has an order of messages and bursts.
+    :param recorded: seconds of the recorded run, from which the computation of a source without bursts follows; 0 if
+        they are unknown, or the bursts are given.
     """
 
     ranks: Program
     notes: tuple[str, ...] = ()
     ordered: bool = True
+    recorded: float = 0.0
 
     @property
     def name(self) -> str:
@@ -59,6 +62,13 @@ class Trace:
         burst = self.ranks.kind == COMPUTE
         amount = np.where(burst, self.ranks.amount / speed, self.ranks.amount)
         return replace(self.ranks, hosts=mapping, amount=amount, **about)
+
+    def computing(self, seconds: float) -> Trace:
+        """The same trace, in which each rank computes for these seconds, divided equally among its bursts."""
+        burst = self.ranks.kind == COMPUTE
+        each = seconds * self.size / max(int(burst.sum()), 1)
+        ranks = replace(self.ranks, amount=np.where(burst, each, self.ranks.amount))
+        return replace(self, ranks=ranks, recorded=0.0)
 
 
 class Operations:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...execution.specs import NATIVE
-from ...mapping.graph import CommunicationGraph
-from ...mapping.joined import Joining
-from ...prediction.neighbours import Place, Prices
-from ...prediction.predictor import Predictor
-from ...topology import TopologyInterface
+from ..execution.specs import NATIVE
+from ..mapping.graph import CommunicationGraph
+from ..mapping.joined import Joining
+from ..topology import TopologyInterface
+from .neighbours import Place, Prices
+from .predictor import Predictor
 
 __all__ = ["joining_of"]
 
