@@ -9,7 +9,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from ..communicator.handle import Handle
+from ..communicator.neighbours import known_to
 from ..execution.specs import CALLS, NATIVE
 from .collectives import parts
 from .counted import Method, after, timed
@@ -64,7 +64,7 @@ def neighbours_later(native: Method, counters: Counters, group_of: GroupOf) -> M
 
 def _latest(comm: Any, name: str) -> str:
     """The algorithm that ran the latest blocking call of a method of a communicator."""
-    known = comm._held.neighbours if isinstance(comm, Handle) and comm._held is not None else None
+    known = known_to(comm)
     return NATIVE if known is None else known.latest(name)
 
 
