@@ -1,6 +1,6 @@
-"""Collectives of communicators whose classes define names of their own, compared with the MPI library's; see names_used.
+"""Collectives of communicators whose classes define names of their own, compared with those of plain communicators.
 
-The words that follow on the command line are the names. Run it natively, by ``topompi.Intracomm`` or by the launcher.
+The words on the command line are the names. The classes are those of the launcher; without it, those of topompi.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Names of a user's class: topompi's classes have MPI's names and one prefix, and call nothing that a user's class defines."""
+"""Names of a user's class meet none of topompi's, whose classes have MPI's names and names with one prefix."""
 
 import ast
 import inspect
@@ -17,9 +17,23 @@ NETWORK = "--topology", "xgft:2,2,2;1,1,1", "--hosts", "h[0000,0001,0005]"
 
 def names_used():
     """The attributes that topompi's code of communicators reads from any object, without those of MPI's classes."""
-    files = [file for room in ("communicator", "dispatch", "execution") for file in (ROOT / "topompi" / room).rglob("*.py")]
-    found = {node.attr for file in files for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Attribute)}
-    found |= {"interface", "remap", "refreshed", "choice_of", "mapping_report", "_choose", "_find", "_release", "_state"}
+    files = [
+        file for room in ("communicator", "dispatch", "execution") for file in (ROOT / "topompi" / room).rglob("*.py")
+    ]
+    found = {
+        node.attr for file in files for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Attribute)
+    }
+    found |= {
+        "interface",
+        "remap",
+        "refreshed",
+        "choice_of",
+        "mapping_report",
+        "_choose",
+        "_find",
+        "_release",
+        "_state",
+    }
     return sorted(one for one in found - set(dir(MPI.Distgraphcomm)) if not one.startswith(("__", "_topompi_")))
 
 
