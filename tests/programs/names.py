@@ -83,7 +83,8 @@ for kind in KINDS:
     origin = grid if kind is KINDS[1] else PLAIN
     right = results(type(origin), origin)
     for form, body in BODIES.items():
-        comm = type("Mine", (kind,), dict(body))(origin)
+        own = origin.Dup()
+        comm = type("Mine", (kind,), dict(body))(own)
         for turn in range(2):
             assert results(kind, comm) == right, (kind, form, turn)
         if form == "attributes":
@@ -93,10 +94,13 @@ for kind in KINDS:
         assert kind.allreduce(child, 1) == parts
         kind.Free(child)
         if kind is KINDS[1]:
-            part, got = kind.Sub(comm, [True]), np.zeros(2)
-            kind.Neighbor_allgather(comm, np.array([float(RANK)]), got)
-            kind.Free(part)
-        kind.Dup(comm).Free()
+            got = np.full((2, 2), -1.0)
+            kind.Neighbor_allgather(comm, np.array([float(RANK)]), got[0])
+            MPI.Topocomm.Neighbor_allgather(origin, np.array([float(RANK)]), got[1])
+            assert (got[0] == got[1]).all()
+            kind.Free(kind.Sub(comm, [True]))
+        kind.Free(kind.Dup(comm))
         kind.free(comm)
+        own.Free()
 if RANK == 0:
     print("right", len(NAMES), *BODIES)

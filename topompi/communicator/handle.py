@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..views.siblings import Siblings
     from .remap.order import MappingReport
 
-__all__ = ["CALLS_SLOT", "Handle", "Kept", "bare", "calls_of", "is_null", "kept_of", "launched", "native_of"]
+__all__ = ["CALLS_SLOT", "Handle", "Kept", "bare", "calls_of", "is_null", "kept_of", "launched", "native_of", "plain"]
 
 
 @dataclass(slots=True)
@@ -46,6 +46,7 @@ class Kept:
         state.
     :ivar report: the report on the search for the order of the ranks, if they were re-ordered.
     :ivar group: the communicator's ranks as a recording counts them; None outside a recording.
+    :ivar graph: number of the communicator's graph in a recording; None before it has counted neighbourhood calls.
     """
 
     held: Parts | None = None
@@ -58,6 +59,7 @@ class Kept:
     lasts: bool = False
     report: MappingReport | None = None
     group: Group | None = None
+    graph: int | None = None
 
     @property
     def is_quick(self) -> bool:
@@ -134,6 +136,12 @@ def native_of(kind: Any) -> Any:
     return next(  # ``is``, because topompi's classes may compare equal to mpi4py's
         base for base in kind.__mro__ if any(base is one for one in NATIVE_KINDS)
     )
+
+
+def plain(comm: Any) -> Any:
+    """A second handle of a communicator, of mpi4py's own class, whose methods no user's class has replaced."""
+    kind: Any = type(comm)
+    return native_of(kind)(comm)
 
 
 def bare(kind: Any, comm: MPI.Comm | None) -> Any:

@@ -15,7 +15,7 @@ from ..dispatch.counters import counters
 from ..execution.native import NativeTopocomm
 from ..execution.specs import NEIGHBOUR_CALLS
 from . import agreement
-from .handle import Handle, calls_of, kept_of
+from .handle import Handle, calls_of, kept_of, plain
 from .state import working
 
 __all__ = ["known_to", "take_neighbours"]
@@ -108,5 +108,5 @@ def _neighbours(comm: Any) -> Any:
     if state.neighbours is None:
         from ..dispatch.neighbours import Neighbours  # imports the cost model, and most programs have no neighbours
 
-        state.neighbours = Neighbours(comm, state)
+        state.neighbours = Neighbours(plain(comm), state)
     return state.neighbours

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
 from ..dispatch.parts import attached
 from ..execution.executor import FORMER, ORDER
-from .handle import Handle, bare, kept_of, native_of
+from .handle import Handle, bare, kept_of, plain
 from .kinds import handle_of
 from .state import begin, state_of, working
 
@@ -50,9 +50,7 @@ def refreshed(comm: MPI.Intracomm) -> MPI.Intracomm:
     new = state.groups.talks.from_rank_0(lambda: _changed(state.interface))
     if new is None:
         return comm
-    kind: Any = type(handle)
-    native = native_of(kind)
-    made: Handle = bare(kind, native.Dup(native(handle)))
+    made: Handle = bare(type(handle), plain(handle).Dup())
     kept_of(made).owns = True
     begin(made, new)
     if state.executor.has_order:

@@ -205,8 +205,8 @@ class Recording:
 
     def _group_of(self, comm: Any) -> Group:
         """The `Group` of a communicator, which is also stored with the communicator."""
-        group = comm.Get_group()
-        found: Group = self.counters.group(comm.Get_rank(), self.units_of(group))
+        group = MPI.Comm.Get_group(comm)
+        found: Group = self.counters.group(MPI.Comm.Get_rank(comm), self.units_of(group))
         group.Free()
         kept_of(comm).group = found
         return found
