@@ -14,8 +14,8 @@ not the same communicator. A communicator's set-up, in its first collective, cou
 
 from .exchanging import exchange
 from .kinds import Cartcomm, Distgraphcomm, Graphcomm, Intercomm, Intracomm
-from .queries import choice_of, interface, refreshed, sub_communicators
-from .remap.methods import mapping_report, remap
+from .queries import choice_of, interface, mapping_report, refreshed, sub_communicators
+from .remap.methods import remap
 
 __all__ = [
     "Cartcomm",

@@ -20,10 +20,8 @@ from ..execution.native import NATIVE_KINDS, NativeIntracomm
 if TYPE_CHECKING:
     from ..dispatch.common import Bequest
     from ..dispatch.parts import Parts
-    from ..profile.counting import Group
     from ..selection.policy import Policy
     from ..views.siblings import Siblings
-    from .remap.order import MappingReport
 
 __all__ = ["CALLS_SLOT", "Handle", "Kept", "bare", "calls_of", "is_null", "kept_of", "launched", "native_of", "plain"]
 
@@ -57,8 +55,8 @@ class Kept:
     checks: int = 0
     owns: bool = False
     lasts: bool = False
-    report: MappingReport | None = None
-    group: Group | None = None
+    report: Any = None  # not typed, as the next one, because their rooms stand on this one
+    group: Any = None
     graph: int | None = None
 
     @property

@@ -15,8 +15,9 @@ from .state import begin, state_of, working
 if TYPE_CHECKING:
     from ..selection.choice import Choice
     from ..topology import TopologyInterface
+    from .remap.order import MappingReport
 
-__all__ = ["choice_of", "interface", "refreshed", "sub_communicators"]
+__all__ = ["choice_of", "interface", "mapping_report", "refreshed", "sub_communicators"]
 
 
 def interface(comm: MPI.Intracomm) -> TopologyInterface:
@@ -74,6 +75,14 @@ def choice_of(comm: MPI.Intracomm, method: str, nbytes: int) -> Choice | None:
     """
     held = attached(comm)
     return None if held is None else held.choice_of(method, nbytes)
+
+
+def mapping_report(comm: MPI.Intracomm) -> MappingReport | None:
+    """The report on the search for the order of a communicator's ranks; None if they were not re-ordered.
+
+    :param comm: a communicator that ``remap`` returned, or a method with ``reorder=True``.
+    """
+    return kept_of(comm).report if isinstance(comm, Handle) else None
 
 
 def sub_communicators(comm: MPI.Intracomm) -> dict[str, MPI.Intracomm]:

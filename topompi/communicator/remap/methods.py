@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ...topology import TopologyInterface
     from .order import Aim, MappingReport, Solution
 
-__all__ = ["Reordering", "mapping_report", "remap"]
+__all__ = ["Reordering", "remap"]
 
 # ``mapping`` and ``order`` are imported at their first use, because few communicators are re-ordered.
 
@@ -79,14 +79,6 @@ def remap(
     if report and plain.Get_rank() == 0:
         print(f"topompi: remap: {solution.report.describe()}", file=stderr, flush=True)
     return _reported(comm, "remap", made, solution.report)
-
-
-def mapping_report(comm: Any) -> MappingReport | None:
-    """The report on the search for the order of a communicator's ranks; None if they were not re-ordered.
-
-    :param comm: a communicator that ``remap`` returned, or a method with ``reorder=True``.
-    """
-    return kept_of(comm).report if isinstance(comm, Handle) else None
 
 
 class Reordering(Handle):
