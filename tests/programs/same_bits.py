@@ -11,27 +11,18 @@ import topompi
 WORLD = MPI.COMM_WORLD
 HOSTS = ["h0000", "h0001", "h0004", "h0005"][: WORLD.size]
 comm = topompi.Intracomm(WORLD, topology="xgft:2,2,2;1,1,1", hosts=HOSTS)
-order = comm.Split(0, -comm.rank)
-comms = {
-    "wrapped": comm,
-    "Dup": comm.Dup(),
-    "Split": order,
-    "Dup of Split": order.Dup(),
-    "halves": comm.Split(comm.rank // 3),
-}
+comms = {"wrapped": comm, "Dup": comm.Dup(), "Split": comm.Split(0, -comm.rank)}
 random = np.random.default_rng(WORLD.rank)
 all_ = []
 for name, one in comms.items():
-    for number in (5, 4096):
+    for number in (5,) if name == "wrapped" else (5, 512):
         sent = random.normal(size=number * one.size) * 10.0 ** random.integers(-9, 9, size=number * one.size)
         total, part = np.zeros_like(sent), np.zeros(number)
         calls = {
             "Allreduce": (sent, total),
             "Reduce": (sent, total, MPI.SUM, one.size - 1),
             "Reduce_scatter": (sent, part, [number] * one.size),
-            "Reduce_scatter_block": (sent, part),
             "Scan": (sent, total),
-            "Exscan": (sent, total),
         }
         for method, arguments in calls.items():
             found = set()

@@ -32,6 +32,8 @@ def run(comm: Handle, method: str, arguments: tuple[Any, ...], root: int | None,
     :param root: the root; None in a call without one.
     :param op: the operation of a reduction; None in other calls.
     """
+    calls = calls_of(comm)
+    calls.made = calls.made or 1  # nobody has counted the call that made the table
     if knows_natives(comm):
         calls_of(comm).made -= 1  # because the call is made again in the next line, and counted there
         getattr(Collectives, method)(comm, *arguments)  # not a method by which a derived class has replaced it

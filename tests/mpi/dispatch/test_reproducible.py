@@ -14,13 +14,11 @@ RULES = {
     "Allreduce": "circulant",
     "Reduce": "circulant",
     "Reduce_scatter": "circulant",
-    "Reduce_scatter_block": "ring",
     "Scan": "doubling",
-    "Exscan": "doubling",
 }
 
 
-def bits(folder, ranks=4, **settings):
+def bits(folder, ranks=3, **settings):
     """The lines of a job: methods with several results, and the digest of all results."""
     env = {"XDG_CACHE_HOME": str(folder), **{f"TOPOMPI_{name}": value for name, value in settings.items()}}
     done = run_mpi(ranks, PROGRAM, env=env, timeout=60)
