@@ -11,6 +11,7 @@ from ..dispatch.counters import counters
 from ..execution.native import NativeIntracomm
 from ..execution.specs import CALLS
 from . import agreement
+from .handle import Handle
 
 __all__ = ["BUFFERS", "NEIGHBOURS", "OBJECTS", "pass_on"]
 
@@ -73,7 +74,7 @@ def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if counters.enabled:
             counters.count(name, 0, "native", reason)
-        if not (checked and getattr(self, "_checks", False)):  # self may be mpi4py's own communicator
+        if not (checked and isinstance(self, Handle)):  # self may be mpi4py's own communicator
             return call(self, *args, **kwargs)
         given = {**DEFAULTS, **dict(zip(parameters, args, strict=False)), **kwargs}
         root, op = (given.get(one) if one in parameters else None for one in ("root", "op"))
