@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +26,8 @@ from .workload import Workload
 
 __all__ = ["simulate"]
 
+Policy = TypeVar("Policy")
+
 
 def simulate(
     workload: Workload,
@@ -39,21 +43,24 @@ def simulate(
 ) -> Outcome:
     """Simulate all jobs of a workload; a job is rejected if it finds no nodes even when no other job runs.
 
+    Policies are parameters: the run changes copies of them, and leaves nothing in them for a later run.
+
     :param workload: the jobs.
     :param cluster: the cluster.
     :param queue: a queue, or its name in ``QUEUES``; None for EASY in the order of arrival.
     :param allocator: an allocator, or a name that `find_allocator` knows.
     :param speed: a model of run times, or a name that `find_speed` knows.
     :param observers: objects whose methods are called at each start and end of a job, and after each pass over the
-        queue.
+        queue; they keep what they have seen, and therefore serve one run.
     :param node_states: changes of nodes between up, drained and down; None if all nodes stay up.
     :param compiled: whether the event loop in C runs, or that in Python, which gives equal results; None for C if it
         implements the policies, else Python.
     :param progress: function that is called now and then with the number of ended jobs.
-    :raises JobsError: if the loop in C is demanded and does not implement the policies, or a user's own policy fails.
+    :raises JobsError: if the loop in C is demanded and does not implement the policies, or a user's own policy fails
+        or cannot be copied.
     """
     names = (queue, allocator, speed)
-    queue, allocator, speed = find_queue(queue), find_allocator(allocator), find_speed(speed)
+    queue, allocator, speed = _copy(find_queue(queue)), _copy(find_allocator(allocator)), _copy(find_speed(speed))
     allocator = within_parts(allocator, cluster)
     own = [name for name in (*names, queue.order) if isinstance(name, str) and names_function(name)]
     if names[1] in own:
@@ -73,6 +80,18 @@ def simulate(
             ran = _ran(loop)
     policy = queue.name, allocator.name, speed.name
     return _outcome(workload, cluster, policy, fits, ran)
+
+
+def _copy(policy: Policy) -> Policy:
+    """Return a copy of a policy for one run.
+
+    :raises JobsError: if it has a part that cannot be copied, for example an open file.
+    """
+    try:
+        return deepcopy(policy)
+    except TypeError as error:
+        what = "a policy that can be copied, because what a run changes belongs to the run"
+        raise JobsError(f"simulate: expecting {what}, got {type(policy).__name__}: {error}") from error
 
 
 def _fitting(workload: Workload, cluster: Cluster, allocator: Allocator) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
