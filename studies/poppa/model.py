@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from studies.stamps import stamp_of
 from studies.tables import Table, fill, table_lines
 from topompi.colocation.estimates.estimators import Estimate, estimate
 from topompi.colocation.estimates.model import Phase, Shutter, simulate
@@ -263,7 +264,7 @@ def main(arguments: Sequence[str]) -> int:
         lines = list(table_lines(head, rows))
         print(f"\n{marks}", *lines, sep="\n", flush=True)
         if given.output is not None and not given.quick:
-            fill(given.output / PAGE, marks, lines)
+            fill(given.output / PAGE, marks, lines, stamp_of("python -m studies poppa model", __name__))
     if given.output is not None and not given.quick:
         figures = given.output.parent / "figures"
         draw_errors(cells, [one.name for one in applications()], figures / "prices-model-errors.svg")
