@@ -158,7 +158,7 @@ def placed_in(page: Path) -> Iterator[Placed]:
             continue
         if first is not None:
             after = next((one for one in lines[at:] if one.strip()), "")
-            name = mark or ", ".join(cell.strip() for cell in lines[first].split("|")[1:4])
+            name = mark or ", ".join(cell.strip() for cell in lines[first].strip("| ").split("|")[:3])
             yield Placed(page, first + 1, name, tuple(lines[first:at]), Stamp.parse(after))
             first = None
         if (found := re.fullmatch(r"<!-- ([^:]*) -->", line)) is not None:
