@@ -44,6 +44,14 @@ COVERED = (
 )
 WRITERS = ("benchmarks/paths.py", "studies/stamps.py", "studies/tables.py", "studies/tablelist.py")  # change no number
 OTHER_FILES = (".c", ".sh")
+ROOMS = (
+    "benchmarks",
+    "studies",
+    "osu_like_bench",
+    "topompi",
+    "schedules",
+    "mapping",
+)  # what may differ from the commit
 MADE, MEASURED, NONE = "made", "measured", "-"
 _LINE = re.compile(
     r"<!-- table: (?P<command>[^|]+?) \| "
@@ -76,7 +84,7 @@ class Stamp:
     :ivar kind: ``made`` by simulation, so that the numbers come again, or ``measured`` in real time.
     :ivar day: day on which it was made.
     :ivar commit: commit at which it was made; with ``+`` if files differed from it.
-    :ivar seconds: seconds that the table took; None if unknown.
+    :ivar seconds: seconds of a processor that the table took; None if unknown.
     :ivar module: module that makes the table.
     :ivar code: digest of the code.
     :ivar data: digest of the data, or ``-``.
@@ -131,10 +139,10 @@ def stamp_of(command: str, module: str, kind: str = MADE, seconds: float | None 
     :param command: command that made it.
     :param module: module that made it.
     :param kind: ``made`` by simulation or ``measured``.
-    :param seconds: seconds that it took; None if unknown.
+    :param seconds: seconds of a processor that it took; None if unknown.
     """
     found = digests(module, command)
-    changed = _git("status", "--porcelain", "--", "*.py", "*.c", "*.sh") != ""
+    changed = _git("status", "--porcelain", "--", *ROOMS) != ""
     commit = (_git("rev-parse", "--short=8", "HEAD") or "0" * 8) + "+" * changed
     whole = None if seconds is None else max(1, round(seconds))
     return Stamp(command, kind, datetime.now(UTC).date(), commit, whole, module, found.code, found.data)

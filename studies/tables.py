@@ -92,12 +92,12 @@ def show_many(
         if given.only not in (None, marks):
             continue
         print(f"\n{marks}")
-        lines, begin = [], time.monotonic()
+        lines, begin = [], time.process_time()
         for line in table_lines(head, rows):
             print(line, flush=True)
             lines.append(line)
         if given.output is not None and not given.quick:
-            stamp = stamp_of(f"python -m studies {name}", module, MADE, time.monotonic() - begin)
+            stamp = stamp_of(f"python -m studies {name}", module, MADE, time.process_time() - begin)
             fill(given.output / page, marks, lines, stamp)
     if given.only not in (None, *names):
         print(f"studies {name}: --only: expecting one of {', '.join(names)}, got {given.only}", file=sys.stderr)

@@ -87,11 +87,11 @@ def _figures(numbers: Sequence[str], full: bool, output: Path | None) -> None:
     for number in numbers:
         module = import_module(f"{__package__}.{FIGURES[number]}")
         overwrite(f"{module.TITLE} ...")
-        start = time.monotonic()
+        start, cpu = time.monotonic(), time.process_time()
         figure: Figure = module.draw(full)
         overwrite("")
         command = f"{COMMAND} {number}{' --full' if full else ''}"
-        stamp = stamp_of(command, module.__name__, seconds=time.monotonic() - start)
+        stamp = stamp_of(command, module.__name__, seconds=time.process_time() - cpu)
         page = [*stamped(_page(module, figure, output), stamp)]
         took = f"({time.monotonic() - start:.0f} s, with results kept from before)"
         print("\n".join([*page, took, ""]), flush=True)

@@ -16,7 +16,7 @@ from studies import stamps, tablelist, tables
 from studies.stamps import MADE, NONE, Placed, Stamp, digests, placed_in, stamp_of
 from tests.support import ROOT
 
-QUICK = 20  # seconds that a whole table may take, so that rows of it are made again here
+QUICK = 20  # seconds of a processor that a whole table may take, so that rows of it are made again here
 STAMP = Stamp("python -m studies x", MADE, date(2026, 1, 2), "0123abcd", 7, "studies.x", "0123abcd", NONE)
 
 
