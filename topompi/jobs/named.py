@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from importlib import import_module
 from typing import Any, TypeVar
 
 from ..errors import TopompiError
 from ..extensions import result_of
+from .errors import JobsError
 
-__all__ = ["imported_late", "made_by"]
+__all__ = ["for_one_run", "imported_late", "made_by"]
 
 Made = TypeVar("Made")
 
@@ -41,3 +43,15 @@ def imported_late(name: str) -> Callable[[str], Any]:
         return getattr(import_module(f"topompi.{module}"), function)(word)
 
     return call
+
+
+def for_one_run(policy: Made) -> Made:
+    """Return a copy of a policy for one simulation, in which what the simulation changes in it stays.
+
+    :raises JobsError: if the policy has a part that cannot be copied, for example an open file.
+    """
+    try:
+        return deepcopy(policy)
+    except TypeError as error:
+        what = "a policy that can be copied, because what a run changes belongs to the run"
+        raise JobsError(f"simulate: expecting {what}, got {type(policy).__name__}: {error}") from error

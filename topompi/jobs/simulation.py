@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +15,7 @@ from .cluster import Cluster
 from .compiled import Ran, knows, run_compiled
 from .errors import JobsError
 from .loop import Loop
+from .named import for_one_run
 from .nodestates import NodeStates
 from .observers import Observer, PlacementCheck
 from .outcome import Outcome
@@ -25,8 +24,6 @@ from .speed import Speed, find_speed
 from .workload import Workload
 
 __all__ = ["simulate"]
-
-Policy = TypeVar("Policy")
 
 
 def simulate(
@@ -60,7 +57,8 @@ def simulate(
         or cannot be copied.
     """
     names = (queue, allocator, speed)
-    queue, allocator, speed = _copy(find_queue(queue)), _copy(find_allocator(allocator)), _copy(find_speed(speed))
+    queue, allocator = for_one_run(find_queue(queue)), for_one_run(find_allocator(allocator))
+    speed = find_speed(speed)
     allocator = within_parts(allocator, cluster)
     own = [name for name in (*names, queue.order) if isinstance(name, str) and names_function(name)]
     if names[1] in own:
@@ -80,18 +78,6 @@ def simulate(
             ran = _ran(loop)
     policy = queue.name, allocator.name, speed.name
     return _outcome(workload, cluster, policy, fits, ran)
-
-
-def _copy(policy: Policy) -> Policy:
-    """Return a copy of a policy for one run.
-
-    :raises JobsError: if it has a part that cannot be copied, for example an open file.
-    """
-    try:
-        return deepcopy(policy)
-    except TypeError as error:
-        what = "a policy that can be copied, because what a run changes belongs to the run"
-        raise JobsError(f"simulate: expecting {what}, got {type(policy).__name__}: {error}") from error
 
 
 def _fitting(workload: Workload, cluster: Cluster, allocator: Allocator) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

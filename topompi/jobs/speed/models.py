@@ -12,7 +12,7 @@ from ...extensions import names_function
 from ..allocation import Occupancy
 from ..cluster import Cluster
 from ..errors import JobsError
-from ..named import imported_late, made_by
+from ..named import for_one_run, imported_late, made_by
 from ..workload import Workload
 
 __all__ = ["SPEEDS", "AsLogged", "Faster", "Ranges", "SharedLinks", "Speed", "Together", "find_speed"]
@@ -33,12 +33,12 @@ class Speed:
     slowest = 1.0
 
     def on(self, workload: Workload, cluster: Cluster) -> Speed:
-        """Return the model of one simulation; a model that depends on the jobs or the cluster makes a new one.
+        """Return the model of one simulation: a copy, or a new one that depends on the jobs or the cluster.
 
         :param workload: the jobs, numbered by their positions.
         :param cluster: the cluster.
         """
-        return self
+        return for_one_run(self)
 
     def durations(self, workload: Workload) -> Integers:
         """Return the seconds that each job runs at rate 1."""
