@@ -102,6 +102,7 @@ class Interleaved(Observer):
 )
 @example(queue=None, depth=1, order="multifactor", allocator="first", speed="as-logged", seeds=(3, 5), copied=copy)
 @example(queue=None, depth=1, order="fcfs", allocator=LEARNS, speed="colocated", seeds=(3, 5), copied=copy)
+@example(queue=None, depth=0, order="fcfs", allocator="counts", speed="colocated", seeds=(0, 0), copied=copy)
 @examples(120)
 def test_runs_by_the_same_policies_are_equal_again_in_copies_and_interleaved(
     heat: Path,
