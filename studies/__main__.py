@@ -1,10 +1,13 @@
-"""The command line ``python -m studies SOURCE [NAME...] [-o docs/lab]``."""
+"""The command line ``python -m studies SOURCE [NAME...] [-o docs/lab]``, and ``python -m studies tables``."""
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
 
+from .tablelist import main as list_tables
+
+TABLES = "tables"
 SOURCES = {
     "subramoni": "H. Subramoni, Topology-Aware MPI Communication and Scheduling, PhD thesis, Ohio State 2013",
     "pollard": "S. D. Pollard et al., Interference-free node allocation, SC18",
@@ -23,15 +26,18 @@ SOURCES = {
 
 
 def main(words: list[str]) -> int:
-    """Run the study of a source.
+    """Run the study of a source, or list the tables of docs/lab.
 
     :param words: name of the source, then the arguments of its own command.
     :returns: exit code; 2 if the source is unknown.
     """
+    if words[:1] == [TABLES]:
+        return list_tables(words[1:])
     if not words or words[0] not in SOURCES:
         listed = "".join(f"\n  {name:<16} {title}" for name, title in SOURCES.items())
         got = words[0] if words else "none"
         asked = got in ("-h", "--help")
+        listed += f"\n  {TABLES:<16} no source: all tables of docs/lab, and those that are older than their code"
         message = f"python -m studies SOURCE [-h]; sources:{listed}"
         print(message if asked else f"studies: expecting a source, got {got}\n{message}", file=sys.stderr)
         return 0 if asked else 2

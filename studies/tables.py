@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -12,7 +13,9 @@ from pathlib import Path
 from topompi.errors import BenchmarkError
 from topompi.inputs.writing import write_text
 
-__all__ = ["Table", "fill", "show", "show_many", "table_lines"]
+from .stamps import MADE, Stamp, stamp_of
+
+__all__ = ["Table", "fill", "show_many", "stamped", "table_lines"]
 
 Table = tuple[str, Sequence[str], Iterable[Sequence[object]]]  # name of the marks, head and rows
 
@@ -27,12 +30,29 @@ def table_lines(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterat
         yield f"| {' | '.join(map(str, cells))} |"
 
 
-def fill(page: Path, name: str, lines: Sequence[str]) -> None:
-    """Replace the lines between ``<!-- NAME -->`` and ``<!-- end of NAME -->`` in a page.
+def stamped(lines: Iterable[str], stamp: Stamp) -> Iterator[str]:
+    """Yield the lines of a page with a stamp under each table.
+
+    :param lines: the lines.
+    :param stamp: the stamp of all of their tables.
+    """
+    before = ""
+    for line in lines:
+        if before.startswith("|") and not line.startswith("|"):
+            yield str(stamp)
+        yield line
+        before = line
+    if before.startswith("|"):
+        yield str(stamp)
+
+
+def fill(page: Path, name: str, lines: Sequence[str], stamp: Stamp) -> None:
+    """Replace the lines between ``<!-- NAME -->`` and ``<!-- end of NAME -->`` in a page by a table and its stamp.
 
     :param page: Markdown file.
     :param name: name of the marks.
-    :param lines: the new lines.
+    :param lines: the lines of the table.
+    :param stamp: the stamp under it.
     :raises BenchmarkError: if the page does not have exactly one pair of these marks.
     """
     begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
@@ -40,30 +60,8 @@ def fill(page: Path, name: str, lines: Sequence[str]) -> None:
     if text.count(begin) != 1 or text.count(end) != 1:
         raise BenchmarkError(f"{page}: expecting one pair of marks {begin.strip()} and {end}, got another number")
     between = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
-    filled = "\n".join([begin.strip(), *lines, end])
+    filled = "\n".join([begin.strip(), *stamped(lines, stamp), end])
     write_text(page, between.sub(lambda _: filled, text))
-
-
-def show(name: str, page: str, head: Sequence[str], rows: Iterator[Sequence[object]], arguments: Sequence[str]) -> int:
-    """Run a study that consists of one table: print it, and put it into its page if ``-o`` names a folder.
-
-    :param name: name of the study, and of its marks.
-    :param page: file name of the page.
-    :param head: names of the columns.
-    :param rows: cells of each row, computed while the command runs.
-    :param arguments: arguments after the study's name.
-    :returns: exit code 0.
-    """
-    parser = argparse.ArgumentParser(prog=f"python -m studies {name}")
-    parser.add_argument("-o", dest="output", metavar="DIR", type=Path, help=f"folder whose {page} gets the table")
-    output: Path | None = parser.parse_args(arguments).output
-    lines = []
-    for line in table_lines(head, rows):
-        print(line, flush=True)
-        lines.append(line)
-    if output is not None:
-        fill(output / page, name, lines)
-    return 0
 
 
 def show_many(
@@ -75,9 +73,10 @@ def show_many(
 ) -> int:
     """Run a study of several tables: print them, and put them into a page if ``-o`` names a folder.
 
-    :param name: source and name of the study.
+    :param name: source and name of the study, with the arguments that name its data.
     :param page: file name of the page.
-    :param make: function that yields the name of each table's marks, its head and its rows, given whether to be quick.
+    :param make: function that yields the name of each table's marks, its head and its rows, given whether to be quick;
+        rows are computed while they are read. Stamps name its module.
     :param arguments: arguments after the study's name: ``-o DIR``, ``--quick``, and ``--only TABLE``.
     :param draw: function that draws pictures into ``figures`` beside the page's folder, if the page is filled.
     :returns: exit code 0; 2 if no table has the name of ``--only``.
@@ -87,6 +86,7 @@ def show_many(
     parser.add_argument("--quick", action="store_true", help="a small case, which fills no page")
     parser.add_argument("--only", metavar="TABLE", help="name of the one table to make")
     given, names = parser.parse_args(arguments), list[str]()
+    module, begin = getattr(make, "func", make).__module__, time.process_time()
     for marks, head, rows in make(given.quick):
         names.append(marks)
         if given.only not in (None, marks):
@@ -97,7 +97,9 @@ def show_many(
             print(line, flush=True)
             lines.append(line)
         if given.output is not None and not given.quick:
-            fill(given.output / page, marks, lines)
+            stamp = stamp_of(f"python -m studies {name}", module, MADE, time.process_time() - begin)
+            fill(given.output / page, marks, lines, stamp)
+        begin = time.process_time()  # the time of what all tables share counts for the first one
     if given.only not in (None, *names):
         print(f"studies {name}: --only: expecting one of {', '.join(names)}, got {given.only}", file=sys.stderr)
         return 2

@@ -106,7 +106,7 @@ def errors(seeds: Sequence[int] = SEEDS, jobs: int | None = None) -> Iterator[li
         found = []
         for seed, one in drawn.items():
             learner = Measured(seen[seed])
-            watch = Measurements(learner, lambda a, b: float(truth.rates[number[a], number[b]]))
+            watch = Measurements(lambda a, b: float(truth.rates[number[a], number[b]]))
             found.append(simulate(one, halves, "easy", learner, speed, [watch]))
         yield _row(("matched, measuring", f"{error:.0%}"), [_figures(one, log) for one in found])
 

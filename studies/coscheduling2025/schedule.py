@@ -16,11 +16,11 @@ from studies.tables import Table
 from topompi.colocation.scheduling.allocators import Halves, Matched
 from topompi.colocation.scheduling.halves import halves_of, nodes_of, on_halves
 from topompi.colocation.scheduling.measures import improvement, pair_figures
-from topompi.colocation.scheduling.queues import Filler
 from topompi.colocation.scheduling.speed import ColocatedSpeed
 from topompi.colocation.scheduling.table import rate_table
 from topompi.colocation.speedups.matrix import Speedups
 from topompi.jobs import Cluster, Outcome, Queue, Workload, simulate
+from topompi.jobs.queueing.filler import Filler
 from topompi.jobs.study import Interval, interval
 
 from .matrices import aris, marconi

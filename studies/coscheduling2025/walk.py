@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from studies.poppa.programs import compiled
+from studies.stamps import MEASURED, stamp_of
 from studies.tables import fill, table_lines
 from topompi.colocation.measuring.picture import draw
 from topompi.colocation.measuring.plan import Program, programs_of
@@ -140,7 +141,12 @@ def _run(given: argparse.Namespace) -> None:
         lines = list(table_lines(head, rows))
         print("\n".join([f"\n{marks}", *lines]))
         if given.output is not None and not given.quick:
-            fill(given.output / PAGE, marks, lines)
+            fill(
+                given.output / PAGE,
+                marks,
+                lines,
+                stamp_of("python -m studies coscheduling2025 walk", __name__, MEASURED),
+            )
     if given.output is not None and not given.quick:
         draw(truth, given.output.parent / "figures" / FIGURE)
 

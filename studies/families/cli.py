@@ -45,5 +45,7 @@ def main(arguments: Sequence[str]) -> int:
     real.add_argument("nodemap", metavar="MAP", help="file of the node map")
     real.add_argument("lists", metavar="LISTS", help="archive of the lists of nodes")
     given, rest = parser.parse_known_args(arguments)
-    make = fabrics if given.part == "fabrics" else partial(leonardo, given.nodemap, given.lists)
-    return show_many(f"families {given.part}", "schedules.md", make, rest)
+    if given.part == "fabrics":
+        return show_many("families fabrics", "schedules.md", fabrics, rest)
+    make = partial(leonardo, given.nodemap, given.lists)
+    return show_many(f"families leonardo {given.nodemap} {given.lists}", "schedules.md", make, rest)

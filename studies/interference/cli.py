@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
-from studies.tables import show
+from studies.tables import Table, show_many
 from topompi.views import read_cluster
 
 from .mixes import draw, modelled, simulated
@@ -20,16 +21,24 @@ SEEDS = range(20)
 ERRORS = ("tree", "jobs", "mean speed, messages", "mean speed, model", "mean error", "95 % of errors", "largest")
 
 
-def _errors() -> Iterator[list[str]]:
+def _errors(quick: bool) -> Iterator[list[str]]:
     """Yield the error of the model for each tree; an error is a speed by the model over that by messages, minus 1."""
-    for spec in TREES:
+    for spec in TREES[: 1 if quick else None]:
         machine = read_cluster(f"{spec}@rate=4xQDR")
-        mixes = [draw(machine, seed, 0.9, swapped) for seed in SEEDS for swapped in SWAPPED]
+        mixes = [draw(machine, seed, 0.9, swapped) for seed in SEEDS[: 2 if quick else None] for swapped in SWAPPED]
         model, messages = (np.concatenate([speed(mix) for mix in mixes]) for speed in (modelled, simulated))
         error = np.abs(model / messages - 1)
         shares = error.mean(), np.quantile(error, 0.95), error.max()
         cells = [f"{len(error)}", f"{messages.mean():.3f}", f"{model.mean():.3f}", *(f"{one:.1%}" for one in shares)]
         yield [f"`{spec}`", *cells]
+
+
+def _tables(name: str, quick: bool) -> Iterator[Table]:
+    if name == "errors":
+        yield "interference errors", ERRORS, _errors(quick)
+    else:
+        jobs = month()
+        yield f"interference {name}", COLUMNS, rows_of(jobs.select(slice(500)) if quick else jobs, cluster(name))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -41,7 +50,4 @@ def main(arguments: Sequence[str]) -> int:
     if not arguments or arguments[0] not in ("errors", *FABRICS):
         print(f"studies interference: expecting errors, {' or '.join(FABRICS)}, got {arguments[:1] or 'none'}")
         return 2
-    name, page = arguments[0], "interference.md"
-    if name == "errors":
-        return show("interference errors", page, ERRORS, _errors(), arguments[1:])
-    return show(f"interference {name}", page, COLUMNS, rows_of(month(), cluster(name)), arguments[1:])
+    return show_many(f"interference {arguments[0]}", "interference.md", partial(_tables, arguments[0]), arguments[1:])

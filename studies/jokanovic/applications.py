@@ -17,7 +17,9 @@ import numpy as np
 
 from topompi.interference import Character, characterise, crossbar, levels_of
 from topompi.interference.kernels import Kernel, make_kernel, trace_of
+from topompi.interference.kernels.halo import Halo, Stencil3D, Stencil4D
 from topompi.interference.kernels.kernel import Messages, Phase
+from topompi.interference.kernels.pcg import PCG
 from topompi.interference.placement import place
 from topompi.netsim import COMPUTE, Program
 from topompi.topology import load
@@ -41,11 +43,11 @@ CLASSES = {"FT": "extreme", "CG": "moderate", "MILC": "moderate"} | dict.fromkey
     ("GROMACS", "BT", "CGPOP", "WRF"), "low"
 )
 USAGE = {"low": 0.045, "moderate": 0.3}  # of our own kernels: half of the limit of low, and the middle of moderate
-HALOS = {
-    "WRF": ("stencil3d", "16x16x1"),
-    "CGPOP": ("cg", "16x16"),
-    "GROMACS": ("stencil3d", "8x8x4"),
-    "MILC": ("stencil4d", "8x4x4x4"),
+HALOS: dict[str, Halo] = {  # by classes, because a name may mean another kernel later
+    "WRF": Stencil3D((16, 16, 1), periodic=True),
+    "CGPOP": PCG((16, 16), periodic=False),
+    "GROMACS": Stencil3D((8, 8, 4), periodic=True),
+    "MILC": Stencil4D((8, 4, 4, 4), periodic=True),
 }
 ITERATIONS = 10  # of our own kernels
 
@@ -185,10 +187,7 @@ def application(name: str) -> Program:
 
 def _halo(name: str) -> Program:
     """A halo exchange of ours that has its class's usage on S2 and F2 (MILC on F4; it does not fit on F2)."""
-    kernel, grid = HALOS[name]
-    made = trace_of(
-        make_kernel(kernel, range(512 if name == "MILC" else 256), grid, kernel != "cg"), 1 << 20, iterations=ITERATIONS
-    ).ranks
+    made = trace_of(HALOS[name], 1 << 20, iterations=ITERATIONS).ranks
     load_of_one = character(made, BASE[name], 2, "F4" if name == "MILC" else "F2").usage
     large = (made.kind != COMPUTE) & (made.amount > 8)  # not the sums of one double
     made = replace(

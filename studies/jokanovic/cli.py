@@ -11,7 +11,7 @@ from importlib import import_module
 
 import numpy as np
 
-from studies.tables import show, show_many
+from studies.tables import Table, show_many
 from topompi.jobs import Cluster, Outcome, Workload, simulate
 from topompi.jobs.metrics import average_hops, sharing, summarise
 from topompi.jobs.workload.generate import power_of_two_mix
@@ -43,6 +43,11 @@ def rows_of(jobs: Workload) -> Iterator[tuple[str, ...]]:
     return ((name, *cells_of(simulate(jobs, MARENOSTRUM, allocator=name))) for name in POLICIES)
 
 
+def _tables(quick: bool) -> Iterator[Table]:
+    jobs = power_of_two_mix(np.random.default_rng(1), 300 if quick else 3_000)
+    yield "jokanovic", ("policy", *COLUMNS), rows_of(jobs)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Compare the policies and print the table; with the name of another study of ``NETWORK``, run it.
 
@@ -52,5 +57,4 @@ def main(arguments: Sequence[str]) -> int:
         module, function = NETWORK[arguments[0]]
         make = getattr(import_module(f"studies.jokanovic.{module}"), function)
         return show_many(f"jokanovic {arguments[0]}", "sharing.md", make, arguments[1:])
-    jobs = power_of_two_mix(np.random.default_rng(1), 3_000)
-    return show("jokanovic", "jobs.md", ["policy", *COLUMNS], rows_of(jobs), arguments)
+    return show_many("jokanovic", "jobs.md", _tables, arguments)

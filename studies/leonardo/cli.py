@@ -177,7 +177,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("nodes", type=Path, metavar="MAP", help="node map")
     parser.add_argument("lists", type=Path, metavar="LISTS", help="archive of the jobs' lists of nodes")
     given, others = parser.parse_known_args(arguments)
-    return show_many("leonardo", "sharing.md", partial(_tables, given.nodes, given.lists), others)
+    name, make = f"leonardo {given.nodes} {given.lists}", partial(_tables, given.nodes, given.lists)
+    return show_many(name, "sharing.md", make, others)
 
 
 def _tables(nodes: Path, lists: Path, quick: bool) -> Iterator[Table]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from studies.tables import show
+from studies.tables import Table, show_many
 from topompi.jobs import Cluster, Workload, simulate
 from topompi.jobs.metrics import summarise
 from topompi.jobs.study import POLLARD, Interval, break_even, interval
@@ -66,9 +66,13 @@ def _hours(found: Interval) -> str:
     return f"{found.mean / 3600:.2f} ± {(found.high - found.mean) / 3600:.2f}"
 
 
-def _rows() -> Iterator[list[str]]:
+def _rows(quick: bool) -> Iterator[list[str]]:
     for name, (make, cluster) in LOADS.items():
-        yield row_of(name, [make(seed) for seed in SEEDS], cluster)
+        yield row_of(name, [make(seed) for seed in SEEDS[: 2 if quick else None]], cluster)
+
+
+def _tables(quick: bool) -> Iterator[Table]:
+    yield "pollard", ("load, machine", *POLLARD, "break-even"), _rows(quick)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -80,4 +84,4 @@ def main(arguments: Sequence[str]) -> int:
         from .speedups import main as network  # imported here, because the queue needs no network
 
         return network(arguments[1:])
-    return show("pollard", "jobs.md", ["load, machine", *POLLARD, "break-even"], _rows(), arguments)
+    return show_many("pollard", "jobs.md", _tables, arguments)

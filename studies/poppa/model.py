@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from studies.tables import Table, fill, table_lines
+from studies.tables import Table, show_many
 from topompi.colocation.estimates.estimators import Estimate, estimate
 from topompi.colocation.estimates.model import Phase, Shutter, simulate
 from topompi.colocation.estimates.nodes import estimate_nodes
@@ -251,22 +250,19 @@ def _row(name: str, demand: str, here: str, good: bool) -> Sequence[str]:
 def main(arguments: Sequence[str]) -> int:
     """Run the study: print its tables, and with ``-o`` put them into the page, and draw its pictures.
 
-    :param arguments: ``-o DIR``, and ``--quick`` for few simulations, which fill no page.
-    :returns: exit code 0.
+    :param arguments: ``-o DIR``, ``--quick`` for few simulations, which fill no page, and ``--only TABLE``.
+    :returns: exit code; 2 if no table has the name of ``--only``.
     """
-    parser = argparse.ArgumentParser(prog="python -m studies poppa model")
-    parser.add_argument("-o", dest="output", metavar="DIR", type=Path, help=f"folder whose {PAGE} gets the tables")
-    parser.add_argument("--quick", action="store_true", help="a small case, which fills no page")
-    given = parser.parse_args(arguments)
-    cells, sweep = pairs(16 if given.quick else 512), _sweep(8 if given.quick else 128)
-    for marks, head, rows in tables(cells, sweep):
-        lines = list(table_lines(head, rows))
-        print(f"\n{marks}", *lines, sep="\n", flush=True)
-        if given.output is not None and not given.quick:
-            fill(given.output / PAGE, marks, lines)
-    if given.output is not None and not given.quick:
-        figures = given.output.parent / "figures"
+    cells, sweep = list[Cell](), dict[int, dict[str, float]]()
+
+    def make(quick: bool) -> Iterator[Table]:
+        cells.extend(pairs(16 if quick else 512))
+        sweep.update(_sweep(8 if quick else 128))
+        return tables(cells, sweep)
+
+    def draw(figures: Path) -> None:
         draw_errors(cells, [one.name for one in applications()], figures / "prices-model-errors.svg")
         draw_windows(sweep, {at: 1 / (1 - _stopped(at)) for at in FIT}, figures / "prices-model-windows.svg")
         draw_prices(cells, [one.name for one in applications()], figures / "prices-model-prices.svg")
-    return 0
+
+    return show_many("poppa model", PAGE, make, arguments, draw)

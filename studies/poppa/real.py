@@ -11,6 +11,7 @@ from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
 
+from studies.stamps import MEASURED, stamp_of
 from studies.tables import fill, table_lines
 from topompi.errors import SettingError, TopompiError
 from topompi.inputs.writing import write_text
@@ -60,7 +61,8 @@ def main(arguments: Sequence[str]) -> int:
         lines = list(table_lines(head, rows))
         print("\n".join([f"\n{marks}", *lines]))
         if given.output is not None:
-            fill(given.output / PAGE, marks, lines)
+            command = f"python -m studies poppa {given.part}"
+            fill(given.output / PAGE, marks, lines, stamp_of(command, __name__, MEASURED))
     return 0
 
 

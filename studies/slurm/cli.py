@@ -13,6 +13,8 @@ from pathlib import Path
 from topompi.errors import TopompiError
 from topompi.inputs.writing import write_text
 
+from ..stamps import MEASURED, stamp_of
+from ..tables import stamped
 from . import latency, page, placement, throughput
 from .bench import ROOT
 from .plan import Plan, Results
@@ -38,7 +40,8 @@ def main(arguments: Sequence[str]) -> int:
         results = Results(given.results, plan)
         if not given.show:
             _measure(plan, results, given.parts or PARTS)
-        lines = [*page.lines(results.data)]
+        stamp = stamp_of("python -m studies slurm", __name__, MEASURED)
+        lines = [*stamped(page.lines(results.data), stamp)]
         if given.output is not None:
             write_text(given.output / PAGE, "\n".join(lines) + "\n")
         print("\n".join(lines))

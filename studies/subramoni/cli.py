@@ -19,7 +19,8 @@ from topompi.cli.terminal import HELP, overwrite
 from topompi.errors import BenchmarkError
 from topompi.inputs.writing import write_text
 
-from ..tables import fill, table_lines
+from ..stamps import stamp_of
+from ..tables import fill, stamped, table_lines
 from . import published
 from .figure import Figure
 
@@ -41,7 +42,7 @@ FIGURES = {
     "bound": "at_the_bound",
 }
 ALIASES = {"3.2": "3.1", "5.8": "5.7", "6.6": "6.8", "8.2": "6.2", "8.5": "5.6", "8.7": "6.9"}
-PUBLISHED = "published"
+PUBLISHED, COMMAND = "published", "python -m studies subramoni"
 INTRODUCTION = """\
 # Results: the figures of the reference, simulated
 
@@ -86,10 +87,12 @@ def _figures(numbers: Sequence[str], full: bool, output: Path | None) -> None:
     for number in numbers:
         module = import_module(f"{__package__}.{FIGURES[number]}")
         overwrite(f"{module.TITLE} ...")
-        start = time.monotonic()
+        start, cpu = time.monotonic(), time.process_time()
         figure: Figure = module.draw(full)
         overwrite("")
-        page = [*_page(module, figure, output)]
+        command = f"{COMMAND} {number}{' --full' if full else ''}"
+        stamp = stamp_of(command, module.__name__, seconds=time.process_time() - cpu)
+        page = [*stamped(_page(module, figure, output), stamp)]
         took = f"({time.monotonic() - start:.0f} s, with results kept from before)"
         print("\n".join([*page, took, ""]), flush=True)
         lines += page
@@ -104,7 +107,7 @@ def _published(output: Path | None) -> None:
         print(line, flush=True)
         lines.append(line)
     if output is not None:
-        fill(output / "published.md", PUBLISHED, lines)
+        fill(output / "published.md", PUBLISHED, lines, stamp_of(f"{COMMAND} published", published.__name__))
 
 
 def _choose(names: Sequence[str]) -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from studies.__main__ import main
@@ -32,6 +35,13 @@ def test_algorithm_4_word_for_word_has_the_published_bias_and_is_1_if_no_shutter
     assert literal(noisy(1.0, 0.02)) == pytest.approx(0.975, abs=0.002)
     assert literal(noisy(0.5, 0.0, 50)) == pytest.approx(0.5)
     assert literal(noisy(1.0, 0.0, 50)) == 1.0
+
+
+def test_algorithm_4_takes_no_shutter_of_another_job():
+    groups = noisy(0.5, 0.0, 50)
+    rates = groups.rates.copy()
+    rates[1, ::2] = np.nan  # the job stands still for another one
+    assert literal(replace(groups, rates=rates)) == literal(groups) == pytest.approx(0.5)
 
 
 def test_an_unknown_study_is_refused_with_the_list(capsys):

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from studies.__main__ import SOURCES, main
@@ -15,12 +14,12 @@ from studies.interference import cli as interference
 from studies.interference import waits
 from studies.jokanovic import cli as jokanovic
 from studies.pollard import cli as pollard
+from studies.stamps import stamp_of
 from studies.tables import fill, table_lines
 from tests.support import ROOT
 from tests.workloads import random_workload
 from topompi.errors import BenchmarkError
 from topompi.jobs.study import POLLARD
-from topompi.jobs.workload.generate import power_of_two_mix
 from topompi.views import read_cluster
 
 LAB = ROOT / "docs" / "lab"
@@ -30,19 +29,20 @@ def rows_between(name: str, page: str) -> list[list[str]]:
     """The cells of a table that stands between its marks."""
     text = (LAB / page).read_text(encoding="utf-8")
     (found,) = re.findall(f"<!-- {name} -->\n(.*?)\n<!-- end of {name} -->", text, re.DOTALL)
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in found.splitlines()]
+    rows = [line for line in found.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in rows]
 
 
 def test_a_table_takes_the_place_of_the_one_between_its_marks_alone(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- a -->\nold\n<!-- end of a -->\n<!-- b -->\nkept\n<!-- end of b -->\n")
-    fill(page, "a", [*table_lines(["x", "y"], [(1, r"\\1")])])
+    stamp = stamp_of("python -m studies a", "studies.routing")
+    fill(page, "a", [*table_lines(["x", "y"], [(1, r"\\1")])], stamp)
     text = page.read_text()
-    assert text.startswith(
-        "before\n<!-- a -->\n| x | y |\n| --- | --- |\n| 1 | \\\\1 |\n<!-- end of a -->\n<!-- b -->\nkept"
-    )
+    table = "| x | y |\n| --- | --- |\n| 1 | \\\\1 |\n"
+    assert text.startswith(f"before\n<!-- a -->\n{table}{stamp}\n<!-- end of a -->\n<!-- b -->\nkept")
     with pytest.raises(BenchmarkError, match="expecting one pair of marks <!-- c -->"):
-        fill(page, "c", [])
+        fill(page, "c", [], stamp)
 
 
 def test_a_load_of_pollard_has_a_cell_for_each_scenario_and_isolation_waits_longer() -> None:
@@ -60,12 +60,6 @@ def test_the_page_has_the_loads_and_policies_of_the_studies() -> None:
     table = rows_between("published", "published.md")
     assert table[0] == list(HEAD)
     assert list(dict.fromkeys(row[0] for row in table[2:])) == list(FIGURES)
-
-
-@pytest.mark.long
-def test_the_blocks_of_jokanovic_come_out_as_on_the_page() -> None:
-    rows = jokanovic.rows_of(power_of_two_mix(np.random.default_rng(1), 3_000))
-    assert [list(next(rows)) for _ in range(3)] == rows_between("jokanovic", "jobs.md")[2:5]
 
 
 def test_a_source_that_is_not_here_is_refused_with_those_that_are(capsys) -> None:

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from ..jobs import Cluster, JobsError, Workload
 from ..jobs.allocation import Occupancy
-from ..jobs.speed import SPEEDS, Speed
+from ..jobs.speed import Speed
 from .contention import speeds
 from .streams import Demands, Network, Stream, demands_of, network_of, stream_of
 
-__all__ = ["LinkSpeed"]
+__all__ = ["LinkSpeed", "links"]
 
 
 class LinkSpeed(Speed):
@@ -134,11 +134,11 @@ class _Running(Speed):
                 self._rates[job] = speed
 
 
-def _from_word(word: str) -> LinkSpeed:
-    """Make the model of ``links:WORD``."""
+def links(word: str) -> LinkSpeed:
+    """Return the model of ``links`` or ``links:SEED``, by the word after the colon.
+
+    :raises JobsError: if the word is no seed.
+    """
     if word and not (word.isascii() and word.isdigit() and len(word) < 10):
         raise JobsError(f"speed: expecting links or links:SEED, got links:{word}")
     return LinkSpeed(int(word or 0))
-
-
-SPEEDS["links"] = _from_word  # jobs is the lower room, so that it cannot import the model

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +18,7 @@ from .isolation import Routes, TableRoutes, TreeRoutes
 __all__ = ["Cluster"]
 
 Indices = NDArray[np.int32]
+Made = TypeVar("Made")
 MOST_SLOTS = 2**16 - 1
 _REGULAR = re.compile(r"(?:leaves=)?([1-9][0-9]{0,6})(?:x([1-9][0-9]{0,6}))?(?:x([1-9][0-9]{0,6}))?")
 
@@ -190,6 +193,17 @@ class Cluster:
     def pod_size(self) -> int:
         """Number of nodes of the largest pod; a job of at most this size, if not small, is medium."""
         return int(np.diff(self.leaf_start[self.pod_start]).max())
+
+    @cached_property
+    def _derived(self) -> dict[Callable[[Cluster], Any], Any]:
+        return {}
+
+    def derived(self, make: Callable[[Cluster], Made]) -> Made:
+        """Return what a function makes of the cluster; it is made once and kept here, because policies keep nothing."""
+        if make not in self._derived:
+            self._derived[make] = make(self)
+        made: Made = self._derived[make]
+        return made
 
     @property
     def network(self) -> Tables | None:

@@ -1,13 +1,17 @@
-"""Policies of a user's own, named by the function that makes them, ``module:function``."""
+"""Policies named by the function that makes them, ``module:function``: a user's own, and those of rooms above."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Callable
+from copy import deepcopy
+from importlib import import_module
+from typing import Any, TypeVar
 
 from ..errors import TopompiError
 from ..extensions import result_of
+from .errors import JobsError
 
-__all__ = ["made_by"]
+__all__ = ["for_one_run", "imported_late", "made_by"]
 
 Made = TypeVar("Made")
 
@@ -24,3 +28,30 @@ def made_by(name: str, kind: type[Made], error: type[TopompiError]) -> Made:
     if not isinstance(made, kind):
         raise error(f"{name}: expecting a function that makes one {kind.__name__}, got {type(made).__name__}")
     return made
+
+
+def imported_late(name: str) -> Callable[[str], Any]:
+    """Return a function that imports a function of topompi when it is called, and calls it.
+
+    Tables of policies name with it those of rooms above, which this room cannot import.
+
+    :param name: ``module:function`` below ``topompi``; the function takes the word after the policy's name.
+    """
+    module, _, function = name.partition(":")
+
+    def call(word: str) -> Any:
+        return getattr(import_module(f"topompi.{module}"), function)(word)
+
+    return call
+
+
+def for_one_run(policy: Made) -> Made:
+    """Return a copy of a policy for one simulation, in which what the simulation changes in it stays.
+
+    :raises JobsError: if the policy has a part that cannot be copied, for example an open file.
+    """
+    try:
+        return deepcopy(policy)
+    except TypeError as error:
+        what = "a policy that can be copied, because what a run changes belongs to the run"
+        raise JobsError(f"simulate: expecting {what}, got {type(policy).__name__}: {error}") from error

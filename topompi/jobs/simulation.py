@@ -15,6 +15,7 @@ from .cluster import Cluster
 from .compiled import Ran, knows, run_compiled
 from .errors import JobsError
 from .loop import Loop
+from .named import for_one_run
 from .nodestates import NodeStates
 from .observers import Observer, PlacementCheck
 from .outcome import Outcome
@@ -39,21 +40,25 @@ def simulate(
 ) -> Outcome:
     """Simulate all jobs of a workload; a job is rejected if it finds no nodes even when no other job runs.
 
+    Policies are parameters: the run changes copies of them, and leaves nothing in them for a later run.
+
     :param workload: the jobs.
     :param cluster: the cluster.
     :param queue: a queue, or its name in ``QUEUES``; None for EASY in the order of arrival.
     :param allocator: an allocator, or a name that `find_allocator` knows.
     :param speed: a model of run times, or a name that `find_speed` knows.
     :param observers: objects whose methods are called at each start and end of a job, and after each pass over the
-        queue.
+        queue; they keep what they have seen, and therefore serve one run.
     :param node_states: changes of nodes between up, drained and down; None if all nodes stay up.
     :param compiled: whether the event loop in C runs, or that in Python, which gives equal results; None for C if it
         implements the policies, else Python.
     :param progress: function that is called now and then with the number of ended jobs.
-    :raises JobsError: if the loop in C is demanded and does not implement the policies, or a user's own policy fails.
+    :raises JobsError: if the loop in C is demanded and does not implement the policies, or a user's own policy fails
+        or cannot be copied.
     """
     names = (queue, allocator, speed)
-    queue, allocator, speed = find_queue(queue), find_allocator(allocator), find_speed(speed)
+    queue, allocator = for_one_run(find_queue(queue)), for_one_run(find_allocator(allocator))
+    speed = find_speed(speed)
     allocator = within_parts(allocator, cluster)
     own = [name for name in (*names, queue.order) if isinstance(name, str) and names_function(name)]
     if names[1] in own:

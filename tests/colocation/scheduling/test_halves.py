@@ -13,9 +13,9 @@ from tests.support import examples, refusal
 from topompi.colocation.errors import ColocationError
 from topompi.colocation.scheduling.allocators import Halves, Matched
 from topompi.colocation.scheduling.halves import halves_of, nodes_of, on_halves
-from topompi.colocation.scheduling.queues import Filler
 from topompi.colocation.scheduling.speed import ColocatedSpeed
 from topompi.jobs import Backfill, Cluster, Promises, Workload, check_allocator, simulate
+from topompi.jobs.queueing.filler import Filler
 
 PAIR = table_of([[0.8, 1.5], [0.5, 1.0]], ("a", "b"))
 

@@ -19,7 +19,7 @@ from topompi.jobs.speed import find_speed
 
 def learning(truth: RateTable, seen: RateTable, window: int = 60) -> tuple[Measured, Measurements]:
     allocator, number = Measured(seen), {name: at for at, name in enumerate(truth.programs)}
-    return allocator, Measurements(allocator, lambda a, b: float(truth.rates[number[a], number[b]]), window)
+    return allocator, Measurements(lambda a, b: float(truth.rates[number[a], number[b]]), window)
 
 
 def test_a_bad_pair_runs_once_and_is_then_separated() -> None:
@@ -33,7 +33,8 @@ def test_a_bad_pair_runs_once_and_is_then_separated() -> None:
     held = [set(outcome.nodes_of(job).tolist()) for job in range(4)]
     assert held[0] == held[1]
     assert not held[2] & held[3]
-    assert allocator.table.rates[0, 1] == 0.5
+    assert observer.learned is not None
+    assert observer.learned.table.rates[0, 1] == 0.5
     assert seen.rates[0, 1] == 1.2  # the prediction stays as it was
 
 
@@ -44,7 +45,8 @@ def test_a_pair_that_met_for_less_than_the_window_is_not_measured() -> None:
     allocator, observer = learning(truth, table_of(1.2, names))
     cluster = Cluster.regular(2, 2).with_slots(2)
     simulate(on_halves(made, names), cluster, "easy", allocator, ColocatedSpeed(truth), [observer])
-    assert not allocator.seen.any()
+    assert observer.learned is not None
+    assert not observer.learned.seen.any()
 
 
 def test_the_window_begins_when_the_later_of_two_jobs_starts() -> None:
@@ -56,7 +58,8 @@ def test_the_window_begins_when_the_later_of_two_jobs_starts() -> None:
         cluster = Cluster.regular(2, 2).with_slots(2)
         outcome = simulate(on_halves(made, names), cluster, "easy", allocator, ColocatedSpeed(truth), [observer])
         assert outcome.end[0] == 400
-        assert allocator.seen.tolist() == [[False, met], [met, False]]
+        assert observer.learned is not None
+        assert observer.learned.seen.tolist() == [[False, met], [met, False]]
 
 
 def test_doubtful_pairs_are_tried_once_and_each_cell_is_measured_once() -> None:
@@ -72,7 +75,7 @@ def test_doubtful_pairs_are_tried_once_and_each_cell_is_measured_once() -> None:
         return 1.1
 
     cluster = Cluster.regular(2, 2).with_slots(2)
-    observer = Measurements(allocator, rate)
+    observer = Measurements(rate)
     outcome = simulate(on_halves(made, names), cluster, "easy", allocator, ColocatedSpeed(truth), [observer])
     assert [outcome.nodes_of(job).tolist() for job in (0, 1)] == [[0, 1], [0, 1]]
     assert sorted(asked) == [("a", "b"), ("b", "a")]

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,7 +30,6 @@ from ...jobs import (
 from ...jobs.drawing import check_plot, draw, draw_comparison
 from ...jobs.exports import to_json, write_jobs, write_schedule
 from ...jobs.metrics import figures
-from ...jobs.speed import SPEEDS
 from ...jobs.study import SCENARIOS, Interval, break_even, interval, replay
 from ...jobs.workload.transform import larger, segments
 from ...views.cluster import read_cluster
@@ -52,7 +50,7 @@ LATE = {  # imported when they are asked for, because they bring the simulators 
     "replay": "jobs.replay:replay_command",
     "worth": "jobs.worth:worth_command",
 }
-COSCHEDULING = "topompi.colocation.scheduling.registered"  # imported when it is asked for
+WITH_FILE = ("matched", "isolated-matched")  # allocators that take the file of speed-ups
 ABOUT = "Many jobs on one machine: queues, allocation of nodes, isolation."
 app = typer.Typer(cls=with_late(LATE), help=ABOUT, no_args_is_help=True)
 
@@ -91,12 +89,7 @@ class LogOnCluster:
 
     def policy(self, name: str) -> str:
         """Return the full name of an allocator, to which the file of speed-ups belongs if it takes one."""
-        if name.partition(":")[0].removeprefix("isolated-") not in ("halves", "matched"):
-            return name
-        with_file = import_module(COSCHEDULING).WITH_FILE
-        if name not in with_file or self.coschedule is None:
-            return name
-        return f"{name}:{self.coschedule}"
+        return name if name not in WITH_FILE or self.coschedule is None else f"{name}:{self.coschedule}"
 
     def speed(self, name: str) -> str:
         """Return the full name of a model of run times; if there is a file, that of half nodes, too."""
@@ -104,15 +97,16 @@ class LogOnCluster:
             name = f"colocated:{self.coschedule}"
         elif self.coschedule is not None:
             name = f"{name}&colocated:{self.coschedule}"
-        return "&".join(_known(part) for part in name.split("&"))
+        return name
 
     def prepare(self, workload: Workload, machine: Cluster) -> tuple[Workload, Cluster]:
         """Return the jobs and the cluster with slots, programs and shared nodes as the options say."""
         if self.coschedule is not None:
             if self.slots not in (None, 2):
                 raise JobsError(f"--coschedule: expecting --slots 2, because nodes have two halves, got {self.slots}")
-            jobs: Workload = import_module(COSCHEDULING).jobs_for(str(self.coschedule), workload)
-            return jobs, machine.with_slots(2)
+            from ...colocation.scheduling.registered import jobs_for  # imported here, because few commands need it
+
+            return jobs_for(str(self.coschedule), workload), machine.with_slots(2)
         machine = machine if self.slots is None else machine.with_slots(self.slots)
         if self.share and "shared" not in workload.columns:
             workload = workload.with_columns(shared=[True] * len(workload))
@@ -160,7 +154,7 @@ class Discipline:
     order: Annotated[str, typer.Option("--order", help="fcfs, sjf, saf, xf, multifactor or module:function.")] = "fcfs"
     queue: Annotated[
         str | None,
-        typer.Option("--queue", help=f"{', '.join(QUEUES)}, filler or module:function, for --depth and --order."),
+        typer.Option("--queue", help=f"{', '.join(QUEUES)} or module:function, for --depth and --order."),
     ] = None
 
     def make(self) -> Queue:
@@ -168,8 +162,6 @@ class Discipline:
 
         :raises JobsError: if the depth is neither a number nor ``all``, or a name is unknown.
         """
-        if self.queue == "filler":
-            import_module(COSCHEDULING)
         if self.queue is not None:
             return find_queue(self.queue)
         if self.depth == "all":
@@ -296,14 +288,6 @@ def _policies(policies: str, scenario: str | None, given: LogOnCluster) -> dict[
     if scenario not in SCENARIOS:
         raise JobsError(f"--scenario: expecting one of {', '.join(SCENARIOS)}, got {scenario!r}")
     return SCENARIOS[scenario]
-
-
-def _known(speed: str) -> str:
-    """Return the name of a speed model; unless it is a common one, first import the room that adds `links`."""
-    kind = speed.partition(":")[0]
-    if kind not in SPEEDS:
-        import_module(COSCHEDULING if kind == "colocated" else "topompi.interference.speed")
-    return speed
 
 
 def _compare_parts(

@@ -15,7 +15,6 @@ from ...colocation.errors import ColocationError
 from ...colocation.prices.drawing import draw_worth
 from ...colocation.prices.rules import RULES
 from ...colocation.prices.worth import Worth, effects_of, worth
-from ...colocation.scheduling import registered as _  # noqa: F401 -- adds its queue to QUEUES
 from ...colocation.scheduling.allocators import Halves, Matched
 from ...colocation.scheduling.halves import on_halves
 from ...colocation.scheduling.neighbours import intervals_of

@@ -35,7 +35,7 @@ class Halves(Allocator):
 
         :raises ColocationError: if a node has not two slots.
         """
-        return HalfOccupancy(cluster, self.preferences.numbers)
+        return HalfOccupancy(cluster, self.preferences)
 
     def sizes(self, workload: Workload, cluster: Cluster) -> Indices:
         """Return the number of nodes of each job; for a job that shares, the fewest that have all of its halves."""
@@ -50,7 +50,7 @@ class Halves(Allocator):
         if job.slots > state.free_slots:
             return False
         _, beside = state.single()
-        accepted = int((self.preferences.rank[state.code_of(job)][beside] >= 0).sum())
+        accepted = int((state.preferences.rank[state.code_of(job)][beside] >= 0).sum())
         return job.slots <= accepted + HALVES * int((state.room == HALVES).sum())
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
@@ -73,10 +73,10 @@ class Halves(Allocator):
         :param state: the halves in use.
         :param beside_one: whether to look for that one job first.
         """
-        code, (single, beside) = state.code_of(job), state.single()
-        rank, empty = self.preferences.rank[code][beside], HALVES * state.empty_nodes()
+        code, preferences, (single, beside) = state.code_of(job), state.preferences, state.single()
+        rank, empty = preferences.rank[code][beside], HALVES * state.empty_nodes()
         order = np.argsort(rank, kind="stable")
-        refused, better = np.searchsorted(rank[order], (0, self.preferences.last[code]))
+        refused, better = np.searchsorted(rank[order], (0, preferences.last[code]))
         if beside_one and code:
             group = _beside_one(job, state, single[order[refused:better]], rank[order[refused:better]])
             if not len(group) and job.slots > better - refused + HALVES * len(empty):
@@ -84,7 +84,7 @@ class Halves(Allocator):
             if len(group):
                 return group
         halves = (empty, empty + 1)
-        fresh = np.concatenate(halves) if self.preferences.spread[code] else np.stack(halves, axis=1).reshape(-1)
+        fresh = np.concatenate(halves) if preferences.spread[code] else np.stack(halves, axis=1).reshape(-1)
         return np.concatenate((single[order[refused:better]], fresh, single[order[better:]]))
 
     def neighbour_tables(self, workload: Workload) -> tuple[NDArray[np.int32], ...] | None:

@@ -10,6 +10,7 @@ from ...jobs.allocation import Job, Occupancy, Placement
 from ...jobs.allocation.free_nodes import LARGE, MEDIUM, SMALL, FreeNodes
 from .allocators import Halves, Matched
 from .occupancy import HALVES, HalfOccupancy, as_halves
+from .preferences import Preferences
 
 __all__ = ["IsolatedHalves", "IsolatedMatched"]
 
@@ -22,8 +23,8 @@ class _IsolatedOccupancy(HalfOccupancy):
     ``wide`` counts the jobs of several leaves on each leaf, ``large`` the jobs of several pods in each pod.
     """
 
-    def __init__(self, cluster: Cluster, numbers: dict[str, int]) -> None:
-        super().__init__(cluster, numbers)
+    def __init__(self, cluster: Cluster, preferences: Preferences) -> None:
+        super().__init__(cluster, preferences)
         self.wide = np.zeros(cluster.num_leaves, dtype=np.int64)
         self.large = np.zeros(cluster.num_pods, dtype=np.int64)
 
@@ -57,7 +58,7 @@ class _Isolated(Halves):
 
         :raises ColocationError: if a node has not two slots.
         """
-        return _IsolatedOccupancy(cluster, self.preferences.numbers)
+        return _IsolatedOccupancy(cluster, self.preferences)
 
     def feasible(self, job: Job, state: Occupancy) -> bool:
         """Return whether Algorithm 1 finds leaves for the job."""

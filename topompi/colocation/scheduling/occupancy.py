@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ...jobs import Cluster
 from ...jobs.allocation import Job, Occupancy, Placement, SlotOccupancy
 from ..errors import ColocationError
+from .preferences import Preferences
 
 __all__ = ["HALVES", "HalfOccupancy", "as_halves", "check_halves"]
 
@@ -32,20 +33,20 @@ class HalfOccupancy(SlotOccupancy):
     jobs on a half.
 
     :param cluster: a cluster whose nodes have two slots.
-    :param numbers: number of each program by name; jobs of other programs have code 0.
+    :param preferences: neighbours that jobs prefer, by the number of each program; jobs of other programs have code 0.
     :raises ColocationError: if a node has another number of slots.
     """
 
-    def __init__(self, cluster: Cluster, numbers: dict[str, int]) -> None:
+    def __init__(self, cluster: Cluster, preferences: Preferences) -> None:
         check_halves(cluster)
         super().__init__(cluster)
         self.codes = np.zeros(cluster.num_slots, dtype=np.int64)
         self.owners = np.zeros(cluster.num_slots, dtype=np.int64)
-        self._numbers = numbers
+        self.preferences = preferences
 
     def code_of(self, job: Job) -> int:
         """Return the number of a job's program plus 1; 0 if the program is unknown or the job does not share."""
-        return self._numbers.get(job.asks.get("program", ""), -1) + 1 if job.shared else 0
+        return self.preferences.numbers.get(job.asks.get("program", ""), -1) + 1 if job.shared else 0
 
     def _change(self, job: Job, placement: Placement, sign: int) -> None:
         slots = self.cluster.slots_of(placement.nodes, placement.slots)

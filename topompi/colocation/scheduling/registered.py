@@ -1,31 +1,23 @@
-"""The names that this room adds to those of `topompi.jobs`: allocators, a queue, and a model of run times.
+"""Policies that `topompi.jobs` knows by name and imports from here when they are asked for.
 
 Allocators are ``halves`` and, with a file of speed-ups after a colon, ``matched:heat.json``; both also
-with ``isolated-`` before their names. The queue is ``filler``, the model of run times ``colocated:heat.json``.
+with ``isolated-`` before their names. The model of run times is ``colocated:heat.json``.
 """
 
 from __future__ import annotations
 
-from functools import cache
-
-from ...jobs import ALLOCATORS, QUEUES, Workload
-from ...jobs.allocation import MADE_FROM
-from ...jobs.speed import SPEEDS
+from ...jobs import Workload
 from ..errors import ColocationError
 from ..speedups.files import read_speedups
 from .allocators import Halves, Matched
 from .halves import on_halves
 from .isolating import IsolatedHalves, IsolatedMatched
-from .queues import Filler
 from .speed import ColocatedSpeed
 from .table import RateTable, rate_table
 
-__all__ = ["WITH_FILE", "jobs_for", "table_of_file"]
-
-WITH_FILE = ("matched", "isolated-matched")  # names of allocators that take a file
+__all__ = ["colocated", "halves", "isolated_halves", "isolated_matched", "jobs_for", "matched", "table_of_file"]
 
 
-@cache
 def table_of_file(path: str) -> RateTable:
     """Return the rates of the programs of a file whose cells are all known.
 
@@ -51,9 +43,38 @@ def jobs_for(path: str, workload: Workload) -> Workload:
     return on_halves(workload, table.programs, stretch=1 / table.slowest)
 
 
-ALLOCATORS["halves"] = Halves
-ALLOCATORS["isolated-halves"] = IsolatedHalves
-MADE_FROM["isolated-matched"] = lambda path: IsolatedMatched(table_of_file(path))
-MADE_FROM["matched"] = lambda path: Matched(table_of_file(path))
-QUEUES["filler"] = Filler()
-SPEEDS["colocated"] = lambda path: ColocatedSpeed(table_of_file(path))
+def halves(word: str = "") -> Halves:
+    """Return the allocator beside any neighbour.
+
+    :raises ColocationError: if a word follows the name.
+    """
+    return _of_no_word(Halves(), word)
+
+
+def isolated_halves(word: str = "") -> Halves:
+    """Return the allocator beside any neighbour, which isolates jobs on the network, too.
+
+    :raises ColocationError: if a word follows the name.
+    """
+    return _of_no_word(IsolatedHalves(), word)
+
+
+def _of_no_word(allocator: Halves, word: str) -> Halves:
+    if word:
+        raise ColocationError(f"allocator: expecting {allocator.name} without a word, got {allocator.name}:{word}")
+    return allocator
+
+
+def matched(path: str) -> Matched:
+    """Return the allocator by the rates of a file."""
+    return Matched(table_of_file(path))
+
+
+def isolated_matched(path: str) -> IsolatedMatched:
+    """Return the allocator by the rates of a file, which isolates jobs on the network, too."""
+    return IsolatedMatched(table_of_file(path))
+
+
+def colocated(path: str) -> ColocatedSpeed:
+    """Return the model of run times by the rates of a file."""
+    return ColocatedSpeed(table_of_file(path))

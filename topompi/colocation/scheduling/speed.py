@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ...jobs import Cluster, Workload
 from ...jobs.allocation import Occupancy
 from ...jobs.speed import Speed
+from ..errors import ColocationError
 from .occupancy import HALVES, check_halves
 from .table import ALONE, ITSELF, RateTable, program_numbers
 
@@ -67,7 +68,10 @@ class RunningPairs(Speed):
         return self.table.rates, self.programs
 
     def rates(self, state: Occupancy) -> dict[int, float]:
-        """Return the rates other than 1. Cost: that of the jobs that started, and of the neighbours of changed jobs."""
+        """Return the rates other than 1. Cost: that of the jobs that started, and of the neighbours of changed jobs.
+
+        :raises ColocationError: if the allocator counts nodes and does not name them.
+        """
         running = state.running
         changed = [self._end(job) for job in self._slots.keys() - running.keys()]
         started = running.keys() - self._slots.keys()
@@ -80,6 +84,10 @@ class RunningPairs(Speed):
 
     def _start(self, job: int, state: Occupancy) -> NDArray[np.int64]:
         placement = state.running[job][1]
+        if not len(placement.nodes):
+            raise ColocationError(
+                f"speed: {self.name}: expecting an allocator that names nodes, got one that counts them"
+            )
         slots = self._slots[job] = self._cluster.slots_of(placement.nodes, placement.slots)
         self.owner[slots] = job
         return slots

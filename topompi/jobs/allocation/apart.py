@@ -72,15 +72,12 @@ class Apart(BestFit):
 
     def __init__(self, repair: int = 48) -> None:
         self.repair = repair
-        self._known: tuple[Cluster, _Entries] | None = None
 
     def _choose(self, size: int, state: Occupancy) -> NDArray[np.integer]:
         leaf = _tightest(state.leaf_free, size)
         if leaf >= 0:
             return state.first_free(leaf, size)
-        if self._known is None or self._known[0] is not state.cluster:
-            self._known = state.cluster, _Entries.of(state.cluster)
-        entries = self._known[1]
+        entries = state.cluster.derived(_Entries.of)
         found = _search(size, state, entries)
         if found is None and state.free <= self.repair:
             found = _solve(size, state, entries)
@@ -184,7 +181,7 @@ def sharing_nodes(nodes: Indices, cluster: Cluster) -> Indices:
     :param cluster: the machine.
     """
     leaf = cluster.leaf[nodes].tolist()
-    masks = _Entries.of(cluster).masks(np.unique(cluster.leaf[nodes]), nodes)
+    masks = cluster.derived(_Entries.of).masks(np.unique(cluster.leaf[nodes]), nodes)
     once, twice = (
         dict.fromkeys(leaf, 0),
         dict.fromkeys(leaf, 0),

@@ -25,17 +25,9 @@ class Exact(Allocator):
     name = "exact"
     monotone = True
 
-    def __init__(self) -> None:
-        self._routes: dict[int, LeafRoutes] = {}
-
     def state(self, cluster: Cluster) -> Occupancy:
         """Return the state of the cluster without jobs. Cost: leaves x nodes x (longest route) numbers."""
-        return LinkOccupancy(self._routes_of(cluster))
-
-    def _routes_of(self, cluster: Cluster) -> LeafRoutes:
-        if id(cluster) not in self._routes:
-            self._routes[id(cluster)] = LeafRoutes(cluster)  # it refers to the cluster, which keeps the id unique
-        return self._routes[id(cluster)]
+        return LinkOccupancy(cluster.derived(LeafRoutes))
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
         """Return nodes of one leaf, else those that the search finds; it runs once per state and size of job."""
@@ -76,7 +68,6 @@ class Disjoint(Exact):
     monotone = False
 
     def __init__(self, repair: int = 64, starts: int = 16) -> None:
-        super().__init__()
         self.repair, self.starts = repair, starts
 
     def _search(self, size: int, state: LinkOccupancy) -> Indices | None:

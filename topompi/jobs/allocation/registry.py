@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ...extensions import names_function
 from ..cluster import Cluster
 from ..errors import AllocationError
-from ..named import made_by
+from ..named import imported_late, made_by
 from .apart import Apart
 from .blocks import Blocks
 from .disjoint import Disjoint, Exact
@@ -37,15 +37,20 @@ ALLOCATORS: dict[str, Callable[[], Allocator]] = {
     )
 }
 
-MADE_FROM: dict[str, Callable[[str], Allocator]] = {}  # allocators that take a word, for example a file, by name
+# Allocators of half nodes by name; ``matched`` takes a file of speed-ups after a colon.
+MADE_FROM: dict[str, Callable[[str], Allocator]] = {
+    "halves": imported_late("colocation.scheduling.registered:halves"),
+    "isolated-halves": imported_late("colocation.scheduling.registered:isolated_halves"),
+    "matched": imported_late("colocation.scheduling.registered:matched"),
+    "isolated-matched": imported_late("colocation.scheduling.registered:isolated_matched"),
+}
 
 
 def find_allocator(name: str | Allocator) -> Allocator:
     """Return the allocator of this name, or the argument if it is an allocator.
 
     ``blocks-ab`` is ``blocks`` without its rules a and b. ``module:function`` makes an allocator of a user's own, which
-    `check_allocator` can test. A room above may add names to ``ALLOCATORS``, and to ``MADE_FROM`` names that take a
-    word after a colon, as ``topompi.colocation.scheduling`` adds ``matched:FILE``.
+    `check_allocator` can test. ``halves`` and ``matched:FILE`` are imported when they are asked for.
 
     :raises AllocationError: if no allocator has the name, or the function makes no allocator.
     """
@@ -59,7 +64,7 @@ def find_allocator(name: str | Allocator) -> Allocator:
     if kind in MADE_FROM:
         return MADE_FROM[kind](word)
     if not names_function(name):
-        known = f"one of {', '.join(ALLOCATORS)}, or a module:function"
+        known = f"one of {', '.join((*ALLOCATORS, *MADE_FROM))}, or a module:function"
         raise AllocationError(f"allocator: expecting {known}, got {name!r}")
     made = made_by(name, Allocator, AllocationError)
     made.name = made.name or name

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 from ...extensions import names_function
 from ..errors import JobsError
 from ..named import made_by
+from .filler import Filler
 from .order import Order, find_order
 from .planning import plan
 from .shadow import start_behind_head, start_heads
@@ -71,14 +72,18 @@ class Backfill:
             start_behind_head(situation)
 
 
-QUEUES: dict[str, Queue] = {"no-overtaking": Backfill(0), "easy": Backfill(1), "conservative": Backfill(None)}
+QUEUES: dict[str, Queue] = {
+    "no-overtaking": Backfill(0),
+    "easy": Backfill(1),
+    "conservative": Backfill(None),
+    "filler": Filler(),
+}
 
 
 def find_queue(name: str | Queue | None) -> Queue:
     """Return the queue of this name, or the argument if it is a queue; if it is None, EASY backfilling.
 
-    A room above may add names to ``QUEUES``, as ``topompi.colocation.scheduling`` adds ``filler``. ``module:function``
-    makes a queue of a user's own.
+    ``module:function`` makes a queue of a user's own.
 
     :raises JobsError: if the name is unknown, or the function makes no queue.
     """

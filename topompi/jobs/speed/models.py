@@ -7,11 +7,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import TopompiError
 from ...extensions import names_function
 from ..allocation import Occupancy
 from ..cluster import Cluster
 from ..errors import JobsError
-from ..named import made_by
+from ..named import for_one_run, imported_late, made_by
 from ..workload import Workload
 
 __all__ = ["SPEEDS", "AsLogged", "Faster", "Ranges", "SharedLinks", "Speed", "Together", "find_speed"]
@@ -32,12 +33,12 @@ class Speed:
     slowest = 1.0
 
     def on(self, workload: Workload, cluster: Cluster) -> Speed:
-        """Return the model of one simulation; a model that depends on the jobs or the cluster makes a new one.
+        """Return the model of one simulation: a copy, or a new one that depends on the jobs or the cluster.
 
         :param workload: the jobs, numbered by their positions.
         :param cluster: the cluster.
         """
-        return self
+        return for_one_run(self)
 
     def durations(self, workload: Workload) -> Integers:
         """Return the seconds that each job runs at rate 1."""
@@ -177,14 +178,16 @@ SPEEDS: dict[str, Callable[[str], Speed]] = {
     "V1": lambda word: Ranges("V1", int(word or 0)),
     "V2": lambda word: Ranges("V2", int(word or 0)),
     "shared": lambda word: SharedLinks(float(word)),
+    "links": imported_late("interference.speed:links"),
+    "colocated": imported_late("colocation.scheduling.registered:colocated"),
 }
 
 
 def find_speed(name: str | Speed) -> Speed:
     """Return a new model by name: ``as-logged``, ``faster:10``, ``V1:SEED`` or ``shared:5``; a given model unchanged.
 
-    ``links&shared:5`` multiplies the rates of two models. A room above may add names to ``SPEEDS``, as
-    ``topompi.interference.speed`` adds ``links``.
+    ``links`` and ``colocated:FILE`` are imported when they are asked for; ``links&shared:5`` multiplies the rates of
+    two models.
 
     ``module:function`` makes a model of a user's own, unless the module has a name in ``SPEEDS``.
 
@@ -202,7 +205,7 @@ def find_speed(name: str | Speed) -> Speed:
     try:
         return SPEEDS[kind](word)
     except (KeyError, ValueError) as error:
-        if isinstance(error, JobsError):
+        if isinstance(error, TopompiError):
             raise
-        known = f"{', '.join(SPEEDS)}, with a number after a colon, or a module:function"
+        known = f"{', '.join(SPEEDS)}, with a number or a file after a colon, or a module:function"
         raise JobsError(f"speed: expecting {known}, got {name!r}") from None

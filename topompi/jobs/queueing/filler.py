@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...jobs.queueing import Situation
+from .situation import Situation
 
 __all__ = ["Filler"]
 
