@@ -132,7 +132,7 @@ def test_shells_complete_commands():
 def test_a_program_that_is_not_there_is_named(words):
     done = run(["-m", "topompi", *words])
     name = next(word for word in words if "nosuch" in word)
-    assert (done.returncode, done.stderr) == (2, f"topompi: {name}: no such file\n")
+    assert (done.returncode, done.stderr) == (1, f"topompi: {name}: no such file\n")
 
 
 @pytest.mark.parametrize(

@@ -103,13 +103,14 @@ class Collectives(Handle):
         if counters.enabled:
             counters.count(name, 0, choice.algorithm, choice.reason)
         if choice.algorithm == "native":
+            state.meet_once()
             return getattr(NativeIntracomm, name)(state.comm, sendobj, op)
         from ..execution import objects
 
         return objects.combine(state.executor, spec.collective, choice.algorithm.partition("/")[0], sendobj, op)
 
     def _prepare(self, method: str, arguments: tuple[Any, ...], info: MPI.Info) -> MPI.Prequest:
-        """A persistent request of a collective: topompi's if a schedule is chosen, else the MPI library's."""
+        """A persistent request of a collective: topompi's if a rule names a schedule, else the MPI library's."""
         state, given = self._working(), dict(zip(CALLS[method].parameters, arguments, strict=True))
         root, op = given.get("root"), given.get("op")
         with agreement.checked(self, f"{method}_init", arguments, root, op) if self._checks else nullcontext():
@@ -126,19 +127,19 @@ class Collectives(Handle):
     ) -> MPI.Prequest:
         name, spec = f"{method}_init", CALLS[method]
         state.calls.made += 1
-        choice, size = choose(state, spec, arguments, root, op, measurable=False)
-        if choice.algorithm == NATIVE:
-            prepared: Any = getattr(NativeIntracomm, name)(state.comm, *arguments, info)
-        else:
+        choice, size = choose(state, spec, arguments, root, op, persistent=True)
+        ours: MPI.Prequest | None = None
+        if choice.algorithm != NATIVE:
             from ..execution import running
 
-            prepared = running.prepare(state.executor, method, choice.algorithm, arguments, info)
+            ours = running.prepare(state.executor, method, choice.algorithm, arguments)
+        request = getattr(NativeIntracomm, name)(state.comm, *arguments, info) if ours is None else ours
         if counters.enabled:
-            ran = "native" if isinstance(prepared, MPI.Prequest) else choice.algorithm
+            ran = NATIVE if ours is None else choice.algorithm
             why = why_ran(state, method, choice, ran, size, root, op)
             counters.count(name, size, ran, why, choice.predicted)
-        request: MPI.Prequest = prepared  # topompi's request has the methods of MPI.Prequest, but another class
-        return request
+        done: MPI.Prequest = request
+        return done
 
 
 def _chosen_again(method: str, root: int | None, op: MPI.Op | None) -> Callable[..., None]:

@@ -14,7 +14,7 @@ from ..dispatch.calls import Calls
 from ..dispatch.common import Bequest, Common
 from ..dispatch.counters import counters
 from ..dispatch.origin import Cut, Origin
-from ..dispatch.parts import Parts, attach, attached
+from ..dispatch.parts import Parts, attach, attached, detach
 from ..execution.executor import FORMER, ORDER
 from ..execution.native import NATIVE_KINDS, NativeIntracomm
 from ..selection.choice import Choice
@@ -223,6 +223,14 @@ class Handle(NativeIntracomm):
         return self._inherited if held is None or not held.usable else held.bequest
 
     @property
+    def _asks_for_requests(self) -> bool:
+        """Whether plans may run persistent or non-blocking calls on communicators of this one's settings."""
+        held, origin = self._held, self._origin
+        policy = self._policy if origin is None else origin.policy
+        policy = policy if held is None else held.common.policy
+        return policy is not None and policy.asks_for_requests
+
+    @property
     def _siblings(self) -> Siblings | None:
         """The communicators that the same ``Split`` or ``Sub`` made; None if there are none."""
         return None if self._cut is None else self._cut.siblings
@@ -360,9 +368,7 @@ class Handle(NativeIntracomm):
         # attribute callback, together with the communicator.
         if self == MPI.COMM_NULL or (self._held is None if self._owns else self in PREDEFINED.values()):
             return
-        state = attached(self)
-        if state is not None:
-            state.free()
+        detach(self)
 
     def __reduce__(self) -> str | tuple[Callable[..., Any], tuple[Any, ...]]:
         """Pickle predefined communicators by name; refuse all others, as mpi4py does."""

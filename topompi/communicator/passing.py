@@ -11,8 +11,9 @@ from ..dispatch.counters import counters
 from ..execution.native import NativeIntracomm
 from ..execution.specs import CALLS
 from . import agreement
+from .handle import Handle
 
-__all__ = ["BUFFERS", "NEIGHBOURS", "OBJECTS", "pass_on"]
+__all__ = ["BUFFERS", "NEIGHBOURS", "OBJECTS", "meet_once", "pass_on"]
 
 
 def _of_object(parameter: str) -> str:
@@ -55,7 +56,20 @@ def _reason(kind: type, name: str) -> str:
     return _REASONS["non-blocking" if name[0] == "I" else "other"]
 
 
-def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = True, slot: Any = None) -> None:
+def meet_once(comm: Any) -> None:
+    """Let all ranks of a communicator meet, if its first reduction of objects needs that; see ``Parts.meet_once``."""
+    if isinstance(comm, Handle) and comm._asks_for_requests:
+        comm._working().meet_once()
+
+
+def pass_on(
+    kind: type,
+    name: str,
+    parameters: tuple[str, ...],
+    checked: bool = True,
+    slot: Any = None,
+    first: Callable[[Any], None] = lambda comm: None,
+) -> None:
     """Replace a method of a class by one that counts and checks the call before the MPI library runs it.
 
     :param kind: the class of topompi that inherits the method from mpi4py's class.
@@ -65,6 +79,7 @@ def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = 
         arguments.
     :param slot: the descriptor of the slot in which communicators of the class keep their table of calls; None if they
         have no table.
+    :param first: function of the communicator that is called before the call.
     """
     call: Callable[..., Any] = getattr(kind, name)
     reason = _reason(kind, name)
@@ -73,6 +88,7 @@ def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if counters.enabled:
             counters.count(name, 0, "native", reason)
+        first(self)
         if not (checked and getattr(self, "_checks", False)):  # self may be mpi4py's own communicator
             return call(self, *args, **kwargs)
         given = {**DEFAULTS, **dict(zip(parameters, args, strict=False)), **kwargs}
