@@ -6,6 +6,8 @@ from typing import Any
 
 from mpi4py import MPI
 
+from topompi.communicator.handle import Handle
+from topompi.communicator.state import state_of
 from topompi.selection.choice import Choice
 
 __all__ = ["algorithm_of", "decided", "is_undecided"]
@@ -34,4 +36,4 @@ def decided(comm: MPI.Comm) -> dict[object, Choice]:
 
 
 def _state(comm: MPI.Comm) -> Any:
-    return getattr(comm, "_state", None)
+    return state_of(comm) if isinstance(comm, Handle) else None

@@ -48,7 +48,7 @@ def measure(place: str, blocks: int, calls: list[int]) -> None:
     send, receive = np.ones(1), np.empty(1)
     if world.rank == 0:
         version = MPI.Get_library_version().split(",")[0].splitlines()[0]
-        print(f"# {version}, {world.size} ranks, {place}: {ours.interface.describe()}")
+        print(f"# {version}, {world.size} ranks, {place}: {topompi.interface(ours).describe()}")
         print("# made by            used  topompi(us)  native(us)  ratio     middle half  of fastest")
     for name, make in _makers(world.rank, world.size).items():
         for used in calls:

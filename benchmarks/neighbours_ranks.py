@@ -21,6 +21,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 import topompi
+from topompi.communicator.state import state_of
 
 from .emulated_ranks import measure, warm_links
 
@@ -165,7 +166,7 @@ def main() -> None:
         wanted = GRAPHS[name](native.size)
         made = {side: calls_of(comm, wanted) for side, comm in comms.items()}
         reasons = {
-            side: graph._state.neighbours.explain("Neighbor_alltoallv")
+            side: state_of(graph).neighbours.explain("Neighbor_alltoallv")
             for side, (graph, _) in made.items()
             if side != "library"
         }

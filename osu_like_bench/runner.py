@@ -50,7 +50,7 @@ def run(options: Options) -> int:
         on_root(world, lambda: _check_writable(path))
     with open_sides(options) as (native, sides), kind.seated(sides) as (seats, said):
         ours = sides.get("topompi")
-        facts = gather_facts(native, ours.interface if isinstance(ours, topompi.Intracomm) else None)
+        facts = gather_facts(native, topompi.interface(ours) if isinstance(ours, topompi.Intracomm) else None)
         report = None if facts is None else Report(options, kind, facts)
         before = idle_ticks() if facts is not None and facts.arena == "emulate" else None
         bench = _Bench(
@@ -114,7 +114,7 @@ class _Bench:
             self._progress("")
             if self.report:
                 first, *others = (np.array(result.samples) for result in row)
-                choice = None if self.ours is None else self.ours.choice_of(_method(self.options), size)
+                choice = None if self.ours is None else topompi.choice_of(self.ours, _method(self.options), size)
                 self._print([self.report.row(row, compare(first, others[0]) if others else None, choice)])
             results += row
         self._print(self.report.footer() if self.report else [])
@@ -169,11 +169,11 @@ def _all_native(ours: topompi.Intracomm | None) -> list[str]:
     """Return a note if topompi leaves all calls to the MPI library, as far as this is known before the first call."""
     if ours is None:
         return []
-    only = ours.choice_of("", 0)
+    only = topompi.choice_of(ours, "", 0)
     if only is not None:
         return [f"topompi leaves every call to the library: {only.reason}"]
     told = os.environ.get("TOPOMPI_RULES") or os.environ.get("TOPOMPI_TUNE") in ("measure", "again")
-    if ours.interface.virtual and not told:
+    if topompi.interface(ours).virtual and not told:
         return ["topompi leaves calls to the library here, unless an earlier trial says otherwise: a virtual placement"]
     return []
 

@@ -10,9 +10,36 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .communicator import Cartcomm, Distgraphcomm, Graphcomm, Intercomm, Intracomm, exchange
+    from .communicator import (
+        Cartcomm,
+        Distgraphcomm,
+        Graphcomm,
+        Intercomm,
+        Intracomm,
+        choice_of,
+        exchange,
+        interface,
+        mapping_report,
+        refreshed,
+        remap,
+        sub_communicators,
+    )
 
-__all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm", "__version__", "exchange"]
+__all__ = [
+    "Cartcomm",
+    "Distgraphcomm",
+    "Graphcomm",
+    "Intercomm",
+    "Intracomm",
+    "__version__",
+    "choice_of",
+    "exchange",
+    "interface",
+    "mapping_report",
+    "refreshed",
+    "remap",
+    "sub_communicators",
+]
 __version__ = "0.2.0"
 ROOMS = (
     "errors",

@@ -289,7 +289,7 @@ def main() -> int:
     said: dict[str, Any] = {"setup": middle - begin, "seconds": cart.allreduce(seconds) / cart.size}
     said |= {"grid": options.grid, "processes": cart.dims, "reorder": options.reorder}
     said |= {"sides": "joined" if options.periodic else "grounded", "iterations": iterations, "residual": residual}
-    said |= {"ranks": cart.mapping_report.describe()} if isinstance(cart, topompi.Cartcomm) else {}
+    said |= {"ranks": topompi.mapping_report(cart).describe()} if isinstance(cart, topompi.Cartcomm) else {}
     said["halo"], said["sums"] = (cart.allreduce(part) / cart.size for part in (block.halo_seconds, block.sum_seconds))
     said["communication"] = said["halo"] + said["sums"]
     said["fingerprint"] = fingerprint(solution, block.points, block.grid, cart)

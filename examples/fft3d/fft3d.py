@@ -248,13 +248,13 @@ class Flow:
 def placed(comm: MPI.Intracomm, rows: int | None) -> tuple[MPI.Intracomm, int]:
     """Return a communicator in the order of the process grid, and the number of its rows.
 
-    If the network is known (``comm.interface``), rows are inside hosts or leaf switches, and the grid is the one whose
-    transposes take the busiest links the least time. Otherwise the grid is as square as possible, and ranks keep their
-    order.
+    If the network is known (``topompi.interface``), rows are inside hosts or leaf switches, and the grid is the one
+    whose transposes take the busiest links the least time. Otherwise the grid is as square as possible, and ranks keep
+    their order.
     """
     if not isinstance(comm, topompi.Intracomm):
         return comm.Dup(), rows or squarest(comm.size)
-    rows, order = pencil_grid(network_of(comm.interface), rows)
+    rows, order = pencil_grid(network_of(topompi.interface(comm)), rows)
     return comm.Split(0, int(np.flatnonzero(order == comm.rank)[0])), rows
 
 

@@ -318,7 +318,7 @@ def report(solver: Solver, options: argparse.Namespace, setup: float, seconds: f
     problem, cart = solver.problem, solver.cart
     said: dict[str, Any] = {"grid": problem.grid, "processes": cart.dims, "reorder": options.reorder}
     said |= {"start": "pulse" if problem.pulse else "wave", "sides": "joined" if problem.periodic else "closed"}
-    said |= {"ranks": cart.mapping_report.describe()} if isinstance(cart, topompi.Cartcomm) else {}
+    said |= {"ranks": topompi.mapping_report(cart).describe()} if isinstance(cart, topompi.Cartcomm) else {}
     said |= {"steps": options.steps, "setup": setup}
     # Means over the ranks, each of which starts and stops its clock when it leaves a barrier.
     said["seconds"], said["communication"] = (

@@ -90,9 +90,10 @@ class KernelBenchmark:
         notes, made = [self.kernel.describe()], []
         seats = {side: Seat(comm) for side, comm in sides.items()}
         if self.reorder and SIDES[0] in sides:
-            comm: Any = sides[SIDES[0]].remap(self.kernel.graph)  # type: ignore[attr-defined]  # it is topompi's
+            comm: Any = topompi.remap(sides[SIDES[0]], self.kernel.graph)
             seats[SIDES[0]], made = Seat(comm), [comm]
-            notes.append(f"topompi's order of ranks: {comm.mapping_report.describe()}")
+            if report := topompi.mapping_report(comm):
+                notes.append(f"topompi's order of ranks: {report.describe()}")
         yield seats, notes
         for seat in seats.values():
             made = [*seat.groups.values(), *made]

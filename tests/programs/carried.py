@@ -14,6 +14,7 @@ from mpi4py import MPI
 
 import topompi
 from tests.covering import covering
+from topompi.communicator.state import working
 from topompi.errors import TopompiError
 from topompi.execution import running
 from topompi.execution.leaders import carriers
@@ -158,7 +159,7 @@ def main():
     for case in range(cases):
         hosts = [f"h{host}" for host in random.integers(0, random.integers(1, SIZE + 1), SIZE)]
         comm = topompi.Intracomm(WORLD.Dup(), TopologyInterface.place(hosts))
-        executor = comm._working().executor
+        executor = working(comm).executor
         carriers.LARGEST_COUNT = 4096 if case % 2 else carriers.LARGEST_COUNT
         for _ in range(10):
             equals_native(executor, random)

@@ -13,7 +13,7 @@ from mpi4py import MPI
 
 import topompi
 import topompi.communicator
-import topompi.communicator.handle
+import topompi.communicator.state
 from topompi.communicator import Cartcomm, Distgraphcomm, Graphcomm, Intercomm, Intracomm
 from topompi.topology import TopologyInterface, load
 
@@ -41,7 +41,7 @@ def _nothing_is_looked_up(monkeypatch):
     def refuse(*_):
         raise AssertionError("looked for a topology again")
 
-    monkeypatch.setattr(topompi.communicator.handle, "find_topology", refuse)
+    monkeypatch.setattr(topompi.communicator.state, "find_topology", refuse)
 
 
 def ring():
@@ -102,7 +102,7 @@ def test_children_are_ours_and_sit_where_their_ranks_sat(comm, name):
     native = next(base for base in kind.__mro__ if base.__module__ == "mpi4py.MPI")
     assert native.__name__ == kind.__name__
     ranks = ranks_of(child, comm)
-    interface = child.interface
+    interface = topompi.interface(child)
     assert [interface.hosts[host] for host in interface.rank_host] == [HOSTS[rank] for rank in ranks]
     assert interface.virtual
     again = TopologyInterface.place([HOSTS[rank] for rank in ranks], FABRIC.routes, virtual=True)
@@ -122,7 +122,7 @@ def test_grandchildren_of_unused_children_are_placed_too(comm, name):
     child.free()  # before anybody has used it
     assert child == MPI.COMM_NULL
     ranks = ranks_of(grandchild, comm)
-    interface = grandchild.interface
+    interface = topompi.interface(grandchild)
     assert [interface.hosts[host] for host in interface.rank_host] == [HOSTS[rank] for rank in ranks]
     works(grandchild)
     grandchild.Free()

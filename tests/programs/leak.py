@@ -13,6 +13,7 @@ import numpy as np
 from mpi4py import MPI
 
 import topompi
+from topompi.communicator.state import state_of
 from topompi.dispatch import choosing
 from topompi.dispatch.parts import Parts
 from topompi.selection.policy import Policy
@@ -115,7 +116,7 @@ def cycle(number):
 def use(comm, number=1):
     size = comm.Get_size()
     if number % 20:  # the communicator's own selector weighs all algorithms: that takes its time
-        comm._state.selector = Turns()
+        state_of(comm).selector = Turns()
         choosing.remember = lambda *call: None  # every call is chosen for anew
     data = np.zeros(size)
     comm.Bcast(data)

@@ -19,6 +19,8 @@ import topompi
 import topompi.communicator.discovery
 import topompi.execution.timing
 import topompi.selection.trial
+from topompi.communicator.handle import calls_of, kept_of
+from topompi.communicator.state import state_of
 from topompi.errors import HostError, SourceError, TopompiError
 from topompi.execution import running
 from topompi.execution.talks import Answers
@@ -53,9 +55,9 @@ def test_the_topology_is_found_once_and_kept_with_the_communicator():
     comm = WORLD.Dup()
     first = topompi.Intracomm(comm, topology=SPEC, hosts=HOSTS)
     second = topompi.Intracomm(comm)
-    assert second.interface is first.interface
+    assert topompi.interface(second) is topompi.interface(first)
     assert first == comm
-    assert first.interface.virtual
+    assert topompi.interface(first).virtual
     first.Free()
 
 
@@ -63,7 +65,7 @@ def test_only_rank_zero_reads_the_source():
     """The others name a file that is not there; and their own idea of the hosts does not count."""
     source = SPEC if RANK == 0 else "/nowhere/at/all"
     comm = topompi.Intracomm(WORLD.Dup(), topology=source, hosts=HOSTS if RANK == 0 else None)
-    assert list(comm.interface.hosts) == list(dict.fromkeys(HOSTS))
+    assert list(topompi.interface(comm).hosts) == list(dict.fromkeys(HOSTS))
     comm.Free()
 
 
@@ -107,7 +109,7 @@ def test_freeing_the_plain_handle_frees_ours():
     plain = WORLD.Dup()
     ours = topompi.Intracomm(plain, topology=SPEC, hosts=HOSTS)
     ours.Bcast(np.zeros(1))
-    state = ours._held
+    state = kept_of(ours).held
     plain.Free()
     assert not state.usable
 
@@ -117,11 +119,11 @@ def test_a_new_topology_takes_the_place_of_the_old():
     first = topompi.Intracomm(comm, topology=SPEC, hosts=HOSTS)
     first.Bcast(np.zeros(1))
     second = topompi.Intracomm(comm, topology=SPEC, hosts=["h0000"] * SIZE)
-    assert second.interface.hosts == ("h0000",)
+    assert topompi.interface(second).hosts == ("h0000",)
     data = np.full(3, RANK)
     first.Bcast(data, SIZE - 1)
     assert (data == SIZE - 1).all()
-    assert first.interface is second.interface
+    assert topompi.interface(first) is topompi.interface(second)
     comm.Free()
 
 
@@ -158,7 +160,7 @@ def test_calls_like_an_earlier_one_are_not_chosen_for_again():
             return Choice("native", "as it is")
 
     comm = topompi.Intracomm(WORLD.Dup(), topology=TopologyInterface.place(HOSTS, load(SPEC).routes))
-    comm._state.selector = Counting()
+    state_of(comm).selector = Counting()
     flat = SIZE == 1  # never chosen for
     other = topompi.Intracomm(comm)
     last = SIZE - 1
@@ -197,11 +199,11 @@ def test_where_nothing_is_to_be_chosen_the_library_runs_every_call():
         for message in (buffer := np.full(8, 2.0 if RANK == 0 else 0.0), [buffer, 8, MPI.DOUBLE]):
             call(message)
             assert (buffer == 2).all()
-    assert comm._calls.all  # that it passes by our method is for tests/mpi/dispatch/test_direct.py to show
+    assert calls_of(comm).all  # that it passes by our method is for tests/mpi/dispatch/test_direct.py to show
     grid.free()
     other = topompi.Intracomm(comm)
     other.free()
-    assert not comm._calls.all
+    assert not calls_of(comm).all
     for one in (comm, other):
         assert type(one) is topompi.Intracomm
         for call in calls(one, 8, 0, MPI.SUM).values():
@@ -244,7 +246,7 @@ def test_a_trial_begins_its_calls_together_and_chooses_for_few_of_them(monkeypat
     comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=HOSTS)
     if SIZE == 1:  # never chosen for
         return
-    selector = comm._state.selector
+    selector = state_of(comm).selector
     choose, step, chosen, entered, begun, ran = selector.choose, Trial.next, [], [], [], []
     monkeypatch.setattr(selector, "choose", lambda *call, **more: chosen.append(call) or choose(*call, **more))
 
@@ -290,7 +292,7 @@ def test_bad_roots_are_refused_as_mpi_does():
 
 def test_sub_communicators_have_the_lowest_ranks_as_leaders():
     comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=[f"h000{rank // 2 % 8}" for rank in range(SIZE)])
-    parts = comm.sub_communicators
+    parts = topompi.sub_communicators(comm)
     if SIZE == 8:
         names = ["leaders within 1 hop", "leaders host", "ranks"]
         members = {0: ([0, 4], [0, 2], [0, 1]), 4: ([0, 4], [4, 6], [4, 5]), 3: (None, None, [2, 3])}.get(RANK)
@@ -323,15 +325,15 @@ def test_environment():
     os.environ["TOPOMPI_TOPOLOGY"], os.environ["TOPOMPI_HOSTS"] = SPEC, "h[0000-0001]"
     try:
         comm = topompi.Intracomm(WORLD.Dup())
-        assert comm.interface.virtual
-        assert comm.interface.hosts == ("h0000", "h0001")[:SIZE]
+        assert topompi.interface(comm).virtual
+        assert topompi.interface(comm).hosts == ("h0000", "h0001")[:SIZE]
         comm.Free()
         os.environ["TOPOMPI_HOSTS"] = "h0000,nowhere"
         if SIZE > 1:
             raised_alike(lambda: topompi.Intracomm(WORLD.Dup()), HostError)
             os.environ["TOPOMPI_FALLBACK"] = "silent"
             comm = topompi.Intracomm(WORLD.Dup())
-            assert comm.interface.routes is None
+            assert topompi.interface(comm).routes is None
             comm.Free()
         os.environ["TOPOMPI_FALLBACK"] = "sometimes"
         said = raised_alike(lambda: topompi.Intracomm(WORLD.Dup()), TopompiError)
@@ -343,8 +345,8 @@ def test_environment():
 
 def test_without_a_source_the_hosts_own_levels_are_taken():
     comm = topompi.Intracomm(WORLD.Dup())
-    assert not comm.interface.virtual
-    assert comm.interface.num_hosts == 1
+    assert not topompi.interface(comm).virtual
+    assert topompi.interface(comm).num_hosts == 1
     comm.Free()
 
 
@@ -396,7 +398,7 @@ def test_rules_are_known_to_all_ranks_and_none_asks(monkeypatch, algorithm):
         for child in (comm.Dup(), comm.Split(0, -RANK), comm.Create_cart([SIZE])):
             child.Allreduce(np.full(2, float(RANK)), total)
             assert (total == sum(range(SIZE))).all()
-            assert child._state.selector.choose("Allreduce", 16).algorithm == algorithm
+            assert state_of(child).selector.choose("Allreduce", 16).algorithm == algorithm
             child.Free()
     assert not asked
     comm.Free()

@@ -5,6 +5,7 @@ import pytest
 from mpi4py import MPI
 
 import topompi
+from topompi.communicator.state import state_of
 from topompi.schedules import ALGORITHMS
 from topompi.selection.choice import Choice
 from topompi.topology import TopologyInterface, load
@@ -37,7 +38,7 @@ class Always:
 )
 def test_objects_are_combined_in_the_order_of_ranks(name, algorithm, of_rank, op):
     comm = topompi.Intracomm(WORLD.Dup(), topology=PLACED)
-    comm._state.selector = Always(algorithm)
+    state_of(comm).selector = Always(algorithm)
     mine = of_rank(WORLD.rank)
     expected, got = getattr(WORLD, name)(mine, op), getattr(comm, name)(mine, op)
     assert np.array_equal(got, expected) if isinstance(expected, np.ndarray) else got == expected
@@ -59,7 +60,7 @@ class Unsendable:
 @pytest.mark.parametrize("algorithm", ["chain", "doubling", "leaders"])
 def test_an_operation_that_raises_keeps_no_rank_waiting(algorithm):
     comm = topompi.Intracomm(WORLD.Dup(), topology=PLACED)
-    comm._state.selector = Always(algorithm)
+    state_of(comm).selector = Always(algorithm)
 
     def raised(call):
         try:
@@ -81,7 +82,7 @@ def test_an_operation_that_raises_keeps_no_rank_waiting(algorithm):
 @pytest.mark.parametrize("root", sorted({0, WORLD.size - 1}))
 def test_an_object_is_broadcast_as_what_it_was(algorithm, root):
     comm = topompi.Intracomm(WORLD.Dup(), topology=PLACED)
-    comm._state.selector = Always(algorithm)
+    state_of(comm).selector = Always(algorithm)
     for sent in ("word", {"key": [1, 2.5, None]}, list(range(5_000))):
         got = comm.bcast(sent if WORLD.rank == root else "ignored", root)
         assert got == sent

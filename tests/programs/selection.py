@@ -12,6 +12,7 @@ import numpy as np
 from mpi4py import MPI
 
 import topompi
+from topompi.communicator.state import state_of
 from topompi.errors import TopompiError
 from topompi.execution.specs import Needs
 
@@ -44,7 +45,7 @@ def run(tune: str, rules: str, others_rules: str) -> dict[str, object]:
     os.environ["TOPOMPI_RULES"] = rules if rank == 0 else others_rules
     try:
         comm = topompi.Intracomm(world.Dup(), topology="xgft:2,2;1,1", hosts="h[0000-0003]")
-        selector = comm._state.selector
+        selector = state_of(comm).selector
         # More calls of a class than any trial takes.
         right = [call(comm, turn % 255, count) for turn in range(450) for count in (64, 40000)]
         seen = [

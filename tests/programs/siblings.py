@@ -11,6 +11,8 @@ from mpi4py import MPI
 
 import topompi
 from tests.programs.derived import FABRIC, HOSTS, RANK, SIZE, WORLD
+from topompi.communicator.handle import kept_of
+from topompi.communicator.state import state_of
 from topompi.execution import running as planned
 from topompi.schedules.alltoall.joint import joint_steps
 from topompi.topology import TopologyInterface
@@ -62,14 +64,14 @@ def test_a_communicator_knows_those_made_with_it(comm, name):
     true = groups_of(parent, child)
     if child == MPI.COMM_NULL:
         return
-    siblings = child._siblings
+    siblings = kept_of(child).siblings
     if len(true) < 2:
         assert siblings is None
         return
     assert {tuple(siblings.ranks[group].tolist()) for group in siblings.groups} == true
     assert siblings.ranks[siblings.groups[siblings.number]].tolist() == members(child)
     hosts = [HOSTS[rank] for rank in siblings.ranks]
-    there = child._state.executor.network.siblings.network
+    there = state_of(child).executor.network.siblings.network
     assert [hosts[a] == hosts[b] for a in range(len(hosts)) for b in range(len(hosts))] == [
         bool(there.rank_host[a] == there.rank_host[b]) for a in range(len(hosts)) for b in range(len(hosts))
     ]
@@ -83,8 +85,9 @@ def test_exchanges_at_one_time_are_right(comm, name, algorithm):
     child = WAYS[name](comm)
     if child == MPI.COMM_NULL:
         return
-    executor, size = child._state.executor, child.size
-    mine = "shift" if algorithm == "paced" and child._siblings and child._siblings.number == 1 else algorithm
+    executor, size = state_of(child).executor, child.size
+    siblings = kept_of(child).siblings
+    mine = "shift" if algorithm == "paced" and siblings and siblings.number == 1 else algorithm
     sent, received = np.arange(3 * size) + 100 * RANK, np.zeros((2, 3 * size), int)
     MPI.Intracomm(child).Alltoall(sent, received[0])
     assert planned.run(executor, "Alltoall", mine, (sent, received[1])) == (mine if size > 1 else "native") or size == 1
@@ -106,10 +109,10 @@ def test_exchanges_at_one_time_are_right(comm, name, algorithm):
 def test_each_runs_its_part_of_one_schedule(comm):
     """The steps that a communicator makes are those of the schedule for all of them."""
     child = comm.Split(RANK % 2, RANK)
-    siblings = child._siblings
+    siblings = kept_of(child).siblings
     if siblings is not None:
         together = joint_steps(siblings.network, siblings.groups)
-        shared = child._state.executor.network.siblings
+        shared = state_of(child).executor.network.siblings
         assert np.array_equal(together[siblings.number], joint_steps(shared.network, shared.groups)[shared.number])
         assert len(together[siblings.number]) == child.size
     child.Free()
@@ -150,10 +153,10 @@ def test_a_split_like_an_earlier_one_shares_what_that_one_found_out(comm):
     first.Allreduce(np.ones(1), np.empty(1))
     again, grid_rows = comm.Split(RANK % 2, RANK), [grid(comm).Sub([False, True]) for _ in range(2)]
     if SIZE > 1:
-        assert again._cut is first._cut is not other._cut
-        assert grid_rows[0]._cut is grid_rows[1]._cut
-        assert again._inherited.common is first._state.common
-        assert other._inherited is None
+        assert kept_of(again).cut is kept_of(first).cut is not kept_of(other).cut
+        assert kept_of(grid_rows[0]).cut is kept_of(grid_rows[1]).cut
+        assert kept_of(again).inherited.common is state_of(first).common
+        assert kept_of(other).inherited is None
     assert again.allgather(RANK) == first.allgather(RANK)
     for one in (first, other, again, *grid_rows):
         one.Free()
@@ -167,7 +170,7 @@ def test_nothing_is_asked_where_no_network_is_known(comm):
     )
     for one in (plain, alone):
         child = one.Split(RANK % 2, RANK)
-        assert child._siblings is None
+        assert kept_of(child).siblings is None
         child.Free()
         one.Free()
 
@@ -176,7 +179,7 @@ def test_calls_with_blocks_of_any_sizes_are_chosen_by_those_of_the_first():
     """All ranks agree on a size, that of the rank that sends most; what moves nothing says nothing."""
     asked = []
     comm = topompi.Intracomm(WORLD.Dup(), topology=TopologyInterface.place(HOSTS, FABRIC.routes))
-    selector = comm._state.selector
+    selector = state_of(comm).selector
     choose = selector.choose
 
     def note(method, nbytes, needs, **more):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from ..errors import TopompiError
 from ..execution.buffers import DeviceMemoryError, block, blocks, is_in_place, on_device, vector
 from ..execution.native import NativeIntracomm
 from ..execution.specs import CALLS, CallSpec, Counts, Form
+from .handle import kept_of
 from .watchdog import call_site, watching
 
 __all__ = ["AgreementError", "checked"]
@@ -53,15 +54,15 @@ class Facts:
     problem: str | None = None
 
 
-@contextmanager
 def checked(
     comm: Any, method: str, arguments: tuple[Any, ...], root: int | None = None, op: Any = None
-) -> Iterator[None]:
-    """Verify that all ranks make the same call with matching arguments, then run the body of the ``with``; collective.
+) -> AbstractContextManager[None]:
+    """A context that verifies that all ranks make the same call with matching arguments before its body; collective.
 
-    The check compares method, root, operation, the bytes of vectors, and for each pair of ranks the bytes that one
-    sends with the bytes that the other expects. It does not compare the types of the items, although MPI requires them
-    to match. If check and call together take longer than the seconds in ``TOPOMPI_CHECK``, the watchdog prints a line.
+    If ``TOPOMPI_CHECK`` is not set, nothing is verified. The check compares method, root, operation, the bytes of
+    vectors, and for each pair of ranks the bytes that one sends with the bytes that the other expects. It does not
+    compare the types of the items, although MPI requires them to match. If check and call together take longer than the
+    seconds in ``TOPOMPI_CHECK``, the watchdog prints a line.
 
     :param comm: the communicator of topompi on which the call is made.
     :param method: name of mpi4py's method.
@@ -72,10 +73,15 @@ def checked(
 
     Cost: one allgather of objects, and p * p numbers on each of p ranks, which only debugging can afford.
     """
+    return _compared(comm, method, arguments, root, op) if kept_of(comm).checks else nullcontext()
+
+
+@contextmanager
+def _compared(comm: Any, method: str, arguments: tuple[Any, ...], root: int | None, op: Any) -> Iterator[None]:
     plain = NativeIntracomm(comm)
     rank, size = plain.Get_rank(), plain.Get_size()
     said = _described(Facts(method, root, None if op is None else _name(op)), arguments, rank, size)
-    with watching(comm._checks, partial(_waits, said, call_site(), plain.Get_name(), rank, size)):
+    with watching(kept_of(comm).checks, partial(_waits, said, call_site(), plain.Get_name(), rank, size)):
         _compare(plain.allgather(said))
         yield
 

@@ -11,9 +11,10 @@ from mpi4py import MPI
 
 from ..dispatch.counters import counters
 from . import agreement
-from .handle import Handle
+from .handle import Handle, bare, is_null, kept_of
 from .siblings import divide
 from .standin import is_derived
+from .state import inherit
 
 __all__ = ["CHILDREN", "FOUND", "adopt", "give_ours", "make_ours", "register"]
 
@@ -81,12 +82,13 @@ def adopt(comm: Any, parent: Any, same: bool = False) -> Any:
     child: Any = comm if isinstance(comm, Handle) else _ours(comm)
     if child is None:
         return comm
-    if child == MPI.COMM_NULL:
+    if is_null(child):
         return child
-    child._checks, child._owns = parent._checks, True
-    child._origin = parent._family
-    if isinstance(child, Handle) and (bequest := parent._bequest) is not None:
-        child._inherit(bequest if same else bequest.of_some)
+    kept, theirs = kept_of(child), kept_of(parent)
+    kept.checks, kept.owns = theirs.checks, True
+    kept.origin = theirs.family
+    if isinstance(child, Handle) and (bequest := theirs.bequest) is not None:
+        inherit(child, bequest if same else bequest.of_some)
     return child
 
 
@@ -99,7 +101,7 @@ def _ours(comm: Any) -> Any:
     kind: Any = _kind_of(given)
     if kind is None:
         return None
-    return comm if is_derived(given, kind) else kind._bare(comm)
+    return comm if is_derived(given, kind) else bare(kind, comm)
 
 
 @functools.cache
@@ -117,13 +119,13 @@ def give_ours(kind: Any, name: str, owned: bool) -> None:
     """
     native = next(base.__dict__[name] for base in kind.__mro__ if name in base.__dict__)
 
-    @functools.wraps(getattr(kind, name))
+    @functools.wraps(native.__func__)
     def method(cls: type, *args: Any, **kwargs: Any) -> Any:
         comm = native.__get__(None, cls)(*args, **kwargs)
         ours = _ours(comm)
         if ours is None:
             return comm
-        ours._owns = owned
+        kept_of(ours).owns = owned
         return ours
 
     setattr(kind, name, classmethod(method))
@@ -145,15 +147,16 @@ def make_ours(kind: type[Handle], name: str, everyone: bool) -> None:
             return call(self, *args, **kwargs)
         if counters.enabled and name == "Create_intercomm":
             counters.count(name, 0, "native", "the MPI library's always")
-        with agreement.checked(self, name, ()) if everyone and self._checks else nullcontext():
+        with agreement.checked(self, name, ()) if everyone else nullcontext():
             made, cut = divide(self, name, call, args, kwargs) if parts else (call(self, *args, **kwargs), None)
         child = adopt(made[0] if isinstance(made, tuple) else made, self, same)
         if same:
-            cut = self._cut
-        if cut is not None and child != MPI.COMM_NULL:
-            child._cut = cut
-            if cut.common is not None and child._inherited is None:
-                child._inherit(cut.common.bequest)
+            cut = kept_of(self).cut
+        if cut is not None and not is_null(child):
+            kept = kept_of(child)
+            kept.cut = cut
+            if cut.common is not None and kept.inherited is None:
+                inherit(child, cut.common.bequest)
         return (child, *made[1:]) if isinstance(made, tuple) else child
 
     setattr(kind, name, method)

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from mpi4py import MPI
 
-from ..dispatch.parts import Parts, attached
 from ..execution.contexts import Channel
 from ..execution.native import NativeIntracomm
-from .handle import Handle
-from .kinds import Intracomm
+from .kinds import handle_of
+from .state import working
 
 __all__ = ["exchange"]
 
@@ -53,7 +52,7 @@ def exchange(comm: MPI.Intracomm, destinations: Iterable[int], payloads: Iterabl
 
     Cost: one message per payload, two for arrays of more than 32 KiB, and one barrier.
     """
-    state, plain = _state(comm), NativeIntracomm(comm)
+    state, plain = working(handle_of(comm)), NativeIntracomm(comm)
     state.exchanges = turn = 1 - state.exchanges
     heads, rest = (state.groups.channel(numbers[turn]) for numbers in (HEADS, REST))
     wrong: Exception | None = None
@@ -89,13 +88,6 @@ class _Parcel(NamedTuple):
             ends = begin + described + np.cumsum([0, *sizes])
             arrays = [memoryview(self.head)[first:last] for first, last in pairwise(ends.tolist())]
         return MPI.pickle.loads_oob(memoryview(self.head)[begin : begin + described], arrays)
-
-
-def _state(comm: Any) -> Parts:
-    """Topompi's state of a communicator, made at its first use."""
-    if isinstance(comm, Handle):
-        return comm._working()
-    return attached(comm) or Intracomm(comm)._working()
 
 
 def _packed(size: int, destinations: Sequence[int], payloads: Sequence[Any]) -> list[_Parcel]:

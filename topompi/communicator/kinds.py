@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 from mpi4py import MPI
 
+from ..dispatch.parts import attached
 from ..execution.native import (
     NativeCartcomm,
     NativeDistgraphcomm,
@@ -16,13 +18,15 @@ from ..execution.native import (
 )
 from .collectives import Collectives
 from .derived import CHILDREN, FOUND, adopt, give_ours, make_ours, register
-from .handle import Handle
+from .handle import CALLS_SLOT, Handle, bare, native_of
+from .lifetime import Lifetime
 from .neighbours import take_neighbours
-from .passing import BUFFERS, NEIGHBOURS, OBJECTS, meet_once, pass_on
+from .passing import BUFFERS, NEIGHBOURS, OBJECTS, pass_on
 from .remap.methods import Reordering
 from .standin import StandIn, pickle_by_place
+from .state import meet_once
 
-__all__ = ["KINDS", "Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm"]
+__all__ = ["KINDS", "Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm", "handle_of"]
 
 
 class Intracomm(Reordering, Collectives, metaclass=StandIn):
@@ -44,40 +48,54 @@ class Intracomm(Reordering, Collectives, metaclass=StandIn):
     ``__new__``.
     """
 
+    __slots__ = ()
+
 
 class Topocomm(Intracomm, NativeTopocomm):
     """The common base of communicators with a Cartesian or graph topology."""
+
+    __slots__ = ()
 
 
 class Cartcomm(Topocomm, NativeCartcomm):
     """A communicator with a Cartesian topology, see ``Intracomm``."""
 
+    __slots__ = ()
+
 
 class Graphcomm(Topocomm, NativeGraphcomm):
     """A communicator with a graph topology, see ``Intracomm``."""
+
+    __slots__ = ()
 
 
 class Distgraphcomm(Topocomm, NativeDistgraphcomm):
     """A communicator with a distributed graph topology, see ``Intracomm``."""
 
+    __slots__ = ()
+
 
 class Intercomm(NativeIntercomm, metaclass=StandIn):
     """An intercommunicator: the MPI library runs its collectives, and ``Merge`` makes an ``Intracomm``."""
 
-    # 0: calls are not checked, because the two groups pass different arguments. ``Merge``'s result gets this value.
-    _checks = 0
-    _family = _cut = _bequest = None
-    _owns = True
-
-    @classmethod
-    def _bare(cls, comm: MPI.Comm | None) -> Any:
-        return cls.__new__(cls, comm)
+    __slots__ = ("_topompi_kept",)
 
     def Merge(self, high: bool = False) -> Intracomm:
         """A communicator of both groups; its topology is found at its first use."""
         merged: Any = NativeIntracomm(super().Merge(high))
         ours: Intracomm = adopt(merged, self)
         return ours
+
+
+def handle_of(comm: Any) -> Handle:
+    """A communicator as one of topompi's classes; collective if topompi has no state of the communicator yet.
+
+    :param comm: a communicator, of mpi4py's class or topompi's.
+    """
+    if isinstance(comm, Handle):
+        return comm
+    handle: Handle = Intracomm(comm) if attached(comm) is None else bare(Intracomm, comm)
+    return handle
 
 
 # topompi's classes by mpi4py's name, in the order in which the class for a communicator is looked up.
@@ -89,9 +107,18 @@ KINDS: dict[str, StandIn] = {
 }
 
 
+def _sign(*kinds: type) -> None:
+    """Give the methods of classes the annotations of mpi4py's, so that their signatures are equal."""
+    for kind in kinds:
+        native = native_of(kind)
+        for name, method in vars(kind).items():
+            if isinstance(method, FunctionType) and name != "__new__":
+                method.__annotations__ = getattr(native, name).__annotations__
+
+
 def _complete() -> None:
     """Add the methods that are generated from tables to the classes."""
-    handled, slot = vars(Collectives), vars(Handle)["_calls"]
+    handled, slot = vars(Collectives), CALLS_SLOT
     forms = {
         **OBJECTS,
         **{f"I{name.lower()}": parameters for name, parameters in BUFFERS.items()},
@@ -115,6 +142,7 @@ def _complete() -> None:
         for name, owned in FOUND.items():
             if hasattr(kind, name):
                 give_ours(kind, name, owned)
+    _sign(Reordering, Collectives, Lifetime, Intracomm, Cartcomm, Topocomm, Intercomm)
     for name, ours in KINDS.items():
         ours.__module__ = MPI.__name__  # petsc4py and others recognise mpi4py's classes by their module
         if ours is not Topocomm:

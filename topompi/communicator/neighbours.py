@@ -15,9 +15,10 @@ from ..dispatch.counters import counters
 from ..execution.native import NativeTopocomm
 from ..execution.specs import NEIGHBOUR_CALLS
 from . import agreement
-from .handle import Handle
+from .handle import Handle, calls_of, kept_of, plain
+from .state import working
 
-__all__ = ["take_neighbours"]
+__all__ = ["known_to", "take_neighbours"]
 
 
 def take_neighbours(kind: type[Any]) -> None:
@@ -36,13 +37,13 @@ def _blocking(name: str) -> Callable[..., None]:
 
     @functools.wraps(native)
     def method(self: Any, sendbuf: Any, recvbuf: Any) -> None:
-        known = self._held.neighbours if isinstance(self, Handle) and self._held is not None else None
+        known = known_to(self)
         if known is not None and known.again(self, name, shares, native, (sendbuf, recvbuf)):
             return
         if not isinstance(self, Handle) or _left(self):
             native(self, sendbuf, recvbuf)
             return
-        with agreement.checked(self, name, (sendbuf, recvbuf)) if self._checks else nullcontext():
+        with agreement.checked(self, name, (sendbuf, recvbuf)):
             begin = perf_counter()
             choice = _neighbours(self).run(name, (sendbuf, recvbuf), functools.partial(native, self, sendbuf, recvbuf))
         if counters.enabled:
@@ -58,9 +59,9 @@ def _non_blocking(name: str) -> Callable[..., MPI.Request]:
     @functools.wraps(native)
     def method(self: Any, sendbuf: Any, recvbuf: Any) -> MPI.Request:
         # Without plans nothing is asked here, because the state of a new communicator is made by all ranks together.
-        known = self._held.neighbours if isinstance(self, Handle) and self._held is not None else None
-        checks = isinstance(self, Handle) and self._checks
-        with agreement.checked(self, own, (sendbuf, recvbuf)) if checks else nullcontext():
+        known = known_to(self)
+        ours = isinstance(self, Handle)
+        with agreement.checked(self, own, (sendbuf, recvbuf)) if ours else nullcontext():
             request, choice = (None, UNPLANNED) if known is None else known.start(name, (sendbuf, recvbuf))
             if request is None:
                 request = native(self, sendbuf, recvbuf)
@@ -79,7 +80,7 @@ def _persistent(name: str) -> Callable[..., Any]:
     def method(self: Any, sendbuf: Any, recvbuf: Any, info: MPI.Info = MPI.INFO_NULL) -> Any:
         if not isinstance(self, Handle) or _left(self):
             return native(self, sendbuf, recvbuf, info)
-        with agreement.checked(self, f"{name}_init", (sendbuf, recvbuf)) if self._checks else nullcontext():
+        with agreement.checked(self, f"{name}_init", (sendbuf, recvbuf)):
             request, choice = _neighbours(self).prepare(name, (sendbuf, recvbuf))
         if counters.enabled:
             counters.count(f"{name}_init", 0, choice.algorithm, choice.reason, choice.predicted)
@@ -88,19 +89,24 @@ def _persistent(name: str) -> Callable[..., Any]:
     return method
 
 
+def known_to(comm: Any) -> Any:
+    """The neighbourhood collectives of a communicator; None if it has made none yet, or is one of mpi4py's."""
+    held = kept_of(comm).held if isinstance(comm, Handle) else None
+    return None if held is None else held.neighbours
+
+
 def _left(comm: Any) -> bool:
     """Whether the MPI library runs every call on a communicator."""
-    calls = getattr(comm, "_calls", None)
-    if calls is None or not calls.all:
+    if not calls_of(comm).all:
         return False
-    return comm.Get_size() == 1 or not comm._working().common.policy.neighbours
+    return MPI.Comm.Get_size(comm) == 1 or not working(comm).common.policy.neighbours
 
 
 def _neighbours(comm: Any) -> Any:
     """The neighbourhood collectives of a communicator, in its state."""
-    state = comm._working()
+    state = working(comm)
     if state.neighbours is None:
         from ..dispatch.neighbours import Neighbours  # imports the cost model, and most programs have no neighbours
 
-        state.neighbours = Neighbours(comm, state)
+        state.neighbours = Neighbours(plain(comm), state)
     return state.neighbours

@@ -13,7 +13,7 @@ from ..execution.specs import CALLS
 from . import agreement
 from .handle import Handle
 
-__all__ = ["BUFFERS", "NEIGHBOURS", "OBJECTS", "meet_once", "pass_on"]
+__all__ = ["BUFFERS", "NEIGHBOURS", "OBJECTS", "pass_on"]
 
 
 def _of_object(parameter: str) -> str:
@@ -56,12 +56,6 @@ def _reason(kind: type, name: str) -> str:
     return _REASONS["non-blocking" if name[0] == "I" else "other"]
 
 
-def meet_once(comm: Any) -> None:
-    """Let all ranks of a communicator meet, if its first reduction of objects needs that; see ``Parts.meet_once``."""
-    if isinstance(comm, Handle) and comm._asks_for_requests:
-        comm._working().meet_once()
-
-
 def pass_on(
     kind: type,
     name: str,
@@ -89,7 +83,7 @@ def pass_on(
         if counters.enabled:
             counters.count(name, 0, "native", reason)
         first(self)
-        if not (checked and getattr(self, "_checks", False)):  # self may be mpi4py's own communicator
+        if not (checked and isinstance(self, Handle)):  # self may be mpi4py's own communicator
             return call(self, *args, **kwargs)
         given = {**DEFAULTS, **dict(zip(parameters, args, strict=False)), **kwargs}
         root, op = (given.get(one) if one in parameters else None for one in ("root", "op"))

@@ -8,8 +8,10 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from mpi4py import MPI
 
-from ..execution.native import NativeIntracomm
+from ..execution.native import NativeCartcomm, NativeIntracomm
+from .handle import kept_of
 
 if TYPE_CHECKING:
     from ..dispatch.origin import Cut, Origin
@@ -32,7 +34,7 @@ def divide(parent: Any, name: str, call: Call, args: tuple[Any, ...], kwargs: di
     :param args: positional arguments of the call.
     :param kwargs: keyword arguments of the call.
     """
-    origin: Origin | None = parent._family
+    origin: Origin | None = kept_of(parent).family
     if origin is None or not origin.minds_siblings:
         return call(parent, *args, **kwargs), None
     if name == "Split":
@@ -50,8 +52,9 @@ def _split(parent: Any, origin: Origin, call: Call, color: Any = 0, key: Any = 0
         row = ROW.pack(index(color), index(key), origin.rank)
     except Exception:  # mpi4py's method raises the same error, on this rank, before it communicates
         return call(parent, color, key), None
-    rows = bytearray(ROW.size * parent.Get_size())
-    NativeIntracomm(parent).Allgather(row, rows)
+    plain = NativeIntracomm(parent)
+    rows = bytearray(ROW.size * plain.Get_size())
+    plain.Allgather(row, rows)
     cut = origin.cut_by(bytes(rows))
     if cut is None:
         return call(parent, color, key), None
@@ -60,8 +63,8 @@ def _split(parent: Any, origin: Origin, call: Call, color: Any = 0, key: Any = 0
 
 def _rows_of_grids(cart: Any, origin: Origin, remain_dims: Any) -> bytes:
     """The colors and keys that ranks would exchange to split a Cartesian grid by ``Sub``, computed from its extents."""
-    dims, _, _ = cart.Get_topo()
-    table = np.zeros((cart.Get_size(), 3), dtype=np.int32)
+    dims, _, _ = NativeCartcomm.Get_topo(cart)
+    table = np.zeros((MPI.Comm.Get_size(cart), 3), dtype=np.int32)
     for extent, coordinate, remains in zip(dims, np.indices(dims), remain_dims, strict=True):
         if not remains:
             table[:, 0] = table[:, 0] * extent + coordinate.ravel()

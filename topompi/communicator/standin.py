@@ -22,19 +22,30 @@ class StandIn(ABCMeta):
     """
 
     # The class of mpi4py that this class itself replaces; classes derived from this one replace none.
-    _replaces: type | None = None
+    _topompi_replaces: type | None = None
 
     def __eq__(cls, other: object) -> bool:
-        return cls is other or (other is not None and vars(cls).get("_replaces") is other)
+        return cls is other or (other is not None and vars(cls).get("_topompi_replaces") is other)
 
     def __hash__(cls) -> int:
-        return type.__hash__(vars(cls).get("_replaces") or cls)
+        return type.__hash__(vars(cls).get("_topompi_replaces") or cls)
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        """Refuse attributes as mpi4py's own class does, on a class that has its place."""
+        if "_topompi_replaces" in vars(cls):
+            raise TypeError(f"cannot set {name!r} attribute of immutable type '{cls.__module__}.{cls.__qualname__}'")
+        super().__setattr__(name, value)
+
+    def __delattr__(cls, name: str) -> None:
+        if "_topompi_replaces" in vars(cls):
+            raise TypeError(f"cannot set {name!r} attribute of immutable type '{cls.__module__}.{cls.__qualname__}'")
+        super().__delattr__(name)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return type.__instancecheck__(cls, instance) or cls.__subclasscheck__(type(instance))
 
     def __subclasscheck__(cls, kind: type) -> bool:
-        if (replaced := vars(cls).get("_replaces")) is not None:
+        if (replaced := vars(cls).get("_topompi_replaces")) is not None:
             return type.__subclasscheck__(cls, kind) or issubclass(kind, replaced)
         return super().__subclasscheck__(kind)
 
@@ -50,7 +61,7 @@ def take_places(kinds: dict[str, StandIn]) -> None:
     :param kinds: topompi's classes, by name of the class in ``mpi4py.MPI``.
     """
     for name, kind in kinds.items():
-        kind._replaces = getattr(MPI, name)
+        kind._topompi_replaces = getattr(MPI, name)
         setattr(MPI, name, kind)
 
 

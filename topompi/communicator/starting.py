@@ -11,7 +11,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..errors import SettingError, TopompiError
-from ..inputs.settings import WORDS, check_settings, native_calls, patience, word_of
+from ..inputs.settings import WORDS, check_settings, native_calls, patience, tuning, word_of
 from ..inputs.slurm.environment import worlds_of_one
 from ..selection.policy import Policy, is_forgetful
 
@@ -42,7 +42,7 @@ def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
             word = words.index(word_of("TOPOMPI_NEIGHBOURS", os.environ))
             answer[1:] = patience(os.environ), native_calls(os.environ), word
             answer[0] |= FORGETFUL * is_forgetful(os.environ)
-            answer[0] |= MEASURES * (word_of("TOPOMPI_TUNE", os.environ) in ("measure", "again"))
+            answer[0] |= MEASURES * (tuning(os.environ) in ("measure", "again"))
             _note_worlds_of_one()
             if name := os.environ.get("TOPOMPI_RULES"):
                 from ..inputs import read_text  # imports the code that unpacks archives, and most jobs have no rules

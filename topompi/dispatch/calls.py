@@ -94,15 +94,17 @@ except ImportError:
 
 _SLOW = """\
 def {name}(self, {signature}):
-    self._choose({name!r}, ({arguments}), {root}, {op})
+    choose(self, {name!r}, ({arguments}), {root}, {op})
 """
 _LOOKED_UP = """\
 def {name}(self, {signature}):
     try:
-        calls = self._calls
-    except AttributeError:  # one of mpi4py's, or made by another class's __new__
-        choose = getattr(self, "_choose", None)
-        native(self, {arguments}) if choose is None else choose({name!r}, ({arguments}), {root}, {op})
+        calls = table(self)
+    except TypeError:  # one of mpi4py's communicators
+        native(self, {arguments})
+        return
+    except AttributeError:  # made by another class's __new__
+        choose(self, {name!r}, ({arguments}), {root}, {op})
         return
     if calls.all:
         native(self, {arguments})
@@ -114,29 +116,31 @@ def {name}(self, {signature}):
     except NEW:
         run = None
     if run is None:  # not where the look-up failed: an error of the call would be chained to its error
-        self._choose({name!r}, ({arguments}), {root}, {op})
+        choose(self, {name!r}, ({arguments}), {root}, {op})
         return
     run(self, {arguments})
 """
 _PERSISTENT = """\
 def {name}_init(self, {signature}, info=DEFAULTS["info"]):
-    return self._prepare({name!r}, ({arguments}), info)
+    return prepare(self, {name!r}, ({arguments}), info)
 """
 
 
-def blocking(spec: CallSpec, slot: Any, module: str) -> Callable[..., None]:
+def blocking(spec: CallSpec, slot: Any, module: str, choose: Callable[..., None]) -> Callable[..., None]:
     """Make the method of topompi's communicators for a blocking collective on buffers.
 
-    The method looks the call up in the communicator's table; if the table lacks the call, the method calls the
-    communicator's ``_choose`` with the call's name, arguments, root and operation. It is compiled from source text, as
-    methods of data classes are, so that positional, named and omitted arguments cost no more than in any other method.
+    The method looks the call up in the communicator's table; if the table lacks the call, the method calls ``choose``.
+    It is compiled from source text, as methods of data classes are, so that positional, named and omitted arguments
+    cost no more than in any other method.
 
     :param spec: the description of the call.
     :param slot: the descriptor of the slot in which communicators keep their ``Calls``.
     :param module: name of the module whose class gets the method.
+    :param choose: function that chooses and runs; it takes the communicator, the call's name, arguments, root and
+        operation.
     """
     native = getattr(NativeIntracomm, spec.name)
-    function = _made(_SLOW if COMPILED else _LOOKED_UP, spec, native, module)
+    function = _made(_SLOW if COMPILED else _LOOKED_UP, spec, native, module, choose=choose, table=slot.__get__)
     if not COMPILED:
         return function
     parameters = spec.parameters
@@ -145,13 +149,15 @@ def blocking(spec: CallSpec, slot: Any, module: str) -> Callable[..., None]:
     return Method(function, native, slot, spec.number, parameters, function.__defaults__ or (), message, root, op)
 
 
-def persistent(spec: CallSpec, module: str) -> Callable[..., MPI.Prequest]:
-    """Make the method ``*_init`` of a collective, which calls the communicator's ``_prepare`` for a persistent request.
+def persistent(spec: CallSpec, module: str, prepare: Callable[..., MPI.Prequest]) -> Callable[..., MPI.Prequest]:
+    """Make the method ``*_init`` of a collective, which makes a persistent request.
 
     :param spec: the description of the blocking call.
     :param module: name of the module whose class gets the method.
+    :param prepare: function that makes the request; it takes the communicator, the call's name, its arguments and the
+        hints.
     """
-    return _made(_PERSISTENT, spec, getattr(NativeIntracomm, f"{spec.name}_init"), module)
+    return _made(_PERSISTENT, spec, getattr(NativeIntracomm, f"{spec.name}_init"), module, prepare=prepare)
 
 
 def passing(function: Callable[..., Any], native: Callable[..., Any], slot: Any) -> Callable[..., Any]:
@@ -176,13 +182,14 @@ def _nbytes(spec: CallSpec) -> str:
     return f"{None if spec.sized_by is None else spec.parameters[spec.sized_by]}.nbytes"
 
 
-def _made(text: str, spec: CallSpec, native: Any, module: str) -> FunctionType:
+def _made(text: str, spec: CallSpec, native: Any, module: str, **used: Any) -> FunctionType:
     """A method compiled from a template of source text, with the signature and docstring of mpi4py's method.
 
     :param text: the template, in which the call's name, parameters and key are filled in.
     :param spec: the description of the call.
     :param native: mpi4py's method.
     :param module: name of the module whose class gets the method.
+    :param used: functions that the text calls, by name.
     """
     words = {
         "name": spec.name,
@@ -195,9 +202,10 @@ def _made(text: str, spec: CallSpec, native: Any, module: str) -> FunctionType:
         "op_key": "id(op)" if spec.reduces else 0,
         "nbytes": _nbytes(spec),
     }
-    names: dict[str, Any] = {"DEFAULTS": DEFAULTS, "NEW": NEW, "native": native, "__name__": module}
+    names: dict[str, Any] = {"DEFAULTS": DEFAULTS, "NEW": NEW, "native": native, "__name__": module, **used}
     exec(text.format(**words), names)
     function: FunctionType = names[native.__name__]
     function.__doc__, function.__qualname__ = native.__doc__, f"Collectives.{native.__name__}"
+    function.__annotations__ = native.__annotations__
     function.__code__ = function.__code__.replace(co_qualname=function.__qualname__)  # profilers show this name
     return function

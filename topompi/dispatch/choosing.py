@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from operator import index
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
@@ -90,11 +89,9 @@ def _understood(
     size: int, spec: CallSpec, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None
 ) -> int | None:
     """The bytes that a call moves; None if topompi cannot read the call, and leaves it to the MPI library."""
-    if spec.reduces and not isinstance(op, MPI.Op):
+    if (root is not None and not 0 <= root < size) or (spec.reduces and not isinstance(op, MPI.Op)):
         return None
     try:
-        if root is not None and not 0 <= index(root) < size:
-            return None
         return (own_bytes if spec.uneven else nbytes)(spec, arguments, size)
     except Exception:  # reading a foreign message object may raise anything
         return None

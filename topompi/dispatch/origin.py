@@ -95,9 +95,9 @@ class Origin:
         return cut.common
 
     def _is_whole(self, comm: MPI.Intracomm) -> bool:
-        if comm.Get_size() != self.interface.num_ranks:
+        if MPI.Comm.Get_size(comm) != self.interface.num_ranks:
             return False
-        group = comm.Get_group()
+        group = MPI.Comm.Get_group(comm)
         whole = MPI.Group.Compare(group, self._group) == MPI.IDENT
         group.Free()
         return whole
@@ -108,10 +108,10 @@ class Origin:
 
     def ranks_of(self, comm: MPI.Intracomm) -> NDArray[np.int64]:
         """Numbers in the topology of a communicator's members, in the order of their ranks, shape (members,). Local."""
-        group = comm.Get_group()
+        group = MPI.Comm.Get_group(comm)
         # In MPICH 5.0.2 the group of a grid (``Create_cart``) smaller than its parent also has, after the grid's ranks,
         # the parent's other ranks.
-        ranks = MPI.Group.Translate_ranks(group, None, self._group)[: comm.Get_size()]
+        ranks = MPI.Group.Translate_ranks(group, None, self._group)[: MPI.Comm.Get_size(comm)]
         group.Free()
         return np.array(ranks, dtype=np.int64)
 

@@ -184,7 +184,7 @@ def _get_keyval() -> int:
 
 def attached(comm: MPI.Comm) -> Parts | None:
     """The state attached to a communicator; None if none is attached yet."""
-    state: Any = comm.Get_attr(_get_keyval())
+    state: Any = MPI.Comm.Get_attr(comm, _get_keyval())
     return state if isinstance(state, Parts) else None
 
 
@@ -197,9 +197,9 @@ def detach(comm: MPI.Comm) -> None:
     state = attached(comm)
     if state is not None:
         state.free()
-        comm.Delete_attr(_get_keyval())
+        MPI.Comm.Delete_attr(comm, _get_keyval())
 
 
 def attach(comm: MPI.Comm, state: Parts) -> None:
     """Attach a state to a communicator, replacing an attached one; it is freed with the communicator."""
-    comm.Set_attr(_get_keyval(), state)
+    MPI.Comm.Set_attr(comm, _get_keyval(), state)

@@ -481,6 +481,6 @@ def integers(values: Any, number: int) -> Integers:
     array = np.asarray(values)
     if array.shape != (number,):
         raise ValueError(f"expecting {number} items, got {array.size}")
-    if array.dtype.kind not in "iub":
+    if array.dtype.kind not in ("iu" if array is values else "iub"):  # mpi4py takes lists of bools, and no arrays
         raise TypeError(f"expecting whole numbers, got {array.dtype}")
     return array.astype(np.int64, copy=False)

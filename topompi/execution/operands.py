@@ -237,6 +237,8 @@ def _reduce_scatter(groups: Groups, sendbuf: Any, recvbuf: Any, recvcounts: Any,
         if in_place:
             return None  # left to the MPI library, which raises an error
         recvcounts = groups.comm.allgather(received.count)
+    if np.ndim(recvcounts) != 1:
+        raise TypeError(f"expecting {groups.size} counts, got {recvcounts!r}")
     counts = integers(recvcounts, groups.size)
     total = int(counts.sum())
     if in_place:

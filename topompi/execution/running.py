@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any
 
 from mpi4py import MPI
@@ -94,7 +93,7 @@ def _pass_on(executor: Executor, error: BaseException) -> None:
 
 def _with_whole_root(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments with the root, which comes last, as an int; mpi4py accepts any integer type."""
-    return arguments if type(arguments[-1]) is int else (*arguments[:-1], index(arguments[-1]))
+    return arguments if type(arguments[-1]) is int else (*arguments[:-1], int(arguments[-1]))
 
 
 def _settled(

@@ -22,6 +22,8 @@ __all__ = [
     "map_quality",
     "native_calls",
     "patience",
+    "reproducible",
+    "tuning",
     "word_of",
 ]
 
@@ -35,6 +37,7 @@ WORDS = {
     "TOPOMPI_NEIGHBOURS": ("native", "hosts", "leaves"),
     "TOPOMPI_PROFILE_GRANULARITY": ("process", "host"),
     "TOPOMPI_PROFILE_COMMAND": ("masked", "whole"),
+    "TOPOMPI_REPRODUCIBLE": ("0", "1"),
     "TOPOMPI_SHUTTER": ("0", "1"),
 }
 VARIABLES = {
@@ -121,13 +124,34 @@ def map_quality(environment: Mapping[str, str], error: type[Exception] = Setting
 def native_calls(environment: Mapping[str, str]) -> int:
     """Return ``TOPOMPI_NATIVE_CALLS``: the number of a communicator's first small calls that the MPI library runs.
 
+    It is 0 with ``TOPOMPI_REPRODUCIBLE``, because other calls may follow by another algorithm.
+
     :param environment: the environment variables.
     :raises SettingError: if the value is not a whole number below 10**9.
     """
     written = environment.get("TOPOMPI_NATIVE_CALLS") or str(NATIVE_CALLS)
     if not (written.isascii() and written.isdigit() and len(written) < 10):
         raise SettingError(f"TOPOMPI_NATIVE_CALLS: expecting a whole number below 10**9, got {written!r}")
-    return int(written)
+    return 0 if reproducible(environment) else int(written)
+
+
+def reproducible(environment: Mapping[str, str]) -> bool:
+    """Whether ``TOPOMPI_REPRODUCIBLE`` is set: then no algorithm changes within a job or from job to job.
+
+    :param environment: the environment variables.
+    :raises SettingError: if the value is neither 0 nor 1.
+    """
+    return word_of("TOPOMPI_REPRODUCIBLE", environment) == "1"
+
+
+def tuning(environment: Mapping[str, str]) -> str:
+    """Return ``TOPOMPI_TUNE``; ``off`` with ``TOPOMPI_REPRODUCIBLE``, because trials change algorithms.
+
+    :param environment: the environment variables.
+    :raises SettingError: if one of the two words is not allowed.
+    """
+    word = word_of("TOPOMPI_TUNE", environment)
+    return "off" if reproducible(environment) else word
 
 
 def patience(environment: Mapping[str, str]) -> int:

@@ -54,8 +54,8 @@ class Replacing:
 
         :param module: the module ``mpi4py.MPI``.
         """
-        from ..communicator.handle import pickle_by_name
         from ..communicator.kinds import KINDS
+        from ..communicator.lifetime import pickle_by_name
         from ..communicator.standin import take_places
 
         # pkl5 is imported before the classes are replaced, because its classes derive from mpi4py's and call
@@ -86,16 +86,17 @@ class Replacing:
 
     def _begin(self, module: Any) -> None:
         """Find the world's topology, re-order its ranks, and start a recording, as the settings ask; collective."""
-        from ..communicator.handle import Handle
+        from ..communicator.handle import bare, kept_of
         from ..communicator.kinds import Intracomm
+        from ..communicator.state import begin, leave_to_library
 
-        world, alone = Intracomm._bare(module.COMM_WORLD), Intracomm._bare(module.COMM_SELF)
-        alone.leave_to_library()
+        world, alone = bare(Intracomm, module.COMM_WORLD), bare(Intracomm, module.COMM_SELF)
+        leave_to_library(alone)
         try:
-            world._begin()
+            begin(world)
             ours = _mapped(world)
-            ours._lasts = alone._lasts = True
-            Handle.launched = module.COMM_WORLD = ours
+            kept_of(ours).lasts = kept_of(alone).lasts = True
+            module.COMM_WORLD = ours
             module.COMM_SELF = alone
             self._recording = _recording(module, ours)
         except (TopompiError, OSError) as error:

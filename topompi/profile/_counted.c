@@ -30,7 +30,7 @@ typedef struct {
 } Counted;
 
 static PyTypeObject *array_type; /* numpy.ndarray */
-static PyObject *group_name, *owner_name, *units_name, *calls_name, *called_name, *held_name, *executor_name, *ran_name,
+static PyObject *kept_name, *group_name, *owner_name, *units_name, *calls_name, *called_name, *held_name, *executor_name, *ran_name,
     *sent_name, *nbytes_name, *zero;
 
 /* The value of a parameter, borrowed; NULL if the call does not give it. */
@@ -111,11 +111,20 @@ count_message(Counted *self, PyObject *group, PyObject *nbytes, PyObject *peer)
     return 1;
 }
 
+/* An attribute of the state that topompi keeps with a communicator, as a new reference. */
+static PyObject *
+kept_with(PyObject *comm, PyObject *name)
+{
+    PyObject *kept = PyObject_GetAttr(comm, kept_name), *found = kept == NULL ? NULL : PyObject_GetAttr(kept, name);
+    Py_XDECREF(kept);
+    return found;
+}
+
 /* The messages of topompi's plan that ran the latest call, as a new reference; None if the library ran it. */
 static PyObject *
 sent_by(PyObject *comm)
 {
-    PyObject *sent = NULL, *executor = NULL, *ran = NULL, *held = PyObject_GetAttr(comm, held_name);
+    PyObject *sent = NULL, *executor = NULL, *ran = NULL, *held = kept_with(comm, held_name);
     if (held == Py_None)
         return held;
     if (held != NULL && (executor = PyObject_GetAttr(held, executor_name)) != NULL &&
@@ -170,7 +179,7 @@ count_collective(Counted *self, PyObject *comm, PyObject *group, PyObject *nbyte
 static int
 counted(Counted *self, PyObject *const *given, Py_ssize_t count, PyObject *names)
 {
-    PyObject *group = PyObject_GetAttr(given[0], group_name), *owner = NULL, *nbytes = NULL;
+    PyObject *group = kept_with(given[0], group_name), *owner = NULL, *nbytes = NULL;
     int done = 0;
     if (group != NULL && (owner = PyObject_GetAttr(group, owner_name)) == self->owner) {
         PyObject *message = given_for(&self->message, given, count, names);
@@ -318,9 +327,9 @@ make_names(void)
     struct {
         PyObject **name;
         const char *text;
-    } all[] = {{&group_name, "_group"}, {&owner_name, "owner"},       {&units_name, "units"}, {&calls_name, "calls"},
-               {&called_name, "called"}, {&held_name, "_held"},       {&executor_name, "executor"},
-               {&ran_name, "ran"},       {&sent_name, "sent"},        {&nbytes_name, "nbytes"}};
+    } all[] = {{&kept_name, "_topompi_kept"}, {&group_name, "group"}, {&owner_name, "owner"}, {&units_name, "units"},
+               {&calls_name, "calls"}, {&called_name, "called"}, {&held_name, "held"}, {&executor_name, "executor"},
+               {&ran_name, "ran"}, {&sent_name, "sent"}, {&nbytes_name, "nbytes"}};
     for (size_t at = 0; at < sizeof all / sizeof *all; at++)
         if ((*all[at].name = PyUnicode_InternFromString(all[at].text)) == NULL)
             return 0;

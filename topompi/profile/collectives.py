@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..communicator.handle import kept_of
 from ..dispatch.calls import DEFAULTS
 from ..execution.binding import Sent
 from ..execution.buffers import block, is_in_place, vector
@@ -63,7 +64,7 @@ def ran(comm: Any) -> Sent | None:
 
     A second query about the same call returns None, too.
     """
-    held = comm._held
+    held = kept_of(comm).held
     if held is None or held.executor.ran is None:
         return None
     sent: Sent = held.executor.ran.sent

@@ -18,7 +18,8 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from ..communicator import Intracomm
-from ..communicator.handle import Handle
+from ..communicator.handle import Handle, kept_of
+from ..communicator.state import state_of
 from ..execution.native import NativeIntracomm
 from ..inputs.settings import word_of
 from . import methods
@@ -63,10 +64,11 @@ class Recording:
         self.path, self.granularity, self.every = Path(file).absolute(), granularity, every
         self.rank, self.size = native.Get_rank(), native.Get_size()
         self._check(native if joint else MPI.COMM_SELF)
-        self.comm = comm if isinstance(comm, Handle) or not joint else Intracomm(comm)
+        ours: Any = comm if isinstance(comm, Handle) or not joint else Intracomm(comm)
+        self.comm = ours
         hosts = self._hosts() if joint else None
         self.host = MPI.Get_processor_name() if hosts is None else hosts[0][hosts[1][self.rank]]
-        self._virtual = joint and self.comm.interface.virtual  # type: ignore[attr-defined]  # one of ours
+        self._virtual = joint and state_of(ours).interface.virtual
         self._group = native.Get_group()
         self._unit, peers = _units(self.size, None if granularity == "process" or hosts is None else hosts[1])
         self.counters = Counters(len(peers), peers)
@@ -91,7 +93,7 @@ class Recording:
             raise ProfileError(whys[0])
 
     def _hosts(self) -> tuple[list[str], NDArray[np.int64]]:
-        interface = self.comm.interface  # type: ignore[attr-defined]  # one of ours
+        interface = state_of(self.comm).interface
         return list(interface.hosts), interface.rank_host.astype(np.int64)
 
     def __enter__(self) -> Any:
@@ -202,11 +204,11 @@ class Recording:
         return np.where(ranks >= 0, self._unit[ranks], -1)
 
     def _group_of(self, comm: Any) -> Group:
-        """The `Group` of a communicator, which is also stored as the attribute ``_group`` of the communicator."""
-        group = comm.Get_group()
-        found: Group = self.counters.group(comm.Get_rank(), self.units_of(group))
+        """The `Group` of a communicator, which is also stored with the communicator."""
+        group = MPI.Comm.Get_group(comm)
+        found: Group = self.counters.group(MPI.Comm.Get_rank(comm), self.units_of(group))
         group.Free()
-        comm._group = found
+        kept_of(comm).group = found
         return found
 
 

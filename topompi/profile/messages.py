@@ -9,6 +9,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy import ndarray
 
+from ..communicator.handle import kept_of
 from ..execution.buffers import block
 from .counted import Method, after, counted_here, dense_sizes, timed
 from .counting import Counters, Group
@@ -142,7 +143,7 @@ def group_for(comm: Any, counters: Counters, group_of: GroupOf) -> Group:
     :param counters: the counters of the active recording.
     :param group_of: function that makes the group of a communicator and stores it with the communicator.
     """
-    group = getattr(comm, "_group", None)
+    group = kept_of(comm).group
     return group if group is not None and group.owner is counters else group_of(comm)
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from ..communicator.handle import Handle
+from ..communicator.handle import kept_of, plain
+from ..communicator.neighbours import known_to
 from ..execution.specs import CALLS, NATIVE
 from .collectives import parts
 from .counted import Method, after, timed
@@ -64,7 +65,7 @@ def neighbours_later(native: Method, counters: Counters, group_of: GroupOf) -> M
 
 def _latest(comm: Any, name: str) -> str:
     """The algorithm that ran the latest blocking call of a method of a communicator."""
-    known = comm._held.neighbours if isinstance(comm, Handle) and comm._held is not None else None
+    known = known_to(comm)
     return NATIVE if known is None else known.latest(name)
 
 
@@ -73,7 +74,7 @@ def _count_neighbours(name: str, comm: Any, group: Group, sendbuf: Any) -> Calla
 
     In an alltoall, a rank sends another part of its buffer along each of its edges; in an allgather, the whole buffer.
     """
-    edges = np.array(comm.outedges, dtype=np.int64)
+    edges = np.array(plain(comm).outedges, dtype=np.int64)
     if "alltoallw" in name:
         lengths = parts(CALLS["Alltoallw"], (sendbuf,), len(edges))
     elif "alltoallv" in name:
@@ -102,11 +103,12 @@ def _counting(
     units, volume = group[edges[there]], lengths[there]
     blocking = "Neighbor_" + name.partition("eighbor_")[2].removesuffix("_init")
     mean = int(volume.sum()) // max(len(volume), 1)
-    if getattr(comm, "_graph", None) is None:
-        comm._graph, group.graphs = group.graphs, group.graphs + 1
+    kept = kept_of(comm)
+    if kept.graph is None:
+        kept.graph, group.graphs = group.graphs, group.graphs + 1
     every = np.asarray(group.units, dtype=np.int64)
     lowest = min(group.owner.peers[every[every >= 0]].tolist(), default=0)
-    key = blocking, lowest, group.size, int(comm._graph)
+    key = blocking, lowest, group.size, kept.graph
 
     def count(carried: bool) -> None:
         group.owner.add("C", units, volume)
@@ -126,7 +128,7 @@ def neighbour_objects(native: Method, counters: Counters, group_of: GroupOf) -> 
     """
 
     def count(self: Any, sendobj: Any) -> None:
-        edges = np.array(self.outedges, dtype=np.int64)
+        edges = np.array(plain(self).outedges, dtype=np.int64)
         each = sendobj if "alltoall" in native.__name__ else [sendobj] * len(edges)
         lengths = np.array([length_of(one) for one in each], dtype=np.int64)
         _counting(native.__name__, self, group_for(self, counters, group_of), edges, lengths)(False)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 
 from ..execution.specs import CALLS, LEVELS, NATIVE
-from ..inputs.settings import word_of
+from ..inputs.settings import reproducible, tuning
 from ..prediction.libraries import Library
 from ..prediction.machines import machine_from
 from ..prediction.predictor import PAIRWISE, Predictor
@@ -41,13 +41,14 @@ class Advisor:
     :param environment: environment variables: ``TOPOMPI_RULES`` is the path of the rules file; ``TOPOMPI_TUNE`` is
         empty (default: start no trials), ``measure`` (start a trial for each class of calls, unless the verdict of an
         earlier trial is remembered and sure), ``again`` (start a trial for each class), or ``off`` (start no trials,
-        and ignore remembered verdicts); ``TOPOMPI_MACHINE`` names the parameters of the cost model.
+        and ignore remembered verdicts); with ``TOPOMPI_REPRODUCIBLE`` it is
+        ``off``; ``TOPOMPI_MACHINE`` names the parameters of the cost model.
     :param library: the model of the MPI library; None if it is unknown.
     :raises TopompiError: if ``TOPOMPI_TUNE`` is another word, or the rules file is malformed.
     """
 
     def __init__(self, job: JobShape, environment: Mapping[str, str], library: Library | None = None) -> None:
-        self.job, self.tune = job, word_of("TOPOMPI_TUNE", environment)
+        self.job, self.tune, self._same = job, tuning(environment), reproducible(environment)
         path = environment.get("TOPOMPI_RULES")
         self.rules = Rules.read(path) if path else Rules("", ())
         self.memory = Memory(job)
@@ -64,6 +65,7 @@ class Advisor:
         :param runs: function of an algorithm's name; True if the algorithm can run calls of the class.
         :param measurable: True if the calls can be timed.
         """
+        root = 0 if self._same else root  # which root is first may differ from job to job
         answer = self._answer(key, root, runs, measurable=measurable)
         said = self.rules.passed_over(key[0], class_bytes(key[1])[0], self.job, runs, key[2])
         return replace(answer, reason=f"{answer.reason}; {said}") if said and isinstance(answer, Choice) else answer

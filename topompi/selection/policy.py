@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from ..inputs.settings import cache_directory
+from ..inputs.settings import cache_directory, tuning
 from ..prediction.scope import unmodelled
 from .choice import Choice
 
@@ -108,9 +108,9 @@ class Policy:
 def is_forgetful(environment: Mapping[str, str]) -> bool:
     """Whether nothing may be measured, and no trials of earlier jobs are remembered.
 
-    :param environment: environment variables, with ``TOPOMPI_TUNE``.
+    :param environment: environment variables, with ``TOPOMPI_TUNE`` and ``TOPOMPI_REPRODUCIBLE``.
     """
-    tune, remembered = environment.get("TOPOMPI_TUNE", ""), False
+    tune, remembered = tuning(environment), False
     with suppress(RuntimeError):  # the user has no home directory
         remembered = any(cache_directory().glob("*.json"))
     return tune == "off" or (tune == "" and not remembered)

@@ -149,7 +149,7 @@ class Selector:
         runs = partial(self.runs, key)
 
         def asked() -> object:
-            return key, measurable, os.environ.get("TOPOMPI_RULES"), os.environ.get("TOPOMPI_TUNE")
+            return key, measurable, *map(os.environ.get, ("TOPOMPI_RULES", "TOPOMPI_TUNE", "TOPOMPI_REPRODUCIBLE"))
 
         answer = self._answers.ask(
             self._talks,

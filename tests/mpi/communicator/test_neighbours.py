@@ -117,6 +117,7 @@ def test_on_a_virtual_placement_and_without_a_word_the_library_runs_them():
 TRIED = """
 import numpy as np, topompi
 from mpi4py import MPI
+from topompi.communicator.state import state_of
 from topompi.topology import TopologyInterface, load
 
 world, fabric = MPI.COMM_WORLD, load("xgft:2,2,2;1,1,1")
@@ -129,7 +130,7 @@ for turn in range(350):
     got[:] = -1
     graph.Neighbor_alltoall(out, got)
     assert got.tolist() == [world.rank - (world.rank > other) for other in others]
-print(graph._state.neighbours.explain("Neighbor_alltoall"), flush=True)
+print(state_of(graph).neighbours.explain("Neighbor_alltoall"), flush=True)
 """
 
 
@@ -148,6 +149,7 @@ NEW_SIZES = """
 import numpy as np, topompi
 from mpi4py import MPI
 from topompi.communicator import neighbours
+from topompi.communicator.state import state_of
 from topompi.selection.policy import Policy
 from topompi.topology import TopologyInterface, load
 
@@ -164,9 +166,9 @@ for new in (False, True):
         graph.Neighbor_alltoallv([out, counts], [got, counts])
         assert got.tolist() == np.repeat(others, counts).tolist()
         if turn == 0:  # from now on as if the cost model had chosen carriers
-            graph._state.common.policy = Policy()
-    graph._state.common.policy = Policy(neighbours="hosts")
-    print(graph._state.neighbours.explain("Neighbor_alltoallv").partition(";")[0], flush=True)
+            state_of(graph).common.policy = Policy()
+    state_of(graph).common.policy = Policy(neighbours="hosts")
+    print(state_of(graph).neighbours.explain("Neighbor_alltoallv").partition(";")[0], flush=True)
 """
 
 

@@ -46,7 +46,7 @@ from mpi4py import MPI
 hosts = ["a", "b"] * (MPI.COMM_WORLD.size // 2)
 comm = topompi.Intracomm(MPI.COMM_WORLD, hosts=hosts)
 comm.Create_cart([comm.size], reorder=True)
-comm.remap(np.eye(comm.size, k=2, dtype=int), report=True)
+topompi.remap(comm, np.eye(comm.size, k=2, dtype=int), report=True)
 """
 
 
@@ -164,7 +164,7 @@ made = comm.Create_dist_graph_adjacent(far, far, [8], [8], reorder=True)
 assert made.Get_dist_neighbors()[0] == [(made.rank + 2) % world.size]
 grid = comm.Create_cart([world.size], reorder=True)
 if world.rank == 0:
-    print(made.mapping_report.objective, grid.mapping_report.objective, sep=", ")
+    print(topompi.mapping_report(made).objective, topompi.mapping_report(grid).objective, sep=", ")
 """
 
 

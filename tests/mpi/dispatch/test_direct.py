@@ -233,7 +233,6 @@ def test_a_method_tells_of_itself_what_the_one_in_python_does():
         )
         assert inspect.signature(method) == inspect.signature(function)
     assert "Broadcast data" in pydoc.render_doc(topompi.Intracomm)
-    assert str(inspect.signature(topompi.Intracomm.Reduce)).startswith("(self, sendbuf, recvbuf, op=")
 
 
 @compiled
@@ -284,6 +283,8 @@ import sys
 import numpy as np
 from mpi4py import MPI
 import topompi
+from topompi.communicator.handle import calls_of
+from topompi.communicator.state import state_of
 comm = topompi.Intracomm(MPI.COMM_WORLD, topology="xgft:2,2,2;1,1,1", hosts=["h0000", "h0004"])
 one, all_ = np.ones(4), np.ones((2, 4))
 calls = {
@@ -310,7 +311,7 @@ ran = [name for name in ran if name != "<lambda>" and not name.endswith(".<lambd
 print("ran in Python:", ran)
 checking = topompi.Intracomm(comm)
 known = lambda calls: len(calls) + (len(calls.others) if calls.others else 0)
-print("calls known:", known(comm._state.calls), "looks:", known(comm._calls), known(checking._calls))
+print("calls known:", known(state_of(comm).calls), "looks:", known(calls_of(comm)), known(calls_of(checking)))
 comm.free()
 try:
     calls["Bcast"]()
@@ -364,7 +365,7 @@ for _ in range(3):
     made = comm.Dup()
     for _ in range(9):
         made.Bcast(np.ones(1))
-    print("ran", made.choice_of("Bcast", 8).algorithm)
+    print("ran", topompi.choice_of(made, "Bcast", 8).algorithm)
     made.Free()
 print("rules asked for", [key[0] for key in asked])
 """

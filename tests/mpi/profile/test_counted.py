@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
+from topompi.communicator.handle import kept_of
 from topompi.execution.specs import CALLS
 from topompi.profile import counted
 from topompi.profile.collectives import collective
@@ -56,8 +57,8 @@ class Communicator:
 
     def __init__(self, counters, sent=None):
         executor = SimpleNamespace(ran=None if sent is None else SimpleNamespace(sent=sent))
-        self._held = SimpleNamespace(executor=executor)
-        self._group = counters.group(4, np.array([0, 1, 2, 3, 4, 5, -1, -1], dtype=np.int32))
+        group = counters.group(4, np.array([0, 1, 2, 3, 4, 5, -1, -1], dtype=np.int32))
+        self._topompi_kept = SimpleNamespace(held=SimpleNamespace(executor=executor), group=group)
 
 
 def native(*_, **__):
@@ -133,8 +134,8 @@ def test_the_first_call_of_a_communicator_makes_its_group():
 
     def group_of(comm):
         made.append(comm)
-        comm._group = counters.group(4, np.arange(6, dtype=np.int32))
-        return comm._group
+        kept_of(comm).group = counters.group(4, np.arange(6, dtype=np.int32))
+        return kept_of(comm).group
 
     comm, send = SimpleNamespace(), sending(native, counters, group_of)
     for _ in range(3):

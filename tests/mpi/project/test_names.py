@@ -12,7 +12,7 @@ from topompi.mapping import CommunicationGraph
 from topompi.schedules import check, make
 comm = topompi.Intracomm(MPI.COMM_WORLD, topology="xgft:2,2,2;1,1,1", hosts=["h0000", "h0004"])
 comm.Alltoall(np.ones(2), np.empty(2))
-made = comm.remap(CommunicationGraph.from_matrix(np.ones((2, 2))))
+made = topompi.remap(comm, CommunicationGraph.from_matrix(np.ones((2, 2))))
 print("fine", made.Get_size())
 """
 

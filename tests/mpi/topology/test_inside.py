@@ -23,7 +23,7 @@ from mpi4py import MPI
 import topompi
 from topompi.topology.inside import own_place
 comm = topompi.Intracomm(MPI.COMM_WORLD)
-levels = [(level.name, level.cluster.tolist()) for level in comm.interface.levels]
+levels = [(level.name, level.cluster.tolist()) for level in topompi.interface(comm).levels]
 cpus = comm.gather(sorted(os.sched_getaffinity(0)))
 real = comm.gather(own_place(environment={}).domains)
 total = comm.allreduce(comm.rank)

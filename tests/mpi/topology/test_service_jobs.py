@@ -16,27 +16,33 @@ PROGRAM = """
 from mpi4py import MPI
 import topompi
 comm = topompi.Intracomm(MPI.COMM_WORLD)
-found = comm.interface
+found = topompi.interface(comm)
 facts = found.hop_matrix.tolist(), [level.cluster.tolist() for level in found.levels]
 print(facts, found.describe() if comm.rank == 0 else "", flush=True)
 """
-BEFORE = "import time\nimport numpy as np\nfrom mpi4py import MPI\nimport topompi\n"
+BEFORE = """
+import time
+import numpy as np
+from mpi4py import MPI
+import topompi
+from topompi.communicator.state import working
+"""
 CHANGES = """
 comm = topompi.Intracomm(MPI.COMM_WORLD)
 same = up_to_date(comm) is comm
 if comm.rank == 0:
     open(MARKER, "w").close()
-    while comm.interface.served.is_current():
+    while topompi.interface(comm).served.is_current():
         time.sleep(0.05)
 comm.Barrier()
 data, total = np.ones(1 << 16), np.empty(1 << 16)
-comm._working().executor.shared["", "order"] = np.array([2, 0, 1])  # as if a ring had run
+working(comm).executor.shared["", "order"] = np.array([2, 0, 1])  # as if a ring had run
 new = up_to_date(comm)
-former = new._working().executor.former_order
+former = working(new).executor.former_order
 new.Allreduce(data, total)
 comm.Allreduce(data, total)
 kept = former.tolist() == [2, 0, 1] and type(new) is type(comm) and (total == 3).all()
-views = comm.interface, new.interface
+views = topompi.interface(comm), topompi.interface(new)
 hops, paths = ([make(view).tolist() for view in views] for make in (
     lambda view: view.hop_matrix, lambda view: view.get_network_path_matrix()))
 print(same, new is not comm, hops[0] == hops[1], paths[0] == paths[1], new.allreduce(1), kept, flush=True)

@@ -29,7 +29,7 @@ from mpi4py import MPI
 import topompi
 comm = topompi.Intracomm(MPI.COMM_WORLD)
 if comm.rank == 0:
-    print(comm.interface.describe(), comm.interface.hop_matrix.tolist())
+    print(topompi.interface(comm).describe(), topompi.interface(comm).hop_matrix.tolist())
 """
 
 

@@ -31,8 +31,8 @@ import topompi
 comm = topompi.Intracomm(MPI.COMM_WORLD)
 hosts = comm.gather(MPI.Get_processor_name())
 if comm.rank == 0:
-    levels = [(level.name, level.cluster.tolist()) for level in comm.interface.levels]
-    print([hosts, levels, comm.interface.hop_matrix.tolist(), comm.interface.describe()])
+    levels = [(level.name, level.cluster.tolist()) for level in topompi.interface(comm).levels]
+    print([hosts, levels, topompi.interface(comm).hop_matrix.tolist(), topompi.interface(comm).describe()])
 """
 
 

@@ -104,6 +104,7 @@ def _run(
 ) -> None:
     """Run the command; collective, with the same errors on all ranks."""
     from ...communicator import Intracomm
+    from ...communicator.state import state_of
     from ...tuning.measuring import contenders, measure, record_of
 
     if world.Get_size() < 2:
@@ -112,13 +113,14 @@ def _run(
     functions = _register_given(methods, algorithms or ())
     _require_runs(methods, algorithms or ())
     comm = Intracomm(world.Dup(), topology, hosts)
-    _prove(functions, comm.interface)
+    state = state_of(comm)
+    _prove(functions, state.interface)
     speaker = _Speaker(world.Get_rank() == 0, as_json)
-    executor, cells = comm._state.executor, _cells(methods, sizes, world.Get_size())
+    executor, cells = state.executor, _cells(methods, sizes, world.Get_size())
     rivals = max((len(contenders(executor, *cell, algorithms)) - 1 for cell in cells), default=0)
     needed = rounds_needed(rivals)
     rounds = max(ROUNDS, needed) if rounds is None else rounds
-    speaker.say(f"{comm.interface.describe()}; {rounds} rounds, ratio to native above 1 is faster")
+    speaker.say(f"{state.interface.describe()}; {rounds} rounds, ratio to native above 1 is faster")
     if rounds < needed:
         speaker.warn(f"{rounds} rounds are too few to be sure that one of {rivals} rivals is faster: take -i {needed}")
     results: list[Measured] = []
@@ -129,7 +131,7 @@ def _run(
         found = measure(executor, method, nbytes, rounds, algorithms, speaker.progress)
         results += found
         speaker.table(compare(found))
-    done = record_of(comm._state.comm, comm.interface, results)
+    done = record_of(state.comm, state.interface, results)
     failure = None
     if world.Get_rank() == 0:
         try:

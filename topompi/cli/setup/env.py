@@ -31,6 +31,7 @@ OURS = {
     "TOPOMPI_MACHINE": "cost model: a machine of topompi/prediction/machines, or a JSON file with its fields",
     "TOPOMPI_LIMITS": "what one input may hold at most, such as hosts=1M,bytes=8G",
     "TOPOMPI_TUNE": f"what may be measured: nothing new (empty), {', '.join(WORDS['TOPOMPI_TUNE'])}",
+    "TOPOMPI_REPRODUCIBLE": "1: calls alike run by one algorithm, from the first on and in every job",
     "TOPOMPI_VERBOSE": "1: a table of all calls at the end",
     "TOPOMPI_SHUTTER": "1: collective calls are counted, as progress for topompi shutter",
     "TOPOMPI_CHECK": "1, or seconds until a waiting rank says so: arguments are compared before each collective",
@@ -48,6 +49,7 @@ DEFAULTS = {
     "TOPOMPI_NATIVE_CALLS": str(NATIVE_CALLS),
     "TOPOMPI_PROFILE_COMMAND": WORDS["TOPOMPI_PROFILE_COMMAND"][0],
     "TOPOMPI_PROFILE_GRANULARITY": WORDS["TOPOMPI_PROFILE_GRANULARITY"][0],
+    "TOPOMPI_REPRODUCIBLE": WORDS["TOPOMPI_REPRODUCIBLE"][0],
 }
 # Meaning of the variables of other programs that topompi reads, by name.
 FOREIGN = {

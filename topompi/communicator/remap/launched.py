@@ -7,6 +7,7 @@ from typing import Any
 
 from ...execution.native import NativeIntracomm
 from ...mapping.graph import CommunicationGraph
+from .methods import remap
 from .order import communication_graph
 
 __all__ = ["in_order_of"]
@@ -29,7 +30,7 @@ def in_order_of(world: Any, path: str) -> Any:
         graph, problem = _read(path, plain.Get_size())
     problem = plain.bcast(problem)
     if problem is None:
-        return world.remap(graph)
+        return remap(world, graph)
     if plain.Get_rank() == 0:
         print(f"topompi: {problem}; all pairs of ranks weigh the same: the given order stays", file=stderr, flush=True)
     return world

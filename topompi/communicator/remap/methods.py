@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from sys import stderr
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,8 @@ from ...execution.rankzero import from_rank_0
 from .. import agreement
 from ..agreement import AgreementError
 from ..derived import adopt
-from ..handle import Handle
+from ..handle import Handle, is_null, kept_of
+from ..state import working
 
 if TYPE_CHECKING:
     from ...dispatch.common import Common
@@ -26,67 +26,65 @@ if TYPE_CHECKING:
     from ...topology import TopologyInterface
     from .order import Aim, MappingReport, Solution
 
-__all__ = ["Reordering"]
+__all__ = ["Reordering", "remap"]
 
 # ``mapping`` and ``order`` are imported at their first use, because few communicators are re-ordered.
 
 
-class Reordering(Handle):
-    """A communicator with the methods that make a communicator whose ranks may be re-ordered for the network.
+def remap(
+    comm: Any,
+    graph: Any,
+    *,
+    objective: str = "hop-bytes",
+    threshold: float | None = None,
+    quality: float | None = None,
+    seed: int = 0,
+    seconds: float | None = None,
+    report: bool = False,
+) -> Any:
+    """A communicator of the same processes, re-ordered so that messages travel short routes; collective.
 
-    :ivar mapping_report: the report on the search for an order, if this object was returned by ``remap`` or by a method
-        with ``reorder=True``; else None.
+    The process that becomes rank r must send the messages that the graph has for rank r. Only rank 0's arguments
+    and environment count; the other ranks may pass None. The new order is never worse by the objective;
+    ``topompi.mapping_report`` of the result describes it. The caller frees the result, even if the order did not
+    change.
+
+    :param graph: the bytes that each rank sends to each other: a ``mapping.graph.CommunicationGraph``, a networkx
+        graph, a matrix (row sends to column), or the name of a file in any format that ``topompi map`` reads.
+    :param objective: the number to minimise: ``hop-bytes``, each message's bytes times its hops, summed; or
+        ``busiest link``, bytes over capacity on the link where this is greatest.
+    :param threshold: least fraction of the objective that a new order must save to be taken; 0.03 if it is None.
+    :param quality: fraction of the given order's objective at which the search stops; if it is None,
+        ``TOPOMPI_MAP_QUALITY``, or 0 if that is not set.
+    :param seed: seed of the search; the same seed gives the same order, unless ``seconds`` stops the search.
+    :param seconds: time limit of the search in seconds; None if it has no limit.
+    :param report: True to print the report to rank 0's standard error.
+    :raises RemapError: if the graph has another number of ranks, or an argument is out of range; the same on all
+        ranks.
+
+    Cost: the search on rank 0, one broadcast of 8 bytes per rank, one allreduce of 24 bytes, one split.
     """
+    from .order import THRESHOLD, Aim, communication_graph
 
-    mapping_report: MappingReport | None = None
+    plain = working(comm).comm
+    with agreement.checked(comm, "remap", ()):
+        pass
 
-    def remap(
-        self,
-        graph: Any,
-        *,
-        objective: str = "hop-bytes",
-        threshold: float | None = None,
-        quality: float | None = None,
-        seed: int = 0,
-        seconds: float | None = None,
-        report: bool = False,
-    ) -> Any:
-        """A communicator of the same processes, re-ordered so that messages travel short routes; collective.
+    def ask() -> tuple[CommunicationGraph, Aim]:
+        aim = Aim(objective, THRESHOLD if threshold is None else threshold, quality, seed, seconds)
+        return communication_graph(graph, plain.Get_size()), aim
 
-        The process that becomes rank r must send the messages that the graph has for rank r. Only rank 0's arguments
-        and environment count; the other ranks may pass None. The new order is never worse by the objective;
-        ``mapping_report`` of the result describes it. The caller frees the result, even if the order did not change.
+    solution = _solved(plain, "remap", working(comm).common, ask)
+    made = _in_order(plain, solution.new_rank)
+    if report and plain.Get_rank() == 0:
+        print(f"topompi: remap: {solution.report.describe()}", file=stderr, flush=True)
+    return _reported(comm, "remap", made, solution.report)
 
-        :param graph: the bytes that each rank sends to each other: a ``mapping.graph.CommunicationGraph``, a networkx
-            graph, a matrix (row sends to column), or the name of a file in any format that ``topompi map`` reads.
-        :param objective: the number to minimise: ``hop-bytes``, each message's bytes times its hops, summed; or
-            ``busiest link``, bytes over capacity on the link where this is greatest.
-        :param threshold: least fraction of the objective that a new order must save to be taken; 0.03 if it is None.
-        :param quality: fraction of the given order's objective at which the search stops; if it is None,
-            ``TOPOMPI_MAP_QUALITY``, or 0 if that is not set.
-        :param seed: seed of the search; the same seed gives the same order, unless ``seconds`` stops the search.
-        :param seconds: time limit of the search in seconds; None if it has no limit.
-        :param report: True to print the report to rank 0's standard error.
-        :raises RemapError: if the graph has another number of ranks, or an argument is out of range; the same on all
-            ranks.
 
-        Cost: the search on rank 0, one broadcast of 8 bytes per rank, one allreduce of 24 bytes, one split.
-        """
-        from .order import THRESHOLD, Aim, communication_graph
+class Reordering(Handle):
+    """A communicator with the methods that make a communicator whose ranks may be re-ordered for the network."""
 
-        plain = self._working().comm
-        with agreement.checked(self, "remap", ()) if self._checks else nullcontext():
-            pass
-
-        def ask() -> tuple[CommunicationGraph, Aim]:
-            aim = Aim(objective, THRESHOLD if threshold is None else threshold, quality, seed, seconds)
-            return communication_graph(graph, plain.Get_size()), aim
-
-        solution = _solved(plain, "remap", self._working().common, ask)
-        made = _in_order(plain, solution.new_rank)
-        if report and plain.Get_rank() == 0:
-            print(f"topompi: remap: {solution.report.describe()}", file=stderr, flush=True)
-        return self._reported("remap", made, solution.report)
+    __slots__ = ()
 
     def Create_cart(self, dims: Sequence[int], periods: Any = None, reorder: bool = False) -> Any:
         """A communicator with a Cartesian topology; with ``reorder`` its ranks are re-ordered for the network.
@@ -95,9 +93,9 @@ class Reordering(Handle):
         communicator, the other processes get ``MPI.COMM_NULL``; with ``reorder`` these may be any processes, not only
         the last ones.
         """
-        if not self._may_reorder(reorder):
+        if not reorder or is_null(self):
             return super().Create_cart(dims, periods, reorder)
-        return self._create_shared("Create_cart", (dims, periods))
+        return _create_shared(self, "Create_cart", (dims, periods))
 
     def Create_graph(self, index: Sequence[int], edges: Sequence[int], reorder: bool = False) -> Any:
         """A communicator with a graph topology; with ``reorder`` its ranks are re-ordered for the network.
@@ -105,9 +103,9 @@ class Reordering(Handle):
         If the graph is smaller than the communicator, the other processes get ``MPI.COMM_NULL``; with ``reorder`` these
         may be any processes, not only the last ones.
         """
-        if not self._may_reorder(reorder):
+        if not reorder or is_null(self):
             return super().Create_graph(index, edges, reorder)
-        return self._create_shared("Create_graph", (index, edges))
+        return _create_shared(self, "Create_graph", (index, edges))
 
     def Create_dist_graph_adjacent(
         self,
@@ -127,9 +125,9 @@ class Reordering(Handle):
         :raises RemapError: with ``reorder``, if a rank's lists contradict each other; the same on all ranks.
         """
         given = (sources, destinations, sourceweights, destweights)
-        if not self._may_reorder(reorder):
+        if not reorder or is_null(self):
             return super().Create_dist_graph_adjacent(*given, info, reorder)
-        return self._create_distributed("Create_dist_graph_adjacent", given, info)
+        return _create_distributed(self, "Create_dist_graph_adjacent", given, info)
 
     def Create_dist_graph(
         self,
@@ -147,92 +145,91 @@ class Reordering(Handle):
         :raises RemapError: with ``reorder``, if a rank's lists contradict each other; the same on all ranks.
         """
         given = (sources, degrees, destinations, weights)
-        if not self._may_reorder(reorder):
+        if not reorder or is_null(self):
             return super().Create_dist_graph(*given, info, reorder)
-        return self._create_distributed("Create_dist_graph", given, info)
+        return _create_distributed(self, "Create_dist_graph", given, info)
 
-    def _may_reorder(self, reorder: bool) -> bool:
-        return bool(reorder) and self != MPI.COMM_NULL
 
-    def _create_shared(self, name: str, given: tuple[Any, ...]) -> Any:
-        """The communicator made by a method whose arguments are the same on all ranks."""
-        from .neighbourhoods import SHARED
+def _create_shared(comm: Handle, name: str, given: tuple[Any, ...]) -> Any:
+    """The communicator made by a method whose arguments are the same on all ranks."""
+    from .neighbourhoods import SHARED
 
-        plain, interface, form = self._working().comm, self.interface, SHARED[name]
-        if interface.num_hosts == 1:
-            return self._reported(name, getattr(NativeIntracomm, name)(plain, *given, False), _one_host(interface))
-        try:
-            understood = form.understand(given, plain.Get_size())
-        except (TypeError, ValueError):
-            understood = ()
-        if not _agreed(plain, repr(understood).encode()):
-            raise AgreementError(f"{name}: expecting the same arguments on all ranks, got different ones")
-        if not understood:
-            return getattr(NativeIntracomm, name)(plain, *given, True)  # raises the MPI library's error
-        solution = _solved(plain, name, self._working().common, lambda: _aimed(form.graph(understood), self._working()))
-        return self._made_on(plain, name, solution, lambda on: getattr(on, name)(*given, False))
+    plain, interface, form = working(comm).comm, working(comm).interface, SHARED[name]
+    if interface.num_hosts == 1:
+        return _reported(comm, name, getattr(NativeIntracomm, name)(plain, *given, False), _one_host(interface))
+    try:
+        understood = form.understand(given, plain.Get_size())
+    except (TypeError, ValueError):
+        understood = ()
+    if not _agreed(plain, repr(understood).encode()):
+        raise AgreementError(f"{name}: expecting the same arguments on all ranks, got different ones")
+    if not understood:
+        return getattr(NativeIntracomm, name)(plain, *given, True)  # raises the MPI library's error
+    solution = _solved(plain, name, working(comm).common, lambda: _aimed(form.graph(understood), working(comm)))
+    return _made_on(comm, plain, name, solution, lambda on: getattr(on, name)(*given, False))
 
-    def _create_distributed(self, name: str, given: tuple[Any, ...], info: MPI.Info) -> Any:
-        """The communicator made by a method whose arguments differ by rank; new rank r takes old rank r's arguments.
 
-        Cost in addition to ``remap``'s: one gather of all arguments, one message per rank.
-        """
-        from .neighbourhoods import DISTRIBUTED
-        from .order import RemapError
+def _create_distributed(comm: Handle, name: str, given: tuple[Any, ...], info: MPI.Info) -> Any:
+    """The communicator made by a method whose arguments differ by rank; new rank r takes old rank r's arguments.
 
-        plain, interface, form = self._working().comm, self.interface, DISTRIBUTED[name]
-        if interface.num_hosts == 1:
-            return self._reported(
-                name, getattr(NativeIntracomm, name)(plain, *given, info, False), _one_host(interface)
-            )
-        understood, problem = None, None
-        try:
-            understood = form.understand(given, plain.Get_size())
-        except Exception as error:  # any error, because all ranks must learn of it
-            problem = f"{error}"
-        told = plain.gather((understood, problem)) or []
+    Cost in addition to ``remap``'s: one gather of all arguments, one message per rank.
+    """
+    from .neighbourhoods import DISTRIBUTED
+    from .order import RemapError
 
-        def ask() -> tuple[CommunicationGraph, Aim]:
-            for rank, (_, wrong) in enumerate(told):
-                if wrong is not None:
-                    raise RemapError(f"rank {rank}: {wrong}")
-            return _aimed(form.graph([said for said, _ in told]), self._working())
+    plain, interface, form = working(comm).comm, working(comm).interface, DISTRIBUTED[name]
+    if interface.num_hosts == 1:
+        return _reported(comm, name, getattr(NativeIntracomm, name)(plain, *given, info, False), _one_host(interface))
+    understood, problem = None, None
+    try:
+        understood = form.understand(given, plain.Get_size())
+    except Exception as error:  # any error, because all ranks must learn of it
+        problem = f"{error}"
+    told = plain.gather((understood, problem)) or []
 
-        solution = _solved(plain, name, self._working().common, ask)
+    def ask() -> tuple[CommunicationGraph, Aim]:
+        for rank, (_, wrong) in enumerate(told):
+            if wrong is not None:
+                raise RemapError(f"rank {rank}: {wrong}")
+        return _aimed(form.graph([said for said, _ in told]), working(comm))
 
-        def make(on: MPI.Intracomm) -> Any:
-            said: Any = understood
-            if solution.new_rank is not None:
-                of_my_rank = int(solution.new_rank[on.Get_rank()])
-                said = on.sendrecv(understood, dest=plain.Get_rank(), source=of_my_rank)
-            return getattr(on, name)(*said, info, False)
+    solution = _solved(plain, name, working(comm).common, ask)
 
-        return self._made_on(plain, name, solution, make)
+    def make(on: MPI.Intracomm) -> Any:
+        said: Any = understood
+        if solution.new_rank is not None:
+            of_my_rank = int(solution.new_rank[on.Get_rank()])
+            said = on.sendrecv(understood, dest=plain.Get_rank(), source=of_my_rank)
+        return getattr(on, name)(*said, info, False)
 
-    def _made_on(
-        self, plain: MPI.Intracomm, name: str, solution: Solution, make: Callable[[MPI.Intracomm], Any]
-    ) -> Any:
-        """The communicator that ``make`` makes from a re-ordered one, or from ``plain`` if the order stays.
+    return _made_on(comm, plain, name, solution, make)
 
-        :param plain: communicator of the ranks, an instance of mpi4py's own class.
-        :param name: name of the method, for messages.
-        :param solution: the order of the ranks, and the report of the search, which is attached to the result.
-        :param make: function that makes a communicator from a given one.
-        """
-        if solution.new_rank is None:
-            return self._reported(name, make(plain), solution.report)
-        ordered = _in_order(plain, solution.new_rank)
-        made = make(ordered)
-        ordered.Free()
-        return self._reported(name, made, solution.report)
 
-    def _reported(self, name: str, made: Any, report: MappingReport) -> Any:
-        """The given communicator as an object of topompi's class, to which the report is attached."""
-        child = adopt(made, self)
-        child.mapping_report = report
-        if counters.enabled:
-            counters.count(name, 0, report.algorithm, report.describe(), None, report.seconds)
-        return child
+def _made_on(
+    comm: Handle, plain: MPI.Intracomm, name: str, solution: Solution, make: Callable[[MPI.Intracomm], Any]
+) -> Any:
+    """The communicator that ``make`` makes from a re-ordered one, or from ``plain`` if the order stays.
+
+    :param plain: communicator of the ranks, an instance of mpi4py's own class.
+    :param name: name of the method, for messages.
+    :param solution: the order of the ranks, and the report of the search, which is attached to the result.
+    :param make: function that makes a communicator from a given one.
+    """
+    if solution.new_rank is None:
+        return _reported(comm, name, make(plain), solution.report)
+    ordered = _in_order(plain, solution.new_rank)
+    made = make(ordered)
+    ordered.Free()
+    return _reported(comm, name, made, solution.report)
+
+
+def _reported(comm: Handle, name: str, made: Any, report: MappingReport) -> Any:
+    """The given communicator as an object of topompi's class, to which the report is attached."""
+    child = adopt(made, comm)
+    kept_of(child).report = report
+    if counters.enabled:
+        counters.count(name, 0, report.algorithm, report.describe(), None, report.seconds)
+    return child
 
 
 def _aimed(graph: CommunicationGraph, state: Parts) -> tuple[CommunicationGraph, Aim]:
