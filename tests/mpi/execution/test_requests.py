@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import weakref
 
 import numpy as np
@@ -222,10 +223,12 @@ def test_the_thread_sleeps_and_wakes():
     assert thread._runs.is_alive()
 
 
-def test_a_forked_process_ends_though_its_parent_has_a_thread():
+def test_a_forked_process_ends_though_the_thread_of_its_parent_held_a_lock():
     request = PersistentRequest.of(Steps().run)
     child = os.fork()
     if child == 0:
+        aside.aside._needed._cond.acquire()
+        signal.alarm(5)
         try:
             aside.aside._stop()
         finally:
