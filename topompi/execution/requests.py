@@ -15,6 +15,7 @@ from mpi4py import MPI
 
 from .aside import aside
 from .contexts import alone, most_tags
+from .native import NativePrequest
 from .program import Resumable
 from .resumable import ResumableRun, go_on_with_all
 
@@ -31,7 +32,6 @@ __all__ = ["PersistentRequest", "PlanRequest", "after"]
 
 NOTHING: Any = [bytearray(), 0, MPI.BYTE]
 SOMETHING: Any = [bytearray(1), 1, MPI.BYTE]
-REQUEST, PREQUEST = MPI.Request, MPI.Prequest  # mpi4py's own, because a recording replaces ``MPI.Prequest``
 
 _numbers = count()
 
@@ -89,7 +89,7 @@ class _PlanRequest(Native):
         return self.Test(status), None
 
 
-class PlanRequest(_PlanRequest, REQUEST):
+class PlanRequest(_PlanRequest, MPI.Request):
     """The request of a non-blocking collective: the receive of a message that this rank sends at the end."""
 
     _kept: Any
@@ -129,7 +129,7 @@ class PlanRequest(_PlanRequest, REQUEST):
             raise self._error or told from None
 
 
-class PersistentRequest(_PlanRequest, PREQUEST):
+class PersistentRequest(_PlanRequest, NativePrequest):
     """The request of a persistent collective: a synchronous message, which this rank receives at the end.
 
     The MPI library may start it, too (``MPI.Prequest.Startall``). It then sends the message alone, which the thread
