@@ -1,4 +1,4 @@
-"""mpi4py's own classes of communicators and persistent requests, whatever stands under their names in ``mpi4py.MPI``."""
+"""mpi4py's own classes of communicators and persistent requests, whatever ``mpi4py.MPI`` has under their names."""
 
 from __future__ import annotations
 
