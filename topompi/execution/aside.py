@@ -8,9 +8,10 @@ Without it, two ranks could wait for each other in programs that MPI allows.
 from __future__ import annotations
 
 import atexit
+from collections.abc import Callable
 from threading import Event, Lock, Thread
 from time import sleep
-from typing import Protocol
+from typing import Any
 from weakref import WeakValueDictionary
 
 from mpi4py import MPI
@@ -18,28 +19,23 @@ from mpi4py import MPI
 from .native import NativeIntracomm
 from .resumable import go_on_with_all
 
-__all__ = ["Aside", "Startable", "aside"]
+__all__ = ["Aside", "aside"]
 
 PAUSE = 1e-3  # seconds between two looks of the thread
 LINGER = 100  # looks after the last run; then the thread sleeps until the next one
 REST = 1e-2  # seconds between two looks at requests that the MPI library may start, while no run is active
 
 
-class Startable(Protocol):
-    """A request that the MPI library may start."""
-
-    def notice(self) -> None:
-        """Begin the run of a request that the MPI library has started."""
-
-
 class Aside:
     """The thread, which is started at the first request, and ends before MPI does.
 
     :ivar startable: the requests that the MPI library may start, by number.
+    :ivar begin_started: function that begins the runs of those that it has started.
     """
 
     def __init__(self) -> None:
-        self.startable: WeakValueDictionary[int, Startable] = WeakValueDictionary()
+        self.startable: WeakValueDictionary[int, Any] = WeakValueDictionary()
+        self.begin_started: Callable[[], None] = lambda: None
         self._needed, self._lock = Event(), Lock()
         self._runs: Thread | None = None
         self._stopped = False
@@ -62,9 +58,8 @@ class Aside:
                 self._runs.start()
 
     def _look(self) -> bool:
-        for reference in self.startable.valuerefs():
-            if (request := reference()) is not None:
-                request.notice()
+        if self.startable:
+            self.begin_started()
         return go_on_with_all()
 
     def _run(self) -> None:

@@ -7,6 +7,7 @@ To the MPI library they are an empty message from this rank to itself, which end
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import count
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from mpi4py import MPI
 
 from .aside import aside
 from .contexts import alone, most_tags
-from .native import NativePrequest
+from .native import NativeIntracomm, NativePrequest
 from .program import Resumable
 from .resumable import ResumableRun, go_on_with_all
 
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
 else:
     Native = object
 
-__all__ = ["PersistentRequest", "PlanRequest", "after"]
+__all__ = ["PersistentRequest", "PlanRequest", "after", "begin_started"]
 
 NOTHING: Any = [bytearray(), 0, MPI.BYTE]
 SOMETHING: Any = [bytearray(1), 1, MPI.BYTE]
 
-_numbers = count()
+_numbers, _starting = count(), RLock()
 
 
 def _new_tag() -> int:
@@ -136,8 +137,7 @@ class PersistentRequest(_PlanRequest, NativePrequest):
     finds. No other way is safe: while a thread waits for a request, Open MPI 5.0 tells others that it is complete.
     """
 
-    _starting: RLock
-    _begun: bool
+    _message: MPI.Message | None  # the message that is to be received; None if the request is not active
 
     @classmethod
     def of(cls, run: ResumableRun) -> Self:
@@ -146,9 +146,8 @@ class PersistentRequest(_PlanRequest, NativePrequest):
         :param run: a run that is not active; it is freed with the request.
         """
         tag = _new_tag()
-        request = cls(alone().Ssend_init(NOTHING, 0, tag))
-        request._run, request._error, request._tag, request._starting = run, None, tag, RLock()
-        request._begun = False
+        request = cls(_itself().Ssend_init(NOTHING, 0, tag))
+        request._run, request._error, request._tag, request._message = run, None, tag, None
         aside.startable[tag] = request
         aside.wake()
         return request
@@ -163,33 +162,28 @@ class PersistentRequest(_PlanRequest, NativePrequest):
 
         :raises MPI.Exception: if the request is active or freed.
         """
-        with self._starting:
-            if self._begun:
+        with _starting:
+            if self._message is not None:
                 raise MPI.Exception(MPI.ERR_REQUEST)
             super().Start()
-            self._begin()
+            self.begin(_itself().Mprobe(0, self._tag))
         aside.wake()
 
-    def _begin(self) -> None:
-        if self._run is not None and not self._begun:
-            self._begun = True
-            self._run.begin(self._end)
+    def begin(self, message: MPI.Message) -> None:
+        """Begin the run, because the request is started.
 
-    def notice(self) -> None:
-        """Begin the run if the MPI library has started the request."""
-        if self._begun or not self._starting.acquire(blocking=False):  # another thread begins it
-            return
-        try:
-            if self._run is not None and not self._begun and alone().Iprobe(0, self._tag):
-                self._begin()
-        finally:
-            self._starting.release()
+        :param message: the message by which the MPI library has started the request.
+        """
+        self._message = message
+        if self._run is not None:
+            self._run.begin(self._end)
 
     def _end(self, error: Exception | None) -> None:
         self._error = error
-        with self._starting:  # the request may be started again as soon as the message is received
-            alone().Recv(NOTHING, 0, self._tag)
-            self._begun = False
+        with _starting:  # the request may be started again as soon as the message is received
+            message, self._message = self._message, None
+            if message is not None:
+                message.Recv(NOTHING)
 
     def _told(self, native: Any, status: MPI.Status | None) -> Any:
         done = native(status)
@@ -200,11 +194,11 @@ class PersistentRequest(_PlanRequest, NativePrequest):
         return done
 
     def _go_on(self) -> None:
-        self.notice()
+        begin_started()
         super()._go_on()
 
     def _finish(self) -> None:
-        self.notice()
+        begin_started()
         super()._finish()
 
     def Cancel(self) -> None:
@@ -219,8 +213,8 @@ class PersistentRequest(_PlanRequest, NativePrequest):
 
         :raises MPI.Exception: if the collective is not complete, or the request is freed already.
         """
-        with self._starting:
-            if self._begun:
+        with _starting:
+            if self._message is not None:
                 raise MPI.Exception(MPI.ERR_REQUEST)
             super().Free()
             run, self._run = self._run, None
@@ -231,9 +225,32 @@ class PersistentRequest(_PlanRequest, NativePrequest):
     cancel, free = Cancel, Free
 
 
+@cache
+def _itself() -> MPI.Intracomm:
+    """The communicator of this rank only for the messages of persistent requests."""
+    return NativeIntracomm(MPI.COMM_SELF).Split()
+
+
+def begin_started() -> None:
+    """Begin the runs of the requests that the MPI library has started."""
+    status = MPI.Status()
+    while _starting.acquire(blocking=False):  # else another thread begins them
+        try:
+            message = _itself().Improbe(0, MPI.ANY_TAG, status)
+            if message is None:
+                return
+            if (request := aside.startable.get(status.Get_tag())) is not None:  # else the program has dropped it
+                request.begin(message)
+        finally:
+            _starting.release()
+
+
 def after(earlier: PlanRequest) -> Resumable:
     """The first call of a run that must not begin before an earlier request is complete.
 
     While the earlier one is active, ``ResumableRun.finish`` tests all active runs in turn, so that no call waits.
     """
     return Resumable(lambda: None, (), lambda: earlier.ended)
+
+
+aside.begin_started = begin_started
