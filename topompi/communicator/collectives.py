@@ -69,7 +69,7 @@ def _chosen_again(method: str, root: int | None, op: MPI.Op | None) -> Callable[
 
 def _broadcast(state: Parts, obj: Any, root: int) -> Any:
     """Broadcast an object by the algorithm chosen for the size of its pickled bytes."""
-    length, is_root = state.length, state.groups.rank == root
+    length, is_root = state.length, state.groups.rank == int(root)  # mpi4py takes any number
     pickled: Any = MPI.pickle.dumps(obj) if is_root else b""
     length[0] = len(pickled)
     NativeIntracomm.Bcast(state.comm, length, root)
