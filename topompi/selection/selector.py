@@ -61,6 +61,7 @@ class Selector:
         self._talks = talks
         self.final: dict[Key, Choice] = {}
         self._unmeasured: dict[Key, Choice] = {}  # choices for calls that cannot be timed
+        self._requested: dict[Key, Choice] = {}  # choices for persistent calls
         self.trials: dict[Key, Trial] = {}
         self._typical: dict[str, int] = {}  # by method, the size in bytes by which calls with uneven blocks are classed
 
@@ -102,7 +103,11 @@ class Selector:
         :param needs: needs of a reduction's operation: operands in rank order, whole vectors, both or neither.
         """
         key = (method, size_class(nbytes), needs)
-        return UNRULED if self._policy is None else self._policy.request(key, self._job, partial(self.runs, key))
+        if self._policy is None:
+            return UNRULED
+        if key not in self._requested:
+            self._requested[key] = self._policy.request(key, self._job, partial(self.runs, key))
+        return self._requested[key]
 
     def made(self, method: str, nbytes: int) -> Choice | None:
         """The final choice for calls of a method and size; None if there is none yet. Local: no communication."""
