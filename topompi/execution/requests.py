@@ -228,7 +228,7 @@ class PersistentRequest(_PlanRequest, NativePrequest):
 @cache
 def _itself() -> MPI.Intracomm:
     """The communicator of this rank only for the messages of persistent requests."""
-    return NativeIntracomm(MPI.COMM_SELF).Split()
+    return NativeIntracomm(NativeIntracomm(MPI.COMM_SELF).Split())
 
 
 def begin_started() -> None:
