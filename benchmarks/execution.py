@@ -21,7 +21,6 @@ from topompi.dispatch.common import Common
 from topompi.dispatch.parts import Parts
 from topompi.execution import running
 from topompi.execution.executor import Executor
-from topompi.execution.persistent import PersistentPlan
 from topompi.execution.timing import interleave, slowest, time_in_turn
 from topompi.selection.policy import Policy
 from topompi.topology import TopologyInterface, load
@@ -78,8 +77,9 @@ def alltoalls(comm: MPI.Intracomm, executor: Executor, bytes_: int) -> Iterator[
         yield f"{name}, persistent plan", partial(started, request), hand
 
 
-def started(request: MPI.Prequest | PersistentPlan) -> None:
+def started(request: MPI.Prequest | None) -> None:
     """Start a persistent collective and wait for it."""
+    assert request is not None
     request.Start()
     request.Wait()
 

@@ -30,7 +30,7 @@ def main() -> None:
         return
     if program.endswith(".py") or os.sep in program:
         print(f"topompi: {visible(program)}: no such file", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(1)
     if arguments in (["--help"], ["-h"]):
         print(USAGE)
     from .cli import main as command_line

@@ -81,9 +81,7 @@ class Rows:
         self._vector, self._out = np.empty(shape[1]), np.empty(len(self._sent))
         self.graph = comm.Create_dist_graph_adjacent(sources.tolist(), askers)
         received = np.bincount(owner, minlength=size)[sources]
-        self._request = self.graph.Neighbor_alltoallv_init(
-            [self._out, [len(one) for one in asked]], [self._vector[count:], received]
-        )
+        self._exchange = [self._out, [len(one) for one in asked]], [self._vector[count:], received]
         self.neighbours, self.halo_seconds = len(askers), 0.0
 
     def times(self, vector: Vector) -> Vector:
@@ -91,8 +89,7 @@ class Rows:
         self._vector[: len(vector)] = vector
         begin = perf_counter()
         np.take(vector, self._sent, out=self._out)
-        self._request.Start()
-        self._request.Wait()
+        self.graph.Neighbor_alltoallv(*self._exchange)
         self.halo_seconds += perf_counter() - begin
         product: Vector = self._matrix @ self._vector
         return product
@@ -104,8 +101,7 @@ class Rows:
         return float(total[0])
 
     def free(self) -> None:
-        """Free the request and the communicator with the graph."""
-        self._request.Free()
+        """Free the communicator with the graph."""
         self.graph.Free()
 
 

@@ -10,6 +10,7 @@ import pytest
 import topompi
 from tests.support import ROOT
 from topompi.cli.setup.env import variables
+from topompi.launcher import launch
 
 TOPOMPI = [
     "",
@@ -133,7 +134,14 @@ def test_shells_complete_commands():
 def test_a_program_that_is_not_there_is_named(words):
     done = run(["-m", "topompi", *words])
     name = next(word for word in words if "nosuch" in word)
-    assert (done.returncode, done.stderr) == (2, f"topompi: {name}: no such file\n")
+    assert (done.returncode, done.stderr) == (1, f"topompi: {name}: no such file\n")
+
+
+@pytest.mark.parametrize("word", ["-m", "-c"])
+def test_a_program_without_its_name_ends_with_the_status_of_mpi4py(word, capsys):
+    with pytest.raises(SystemExit) as ended:
+        launch([word])
+    assert (ended.value.code, capsys.readouterr().err) == (1, f"topompi: expecting an argument after {word}\n")
 
 
 @pytest.mark.parametrize(

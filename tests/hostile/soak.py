@@ -194,7 +194,7 @@ class Soak:
         send = np.arange(length, dtype="i8") + comm.rank
         receive = np.zeros(length, "i8")
         request = comm.Allreduce_init(send, receive)
-        self.natives += isinstance(request, self.mpi.Prequest)
+        self.natives += type(request) is self.mpi.Prequest
         request.Start()
         self.requests.append((request, send, receive))
 

@@ -60,7 +60,19 @@ def test_arrays_that_arrive_can_be_changed():
         assert got.sum() == length
 
 
-@pytest.mark.parametrize("wrong", [([SIZE], ["x"]), ([-1], ["x"]), ([0], []), ([0], [lambda: None])])
+@pytest.mark.parametrize("number", [int, np.int8, np.uint64, np.array])
+def test_ranks_are_whole_numbers_of_any_type(number):
+    assert topompi.exchange(WORLD, [number((RANK + 1) % SIZE)], [RANK]) == ([(RANK - 1) % SIZE], [(RANK - 1) % SIZE])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *(([rank], ["x"]) for rank in (SIZE, -1, 0.7, 0.0, np.float64(0), "0", None, [0], float("nan"))),
+        ([0], []),
+        ([0], [lambda: None]),
+    ],
+)
 def test_an_error_on_one_rank_makes_no_other_wait(wrong):
     if RANK == SIZE - 1:
         with pytest.raises(Exception, match=r"expecting|pickle"):

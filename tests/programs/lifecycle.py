@@ -114,6 +114,20 @@ def test_freeing_the_plain_handle_frees_ours():
     assert not state.usable
 
 
+def test_a_callback_may_reduce_objects_while_its_communicator_is_freed():
+    """Its attribute is older than topompi's, which MPICH 5.0 deletes first."""
+    found = []
+    key = MPI.Comm.Create_keyval(delete_fn=lambda comm, key, value: found.append(comm.allreduce(1)))
+    parent = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=HOSTS)
+    comm = parent.Dup()
+    comm.Set_attr(key, None)
+    state_of(comm).groups.connect()
+    comm.Free()
+    assert found == [SIZE]
+    MPI.Comm.Free_keyval(key)
+    parent.Free()
+
+
 def test_a_new_topology_takes_the_place_of_the_old():
     comm = WORLD.Dup()
     first = topompi.Intracomm(comm, topology=SPEC, hosts=HOSTS)

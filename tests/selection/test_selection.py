@@ -157,6 +157,22 @@ def test_what_all_ranks_know_of_a_rule_that_is_passed_over_is_said_where_nothing
     assert "rule 1 of rules passed over, bruck cannot run: a rank of Alltoallv knows" in choice.reason
 
 
+@pytest.mark.parametrize("forgetful", [False, True])
+def test_only_a_rule_takes_a_persistent_call_from_the_library(forgetful):
+    rules = Rules.parse(rules_text('{"collective": "alltoall", "bytes": [null, 600], "algorithm": "bruck"}'))
+    for asked, method, number, algorithm in (
+        (rules, "Alltoall", 10, "native" if class_bytes(10)[0] > 600 else "bruck"),
+        (rules, "Alltoall", 12, "native"),
+        (rules, "Allgather", 5, "native"),
+        (None, "Alltoall", 10, "native"),
+    ):
+        policy = Policy(asked, forgetful=forgetful)
+        assert policy.request((method, number, NO_NEEDS), JOB, lambda name: True).algorithm == algorithm
+        assert policy.asks(method) == (asked is rules and method == "Alltoall")
+    for one, word, asks in ((rules, "", True), (None, "", False), (None, "hosts", True), (None, "native", False)):
+        assert Policy(one, neighbours=word).asks_for_requests == asks
+
+
 @pytest.mark.parametrize("method", ["Gatherv", "Scatterv"])
 def test_a_rule_for_the_schedule_of_levels_runs_levels_where_ranks_know_only_their_own_counts(method):
     rules = Rules.parse(rules_text(f'{{"methods": "{method}", "algorithm": "leaders"}}'))

@@ -71,7 +71,7 @@ def _chosen_again(method: str, root: int | None, op: MPI.Op | None) -> Callable[
 
 def _broadcast(state: Parts, obj: Any, root: int) -> Any:
     """Broadcast an object by the algorithm chosen for the size of its pickled bytes."""
-    length, is_root = state.length, state.groups.rank == root
+    length, is_root = state.length, state.groups.rank == int(root)  # mpi4py takes any number
     pickled: Any = MPI.pickle.dumps(obj) if is_root else b""
     length[0] = len(pickled)
     NativeIntracomm.Bcast(state.comm, length, root)
@@ -94,6 +94,7 @@ def _combine(comm: Handle, method: str, sendobj: Any, op: Any) -> Any:
         if counters.enabled:
             counters.count(name, 0, choice.algorithm, choice.reason)
         if choice.algorithm == NATIVE:
+            state.meet_once()
             return getattr(NativeIntracomm, name)(state.comm, sendobj, op)
         from ..execution import objects
 
@@ -102,7 +103,7 @@ def _combine(comm: Handle, method: str, sendobj: Any, op: Any) -> Any:
 
 
 def prepare(comm: Handle, method: str, arguments: tuple[Any, ...], info: MPI.Info) -> MPI.Prequest:
-    """A persistent request of a collective: topompi's if a schedule is chosen, else the MPI library's.
+    """A persistent request of a collective: topompi's if a rule names a schedule, else the MPI library's.
 
     :param comm: the communicator.
     :param method: name of the blocking call, a key of ``CALLS``.
@@ -120,19 +121,19 @@ def _prepare_chosen(
 ) -> MPI.Prequest:
     name, spec = f"{method}_init", CALLS[method]
     state.calls.made += 1
-    choice, size = choose(state, spec, arguments, root, op, measurable=False)
-    if choice.algorithm == NATIVE:
-        prepared: Any = getattr(NativeIntracomm, name)(state.comm, *arguments, info)
-    else:
+    choice, size = choose(state, spec, arguments, root, op, persistent=True)
+    ours: MPI.Prequest | None = None
+    if choice.algorithm != NATIVE:
         from ..execution import running
 
-        prepared = running.prepare(state.executor, method, choice.algorithm, arguments, info)
+        ours = running.prepare(state.executor, method, choice.algorithm, arguments)
+    request = getattr(NativeIntracomm, name)(state.comm, *arguments, info) if ours is None else ours
     if counters.enabled:
-        ran = "native" if isinstance(prepared, MPI.Prequest) else choice.algorithm
+        ran = NATIVE if ours is None else choice.algorithm
         why = why_ran(state, method, choice, ran, size, root, op)
         counters.count(name, size, ran, why, choice.predicted)
-    request: MPI.Prequest = prepared  # topompi's request has the methods of MPI.Prequest, but another class
-    return request
+    done: MPI.Prequest = request
+    return done
 
 
 class Collectives(Lifetime):

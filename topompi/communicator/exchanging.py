@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from operator import index
 from struct import Struct
 from time import sleep
 from typing import Any, NamedTuple
@@ -45,7 +46,8 @@ def exchange(comm: MPI.Intracomm, destinations: Iterable[int], payloads: Iterabl
     :param payloads: an array or a picklable object for each destination.
     :returns: the sources, ascending, and the payload of each; payloads of one source are in the order of sending.
         Arrays are new and have the type and shape of those sent.
-    :raises ValueError: on the rank whose destinations are wrong; the others receive nothing from it.
+    :raises ValueError: on the rank whose destinations are out of range; the others receive nothing from it.
+    :raises TypeError: on the rank whose destinations are no whole numbers; the others receive nothing from it.
     :raises Exception: the errors of pickle, on the rank whose payload cannot be pickled.
 
     Cost: one message per payload, two for arrays of more than 32 KiB, and one barrier.
@@ -92,10 +94,19 @@ def _packed(size: int, destinations: Sequence[int], payloads: Sequence[Any]) -> 
     """The messages of an exchange."""
     if len(destinations) != len(payloads):
         raise ValueError(f"exchange: expecting a payload for each of {len(destinations)} ranks, got {len(payloads)}")
-    wrong = [rank for rank in destinations if not 0 <= rank < size]
-    if wrong:
-        raise ValueError(f"exchange: expecting destinations in range({size}), got {wrong[0]}")
-    return [_parcel(int(rank), payload) for rank, payload in zip(destinations, payloads, strict=True)]
+    ranks = [_destination(one, size) for one in destinations]
+    return [_parcel(rank, payload) for rank, payload in zip(ranks, payloads, strict=True)]
+
+
+def _destination(rank: Any, size: int) -> int:
+    said = f"exchange: expecting destinations in range({size}), got {rank!r}"
+    try:
+        number = index(rank)
+    except TypeError:
+        raise TypeError(said) from None
+    if not 0 <= number < size:
+        raise ValueError(said)
+    return number
 
 
 def _parcel(rank: int, payload: Any) -> _Parcel:

@@ -24,6 +24,7 @@ from .neighbours import take_neighbours
 from .passing import BUFFERS, NEIGHBOURS, OBJECTS, pass_on
 from .remap.methods import Reordering
 from .standin import StandIn, pickle_by_place
+from .state import meet_once
 
 __all__ = ["KINDS", "Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm", "handle_of"]
 
@@ -33,8 +34,9 @@ class Intracomm(Reordering, Collectives, metaclass=StandIn):
 
     A collective on buffers runs by the MPI library's algorithm, over leaders (one rank per leaf switch, host, package
     and so on), or by a schedule made for the network; ``topompi.selection`` chooses one of these for the call's size.
-    Blocking and persistent neighbourhood collectives send small blocks of a host together, if that is predicted to pay;
-    non-blocking ones do so if ``TOPOMPI_NEIGHBOURS`` says so.
+    Blocking neighbourhood collectives send small blocks of a host together, if that is predicted to pay; non-blocking
+    and persistent ones do so if ``TOPOMPI_NEIGHBOURS`` says so. A schedule runs a persistent collective if a rule says
+    so.
     ``bcast`` of an object runs by the algorithm chosen for the size of the pickled object; ``scan`` and ``exscan`` of
     objects run by an algorithm chosen without knowing the size. The MPI library runs all other calls with objects, and
     all other non-blocking collectives. Each call behaves as mpi4py documents it. If there is nothing to choose
@@ -124,7 +126,9 @@ def _complete() -> None:
         **{f"{name}_init": parameters for name, parameters in BUFFERS.items()},
     }
     for name, parameters in forms.items():
-        if name not in handled:
+        if name in ("reduce", "allreduce"):
+            pass_on(Intracomm, name, parameters, first=meet_once)
+        elif name not in handled:
             pass_on(Intracomm, name, parameters, slot=slot)
         if hasattr(NativeIntercomm, name):
             pass_on(Intercomm, name, parameters, checked=False)

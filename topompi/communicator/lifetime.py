@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from ..dispatch.parts import attached
+from ..dispatch.parts import attached, detach
 from ..execution.native import NativeIntracomm
 from .handle import Handle, bare, is_null, kept_of, launched
 from .state import begin, share
@@ -109,9 +109,7 @@ def _release(comm: Handle) -> None:
     kept = kept_of(comm)
     if is_null(comm) or (kept.held is None if kept.owns else comm in PREDEFINED.values()):
         return
-    state = attached(comm)
-    if state is not None:
-        state.free()
+    detach(comm)
 
 
 def _named(kind: type[Handle], name: str) -> Handle:

@@ -56,7 +56,14 @@ def _reason(kind: type, name: str) -> str:
     return _REASONS["non-blocking" if name[0] == "I" else "other"]
 
 
-def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = True, slot: Any = None) -> None:
+def pass_on(
+    kind: type,
+    name: str,
+    parameters: tuple[str, ...],
+    checked: bool = True,
+    slot: Any = None,
+    first: Callable[[Any], None] = lambda comm: None,
+) -> None:
     """Replace a method of a class by one that counts and checks the call before the MPI library runs it.
 
     :param kind: the class of topompi that inherits the method from mpi4py's class.
@@ -66,6 +73,7 @@ def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = 
         arguments.
     :param slot: the descriptor of the slot in which communicators of the class keep their table of calls; None if they
         have no table.
+    :param first: function of the communicator that is called before the call.
     """
     call: Callable[..., Any] = getattr(kind, name)
     reason = _reason(kind, name)
@@ -74,6 +82,7 @@ def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if counters.enabled:
             counters.count(name, 0, "native", reason)
+        first(self)
         if not (checked and isinstance(self, Handle)):  # self may be mpi4py's own communicator
             return call(self, *args, **kwargs)
         given = {**DEFAULTS, **dict(zip(parameters, args, strict=False)), **kwargs}

@@ -26,6 +26,7 @@ __all__ = [
     "knows_natives",
     "leave_all",
     "leave_to_library",
+    "meet_once",
     "share",
     "state_of",
     "working",
@@ -165,6 +166,17 @@ def _origin_for(comm: Handle, world: Handle) -> Origin | None:
     """
     family = kept_of(world).family
     return family if family is not None and family.covers(comm) else None
+
+
+def meet_once(comm: Any) -> None:
+    """Let all ranks of a communicator meet, if its first reduction of objects needs that; see ``Parts.meet_once``."""
+    if not isinstance(comm, Handle):
+        return
+    kept = kept_of(comm)
+    known = kept.origin if kept.held is None else kept.held.common
+    policy = kept.policy if known is None else known.policy
+    if policy is not None and policy.asks_for_requests:
+        working(comm).meet_once()
 
 
 def working(comm: Handle) -> Parts:

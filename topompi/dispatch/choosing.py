@@ -16,6 +16,7 @@ from ..execution.specs import NATIVE, CallSpec, Form, Needs
 from ..execution.timing import timed
 from ..selection.choice import Choice
 from ..selection.classes import size_class
+from ..selection.policy import UNRULED
 from .calls import Calls, Run
 from .parts import Parts
 
@@ -42,7 +43,7 @@ def choose(
     arguments: tuple[Any, ...],
     root: int | None,
     op: MPI.Op | None,
-    measurable: bool = True,
+    persistent: bool = False,
     young: bool = False,
 ) -> tuple[Choice, int]:
     """Choose the algorithm of a call by its size in bytes; the choice is the same on all ranks.
@@ -54,13 +55,15 @@ def choose(
     :param arguments: all arguments of mpi4py's method, in their order.
     :param root: the root; None in a call without one.
     :param op: the operation of a reduction; None in other calls.
-    :param measurable: True if a trial, which compares algorithms by timing the program's own calls, may time the call.
+    :param persistent: True for a persistent call, which only a rule takes from the MPI library.
     :param young: True for one of the first calls of a new communicator, which may be freed before a plan pays off.
     :returns: the choice, and the bytes as counted by ``sizes.nbytes`` or ``sizes.own_bytes``.
     """
     moved = _understood(state.groups.size, spec, arguments, root, op)
     if state.only and moved is not None:
         return state.only, moved
+    if persistent and not state.common.policy.asks(spec.name):
+        return UNRULED, moved or 0
     # Connecting is collective, so that the condition must not depend on this rank's arguments.
     if not (young or state.only or state.common.leaves(spec.name)):
         state.groups.connect()
@@ -77,8 +80,9 @@ def choose(
         moved = state.selector.typical(spec.name, moved)
     if not state.is_heard((spec.name, size_class(moved), needs)):
         return ABSENT, moved
-    choice = state.selector.choose(spec.name, moved, needs, root=root, measurable=measurable)
-    return choice, moved
+    if persistent:
+        return state.selector.request(spec.name, moved, needs), moved
+    return state.selector.choose(spec.name, moved, needs, root=root), moved
 
 
 def _understood(

@@ -13,15 +13,15 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from ..execution.aside import PlanRequest, after
 from ..execution.buffers import DeviceMemoryError
 from ..execution.compiled import COMPILED
 from ..execution.movable import Movables
 from ..execution.native import NativeIntracomm
 from ..execution.neighbours.arguments import Side, read
-from ..execution.neighbours.binding import bound, persistent, scratch_of
+from ..execution.neighbours.binding import bound, resumable, scratch_of
 from ..execution.neighbours.meeting import Ends, meet
 from ..execution.program import run_all
+from ..execution.requests import PersistentRequest, PlanRequest, after
 from ..execution.specs import NATIVE, NEIGHBOUR_CALLS, NeighbourSpec
 from ..execution.timing import timed
 from ..prediction.neighbours import GAIN, Place, Prices, on_host, seconds_of, works_of
@@ -33,7 +33,6 @@ from ..selection.trial import Contest, Trial
 from .choosing import ON_DEVICE, UNPLANNED, YOUNG
 
 if TYPE_CHECKING:
-    from ..execution.persistent import PersistentPlan
     from .parts import Parts
 
 __all__ = ["Neighbours"]
@@ -48,8 +47,8 @@ CHANNEL = 96  # number of the channel of all blocking calls of a communicator
 ASIDE = (86, 87, 88, 89)
 PROGRAMS = 64  # maximum number of different calls whose programs are kept, blocking, and non-blocking
 FORCED = Choice(NATIVE, "native: TOPOMPI_NEIGHBOURS")
-NOT_ASIDE = Choice(NATIVE, "native: carriers run non-blocking calls only if TOPOMPI_NEIGHBOURS says so")
-ONE_THREAD = Choice(NATIVE, "native: MPI runs with less than MPI.THREAD_MULTIPLE, which non-blocking plans need")
+NOT_ASIDE = Choice(NATIVE, "native: carriers run requests only if TOPOMPI_NEIGHBOURS says so")
+ONE_THREAD = Choice(NATIVE, "native: MPI runs with less than MPI.THREAD_MULTIPLE, which requests by carriers need")
 MANY = 64  # calls before carriers are given up if most calls make their messages anew
 ANEW = Choice(NATIVE, "native: most calls have new sizes, and carriers would make their messages anew")
 NO_COMPILER = "without a C compiler, each call would make its messages anew"
@@ -65,7 +64,7 @@ class _Settled:
     :param size: bytes of each outgoing edge for which the choice was made, shape (outgoing edges,).
     :param limit: bytes of the largest block that may be carried.
     :param scratch: scratch memory of all blocking calls; None if the MPI library runs them.
-    :param threaded: whether several threads of each rank may call MPI.
+    :param threaded: whether carriers may run requests, because several threads of each rank may call MPI.
     :param trial: the trial that finds the choice; None if there is none.
     :param rivals: what each algorithm of the trial would do.
     """
@@ -310,13 +309,13 @@ class Neighbours:
         spec = NEIGHBOUR_CALLS[name]
         if self.only is not None:
             return None, self.only
+        if not self._state.common.policy.neighbours:
+            return None, NOT_ASIDE
         settled = self._settled.get(spec.shares) or self._prepared.get(spec.shares)
         if settled is None:
             return None, UNPLANNED
         if settled.exchange is None:
             return None, settled.choice
-        if not self._state.common.policy.neighbours:
-            return None, NOT_ASIDE
         if not settled.threaded:
             return None, ONE_THREAD
         place, self._turn = self._turn, (self._turn + 1) % len(ASIDE)
@@ -332,15 +331,15 @@ class Neighbours:
             self._turn = place
             return None, ON_DEVICE
         groups, first = self._state.groups, [after(earlier)] if earlier is not None and busy else []
-        plan, program = persistent(settled.exchange, *sides, groups, groups.channel(ASIDE[place]), first, lasting=False)
-        request = self._latest[place] = PlanRequest.of(plan, (arguments, sides))
+        run, program = resumable(settled.exchange, *sides, groups, groups.channel(ASIDE[place]), first, lasting=False)
+        request = self._latest[place] = PlanRequest.of(run, (arguments, sides))
         if wrong is not None:
             raise wrong
         if program is not None:
-            self._requests.put((name, place), arguments, program, plan)
+            self._requests.put((name, place), arguments, program, run)
         return request, settled.choice
 
-    def prepare(self, name: str, arguments: tuple[Any, Any]) -> tuple[PersistentPlan | None, Choice]:
+    def prepare(self, name: str, arguments: tuple[Any, Any]) -> tuple[PersistentRequest | None, Choice]:
         """A request for a call, to be started many times; None if the MPI library shall make it; collective.
 
         :param name: name of mpi4py's method, without ``_init``.
@@ -349,24 +348,24 @@ class Neighbours:
         spec = NEIGHBOUR_CALLS[name]
         if self.only is not None:
             return None, self.only
+        if not self._state.common.policy.neighbours:
+            return None, NOT_ASIDE
         try:
             sides, wrong = self._read(spec, arguments)
         except DeviceMemoryError:
             return None, ON_DEVICE
         settled = self._prepared.get(spec.shares) or self._settled.get(spec.shares)
         size = self._sizes(sides)
-        if settled is not None and settled.trial is not None:
-            settled = None
         if settled is None or self._any(not np.array_equal(settled.size, size)):
             settled = self._prepared[spec.shares] = self._settle(spec, size)
             self._requests.clear()
-        if settled.exchange is None:
-            return None, settled.choice
         groups = self._state.groups
-        request, _ = persistent(settled.exchange, *sides, groups, groups.new_channel(), lasting=True)
+        if settled.exchange is None or not settled.threaded:
+            return None, settled.choice if settled.exchange is None else ONE_THREAD
+        run, _ = resumable(settled.exchange, *sides, groups, groups.new_channel(), lasting=True)
         if wrong is not None:
             raise wrong
-        return request, settled.choice
+        return PersistentRequest.of(run), settled.choice
 
     def latest(self, name: str) -> str:
         """The algorithm that ran the latest blocking call of a method."""
@@ -461,9 +460,8 @@ class Neighbours:
         inside = self._inside_of(name)
         exchange = meet(self._ends, groups, inside, place.group_of, size, terms, shares=spec.shares)
         works = np.array(inside.allgather(works_of(exchange, place, prices)))
-        single = float(MPI.Query_thread() < MPI.THREAD_MULTIPLE)
-        largest = groups.talks.largest(np.append(on_host(works, place.mates(groups.rank), inside.rank), single))
-        library, ours = seconds_of(largest[:-1])
+        largest = groups.talks.largest(on_host(works, place.mates(groups.rank), inside.rank))
+        library, ours = seconds_of(largest)
         ratio, messages = library / ours if ours else 1.0, largest[:2]  # without data ours is 0
         taken, gain = perf_counter() - began, library - ours
         repaid = f", which {ceil(taken / gain):,} calls repay" if gain > 0 else ""
@@ -471,7 +469,7 @@ class Neighbours:
             f"small blocks by carriers of {name}, {messages[1]:.0f} messages a rank at most in place of "
             f"{messages[0]:.0f}; cost model: {_ratio(ratio, library)}; planned in {1e3 * taken:.1f} ms{repaid}"
         )
-        scratch, threaded = scratch_of(exchange.scratch), not largest[-1]
+        scratch, threaded = scratch_of(exchange.scratch), bool(self._state.common.policy.neighbours) and groups.threaded
         return _Settled(Choice(name, reason, ours), exchange, size, terms.limit, scratch, threaded), (ratio, library)
 
 

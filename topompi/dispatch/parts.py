@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..topology import TopologyInterface
     from .realnetwork import OnTheNetwork
 
-__all__ = ["Parts", "attach", "attached"]
+__all__ = ["Parts", "attach", "attached", "detach"]
 
 
 class Parts:
@@ -63,6 +63,7 @@ class Parts:
         self.neighbours: Any = None  # not typed, because its module imports this one
         self.exchanges = 0
         self._heard: set[Key] = set()
+        self._met = False
         self.calls = Calls() if calls is None else calls
         self.quick = quick
         if quick:
@@ -125,6 +126,16 @@ class Parts:
         self._heard.add(key)
         return True
 
+    def meet_once(self) -> None:
+        """Let all ranks meet before the first reduction of objects, if plans may run requests; collective.
+
+        In the first one mpi4py makes a communicator, and keeps Python's lock until all ranks take part. Without the
+        lock, the thread of ``execution.aside`` could not go on with a plan for which another rank waits before.
+        """
+        if not self._met and self.common.policy.asks_for_requests:
+            self._met = True
+            self.comm.Barrier()
+
     @cached_property
     def on_the_network(self) -> OnTheNetwork:
         """The cost model's choices for the network of a virtual placement, as if the ranks really ran there."""
@@ -175,6 +186,18 @@ def attached(comm: MPI.Comm) -> Parts | None:
     """The state attached to a communicator; None if none is attached yet."""
     state: Any = MPI.Comm.Get_attr(comm, _get_keyval())
     return state if isinstance(state, Parts) else None
+
+
+def detach(comm: MPI.Comm) -> None:
+    """Free the state attached to a communicator, and remove it; collective.
+
+    MPICH 5.0 frees an attribute but leaves it in the communicator's list until all are deleted. A callback of the user
+    that duplicates the communicator meanwhile, as mpi4py's first reduction of objects does, would follow that list.
+    """
+    state = attached(comm)
+    if state is not None:
+        state.free()
+        MPI.Comm.Delete_attr(comm, _get_keyval())
 
 
 def attach(comm: MPI.Comm, state: Parts) -> None:

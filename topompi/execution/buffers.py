@@ -23,6 +23,7 @@ __all__ = [
     "address_of",
     "block",
     "blocks",
+    "integers",
     "is_in_place",
     "message_at",
     "on_device",
@@ -339,12 +340,12 @@ def vector(message: Any, number: int, *, readonly: bool) -> Blocks:
     if counts is None:
         whole, more = divmod(_entries(data, entry), number)
         counts = whole + (np.arange(number) < more)
-    counts = _integers(counts, number)
+    counts = integers(counts, number)
     if displs is None:
         displs = np.concatenate(([0], np.cumsum(counts)[:-1]))
     elif np.ndim(displs) == 0:
         displs = _index(displs, "displacement", signed=True) * np.arange(number)
-    counts, displs = _integers(counts, number), _integers(displs, number)
+    counts, displs = integers(counts, number), integers(displs, number)
     return Blocks(_believed(buffer, data, entry, int((displs + counts).max(initial=0))), entry, counts, displs)
 
 
@@ -468,12 +469,18 @@ def _index(value: Any, what: str, signed: bool = False) -> int:
     return int(value)
 
 
-def _integers(values: Any, number: int) -> Integers:
+def integers(values: Any, number: int) -> Integers:
+    """Counts or displacements as mpi4py takes them: whole numbers, one per block, or one number for all blocks.
+
+    :param values: the numbers.
+    :param number: number of blocks.
+    :raises ValueError, TypeError: if these are other than so many whole numbers.
+    """
     if np.ndim(values) == 0:
         return np.full(number, _index(values, "count"), dtype=np.int64)
     array = np.asarray(values)
     if array.shape != (number,):
         raise ValueError(f"expecting {number} items, got {array.size}")
-    if array.dtype.kind not in "iub":
+    if array.dtype.kind not in ("iu" if array is values else "iub"):  # mpi4py takes lists of bools, and no arrays
         raise TypeError(f"expecting whole numbers, got {array.dtype}")
     return array.astype(np.int64, copy=False)

@@ -18,7 +18,7 @@ from mpi4py import MPI
 
 from .native import NativeIntracomm
 
-__all__ = ["TAGS", "Alone", "Channel", "Context", "alone", "context_of"]
+__all__ = ["TAGS", "Alone", "Channel", "Context", "alone", "context_of", "most_tags"]
 
 TAGS = 1 << 15  # number of tags of each user communicator; every library has as many (MPI 4.1, 9.1.2: MPI_TAG_UB)
 
@@ -49,6 +49,11 @@ class Context:
         """The channel (communicator and tag) with a number from 0 to ``TAGS`` - 1 in this range."""
         return Channel(self._pool.comm, self._first + number)
 
+    def held(self) -> Context:
+        """The same range of tags, which its holder frees: the communicator lasts until both are freed."""
+        self._pool.stay()
+        return Context(self._pool, self._first)
+
     def free(self) -> None:
         """Give the range of tags back; if it was the last one in use, free the communicator of topompi."""
         self._pool.leave()
@@ -74,7 +79,7 @@ class _Pool:
         The result is False, and nothing is counted, if the communicator is freed already or has no tags left.
         """
         with self._lock:
-            here = self._users > 0 and TAGS * (self.given + 1) <= _most_tags()
+            here = self._users > 0 and TAGS * (self.given + 1) <= most_tags()
             self._users += here
         return here
 
@@ -82,6 +87,11 @@ class _Pool:
         """The next range of tags, which the constructor or ``enter`` has counted as in use."""
         self.given += 1
         return Context(self, TAGS * (self.given - 1))
+
+    def stay(self) -> None:
+        """Count a range that is in use once more."""
+        with self._lock:
+            self._users += 1
 
     def leave(self) -> None:
         """Count one range less as in use, and free the communicator if none is left."""
@@ -158,14 +168,15 @@ def _shares() -> bool:
     try:
         tried.Revoke()  # raises an error if the library cannot revoke; ``Is_revoked`` never does
     except NotImplementedError:
-        return _most_tags() >= 2 * TAGS
+        return most_tags() >= 2 * TAGS
     finally:
         tried.Free()
     return False
 
 
 @cache
-def _most_tags() -> int:
+def most_tags() -> int:
+    """Number of tags that the MPI library has."""
     most: Any = MPI.COMM_WORLD.Get_attr(MPI.TAG_UB)
     return int(most) + 1
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 from mpi4py import MPI
 
 from .contexts import TAGS, Channel, Context, alone, context_of
@@ -111,6 +112,16 @@ class Groups:
             self._next = FIRST_NEW
         self._next += 1
         return self._contexts[-1].channel(self._next - 1)
+
+    def held(self) -> Context:
+        """A holder of the communicator of the latest new channel, which lasts until the holder is freed, too."""
+        return self._contexts[-1].held()
+
+    @cached_property
+    def threaded(self) -> bool:
+        """Whether several threads of each rank may call MPI at once; collective at its first use."""
+        alone = np.array([MPI.Query_thread() < MPI.THREAD_MULTIPLE], dtype=np.int64)
+        return not self.talks.largest(alone)[0]
 
     def revoke(self) -> None:
         """Revoke the communicators made here, so that no rank waits in them for ever."""

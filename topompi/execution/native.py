@@ -1,4 +1,4 @@
-"""mpi4py's own communicator classes, unaffected when the launcher later replaces their names in ``mpi4py.MPI``."""
+"""mpi4py's own classes of communicators and persistent requests, whatever ``mpi4py.MPI`` has under their names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from mpi4py.MPI import Distgraphcomm as NativeDistgraphcomm
 from mpi4py.MPI import Graphcomm as NativeGraphcomm
 from mpi4py.MPI import Intercomm as NativeIntercomm
 from mpi4py.MPI import Intracomm as NativeIntracomm
+from mpi4py.MPI import Prequest as NativePrequest
 from mpi4py.MPI import Topocomm as NativeTopocomm
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "NativeGraphcomm",
     "NativeIntercomm",
     "NativeIntracomm",
+    "NativePrequest",
     "NativeTopocomm",
 ]
 

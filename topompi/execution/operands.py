@@ -19,6 +19,7 @@ from .buffers import (
     DeviceMemoryError,
     address_of,
     block,
+    integers,
     is_in_place,
     message_at,
     on_device,
@@ -236,9 +237,9 @@ def _reduce_scatter(groups: Groups, sendbuf: Any, recvbuf: Any, recvcounts: Any,
         if in_place:
             return None  # left to the MPI library, which raises an error
         recvcounts = groups.comm.allgather(received.count)
-    counts = np.asarray(recvcounts, dtype=np.int64)
-    if counts.shape != (groups.size,):
-        raise ValueError(f"expecting {groups.size} items, got {counts.size}")
+    if np.ndim(recvcounts) != 1:
+        raise TypeError(f"expecting {groups.size} counts, got {recvcounts!r}")
+    counts = integers(recvcounts, groups.size)
     total = int(counts.sum())
     if in_place:
         if received.count != total:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from mpi4py import MPI
@@ -14,10 +13,11 @@ from .executor import Executor
 from .keys import quick_key
 from .native import NativeIntracomm
 from .operands import MismatchError
-from .persistent import PersistentPlan
 from .planning import UNPLANNED
 from .preparation import bound, planned
 from .program import finish, is_revoked
+from .requests import PersistentRequest
+from .resumable import ResumableRun
 from .specs import CALLS, NATIVE, CallSpec
 from .taking_part import instead
 
@@ -25,6 +25,7 @@ __all__ = ["prepare", "ready", "run"]
 
 ROOTED = frozenset(name for name, spec in CALLS.items() if spec.rooted)
 NO_REQUEST = "calls over the leaders of levels, or by carriers, have no persistent form"
+ONE_THREAD = "MPI runs with less than MPI.THREAD_MULTIPLE, which requests by schedules need"
 
 
 def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
@@ -121,30 +122,30 @@ def _native(executor: Executor, spec: CallSpec, arguments: tuple[Any, ...]) -> s
     return "native"
 
 
-def prepare(
-    executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...], info: MPI.Info = MPI.INFO_NULL
-) -> MPI.Prequest | PersistentPlan:
+def prepare(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> PersistentRequest | None:
     """A request for a collective on given buffers, to be started many times; collective.
 
     :param executor: the executor, which holds the communicator's plans and sub-communicators.
     :param method: name of the call without ``_init``: ``Bcast`` for ``Bcast_init``.
-    :param algorithm: an algorithm that ``can_run`` allows, the same on all ranks.
+    :param algorithm: an algorithm that ``can_run`` allows, not ``native``, the same on all ranks.
     :param arguments: all arguments of mpi4py's method without ``info``, in their order, defaults filled in.
-    :param info: hints for the MPI library, if it makes the request.
-    :returns: a request; the MPI library's own if no plan can run the call.
+    :returns: a request; None if no plan can run the call, so that the MPI library makes the request.
     :raises ValueError: if ``can_run`` does not allow the algorithm.
     """
     spec = CALLS[method]
     if method in ROOTED:
         arguments = _with_whole_root(arguments)
-    native: Callable[..., MPI.Prequest] = getattr(NativeIntracomm, method + "_init")
     if is_in_stages(method, algorithm):
         executor.unplanned[method, algorithm] = NO_REQUEST
-        return native(executor.groups.comm, *arguments, info)
-    channel = executor.groups.new_channel()
-    found = None if algorithm == NATIVE else planned(executor, spec, algorithm, arguments)
+        return None
+    groups = executor.groups
+    channel = groups.new_channel()
+    if not groups.threaded:
+        executor.unplanned[method, algorithm] = ONE_THREAD
+        return None
+    found = planned(executor, spec, algorithm, arguments)
     if not isinstance(found, tuple):
-        return native(executor.groups.comm, *arguments, info)
+        return None
     plan, operands = found
-    calls, flights, sent = bind_persistent(plan, operands, executor.groups, channel)
-    return PersistentPlan(calls, flights, arguments, sent)
+    calls, flights, sent = bind_persistent(plan, operands, groups, channel)
+    return PersistentRequest.of(ResumableRun(calls, [*flights, groups.held()], arguments, sent))

@@ -45,7 +45,7 @@ def launch(arguments: Sequence[str]) -> None:
     """
     rest, settings = _parse(arguments)
     if rest[0] in ("-m", "-c") and len(rest) < 2:
-        _leave(f"expecting an argument after {rest[0]}", 2)
+        _leave(f"expecting an argument after {rest[0]}", 1)
     os.environ.update(settings)
     if find_spec("mpi4py") is None:
         _leave(library_hint("mpi4py is not installed"), 1)

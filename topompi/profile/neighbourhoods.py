@@ -57,7 +57,7 @@ def neighbours_later(native: Method, counters: Counters, group_of: GroupOf) -> M
     def prepare(self: Any, sendbuf: Any, recvbuf: Any, *info: Any) -> Any:
         request = native(self, sendbuf, recvbuf, *info)
         count = _count_neighbours(native.__name__, self, group_for(self, counters, group_of), sendbuf)
-        carried = not isinstance(request, MPI.Request)
+        carried = hasattr(request, "sent")
         return counted(request, timed(lambda: count(carried), counters))
 
     return prepare

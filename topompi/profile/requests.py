@@ -24,27 +24,30 @@ class Prequest(MPI.Prequest):
 
     @classmethod
     def Startall(cls, requests: list[MPI.Prequest]) -> None:
-        """Start all requests, and call ``count`` of each one that is of this class."""
+        """Start all requests, and call the function ``count`` of each one that has one."""
         _Native.Startall(requests)
         for request in requests:
-            if isinstance(request, Prequest):
-                request.count()
+            getattr(request, "count", _nothing)()
+
+
+def _nothing() -> None:
+    pass
 
 
 def counted(request: Any, count: Callable[[], None]) -> Any:
     """Return a persistent request that calls ``count`` at each start.
 
-    A request of topompi's plans is changed in place; one of mpi4py is replaced by a new `Prequest`.
+    A request of topompi is changed in place; one of mpi4py is replaced by a new `Prequest`.
     """
-    if isinstance(request, _Native):
+    if type(request) is _Native:
         ours = Prequest(request)
         ours.count = count
         return ours
-    start = request.Start  # the request is a plan of topompi, not an object of mpi4py, and can be changed
+    start = request.Start
 
     def counted_start() -> None:
         start()
         count()
 
-    request.Start = counted_start
+    request.Start, request.count = counted_start, count
     return request

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from .classes import Key
     from .rules import Rules
 
-__all__ = ["Policy", "is_forgetful"]
+__all__ = ["UNRULED", "Policy", "is_forgetful"]
+
+UNRULED = Choice("native", "native: a schedule runs persistent calls only if a rule says so", local=True)
 
 
 @dataclass(frozen=True)
@@ -55,19 +57,41 @@ class Policy:
         :param job: the job's shape, the same on all ranks except for the machine's name.
         :param runs: function of an algorithm's name; True if the algorithm can run calls of the class.
         """
-        if self.rules is not None:
-            from .classes import class_bytes
+        return self._ruled(key, job, runs, self._unmodelled(job.interface))
 
-            smallest = class_bytes(key[1])[0]
-            choice = self.rules.choice(key[0], smallest, job, runs) or self._unmodelled(job.interface)
-            said = self.rules.passed_over(key[0], smallest, job, runs, key[2])
-            return choice and replace(choice, reason="; ".join(filter(None, (choice.reason, said))), local=True)
-        return self._unmodelled(job.interface)
+    def request(self, key: Key, job: JobShape, runs: Callable[[str], bool]) -> Choice:
+        """The choice for a class of persistent calls, which only a rule takes from the MPI library.
+
+        :param key: the class: method, size class, needs of the operation.
+        :param job: the job's shape, the same on all ranks except for the machine's name.
+        :param runs: function of an algorithm's name; True if the algorithm can run calls of the class.
+        """
+        return self._ruled(key, job, runs, UNRULED) or UNRULED
+
+    def _ruled(self, key: Key, job: JobShape, runs: Callable[[str], bool], otherwise: Choice | None) -> Choice | None:
+        """The choice of the rules file; ``otherwise`` if no rule applies."""
+        if self.rules is None:
+            return otherwise
+        from .classes import class_bytes
+
+        smallest = class_bytes(key[1])[0]
+        choice = self.rules.choice(key[0], smallest, job, runs) or otherwise
+        said = self.rules.passed_over(key[0], smallest, job, runs, key[2])
+        return choice and replace(choice, reason="; ".join(filter(None, (choice.reason, said))), local=True)
+
+    @property
+    def asks_for_requests(self) -> bool:
+        """Whether plans may run persistent or non-blocking calls; the same on all ranks."""
+        ruled = self.rules is not None and any(rule.algorithm != "native" for rule in self.rules.rules)
+        return ruled or self.neighbours not in ("", "native")
+
+    def asks(self, method: str) -> bool:
+        """Whether a rule takes calls of a method from the MPI library; the same on all ranks."""
+        return self.rules is not None and any(name != "native" for name in self.rules.algorithms(method))
 
     def leaves(self, method: str, interface: TopologyInterface) -> bool:
         """Whether the MPI library runs every call of a method, whatever the arguments; the same on all ranks."""
-        named = () if self.rules is None else self.rules.algorithms(method)
-        return self._unmodelled(interface) is not None and all(name == "native" for name in named)
+        return self._unmodelled(interface) is not None and not self.asks(method)
 
     def minds_siblings(self, interface: TopologyInterface) -> bool:
         """Whether a choice may depend on siblings, the other communicators that the same ``Split`` makes."""

@@ -14,7 +14,7 @@ from ..execution.talks import Answers, Talks
 from ..topology import TopologyInterface
 from .choice import Choice
 from .classes import Key, size_class
-from .policy import Policy
+from .policy import UNRULED, Policy
 from .trial import Trial
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class Selector:
         self._talks = talks
         self.final: dict[Key, Choice] = {}
         self._unmeasured: dict[Key, Choice] = {}  # choices for calls that cannot be timed
+        self._requested: dict[Key, Choice] = {}  # choices for persistent calls
         self.trials: dict[Key, Trial] = {}
         self._typical: dict[str, int] = {}  # by method, the size in bytes by which calls with uneven blocks are classed
 
@@ -79,7 +80,7 @@ class Selector:
             calls whose blocks may differ in size.
         :param needs: needs of a reduction's operation: operands in rank order, whole vectors, both or neither.
         :param root: the root; None in a call without one.
-        :param measurable: True if the call can be timed; False if a persistent collective is being prepared.
+        :param measurable: True if the call can be timed; False if it sends objects.
         :raises TopompiError: if rank 0's environment or rules file is invalid; the same on all ranks.
         """
         key = (method, size_class(nbytes), needs)
@@ -93,6 +94,20 @@ class Selector:
             else:
                 self.trials[key] = answer
         return made[key] if key in made else self._go_on(key)
+
+    def request(self, method: str, nbytes: int, needs: Needs) -> Choice:
+        """The algorithm for a persistent call, by the rules alone. Local: no communication.
+
+        :param method: mpi4py's name of the blocking call, for example ``Alltoall``.
+        :param nbytes: size of the call in bytes, as ``choose`` takes it.
+        :param needs: needs of a reduction's operation: operands in rank order, whole vectors, both or neither.
+        """
+        key = (method, size_class(nbytes), needs)
+        if self._policy is None:
+            return UNRULED
+        if key not in self._requested:
+            self._requested[key] = self._policy.request(key, self._job, partial(self.runs, key))
+        return self._requested[key]
 
     def made(self, method: str, nbytes: int) -> Choice | None:
         """The final choice for calls of a method and size; None if there is none yet. Local: no communication."""

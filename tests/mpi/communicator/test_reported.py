@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from mpi4py import MPI
 
-from tests.hostile.modes import ENVIRONMENT, words, write_rules
+from tests.hostile.modes import ENVIRONMENT, variables, words, write_rules
 from tests.support import ROOT, mpi_job, mpirun, run_mpi, shared_data, with_reasons
 
 PROGRAMS = ROOT / "tests" / "programs"
@@ -188,26 +188,20 @@ def test_what_a_report_led_to_comes_out_as_natively(lines, program, ranks, mode)
     assert lines(mode, ranks, program) == lines("native", ranks, program)
 
 
-STARTALL = """
-import numpy as np
-from mpi4py import MPI
-plan, native = MPI.COMM_WORLD.Bcast_init(np.ones(4), 0), MPI.COMM_WORLD.Recv_init(np.ones(4), MPI.PROC_NULL)
-for together in (MPI.Prequest.Startall, MPI.Request.Waitall, MPI.Request.Testall, MPI.Request.Waitany):
-    try:
-        together([native, plan])
-    except TypeError as error:
-        print(error)
-for request in (native, plan):  # none of them was started
-    request.Start()
-for request in (plan, native):
-    request.Wait()
-    request.Free()
-"""
-
-
-def test_the_library_refuses_a_plan_among_requests_before_it_starts_any(rules):
-    done = run_mpi(2, "-m", *words("schedules", rules), "-c", STARTALL, env=ENVIRONMENT)
-    assert done.stdout == "Cannot convert PersistentPlan to mpi4py.MPI.Request\n" * 8, done.stderr
+@pytest.mark.parametrize("mode", ["default", "schedules", "leaves", "measure"])
+def test_persistent_collectives_go_on_in_every_other_call(rules, tmp_path, mode):
+    """The ranks complete them in every way, before or after the call; only if the user asks a plan runs them."""
+    launcher = words("virtual" if mode == "measure" else mode, rules)
+    env = {**variables(mode), "TOPOMPI_TUNE": "measure" if mode == "measure" else "", "XDG_CACHE_HOME": str(tmp_path)}
+    done = run_mpi(3, "-m", *launcher, PROGRAMS / "elsewhere.py", tmp_path / "written", env=env)
+    assert done.returncode == 0, done.stderr[-4000:]
+    said = [line.rsplit(" ", 1) for line in done.stdout.splitlines()]
+    ours = {"schedules": "Allreduce", "leaves": "Neighbor_allgather"}.get(mode)
+    made = {name: word for name, word in said if word.endswith("equest")}
+    assert made == {
+        name: "PersistentRequest" if name == ours else "Prequest" for name in ("Allreduce", "Neighbor_allgather")
+    }
+    assert [word for _, word in said if word not in made.values()] == ["True"] * 22
 
 
 @pytest.mark.parametrize("mode", [*FORCED, "measure"])

@@ -15,12 +15,12 @@ from ..binding import Sent
 from ..compiled import Program, program_of
 from ..contexts import Channel
 from ..groups import Groups
-from ..persistent import PersistentPlan
 from ..plan import Message, Moves, Plan, Step
-from ..program import PlannedRun, Resumable
+from ..program import Flight, PlannedRun, Resumable
+from ..resumable import Held, ResumableRun
 from .arguments import Side
 
-__all__ = ["bound", "persistent", "plan_of", "scratch_of"]
+__all__ = ["bound", "plan_of", "resumable", "scratch_of"]
 
 Integers = NDArray[np.int64]
 
@@ -67,7 +67,7 @@ def bound(
     return [*sent.before, *calls, *received.after], program if sent.by_address and received.by_address else None
 
 
-def persistent(
+def resumable(
     exchange: Exchange,
     sent: Side,
     received: Side,
@@ -76,8 +76,8 @@ def persistent(
     first: Sequence[Resumable] = (),
     *,
     lasting: bool,
-) -> tuple[PersistentPlan, Program | None]:
-    """The request of an exchange, to be started many times, and its program if it runs nothing else.
+) -> tuple[ResumableRun, Program | None]:
+    """The run of an exchange, to be begun many times, and its program if it runs nothing else.
 
     :param exchange: this rank's part.
     :param sent: the memory of the send message.
@@ -85,23 +85,24 @@ def persistent(
     :param groups: the communicator and its sub-communicators.
     :param channel: the channel of all messages.
     :param first: calls before all others.
-    :param lasting: whether the request keeps the memory of the messages alive, and says what it sends.
+    :param lasting: whether the run is a persistent request's, which keeps the memory of the messages alive, outlives
+        the communicator, and says what it sends.
     """
     plan, areas = _planned(exchange, sent, received, scratch_of(exchange.scratch))
     run = PlannedRun(plan, areas, channel.comm, groups.alone, None, channel.tag)
     program = program_of(plan, areas, channel.comm, None, channel.tag)
-    if program is None:
-        calls, flights = run.resumable_calls()
-    else:
-        calls, flights = [Resumable(program.begin, ()), Resumable(program.finish, (), program.advance)], []
+    calls, flights = run.resumable_calls() if program is None else _in_parts(program)
     copies = ([Resumable(*call) for call in some] for some in (sent.before, received.after))
     before, after = copies
     alone = not first and sent.by_address and received.by_address
+    held: list[Held] = [*flights, *([groups.held()] if lasting else [])]
     kept = (areas if lasting else areas[SCRATCH],)  # a program has addresses alone
-    request = PersistentPlan(
-        [*first, *before, *calls, *after], flights, kept, Sent.of(plan, areas) if lasting else None
-    )
-    return request, program if alone else None
+    made = ResumableRun([*first, *before, *calls, *after], held, kept, Sent.of(plan, areas) if lasting else None)
+    return made, program if alone else None
+
+
+def _in_parts(program: Program) -> tuple[list[Resumable], list[Flight]]:
+    return [Resumable(program.begin, ()), Resumable(program.finish, (), program.advance)], []
 
 
 def _planned(exchange: Exchange, sent: Side, received: Side, scratch: Span) -> tuple[Plan, dict[int, Area]]:
