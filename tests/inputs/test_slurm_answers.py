@@ -232,7 +232,7 @@ CASES = [
     (("jobs", "simulate", "D03-sacct-clusters/sacctL.txt"), "got alpha and beta: --cluster-name takes one"),
     (("jobs", "simulate", "D03-sacct-clusters/sacct2.json"), "got alpha and beta: --cluster-name takes one"),
     (("jobs", "check", "D07-squeue-clusters/squeue_M.txt"), "got alpha and beta: --cluster-name takes one"),
-    (("jobs", "check", "D06-other-queues/sacct_run.json"), "expecting squeue --json or .*, got the output of sacct"),
+    (("jobs", "check", "D06-other-queues/sacct_run.json"), "expecting .*, got finished jobs of Slurm (sacct --json)"),
 ]
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-from pathlib import Path
 
 from ..errors import TopompiError
 from .files import open_inputs
@@ -36,7 +36,7 @@ def _beginning(words: str) -> bytes:
     for colon in re.finditer(":", words[:4096]):
         name = words[: colon.start()]
         for path in (name, name.rpartition(" ")[2]):
-            if path and Path(path).is_file():
+            if os.path.isfile(path):  # False also for what cannot be a path, because it is too long
                 return _first_bytes(path)
     return b""
 
