@@ -58,7 +58,8 @@ def test_an_exception_on_one_rank_ends_all(program):
     done = run_mpi(2, "-m", "topompi", program, "raise", timeout=45)
     assert done.returncode != 0
     assert "ValueError: rank 1 alone" in done.stderr
-    assert 'line 11, in <module>\n    raise ValueError("rank 1 alone")' in done.stderr
+    line = 1 + PROGRAM.splitlines().index('    raise ValueError("rank 1 alone")')
+    assert f'line {line}, in <module>\n    raise ValueError("rank 1 alone")' in done.stderr
 
 
 def test_modules_code_and_standard_input():
@@ -164,7 +165,7 @@ def test_what_is_neither_program_nor_command_is_refused():
     done = subprocess.run(
         [sys.executable, "-m", "topompi", "nosuch.py"], capture_output=True, text=True, timeout=60, cwd=ROOT
     )
-    assert done.returncode == 2
+    assert done.returncode == 1  # as natively
     assert "nosuch.py" in done.stderr
 
 
